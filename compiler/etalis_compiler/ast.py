@@ -1,0 +1,514 @@
+"""The abstract syntax: what a query says, close to how it says it.
+
+Frozen, slotted dataclasses.  Prefixed names and relative IRIs are already resolved; RDF terms are canonical
+N-Triples spellings (``etalis_rules.terms``); variables are ``Var``.  Blank nodes of a query are ``Blank`` (in
+patterns they act as variables that cannot be named, in templates as fresh nodes).  Every node carries the ``Span``
+of source text it came from; spans take no part in equality, so that a printed and re-read tree equals the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+from .diagnostics import Diagnostic, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open range of character offsets in the source text."""
+
+    start: int
+    end: int
+
+
+NOWHERE = Span(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Spanned:
+    """What every node has: the text it came from, which is no part of what it says."""
+
+    span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+# --- terms -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Var(Spanned):
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Term(Spanned):
+    """An IRI or a literal, as its canonical N-Triples spelling."""
+
+    spelling: str
+
+
+@dataclass(frozen=True, slots=True)
+class Blank(Spanned):
+    """A blank node of the query; ``label`` is unique within the query (``[]`` and collections get labels too)."""
+
+    label: str
+
+
+Node = Var | Term | Blank
+
+
+# --- property paths --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PathIri(Spanned):
+    iri: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathInverse(Spanned):
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class PathSequence(Spanned):
+    parts: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PathAlternative(Spanned):
+    parts: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PathRepeat(Spanned):
+    """``p*``, ``p+`` or ``p?``."""
+
+    path: Path
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathNegated(Spanned):
+    """``!(p1|^p2|…)``: any predicate not in ``forward``, or backwards any not in ``inverse``."""
+
+    forward: tuple[str, ...]
+    inverse: tuple[str, ...]
+
+
+Path = PathIri | PathInverse | PathSequence | PathAlternative | PathRepeat | PathNegated
+
+
+@dataclass(frozen=True, slots=True)
+class TriplePattern(Spanned):
+    """A pattern whose predicate is a variable, an IRI (``Term``) or a path that is more than one IRI."""
+
+    subject: Node
+    predicate: Var | Term | Path
+    object: Node
+
+
+# --- expressions -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Unary(Spanned):
+    """``operator`` is ``!``, ``-`` or ``+``."""
+
+    operator: str
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Spanned):
+    """``operator`` is one of ``|| && = != < > <= >= + - * /``."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class In(Spanned):
+    operand: Expression
+    choices: tuple[Expression, ...]
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Spanned):
+    """A built-in by its upper-case name (``STRLEN``, ``BOUND``, ``IF``, ``GETDURATION``, …)."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall(Spanned):
+    """A function named by an IRI (casts among them); ``iri`` is a spelling in angle brackets."""
+
+    iri: str
+    arguments: tuple[Expression, ...]
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Spanned):
+    """``name`` in upper case; ``operand`` is None for ``COUNT(*)``; ``separator`` only for GROUP_CONCAT."""
+
+    name: str
+    operand: Expression | None
+    distinct: bool = False
+    separator: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exists(Spanned):
+    group: Group
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TripleTime(Spanned):
+    """C-SPARQL's ``timestamp(s p o)``: the time of a triple in the window."""
+
+    pattern: TriplePattern
+
+
+Expression = Var | Term | Unary | Binary | In | Call | FunctionCall | Aggregate | Exists | TripleTime
+
+
+# --- graph patterns --------------------------------------------------------------------------------------------
+
+
+class Operator(Enum):
+    """The binary operators between groups; ``EQUALS`` binds tighter than the others."""
+
+    SEQ = "SEQ"
+    EQUALS = "EQUALS"
+    OPTIONALSEQ = "OPTIONALSEQ"
+    EQUALSOPTIONAL = "EQUALSOPTIONAL"
+    AND = "AND"
+    UNION = "UNION"
+
+
+@dataclass(frozen=True, slots=True)
+class Duration(Spanned):
+    """The bound of a WITHIN or window: a duration literal, a number of events, triples or BGPs."""
+
+    kind: str  # "duration" (spelling is an xsd duration lexical such as PT5M), "EVENTS", "TRIPLES", "BGP"
+    lexical: str = ""
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Triples(Spanned):
+    """A block of adjacent triple patterns (a basic graph pattern, before paths are translated)."""
+
+    patterns: tuple[TriplePattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(Spanned):
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Bind(Spanned):
+    expression: Expression
+    variable: Var
+
+
+@dataclass(frozen=True, slots=True)
+class Values(Spanned):
+    """Rows of terms; None is UNDEF."""
+
+    variables: tuple[Var, ...]
+    rows: tuple[tuple[Term | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Optional(Spanned):
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class Minus(Spanned):
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class GraphGroup(Spanned):
+    graph: Var | Term
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class Service(Spanned):
+    endpoint: Var | Term
+    group: Group
+    silent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StreamGroup(Spanned):
+    """``STREAM <s> {…}``, with a window when written ``STREAM <s> [RANGE …] {…}`` (CQELS)."""
+
+    stream: Var | Term
+    group: Group
+    window: WindowSpec | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WindowGroup(Spanned):
+    """``WINDOW :w {…}``."""
+
+    window: Var | Term
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class Combined(Spanned):
+    """``left OPERATOR right``."""
+
+    operator: Operator
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Within(Spanned):
+    """``{…} WITHIN bound``: the group's solutions that last no longer than the bound."""
+
+    pattern: Pattern
+    bound: Duration
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Spanned):
+    """``{ … }``: its elements in order.  A sub-SELECT is a group whose only element is a ``Query``."""
+
+    elements: tuple[Element, ...]
+
+
+# RSEP-QL ([RSEP] Example 4)
+
+
+@dataclass(frozen=True, slots=True)
+class EventDeclaration(Spanned):
+    """``EVENT ON :w {…} AS E1``."""
+
+    window: Var | Term
+    group: Group
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventName(Spanned):
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventUnary(Spanned):
+    """``FIRST E`` or ``LAST E``."""
+
+    operator: str
+    operand: EventPattern
+
+
+@dataclass(frozen=True, slots=True)
+class EventSequence(Spanned):
+    """``left SEQ right``; ``policy`` is ``""``, ``naive``, ``chronological`` or ``recent``."""
+
+    left: EventPattern
+    right: EventPattern
+    policy: str = ""
+
+
+EventPattern = EventName | EventUnary | EventSequence
+
+
+@dataclass(frozen=True, slots=True)
+class Match(Spanned):
+    """``MATCH {…}``: an event pattern over declared names, or (ours) a group with EP-SPARQL operators."""
+
+    pattern: EventPattern | Group
+
+
+Pattern = Group | StreamGroup | WindowGroup | GraphGroup | Combined | Within
+# --- queries ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Projection(Spanned):
+    """One column of a SELECT: a variable, or an expression and the variable it is bound to."""
+
+    variable: Var
+    expression: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Spanned):
+    """``projections`` is empty for ``SELECT *``; ``modifier`` is ``""``, ``DISTINCT`` or ``REDUCED``."""
+
+    projections: tuple[Projection, ...]
+    modifier: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Construct(Spanned):
+    """``template`` is None for ``CONSTRUCT WHERE {…}``."""
+
+    template: tuple[TriplePattern, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ask(Spanned):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Describe(Spanned):
+    """``subjects`` is empty for ``DESCRIBE *``."""
+
+    subjects: tuple[Var | Term, ...]
+
+
+Form = Select | Construct | Ask | Describe
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSpec(Spanned):
+    """What stands between the brackets of a window.
+
+    ``kind``: ``sliding`` (with ``range``, ``slide``), ``tumbling``, ``landmark`` (``start``), ``interval``
+    (``start``, ``end``), ``identity``, ``now``.  Unwritten parts are None.
+    """
+
+    kind: str
+    range: Duration | None = None
+    slide: Duration | None = None
+    start: Expression | None = None
+    end: Expression | None = None
+    offset: Duration | None = None
+    t0: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetClause(Spanned):
+    """``FROM``/``FROM NAMED`` and their stream and window forms.
+
+    ``kind``: ``graph`` (FROM <g>), ``stream`` (FROM STREAM <s> [..]), ``window`` (FROM [NAMED] WINDOW :w ON <s> [..];
+    ``nested`` is the window it stands on when that is no stream: ON WINDOW :v).
+    """
+
+    kind: str
+    iri: Term
+    named: bool = False
+    source: Term | None = None
+    window: WindowSpec | None = None
+    nested: str = ""
+    rescan: Duration | None = None  # FROM <g> [RESCAN d]: how often the stored graph is read again
+
+
+@dataclass(frozen=True, slots=True)
+class OrderKey(Spanned):
+    expression: Expression
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Register(Spanned):
+    """``REGISTER QUERY name AS`` or ``REGISTER STREAM name [COMPUTED EVERY d] AS``."""
+
+    kind: str  # "QUERY" or "STREAM"
+    name: str
+    every: Duration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportClause(Spanned):
+    """Report policies in the text, e.g. ``REPORT ON WINDOW CLOSE AND NON-EMPTY CONTENT``."""
+
+    policies: tuple[str, ...]  # of "CC", "WC", "NC", "P", "AT" (the given ``times``)
+    period: Duration | None = None
+    times: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Query(Spanned):
+    """One query or rule.  ``r2s`` is ``""``, ``RSTREAM``, ``ISTREAM`` or ``DSTREAM``.
+
+    ``within`` stands after the WHERE clause (a sliding window over solutions); ``policy`` is ``""`` or one of
+    ``unrestricted``, ``chronological``, ``recent``.  ``group_by`` holds expressions or projections
+    (``GROUP BY (expr AS ?v)``).
+    """
+
+    form: Form
+    where: Group | None
+    dataset: tuple[DatasetClause, ...] = ()
+    group_by: tuple[Projection | Expression, ...] = ()
+    having: tuple[Expression, ...] = ()
+    order_by: tuple[OrderKey, ...] = ()
+    limit: int | None = None
+    offset: int | None = None
+    values: Values | None = None
+    within: Duration | None = None
+    policy: str = ""
+    register: Register | None = None
+    r2s: str = ""
+    report: ReportClause | None = None
+    dialect: str = ""  # recognised by its spelling: "c-sparql", "cqels", "sparqlstream", "rsp-ql", "rsep-ql"
+    events: tuple[EventDeclaration, ...] = ()  # those declared before WHERE
+
+
+Element = (
+    Triples
+    | Filter
+    | Bind
+    | Values
+    | Optional
+    | Minus
+    | GraphGroup
+    | Service
+    | StreamGroup
+    | WindowGroup
+    | Combined
+    | Within
+    | Group
+    | EventDeclaration
+    | Match
+    | Query
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Document(Spanned):
+    """A file of queries: they share the prologue that stands before them.
+
+    ``warnings`` are those of the parser; ``text`` is what every span points into (both take no part in equality).
+    """
+
+    queries: tuple[Query, ...]
+    base: str = ""
+    prefixes: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
+    text: Source = field(default=Source(""), compare=False, repr=False)
+
+
+def children(node: Any) -> list[Any]:
+    """What stands directly below a node or in a tuple, in order."""
+    if is_dataclass(node) and not isinstance(node, type):
+        return [getattr(node, f.name) for f in fields(node) if f.compare]
+    return list(node) if isinstance(node, tuple) else []
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """The node and everything below it, parents first."""
+    stack = [node]
+    while stack:
+        here = stack.pop()
+        yield here
+        stack.extend(reversed(children(here)))

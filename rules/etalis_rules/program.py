@@ -1,0 +1,305 @@
+"""Event-driven backward-chaining rules, as a network of goals.
+
+A *node* stands for a predicate over solutions: a streamed triple that matches a leaf, an intermediate goal of the
+binarized pattern, or a finished query.  A node's ``head`` names its columns; whoever uses it says by a ``Ref`` which
+of his variables stand for these columns, as a rule body does in logic programming.  So equal goals of different
+queries are one node, whatever their variables are called.
+
+Each join node stands for a pair of EDBC rules for every side that can arrive last ([EP] rules (11) and (12)): a
+*goal-insertion rule*, by which an arriving solution asserts the goal that awaits its partner, and a *checking rule*,
+by which the partner finds it, and under a consuming policy retracts it.
+
+A node's ``id`` is a hash of its definition, so that programs can be compared, merged and stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from .algebra import AggregateCall, Bound, Const, Expr, OrderKey, Pattern, Var
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """The use of a node: its columns under the names they have here."""
+
+    node: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """A position of a leaf that may hold any of these terms (sub-properties, sub-classes); sorted."""
+
+    terms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoneOf:
+    """A position of a leaf that may hold any term but these (a negated property set); sorted."""
+
+    terms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Any:
+    """A position of a leaf that is not looked at."""
+
+
+Position = Var | Const | OneOf | NoneOf | Any
+
+
+# --- what a rule does after its body has matched ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A filter conjunct: an error counts as false."""
+
+    expression: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """BIND: an error leaves the variable unbound."""
+
+    variable: str
+    expression: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """end − start ≤ bound."""
+
+    bound: Bound
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """A join with the background knowledge as it is at the end of the solution."""
+
+    pattern: Pattern
+    binds: tuple[str, ...]
+
+
+Step = Condition | Assign | Duration | Background
+
+
+# --- nodes -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A triple pattern over the stream.  ``entailed``: it also sees what the schema derives from an occurrence."""
+
+    head: tuple[str, ...]
+    subject: Position
+    predicate: Position
+    object: Position
+    stream: str = ""
+    entailed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """One body goal, then steps.  ``distinct``: the solutions of an instant are a set over ``set_over``."""
+
+    head: tuple[str, ...]
+    child: Ref
+    steps: tuple[Step, ...] = ()
+    distinct: bool = False
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """``op`` is ``and``, ``seq`` or ``equals``; ``policy`` is set where goals are consumed.
+
+    ``certain`` are the shared variables that are bound on both sides in every solution: they index the goals.
+    ``bound`` limits end − start of the joined solution and lets goals expire.
+    """
+
+    head: tuple[str, ...]
+    op: str
+    left: Ref
+    right: Ref
+    certain: tuple[str, ...]
+    steps: tuple[Step, ...] = ()
+    bound: Bound | None = None
+    policy: str = ""
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """Several rules with one head.  ``distinct``: the solutions of an instant are a set."""
+
+    head: tuple[str, ...]
+    branches: tuple[Ref, ...]
+    distinct: bool = False
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """A mandatory ``left`` and a ``right`` that may be absent.
+
+    ``op``: ``optional`` (right.end ≤ left.end), ``optionalseq`` (right.end < left.start), ``equalsoptional`` (equal
+    intervals), ``minus`` (left survives without a compatible right sharing one of ``scope``) and ``exists`` (left
+    gets the column ``mark``: was there a compatible right).  ``right`` is what streams, ``background`` what stands in
+    the knowledge.  ``condition`` is F, on the combined solution and interval.  ``steps`` follow for what comes out.
+    """
+
+    head: tuple[str, ...]
+    op: str
+    left: Ref
+    right: Ref | None
+    background: Pattern | None
+    certain: tuple[str, ...]
+    condition: tuple[Step, ...] = ()
+    bound: Bound | None = None
+    scope: tuple[str, ...] = ()
+    mark: str = ""
+    steps: tuple[Step, ...] = ()
+    policy: str = ""
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """EXISTS evaluated backwards over the history of occurrences, where no incremental join can express it.
+
+    The left gets the column ``mark``.  ``leaves`` are the nodes whose occurrences make up the history.
+    """
+
+    head: tuple[str, ...]
+    child: Ref
+    pattern: Pattern
+    mark: str
+    leaves: tuple[str, ...]
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """``path+`` over timed edges ``edge`` and background edges ``background`` (a path, or None).
+
+    ``ends`` are the two columns, from and to.
+    """
+
+    head: tuple[str, ...]
+    edge: Ref
+    ends: tuple[str, str]
+    background: Pattern | None
+    bound: Bound | None = None
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Aggregation: in an instant in which a solution entered, the rows of the full result that changed."""
+
+    head: tuple[str, ...]
+    child: Ref
+    keys: tuple[str, ...]
+    aggregates: tuple[AggregateCall, ...]
+    having: tuple[Expr, ...] = ()
+    extends: tuple[tuple[str, Expr], ...] = ()
+    distinct: bool = False
+    order: tuple[OrderKey, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    window: Bound | None = None
+    background: Pattern | None = None
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A sub-SELECT's DISTINCT, ORDER BY, LIMIT and OFFSET over plain solutions, or WITHIN n EVENTS on them."""
+
+    head: tuple[str, ...]
+    child: Ref
+    distinct: bool = False
+    order: tuple[OrderKey, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    owner: str = ""
+
+
+Node = Leaf | Map | Join | Union | Outer | Recall | Closure | Group | Slice
+
+
+# --- what comes out --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One triple of a CONSTRUCT template; a variable that begins with ``_:`` is a fresh node for each solution."""
+
+    subject: Var | Const
+    predicate: Var | Const
+    object: Var | Const
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A query: where its solutions come from and how they are reported.
+
+    ``form`` is ``select``, ``construct``, ``ask`` or ``describe``; ``source`` is None when no pattern of the query
+    can match an occurrence; ``timeless`` is what is reported without an interval.
+    """
+
+    query: str
+    form: str
+    source: Ref | None
+    timeless: Pattern | None
+    variables: tuple[str, ...]
+    distinct: bool = False
+    order: tuple[OrderKey, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    template: tuple[Template, ...] = ()
+    stream: str = ""
+    subjects: tuple[Var | Const, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A compiled program: nodes in an order in which they can be evaluated within an instant, and its queries.
+
+    ``strata`` are the groups of mutually recursive nodes, in evaluation order; a stratum of one node that does not
+    feed itself is the usual case.  ``policy`` is the consumption policy the program was compiled with.
+    """
+
+    nodes: tuple[tuple[str, Node], ...]
+    outputs: tuple[Output, ...]
+    strata: tuple[tuple[str, ...], ...]
+    policy: str = "unrestricted"
+
+    def node(self, identifier: str) -> Node:
+        return dict(self.nodes)[identifier]
+
+
+def refs(node: Node) -> tuple[Ref, ...]:
+    """The nodes that a node is made from."""
+    match node:
+        case Leaf():
+            return ()
+        case Map() | Recall() | Group() | Slice():
+            return (node.child,)
+        case Join():
+            return (node.left, node.right)
+        case Union():
+            return node.branches
+        case Outer():
+            return (node.left,) if node.right is None else (node.left, node.right)
+        case Closure():
+            return (node.edge,)
+
+
+def identify(node: Node) -> str:
+    """The node's id: a letter for its kind and a hash of its definition."""
+    digest = hashlib.blake2s(repr(node).encode(), digest_size=6).hexdigest()
+    return f"{type(node).__name__[0].lower()}{digest}"
