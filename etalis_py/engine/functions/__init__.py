@@ -1,0 +1,27 @@
+"""The function library of SPARQL 1.1: built-ins, casts, regular expressions and aggregates.
+
+Pure functions on values (``engine.values``), presented in one table (``FUNCTIONS``, ``CASTS``, ``find_function``), and
+aggregates as small accumulators that take solutions in and out of a sliding window (``accumulator``).  Knows values
+and terms, nothing of rules, goals or queries.
+"""
+
+from etalis_py.engine.functions.accumulators import Accumulator
+from etalis_py.engine.functions.aggregates import AGGREGATES, accumulator, restore_accumulator
+from etalis_py.engine.functions.casts import CASTS
+from etalis_py.engine.functions.regex import RegexError, compile_regex
+from etalis_py.engine.functions.spec import FunctionSpec, UnknownFunction
+from etalis_py.engine.functions.table import FUNCTIONS, find_function
+
+__all__ = [
+    "AGGREGATES",
+    "CASTS",
+    "FUNCTIONS",
+    "Accumulator",
+    "FunctionSpec",
+    "RegexError",
+    "UnknownFunction",
+    "accumulator",
+    "compile_regex",
+    "find_function",
+    "restore_accumulator",
+]

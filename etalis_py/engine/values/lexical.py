@@ -1,0 +1,234 @@
+"""Lexical forms to values: one parser per datatype, exact and strict.
+
+A parser gives ``None`` for a text outside the lexical space of its datatype (XML Schema 1.1 part 2), white space around
+it included: RDF has no white-space rule, only casts strip it.  Python's own conversions take more than XML Schema
+("1_000", "١٢", "inf"), so every text is checked first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+
+from etalis_rules.terms import XSD
+
+from etalis_py.engine.values.calendar import DAY, HOUR, MINUTE, SECOND, days_from_civil, month_length
+from etalis_py.engine.values.types import Date, DateTime, Duration, Time, XsdFloat
+
+_DOUBLE_CHARACTERS = "0123456789+-.eE"
+_SPECIAL = {"INF": float("inf"), "+INF": float("inf"), "-INF": float("-inf"), "NaN": float("nan")}
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+
+_YEAR = r"(-?(?:[1-9][0-9]{3,}|0[0-9]{3}))"
+_ZONE = r"(Z|[+-][0-9]{2}:[0-9]{2})?"
+_CLOCK = r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"
+_DATE_TIME = re.compile(f"{_YEAR}-([0-9]{{2}})-([0-9]{{2}})T{_CLOCK}{_ZONE}")
+_DATE = re.compile(f"{_YEAR}-([0-9]{{2}})-([0-9]{{2}}){_ZONE}")
+_TIME = re.compile(f"{_CLOCK}{_ZONE}")
+_DURATION = re.compile(
+    r"(-)?P(?=[0-9T])(?:([0-9]+)Y)?(?:([0-9]+)M)?(?:([0-9]+)D)?"
+    r"(?:T(?=[0-9])(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+)(?:\.([0-9]+))?S)?)?"
+)
+
+# Python refuses to convert longer texts to int and back (a guard against quadratic time); Decimal is not quadratic.
+_LONG = 4000
+
+
+def big_int(digits: str) -> int:
+    """``int(digits)`` without Python's limit on the number of digits."""
+    return int(digits) if len(digits) < _LONG else int(Decimal(digits))
+
+
+def parse_integer(text: str) -> int | None:
+    """
+    >>> parse_integer("-012"), parse_integer("1.0"), parse_integer("1_0")
+    (-12, None, None)
+    """
+    if text.isdecimal() and text.isascii():
+        return int(text) if len(text) < _LONG else int(Decimal(text))
+    digits = text[1:]
+    if text[:1] in ("+", "-") and digits.isdecimal() and digits.isascii():
+        return big_int(text)
+    return None
+
+
+def parse_decimal(text: str) -> Decimal | None:
+    """
+    >>> parse_decimal("1.50"), parse_decimal("1e5")
+    (Decimal('1.50'), None)
+    """
+    digits = text.replace(".", "", 1)
+    if digits.isdecimal() and digits.isascii():
+        return Decimal(text)
+    digits = digits[1:]
+    if text[:1] in ("+", "-") and digits.isdecimal() and digits.isascii():
+        return Decimal(text)
+    return None
+
+
+def parse_double(text: str) -> float | None:
+    """
+    >>> parse_double("1e3"), parse_double("-INF"), parse_double("inf")
+    (1000.0, -inf, None)
+    """
+    if text.strip(_DOUBLE_CHARACTERS) == "":
+        try:
+            return float(text)
+        except ValueError:
+            return None
+    return _SPECIAL.get(text)
+
+
+def parse_float(text: str) -> XsdFloat | None:
+    double = parse_double(text)
+    return None if double is None else XsdFloat(double)
+
+
+def parse_boolean(text: str) -> bool | None:
+    return _BOOLEANS.get(text)
+
+
+def _offset(zone: str | None) -> tuple[int | None, bool]:
+    """Minutes east of UTC, and whether the zone is one (at most 14 hours)."""
+    if zone is None or zone == "Z":
+        return (None if zone is None else 0), True
+    hours, minutes = int(zone[1:3]), int(zone[4:6])
+    total = 60 * hours + minutes
+    return (-total if zone[0] == "-" else total), minutes < 60 and total <= 840
+
+
+def _micros(fraction: str | None) -> int:
+    return int(fraction[:6].ljust(6, "0")) if fraction else 0
+
+
+def _midnight(year: str, month: str, day: str) -> int | None:
+    y, m, d = big_int(year), int(month), int(day)
+    if year.startswith("-0000") or not (1 <= m <= 12 and 1 <= d <= month_length(y, m)):
+        return None
+    return days_from_civil(y, m, d) * DAY
+
+
+def _clock(hour: str, minute: str, second: str, fraction: str | None) -> int | None:
+    h, m, s = int(hour), int(minute), int(second)
+    if h == 24 and not (m or s or (fraction and fraction.strip("0"))):
+        return DAY
+    if h > 23 or m > 59 or s > 59:
+        return None
+    return h * HOUR + m * MINUTE + s * SECOND + _micros(fraction)
+
+
+def parse_date_time(text: str) -> DateTime | None:
+    """
+    >>> parse_date_time("1970-01-01T01:00:00+01:00")
+    DateTime(us=0, offset=60)
+    """
+    found = _DATE_TIME.fullmatch(text)
+    if found is None:
+        return None
+    midnight, clock, (offset, known) = (
+        _midnight(*found.group(1, 2, 3)),
+        _clock(*found.group(4, 5, 6, 7)),
+        _offset(found[8]),
+    )
+    if midnight is None or clock is None or not known:
+        return None
+    return DateTime(midnight + clock - (offset or 0) * MINUTE, offset)
+
+
+def parse_date(text: str) -> Date | None:
+    found = _DATE.fullmatch(text)
+    if found is None:
+        return None
+    midnight, (offset, known) = _midnight(*found.group(1, 2, 3)), _offset(found[4])
+    if midnight is None or not known:
+        return None
+    return Date(midnight - (offset or 0) * MINUTE, offset)
+
+
+def parse_time(text: str) -> Time | None:
+    """
+    >>> parse_time("24:00:00"), parse_time("01:00:00+02:00").us // 3_600_000_000
+    (Time(us=0, offset=None), -1)
+    """
+    found = _TIME.fullmatch(text)
+    if found is None:
+        return None
+    clock, (offset, known) = _clock(*found.group(1, 2, 3, 4)), _offset(found[5])
+    if clock is None or not known:
+        return None
+    return Time(clock % DAY - (offset or 0) * MINUTE, offset)
+
+
+def parse_duration(text: str) -> Duration | None:
+    """
+    >>> parse_duration("P1Y2M"), parse_duration("-PT1.5S"), parse_duration("P1DT")
+    (Duration(months=14, micros=0), Duration(months=0, micros=-1500000), None)
+    """
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        return None
+    sign = -1 if found[1] else 1
+    years, months, days, hours, minutes, seconds = (big_int(part or "0") for part in found.group(2, 3, 4, 5, 6, 7))
+    micros = days * DAY + hours * HOUR + minutes * MINUTE + seconds * SECOND + _micros(found[8])
+    return Duration(sign * (12 * years + months), sign * micros)
+
+
+def parse_day_time_duration(text: str) -> Duration | None:
+    if "Y" in text or "M" in text.partition("T")[0]:
+        return None
+    return parse_duration(text)
+
+
+def parse_year_month_duration(text: str) -> Duration | None:
+    if "D" in text or "T" in text:
+        return None
+    return parse_duration(text)
+
+
+def _ranged(low: int | None, high: int | None) -> Callable[[str], int | None]:
+    def parse(text: str) -> int | None:
+        value = parse_integer(text)
+        if value is None or (low is not None and value < low) or (high is not None and value > high):
+            return None
+        return value
+
+    return parse
+
+
+INTEGER_RANGES: dict[str, tuple[int | None, int | None]] = {
+    "long": (-(1 << 63), (1 << 63) - 1),
+    "int": (-(1 << 31), (1 << 31) - 1),
+    "short": (-(1 << 15), (1 << 15) - 1),
+    "byte": (-128, 127),
+    "nonNegativeInteger": (0, None),
+    "positiveInteger": (1, None),
+    "nonPositiveInteger": (None, 0),
+    "negativeInteger": (None, -1),
+    "unsignedLong": (0, (1 << 64) - 1),
+    "unsignedInt": (0, (1 << 32) - 1),
+    "unsignedShort": (0, (1 << 16) - 1),
+    "unsignedByte": (0, 255),
+}
+"""The types derived from xsd:integer, with their least and greatest values."""
+
+NUMBER_PARSERS: dict[str, Callable[[str], int | Decimal | float | None]] = {
+    f"{XSD}integer": parse_integer,
+    f"{XSD}decimal": parse_decimal,
+    f"{XSD}double": parse_double,
+    f"{XSD}float": parse_float,
+    **{XSD + name: _ranged(low, high) for name, (low, high) in INTEGER_RANGES.items()},
+}
+
+PARSERS: dict[str, Callable[[str], object]] = {
+    **NUMBER_PARSERS,
+    f"{XSD}boolean": parse_boolean,
+    f"{XSD}string": str,
+    f"{XSD}dateTime": parse_date_time,
+    f"{XSD}date": parse_date,
+    f"{XSD}time": parse_time,
+    f"{XSD}duration": parse_duration,
+    f"{XSD}dayTimeDuration": parse_day_time_duration,
+    f"{XSD}yearMonthDuration": parse_year_month_duration,
+}
+"""Datatype IRI → parser of its lexical forms; ``None`` means ill-formed."""

@@ -1,0 +1,106 @@
+"""Casts: SPARQL 1.1 §17.5 and XPath Functions §17, as a table."""
+
+from __future__ import annotations
+
+import pytest
+from etalis_rules.terms import XSD
+
+from etalis_py.engine.functions import CASTS
+from etalis_py.engine.values import SparqlError, decode, encode
+
+ERROR = "error"
+
+
+def term(cell: str) -> str:
+    if cell[0] in '"<_':
+        return cell
+    lexical, _, name = cell.partition("^^")
+    return f'"{lexical}"^^<{XSD}{name}>'
+
+
+def cast(name: str, cell: str) -> str:
+    spec = CASTS[XSD + name]
+    try:
+        result = spec.call(decode(term(cell)))
+    except SparqlError:
+        return ERROR
+    return result if spec.gives == "term" else encode(result)
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "result"),
+    [
+        ("string", '"a"', '"a"'),
+        ("string", "<urn:a>", '"urn:a"'),
+        ("string", '"a"@en', '"a"'),
+        ("string", "01^^integer", '"1"'),
+        ("string", "1.50^^decimal", '"1.5"'),
+        ("string", "2.0^^decimal", '"2"'),
+        ("string", "1.0E0^^double", '"1"'),
+        ("string", "1.5e300^^double", '"1.5E300"'),
+        ("string", "0.000001^^double", '"0.000001"'),
+        ("string", "0.1^^float", '"0.1"'),
+        ("string", "-0e0^^double", '"-0"'),
+        ("string", "NaN^^double", '"NaN"'),
+        ("string", "1^^boolean", '"true"'),
+        ("string", "2011-01-10T00:00:00.50+00:00^^dateTime", '"2011-01-10T00:00:00.5Z"'),
+        ("string", "_:b", ERROR),
+        ("string", '"x"^^<urn:t>', ERROR),
+        ("boolean", '"true"', "true^^boolean"),
+        ("boolean", '" 0 "', "false^^boolean"),
+        ("boolean", '"yes"', ERROR),
+        ("boolean", "0.0^^decimal", "false^^boolean"),
+        ("boolean", "NaN^^double", "false^^boolean"),
+        ("boolean", "2^^float", "true^^boolean"),
+        ("boolean", "<urn:a>", ERROR),
+        ("integer", '"12"', "12^^integer"),
+        ("integer", '" 12\\n"', "12^^integer"),
+        ("integer", '"1.5"', ERROR),
+        ("integer", '"12"@en', ERROR),
+        ("integer", "true^^boolean", "1^^integer"),
+        ("integer", "-1.9^^decimal", "-1^^integer"),
+        ("integer", "-1.9^^double", "-1^^integer"),
+        ("integer", "1e30^^double", "1000000000000000019884624838656^^integer"),
+        ("integer", "NaN^^double", ERROR),
+        ("integer", "INF^^float", ERROR),
+        ("integer", "2011-01-10^^date", ERROR),
+        ("decimal", '"1.50"', "1.5^^decimal"),
+        ("decimal", '"1e3"', ERROR),
+        ("decimal", "7^^byte", "7^^decimal"),
+        ("decimal", "0.5^^double", "0.5^^decimal"),
+        ("decimal", "false^^boolean", "0^^decimal"),
+        ("decimal", "INF^^double", ERROR),
+        ("double", '"1e3"', "1.0E3^^double"),
+        ("double", '"INF"', "INF^^double"),
+        ("double", '"inf"', ERROR),
+        ("double", '"1"', "1.0E0^^double"),
+        ("double", "0.1^^float", "1.0000000149011612E-1^^double"),
+        ("double", "0.1^^decimal", "1.0E-1^^double"),
+        ("double", "true^^boolean", "1.0E0^^double"),
+        ("double", "<urn:a>", ERROR),
+        ("float", "1e400^^double", "INF^^float"),
+        ("float", "0.1^^double", "1.0E-1^^float"),
+        ("float", '"abc"', ERROR),
+        ("dateTime", '"2011-01-10T14:45:13Z"', "2011-01-10T14:45:13Z^^dateTime"),
+        ("dateTime", "2011-01-10-05:00^^date", "2011-01-10T00:00:00-05:00^^dateTime"),
+        ("dateTime", '"2011-01-10"', ERROR),
+        ("dateTime", "1^^integer", ERROR),
+        ("date", "2011-01-10T23:45:13-05:00^^dateTime", "2011-01-10-05:00^^date"),
+        ("date", '"2011-02-30"', ERROR),
+        ("time", "2011-01-10T23:45:13-05:00^^dateTime", "23:45:13-05:00^^time"),
+        ("time", '"24:00:00"', "00:00:00^^time"),
+        ("time", "2011-01-10^^date", ERROR),
+        ("duration", '"P1D"', "P1D^^duration"),
+        ("duration", "P1M^^yearMonthDuration", "P1M^^duration"),
+        ("dayTimeDuration", "P1M2DT3H^^duration", "P2DT3H^^dayTimeDuration"),
+        ("yearMonthDuration", "P2D^^duration", "P0M^^yearMonthDuration"),
+        ("dayTimeDuration", '"P1M"', ERROR),
+        ("duration", "1^^integer", ERROR),
+        ("byte", '"-128"', "-128^^byte"),
+        ("byte", "128^^integer", ERROR),
+        ("nonNegativeInteger", "1.9^^decimal", "1^^nonNegativeInteger"),
+        ("positiveInteger", '"0"', ERROR),
+    ],
+)
+def test_a_cast(name: str, cell: str, result: str) -> None:
+    assert cast(name, cell) == (result if result == ERROR else term(result))
