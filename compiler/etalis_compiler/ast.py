@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from .diagnostics import Diagnostic, Source
@@ -498,11 +499,17 @@ class Document(Spanned):
     text: Source = field(default=Source(""), compare=False, repr=False)
 
 
+@lru_cache(maxsize=256)
+def _child_names(kind: type) -> tuple[str, ...]:
+    """The fields of a class of nodes that are part of what a node says."""
+    return tuple(f.name for f in fields(kind) if f.compare) if is_dataclass(kind) else ()
+
+
 def children(node: Any) -> list[Any]:
     """What stands directly below a node or in a tuple, in order."""
-    if is_dataclass(node) and not isinstance(node, type):
-        return [getattr(node, f.name) for f in fields(node) if f.compare]
-    return list(node) if isinstance(node, tuple) else []
+    if isinstance(node, tuple):
+        return list(node)
+    return [getattr(node, name) for name in _child_names(node.__class__)]
 
 
 def walk(node: Any) -> Iterator[Any]:

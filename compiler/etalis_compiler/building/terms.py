@@ -1,0 +1,161 @@
+"""Names and literals: prefixes, bases, escapes, canonical spellings."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NoReturn
+
+from etalis_rules import terms
+from etalis_rules.terms import OWL, RDF, RDFS, XSD
+
+from ..ast import Blank, Span, Term, Var
+from ..diagnostics import Diagnostic, Source, closest
+from ..iris import resolve
+from ..lexing import Token
+
+DEFAULT_VOCABULARY = "http://example.org/"
+PREDECLARED = {
+    "rdf": RDF,
+    "rdfs": RDFS,
+    "owl": OWL,
+    "xsd": XSD,
+    "prov": "http://www.w3.org/ns/prov#",
+    "dul": "http://www.ontologydesignpatterns.org/ont/dul/DUL.owl#",
+}
+# others that a query may forget to declare: the error tells what to write
+_WELL_KNOWN = {
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "dct": "http://purl.org/dc/terms/",
+    "dcterms": "http://purl.org/dc/terms/",
+    "foaf": "http://xmlns.com/foaf/0.1/",
+    "geo": "http://www.opengis.net/ont/geosparql#",
+    "schema": "https://schema.org/",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+    "sosa": "http://www.w3.org/ns/sosa/",
+    "ssn": "http://www.w3.org/ns/ssn/",
+    "time": "http://www.w3.org/2006/time#",
+}
+_LOCAL_ESCAPE = re.compile(r"\\(.)")
+
+
+class TermBuilder:
+    """Keeps the prologue and makes terms.  Every method that the grammar names gets ``(children, start, end)``."""
+
+    def __init__(self, source: Source, base: str, prefixes: dict[str, str]):
+        self.source = source
+        self.base = base
+        self.prefixes = dict(prefixes)
+        self.warnings: list[Diagnostic] = []
+        self._blanks = 0
+        self._blank_stem = "b"
+        while re.search(rf"_:{self._blank_stem}[0-9]", source.text):
+            self._blank_stem += "b"
+
+    # --- findings ---
+
+    def fail(self, message: str, start: int, end: int, *, code: str = "syntax", hint: str = "") -> NoReturn:
+        raise self.source.error(code, message, start, end, hint=hint)
+
+    def warn(self, message: str, start: int, end: int, *, code: str, hint: str = "") -> None:
+        self.warnings.append(self.source.diagnostic("warning", code, message, start, end, hint=hint))
+
+    # --- prologue ---
+
+    def base_declaration(self, args: list[Any], start: int, end: int) -> None:
+        self.base = resolve(args[0].text[1:-1], self.base or DEFAULT_VOCABULARY)
+
+    def prefix_declaration(self, args: list[Any], start: int, end: int) -> None:
+        self.prefixes[args[0].text[:-1]] = self._resolve(args[1].text[1:-1])
+
+    # --- IRIs ---
+
+    def _resolve(self, reference: str) -> str:
+        return resolve(reference, self.base or DEFAULT_VOCABULARY)
+
+    def in_vocabulary(self, local: str) -> str:
+        """The IRI of a name without a prefix: in the empty prefix if declared, else beside the base."""
+        if "" in self.prefixes:
+            return self.prefixes[""] + local
+        base = self.base or DEFAULT_VOCABULARY
+        if not local or base.endswith(("#", "/", ":", "?", "=")):
+            return base + local
+        return resolve("./" + local, base)  # "./", so that a name with a colon is no scheme
+
+    def iri(self, args: list[Any], start: int, end: int) -> str:
+        return self.iri_of(args[0])
+
+    def iri_of(self, token: Token) -> str:
+        """The spelling in angle brackets of an IRI, a prefixed or a bare name."""
+        text = token.text
+        if token.type == "IRIREF":
+            return terms.iri(self._resolve(text[1:-1]))
+        prefix, _, local = text.rpartition(":") if ":" not in text else text.partition(":")  # a bare name is all local
+        local = _LOCAL_ESCAPE.sub(r"\1", local)
+        if not prefix:
+            return terms.iri(self.in_vocabulary(local))
+        namespace = self.prefixes.get(prefix) or PREDECLARED.get(prefix)
+        if namespace is None:
+            near = "" if prefix in _WELL_KNOWN else closest(prefix, [*self.prefixes, *PREDECLARED])
+            declaration = f"declare it: PREFIX {prefix}: <{_WELL_KNOWN.get(prefix, 'http://…')}>"
+            self.fail(
+                f"the prefix '{prefix}:' is not declared",
+                token.start,
+                token.end,
+                code="unknown-prefix",
+                hint=f"did you mean '{near}:'?" if near else declaration,
+            )
+        return terms.iri(namespace + local)
+
+    def iri_term(self, args: list[Any], start: int, end: int) -> Term:
+        return Term(args[0], span=Span(start, end))
+
+    def bare_name(self, args: list[Any], start: int, end: int) -> Term:
+        return Term(self.iri_of(args[0]), span=Span(start, end))
+
+    # --- literals ---
+
+    def string(self, token: Token) -> str:
+        """The text between the quotes, escapes taken out."""
+        text = token.text
+        width = 3 if len(text) >= 6 and text[:3] in ('"""', "'''") else 1
+        return terms.unescape(text[width:-width])
+
+    def plain_literal(self, args: list[Any], start: int, end: int) -> Term:
+        text, tag = args
+        return Term(terms.literal(self.string(text), language=tag.text[1:] if tag else ""), span=Span(start, end))
+
+    def typed_literal(self, args: list[Any], start: int, end: int) -> Term:
+        text, datatype = args
+        return Term(terms.literal(self.string(text), datatype=terms.iri_value(datatype)), span=Span(start, end))
+
+    def number(self, args: list[Any], start: int, end: int) -> Term:
+        return self.number_of(args[0].text, start, end)
+
+    @staticmethod
+    def number_of(text: str, start: int, end: int) -> Term:
+        kind = "double" if "e" in text or "E" in text else "decimal" if "." in text else "integer"
+        return Term(f'"{text}"^^<{XSD}{kind}>', span=Span(start, end))
+
+    def true(self, args: list[Any], start: int, end: int) -> Term:
+        return Term(terms.TRUE, span=Span(start, end))
+
+    def false(self, args: list[Any], start: int, end: int) -> Term:
+        return Term(terms.FALSE, span=Span(start, end))
+
+    # --- variables and blank nodes ---
+
+    def variable(self, args: list[Any], start: int, end: int) -> Var:
+        return Var(args[0].text[1:], span=Span(start, end))
+
+    def blank_label(self, args: list[Any], start: int, end: int) -> Blank:
+        return Blank(args[0].text[2:], span=Span(start, end))
+
+    def blank_anonymous(self, args: list[Any], start: int, end: int) -> Blank:
+        return self.fresh_blank(start, end)
+
+    def fresh_blank(self, start: int, end: int) -> Blank:
+        self._blanks += 1
+        return Blank(f"{self._blank_stem}{self._blanks - 1}", span=Span(start, end))
+
+    def nil(self, args: list[Any], start: int, end: int) -> Term:
+        return Term(f"<{RDF}nil>", span=Span(start, end))

@@ -1,0 +1,276 @@
+"""Durations, windows, dataset clauses and report policies."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from etalis_rules.terms import XSD, parts
+
+from ..ast import DatasetClause, Duration, ReportClause, Span, Term, WindowSpec
+from ..diagnostics import closest
+from ..lexing import Token
+from .expressions import ExpressionBuilder
+
+# a unit as the papers and their systems write it: what stands before and after the number in xsd:duration
+_UNITS = {
+    **dict.fromkeys(("ms", "msec", "msecs", "millis", "millisecond", "milliseconds"), "ms"),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "S"),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), "M"),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), "H"),
+    **dict.fromkeys(("d", "day", "days"), "D"),
+    **dict.fromkeys(("w", "week", "weeks"), "W"),
+    **dict.fromkeys(("month", "months"), "mo"),
+    **dict.fromkeys(("y", "yr", "year", "years"), "Y"),
+}
+_COUNTED = {"EVENT": "EVENTS", "EVENTS": "EVENTS", "TRIPLE": "TRIPLES", "TRIPLES": "TRIPLES", "BGP": "BGP"}
+_DURATION = re.compile(
+    r"-?P(?=[0-9T])(?:[0-9]+Y)?(?:[0-9]+M)?(?:[0-9]+(?:\.[0-9]+)?D)?"
+    r"(?:T(?=[0-9])(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:\.[0-9]+)?S)?)?"
+)
+_LONGEST = 18  # digits: what fits into 64 bits
+_WEEKS = re.compile(r"P([0-9]+)W")
+DURATIONS = 'write it as 10 SECONDS, 5m, P30D, PT5M or "PT5M"^^xsd:duration'
+
+
+@dataclass(slots=True)
+class Part:
+    """One item between the brackets of a window."""
+
+    kind: str
+    start: int
+    end: int
+    values: tuple[Any, ...] = ()
+
+
+class WindowBuilder(ExpressionBuilder):
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.dialects: set[str] = set()  # spellings met in the query that is being read
+
+    # --- durations ---
+
+    def within(self, args: list[Any], start: int, end: int) -> Duration:
+        return args[0]  # type: ignore[no-any-return]
+
+    def every(self, args: list[Any], start: int, end: int) -> Duration:
+        return args[0]  # type: ignore[no-any-return]
+
+    def amount_number(self, args: list[Any], start: int, end: int) -> Duration:
+        number, unit = args
+        if len(number.text) > _LONGEST or "e" in number.text.lower():
+            self.fail(
+                "this is no usable number of time units", number.start, number.end, code="duration", hint=DURATIONS
+            )
+        value = Decimal(number.text)
+        code = "S"
+        if unit is not None:
+            found = _UNITS.get(unit.text.lower())
+            if found is None:
+                near = closest(unit.text, _UNITS)
+                self.fail(
+                    f"'{unit.text}' is no unit of time",
+                    unit.start,
+                    unit.end,
+                    code="duration",
+                    hint=f"did you mean {near}?" if near else DURATIONS,
+                )
+            code = found
+        whole = value == value.to_integral_value()
+        if code == "ms":
+            value, code = value / 1000, "S"
+        elif code == "W":
+            value, code = value * 7, "D"
+        elif code in ("mo", "Y") and not whole:
+            self.fail("a number of months or years must be whole", start, end, code="duration", hint=DURATIONS)
+        elif code in ("H", "M", "D") and not whole:
+            value, code = value * {"M": 60, "H": 3600, "D": 86400}[code], "S"
+        text = format(value.normalize(), "f")
+        lexical = f"P{text}{code[0].upper()}" if code in ("D", "Y", "mo") else f"PT{text}{code}"
+        return Duration("duration", lexical, span=Span(start, end))
+
+    def amount_word(self, args: list[Any], start: int, end: int) -> Duration:
+        return Duration("duration", self.duration(args[0].text, start, end), span=Span(start, end))
+
+    def amount_literal(self, args: list[Any], start: int, end: int) -> Duration:
+        text, datatype, _ = parts(args[0].spelling)
+        if datatype not in (XSD + "duration", XSD + "dayTimeDuration", XSD + "yearMonthDuration"):
+            self.fail("this literal is no xsd:duration", start, end, code="duration", hint=DURATIONS)
+        return Duration("duration", self.duration(text.strip(), start, end), span=Span(start, end))
+
+    def duration(self, text: str, start: int, end: int) -> str:
+        """The lexical form of a positive xsd:duration, weeks turned into days."""
+        if len(text) > 4 * _LONGEST:
+            self.fail("this length of time has too many digits", start, end, code="limit", hint=DURATIONS)
+        weeks = _WEEKS.fullmatch(text)
+        if weeks:
+            return f"P{int(weeks[1]) * 7}D"
+        if not _DURATION.fullmatch(text) or text.startswith("-"):
+            self.fail(f"'{text}' is no length of time", start, end, code="duration", hint=DURATIONS)
+        return text
+
+    def count_unit(self, args: list[Any], start: int, end: int) -> str:
+        return _COUNTED[args[0].text.upper()]
+
+    def amount_count(self, args: list[Any], start: int, end: int) -> Duration:
+        unit, number = args
+        return self._count(unit, number, start, end)
+
+    def amount_count_after(self, args: list[Any], start: int, end: int) -> Duration:
+        number, unit = args
+        return self._count(unit, number, start, end)
+
+    def _count(self, unit: str, number: Token, start: int, end: int) -> Duration:
+        count = self.natural(number)
+        if count == 0:
+            self.fail("a window must hold at least one", start, end, code="duration")
+        return Duration(unit, "", count, span=Span(start, end))
+
+    def natural(self, number: Token) -> int:
+        if len(number.text) > _LONGEST:
+            self.fail("this number is too large", number.start, number.end, code="limit")
+        return int(number.text)
+
+    # --- windows ---
+
+    def range(self, args: list[Any], start: int, end: int) -> Part:
+        return Part("range", start, end, (self._positive(args[0]),))
+
+    def _positive(self, length: Duration) -> Duration:
+        if length.kind == "duration" and not re.search("[1-9]", length.lexical):
+            span = length.span
+            self.fail("a window cannot be or move by nothing", span.start, span.end, code="duration", hint=DURATIONS)
+        return length
+
+    span_only = history = range
+
+    def slide(self, args: list[Any], start: int, end: int) -> Part:
+        return Part("slide", start, end, (self._positive(args[0]),))
+
+    def unknown_range(self, args: list[Any], start: int, end: int) -> Part:
+        self.fail(
+            "'?' is no size of a window",
+            start,
+            end,
+            hint="say how long the window is and how far it moves, as in [RANGE 10m STEP 1m]; for the last few events "
+            "write [RANGE TRIPLES 3] or [RANGE BGP 3]",
+        )
+
+    def tumbling(self, args: list[Any], start: int, end: int) -> Part:
+        return Part("tumbling", start, end)
+
+    def landmark(self, args: list[Any], start: int, end: int) -> Part:
+        return Part("landmark", start, end, (args[0],))
+
+    def interval(self, args: list[Any], start: int, end: int) -> Part:
+        return Part("interval", start, end, (args[0], args[1]))
+
+    def identity(self, args: list[Any], start: int, end: int) -> Part:
+        return Part("identity", start, end)
+
+    def now(self, args: list[Any], start: int, end: int) -> Part:
+        return Part("now", start, end)
+
+    def offset_part(self, args: list[Any], start: int, end: int) -> Part:
+        return Part("offset", start, end, (args[0],))
+
+    def origin(self, args: list[Any], start: int, end: int) -> Part:
+        return Part("t0", start, end, (args[0],))
+
+    def instant(self, args: list[Any], start: int, end: int) -> Term:
+        return args[0]  # type: ignore[no-any-return]
+
+    def window(self, args: list[Any], start: int, end: int) -> WindowSpec:
+        found: dict[str, Part] = {}
+        for part in args:
+            if part.kind in found:
+                self.fail(f"the window says {part.kind} twice", part.start, part.end, hint="leave one of them out")
+            found[part.kind] = part
+        kinds = [k for k in ("range", "landmark", "interval", "identity", "now") if k in found]
+        if len(kinds) > 1:
+            second = found[kinds[1]]
+            self.fail(
+                f"a window cannot be both {kinds[0]} and {kinds[1]}",
+                second.start,
+                second.end,
+                hint="declare two windows on the stream: FROM NAMED WINDOW :w1 … FROM NAMED WINDOW :w2 …",
+            )
+        kind = kinds[0] if kinds else ""
+        if kind == "" or (kind != "range" and ("slide" in found or "tumbling" in found)):
+            self.fail("the window has no length", start, end, hint="write [RANGE PT10M SLIDE PT1M] or [RANGE PT10M]")
+        if "slide" in found and "tumbling" in found:
+            part = found["tumbling"]
+            self.fail(
+                "a tumbling window slides by its own length", part.start, part.end, hint="leave SLIDE or STEP out"
+            )
+        return WindowSpec(
+            kind={"range": "tumbling" if "tumbling" in found else "sliding"}.get(kind, kind),
+            range=self._value(found, "range"),
+            slide=self._value(found, "slide"),
+            start=self._value(found, kind) if kind in ("landmark", "interval") else None,
+            end=found["interval"].values[1] if kind == "interval" else None,
+            offset=self._value(found, "offset"),
+            t0=self._value(found, "t0"),
+            span=Span(start, end),
+        )
+
+    @staticmethod
+    def _value(found: dict[str, Part], kind: str) -> Any:
+        return found[kind].values[0] if kind in found else None
+
+    # --- dataset ---
+
+    def named(self, args: list[Any], start: int, end: int) -> bool:
+        return True
+
+    def from_graph(self, args: list[Any], start: int, end: int) -> DatasetClause:
+        named, graph, rescan = args
+        return DatasetClause("graph", graph, bool(named), rescan=rescan, span=Span(start, end))
+
+    def from_stream(self, args: list[Any], start: int, end: int) -> DatasetClause:
+        named, stream, window = args
+        self.dialects.add("sparqlstream" if named else "c-sparql")
+        return DatasetClause("stream", stream, bool(named), None, window, span=Span(start, end))
+
+    def from_window(self, args: list[Any], start: int, end: int) -> DatasetClause:
+        named, name, source, window = args
+        self.dialects.add("rsp-ql")
+        return DatasetClause("window", name, bool(named), source, window, span=Span(start, end))
+
+    def from_nested_window(self, args: list[Any], start: int, end: int) -> DatasetClause:
+        named, name, inner, window = args
+        self.dialects.add("rsp-ql")
+        return DatasetClause("window", name, bool(named), None, window, inner.spelling, span=Span(start, end))
+
+    def from_win(self, args: list[Any], start: int, end: int) -> DatasetClause:
+        """[RSEP] Example 4.  There ``[RANGE 5]`` slides by one time unit."""
+        named, source, window, name = args
+        self.dialects.add("rsp-ql")
+        if window.kind == "sliding" and window.slide is None and window.range.kind == "duration":
+            window = replace(window, slide=Duration("duration", "PT1S", span=window.span))
+        return DatasetClause("window", name, bool(named), source, window, span=Span(start, end))
+
+    # --- reports ---
+
+    def report_window_close(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
+        return "WC", None
+
+    def report_content_change(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
+        return "CC", None
+
+    def report_non_empty(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
+        return "NC", None
+
+    def report_periodic(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
+        return "P", args[0]
+
+    def report_at(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
+        return "AT", tuple(args)
+
+    def report(self, args: list[Any], start: int, end: int) -> ReportClause:
+        given = dict(args)
+        if len(given) < len(args):
+            self.fail("a report policy is named twice", start, end)
+        return ReportClause(tuple(p for p, _ in args), given.get("P"), given.get("AT", ()), span=Span(start, end))

@@ -1,0 +1,33 @@
+"""When is EXISTS { P } more than "some solution of P is compatible"?
+
+SPARQL substitutes the outer solution into P.  Usually that is the same as evaluating P on its own and looking for a
+compatible solution, which can be done incrementally.  It is not the same where a variable of the outer solution is
+read inside P at a place where P itself does not bind it: in a nested filter, or in the optional or subtracted side of
+an operator only.  Such patterns are evaluated backwards, with the substitution, over the history of occurrences.
+"""
+
+from __future__ import annotations
+
+from etalis_rules import algebra as alg
+
+
+def is_correlated(pattern: alg.Pattern, outer: frozenset[str]) -> bool:
+    """Does substituting the ``outer`` variables inside the pattern mean more than joining with it?"""
+    match pattern:
+        case alg.LeftJoin(left, right, _) | alg.EqLeftJoin(left, right, _):
+            hidden = (alg.scope(right) & outer) - alg.certain(left)
+        case alg.SeqRightJoin(left, right, _):
+            hidden = (alg.scope(left) & outer) - alg.certain(right)
+        case alg.Minus(left, right, _):
+            hidden = (alg.scope(right) & outer) - alg.certain(left)
+        case alg.SubSelect():
+            return False
+        case _:
+            hidden = frozenset()
+    if hidden:
+        return True
+    below = frozenset().union(*map(alg.scope, alg.children(pattern)))
+    read = frozenset().union(*map(alg.variables, alg.expressions(pattern)))
+    if (read & outer) - below:
+        return True
+    return any(is_correlated(child, outer) for child in alg.children(pattern))

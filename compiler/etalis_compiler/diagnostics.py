@@ -1,0 +1,169 @@
+"""What the compiler says to people: errors and warnings that point into the query text.
+
+A ``Diagnostic`` carries its data (what, where, what was expected, what to do) and prints itself with the line and a
+caret under the offending characters.  ``QueryError`` is the one exception for a fault in a query, whichever pass
+found it; it holds one or more diagnostics.
+
+>>> source = Source("SELECT ?x WHERE { ?x :p ?y", "drops.rq")
+>>> print(source.diagnostic("error", "syntax", "the text ends inside a group", 26, 26, hint="add '}'"))
+drops.rq:1:27: error: the text ends inside a group
+  1 | SELECT ?x WHERE { ?x :p ?y
+    |                           ^
+  hint: add '}'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from itertools import islice
+from typing import Any
+
+_SHOWN = 160  # characters of a line that are printed around the fault
+_LONGEST, _CHOICES = 40, 300  # of what is compared to find a misspelling
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding.  ``line`` and ``column`` count from 1, ``end`` is the column after the last offending character.
+
+    ``code`` is a short stable name for tools (``syntax``, ``unknown-prefix``, ``scope``, …); ``token`` is the text
+    found, ``expected`` what would have been right there, in words.
+    """
+
+    severity: str  # "error" or "warning"
+    code: str
+    message: str
+    hint: str = ""
+    source: str = "<query>"
+    line: int = 1
+    column: int = 1
+    end: int = 1
+    token: str = ""
+    expected: tuple[str, ...] = ()
+    excerpt: str = field(default="", compare=False, repr=False)  # the line, or the part of a long one around the fault
+    marked: tuple[int, int] = field(default=(0, 0), compare=False, repr=False)  # the offending columns of the excerpt
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that ``--json`` prints."""
+        return {
+            "severity": self.severity,
+            "code": self.code,
+            "message": self.message,
+            "hint": self.hint,
+            "source": self.source,
+            "line": self.line,
+            "column": self.column,
+            "end": self.end,
+            "token": self.token,
+            "expected": list(self.expected),
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.source}:{self.line}:{self.column}: {self.severity}: {self.message}"]
+        if self.excerpt:
+            number, (first, stop) = str(self.line), self.marked
+            lead = "".join("\t" if c == "\t" else " " for c in self.excerpt[:first])
+            lines.append(f"  {number} | {self.excerpt}")
+            lines.append(f"  {' ' * len(number)} | {lead}{'^' * max(1, stop - first)}")
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+
+def _clip(line: str, first: int, stop: int) -> tuple[str, tuple[int, int]]:
+    """The part of a line around the columns ``first`` to ``stop`` (from 0), and where they are in it."""
+    if len(line) <= _SHOWN:
+        return line, (first, min(stop, len(line)))
+    start = max(0, first - _SHOWN // 2)
+    left, right = "…" if start else "", "…" if start + _SHOWN < len(line) else ""
+    moved = start - len(left)
+    return left + line[start : start + _SHOWN] + right, (first - moved, min(stop - moved, _SHOWN + len(left)))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The text of a query and the name it is known by."""
+
+    text: str
+    name: str = "<query>"
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column (from 1) of a character offset."""
+        offset = max(0, min(offset, len(self.text)))
+        line_start = self.text.rfind("\n", 0, offset) + 1
+        return self.text.count("\n", 0, offset) + 1, offset - line_start + 1
+
+    def line_at(self, offset: int) -> str:
+        """The whole line that holds the offset."""
+        offset = max(0, min(offset, len(self.text)))
+        start = self.text.rfind("\n", 0, offset) + 1
+        stop = self.text.find("\n", offset)
+        return self.text[start : stop if stop >= 0 else len(self.text)].rstrip("\r")
+
+    def diagnostic(
+        self,
+        severity: str,
+        code: str,
+        message: str,
+        start: int,
+        end: int,
+        *,
+        hint: str = "",
+        expected: Iterable[str] = (),
+    ) -> Diagnostic:
+        """A finding about the characters ``start`` to ``end`` (a ``Span``'s offsets)."""
+        line, column = self.position(start)
+        whole = self.line_at(start)
+        stop = min(column + max(0, end - start), len(whole) + 1)
+        excerpt, marked = _clip(whole, column - 1, max(stop - 1, column))
+        return Diagnostic(
+            severity=severity,
+            code=code,
+            message=message,
+            hint=hint,
+            source=self.name,
+            line=line,
+            column=column,
+            end=max(stop, column + 1),
+            token=shorten(self.text[start:end]),
+            expected=tuple(expected),
+            excerpt=excerpt,
+            marked=marked,
+        )
+
+    def error(
+        self, code: str, message: str, start: int, end: int, *, hint: str = "", expected: Iterable[str] = ()
+    ) -> QueryError:
+        """The exception for one finding, ready to be raised."""
+        return QueryError([self.diagnostic("error", code, message, start, end, hint=hint, expected=expected)])
+
+
+class QueryError(ValueError):
+    """A query that cannot be used, with everything found wrong in it."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]):
+        self.diagnostics: tuple[Diagnostic, ...] = tuple(diagnostics)
+        super().__init__("\n".join(str(d) for d in self.diagnostics))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"diagnostics": [d.to_dict() for d in self.diagnostics]}
+
+
+def shorten(text: str, width: int = 60) -> str:
+    """The text on one line, cut where it is longer than a message should be."""
+    line = " ".join(text[: 4 * width].split())
+    return line if len(line) <= width and len(text) <= 4 * width else line[: width - 1] + "…"
+
+
+def closest(word: str, choices: Iterable[str]) -> str:
+    """The choice that ``word`` is probably a misspelling of, or the empty string.
+
+    Long words and more than a few hundred choices are not compared: that is no slip of the pen.
+    """
+    if len(word) > _LONGEST:
+        return ""
+    lowered = {c.lower(): c for c in islice(choices, _CHOICES) if len(c) <= _LONGEST}
+    found = get_close_matches(word.lower(), lowered, n=1, cutoff=0.7)
+    return lowered[found[0]] if found else ""

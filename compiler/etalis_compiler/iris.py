@@ -1,0 +1,77 @@
+"""Relative IRI references against a base, as RFC 3986 §5.2 says (``urllib`` treats unknown schemes otherwise).
+
+>>> resolve("../g?y#s", "http://a/b/c/d;p?q")
+'http://a/b/g?y#s'
+"""
+
+from __future__ import annotations
+
+import re
+
+_PARTS = re.compile(r"(?s)(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?")
+
+
+def split(reference: str) -> tuple[str | None, str | None, str, str | None, str | None]:
+    """Scheme, authority, path, query and fragment; None where one is absent."""
+    found = _PARTS.fullmatch(reference)
+    if found is None:  # the expression matches every string
+        raise AssertionError(reference)
+    scheme, authority, path, query, fragment = found.groups()
+    return scheme, authority, path or "", query, fragment
+
+
+def is_absolute(reference: str) -> bool:
+    return split(reference)[0] is not None
+
+
+def resolve(reference: str, base: str) -> str:
+    """The IRI that ``reference`` stands for when ``base`` is the base IRI."""
+    scheme, authority, path, query, fragment = split(reference)
+    if scheme is not None:
+        return reference
+    base_scheme, base_authority, base_path, base_query, _ = split(base)
+    if authority is not None:
+        path = _remove_dots(path)
+    else:
+        authority = base_authority
+        if path == "":
+            path = base_path
+            query = base_query if query is None else query
+        elif path.startswith("/"):
+            path = _remove_dots(path)
+        else:
+            if base_authority is not None and base_path == "":
+                path = "/" + path
+            else:
+                path = base_path[: base_path.rfind("/") + 1] + path
+            path = _remove_dots(path)
+    made = "" if base_scheme is None else base_scheme + ":"
+    if authority is not None:
+        made += "//" + authority
+    made += path
+    if query is not None:
+        made += "?" + query
+    if fragment is not None:
+        made += "#" + fragment
+    return made
+
+
+def _remove_dots(path: str) -> str:
+    """RFC 3986 §5.2.4: take ``.`` and ``..`` segments out."""
+    kept: list[str] = []
+    segments = path.split("/")
+    absolute = path.startswith("/")
+    last = len(segments) - 1
+    for number, segment in enumerate(segments):
+        if segment == ".":
+            if number == last:
+                kept.append("")
+        elif segment == "..":
+            if len(kept) > (1 if absolute else 0):
+                kept.pop()
+            if number == last:
+                kept.append("")
+        else:
+            kept.append(segment)
+    made = "/".join(kept)
+    return made if not absolute or made.startswith("/") else "/" + made

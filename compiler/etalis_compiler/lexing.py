@@ -1,0 +1,250 @@
+"""Text to tokens: the terminals of SPARQL 1.1 (§19.8) and of the extensions.
+
+One compiled regular expression finds the next token; words are told apart by dictionaries.  A word that is a keyword
+in one place and a plain name in another (``range``, ``first``, ``count``) gets the keyword's type here; the automaton
+takes it as a name where only a name fits (``readings``).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .diagnostics import Source
+
+
+class Token(NamedTuple):
+    """A piece of the text; ``start`` and ``end`` are offsets into the original text."""
+
+    type: str
+    text: str
+    start: int
+    end: int
+
+
+def words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# name of a built-in function: fewest and most arguments (None: any number)
+BUILTINS: dict[str, tuple[int, int | None]] = {
+    "STR": (1, 1),
+    "LANG": (1, 1),
+    "LANGMATCHES": (2, 2),
+    "DATATYPE": (1, 1),
+    "BOUND": (1, 1),
+    "IRI": (1, 1),
+    "URI": (1, 1),
+    "BNODE": (0, 1),
+    "RAND": (0, 0),
+    "ABS": (1, 1),
+    "CEIL": (1, 1),
+    "FLOOR": (1, 1),
+    "ROUND": (1, 1),
+    "CONCAT": (0, None),
+    "STRLEN": (1, 1),
+    "UCASE": (1, 1),
+    "LCASE": (1, 1),
+    "ENCODE_FOR_URI": (1, 1),
+    "CONTAINS": (2, 2),
+    "STRSTARTS": (2, 2),
+    "STRENDS": (2, 2),
+    "STRBEFORE": (2, 2),
+    "STRAFTER": (2, 2),
+    "SUBSTR": (2, 3),
+    "REPLACE": (3, 4),
+    "REGEX": (2, 3),
+    "YEAR": (1, 1),
+    "MONTH": (1, 1),
+    "DAY": (1, 1),
+    "HOURS": (1, 1),
+    "MINUTES": (1, 1),
+    "SECONDS": (1, 1),
+    "TIMEZONE": (1, 1),
+    "TZ": (1, 1),
+    "NOW": (0, 0),
+    "UUID": (0, 0),
+    "STRUUID": (0, 0),
+    "MD5": (1, 1),
+    "SHA1": (1, 1),
+    "SHA256": (1, 1),
+    "SHA384": (1, 1),
+    "SHA512": (1, 1),
+    "COALESCE": (0, None),
+    "IF": (3, 3),
+    "STRLANG": (2, 2),
+    "STRDT": (2, 2),
+    "SAMETERM": (2, 2),
+    "ISIRI": (1, 1),
+    "ISURI": (1, 1),
+    "ISBLANK": (1, 1),
+    "ISLITERAL": (1, 1),
+    "ISNUMERIC": (1, 1),
+    "GETDURATION": (0, 0),
+    "GETSTARTTIME": (0, 0),
+    "GETENDTIME": (0, 0),
+}
+# how the papers write the functions of EP-SPARQL
+CAMEL = {"GETDURATION": "getDURATION", "GETSTARTTIME": "getSTARTTIME", "GETENDTIME": "getENDTIME"}
+AGGREGATES = words("SUM MIN MAX AVG SAMPLE")
+
+# words of SPARQL and of the temporal operators that are never plain names
+_HARD = words(
+    """BASE PREFIX SELECT CONSTRUCT DESCRIBE ASK DISTINCT REDUCED FROM NAMED WHERE GRAPH OPTIONAL UNION MINUS FILTER
+    BIND VALUES SERVICE SILENT GROUP GROUPBY BY HAVING ORDER ORDERBY LIMIT OFFSET AS UNDEF TRUE FALSE IN NOT EXISTS
+    SEQ EQUALS OPTIONALSEQ EQUALSOPTIONAL AND WITHIN"""
+)
+_NO_WORDS = words("PNAME_LN PNAME_NS BLANK $END")
+
+_BASE = "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f"
+_BASE += "\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+_U = _BASE + "_"
+_MORE = "0-9\u00b7\u0300-\u036f\u203f-\u2040"
+_CHARS = _U + r"\-" + _MORE
+_PLX = r"%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?#@%]"
+_LOCAL = rf"(?:[{_U}:0-9]|{_PLX})(?:\.*+(?:[{_CHARS}:]|{_PLX}))*+"
+_PREFIX = rf"[{_BASE}](?:\.*+[{_CHARS}])*+"
+_ESC = r"\\[tbnrf\\\"']"
+_EXP = r"[eE][+-]?[0-9]+"
+_NUMBER = rf"[0-9]+\.[0-9]*{_EXP}|\.[0-9]+{_EXP}|[0-9]+{_EXP}|[0-9]*\.[0-9]+"
+_DURATION = (
+    r"P(?=[0-9T])(?:[0-9]+Y)?(?:[0-9]+M)?(?:[0-9]+W)?(?:[0-9]+(?:\.[0-9]+)?D)?"
+    r"(?:T(?=[0-9])(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:\.[0-9]+)?S)?)?"
+)
+
+_TOKEN = re.compile(
+    rf"""(?P<SKIP>(?:[ \t\r\n]++|\#[^\r\n]*+)++)
+    |(?P<IRIREF><[^<>"{{}}|^`\\\x00-\x20]*>)
+    |(?P<VAR>[?$][{_U}0-9][{_U}{_MORE}]*)
+    |(?P<BLANK>_:[{_U}0-9](?:\.*+[{_CHARS}])*+)
+    |(?P<PNAME_LN>(?:{_PREFIX})?:(?:{_LOCAL}))
+    |(?P<PNAME_NS>(?:{_PREFIX})?:)
+    |(?P<DURATION>{_DURATION}(?![{_CHARS}]))
+    |(?P<WORD>[{_U}][{_CHARS}]*)
+    |(?P<SIGNED>[+-](?:{_NUMBER}|[0-9]+))
+    |(?P<NUMBER>{_NUMBER})
+    |(?P<INTEGER>[0-9]+)
+    |(?P<LONG>\"\"\"(?>(?:\"{{0,2}}(?:[^\"\\]|{_ESC}))*)\"\"\"|'''(?>(?:'{{0,2}}(?:[^'\\]|{_ESC}))*)''')
+    |(?P<STRING>"(?>(?:[^"\\\r\n]|{_ESC})*)"|'(?>(?:[^'\\\r\n]|{_ESC})*)')
+    |(?P<LANGTAG>@[A-Za-z]+(?:-[A-Za-z0-9]+)*)
+    |(?P<MARK>\^\^|\|\||&&|!=|<=|>=|[{{}}()\[\].,;*/|^!?+=<>-])
+    """.replace("\n    ", ""),
+)
+_ESCAPE = re.compile(r"\\\\|\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Text:
+    """The query text with its code point escapes (``\\u00e9``) replaced, which SPARQL does before anything else.
+
+    ``offset`` gives the place in the original text of a place in the replaced one.
+    """
+
+    __slots__ = ("_moved", "_places", "original", "replaced")
+
+    def __init__(self, source: Source):
+        self.original = source
+        self._places: list[int] = []  # places in the replaced text just after an escape
+        self._moved: list[int] = []  # what to add from there on
+        self.replaced = source.text
+        bad = _SURROGATE.search(source.text)
+        if bad:
+            raise source.error(
+                "character", "the text holds half of a surrogate pair, which is no character", bad.start(), bad.end()
+            )
+        if "\\u" in source.text or "\\U" in source.text:
+            self.replaced = self._replace(source)
+
+    def _replace(self, source: Source) -> str:
+        pieces: list[str] = []
+        done = length = 0
+        for found in _ESCAPE.finditer(source.text):
+            digits = found[1] or found[2]
+            if digits is None:
+                continue
+            code = int(digits, 16)
+            if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+                raise source.error("character", f"{found[0]} is no character", found.start(), found.end())
+            length += found.start() - done + 1
+            pieces += (source.text[done : found.start()], chr(code))
+            done = found.end()
+            self._places.append(length)
+            self._moved.append(done - length)
+        return "".join(pieces) + source.text[done:]
+
+    def offset(self, place: int) -> int:
+        """Where ``place`` of the replaced text stands in the original."""
+        if not self._places:
+            return place
+        before = bisect_right(self._places, place)
+        return place + (self._moved[before - 1] if before else 0)
+
+
+def tokens(text: Text, literals: dict[str, str]) -> Iterator[Token]:
+    """The tokens of the text; ``literals`` gives the type of each keyword and mark of the grammar."""
+    data, match, offset = text.replaced, _TOKEN.match, text.offset
+    place, size = (1 if data[:1] == "\ufeff" else 0), len(data)  # a byte order mark is no part of the text
+    while place < size:
+        found = match(data, place)
+        if found is None:
+            raise _unreadable(text, place)
+        end = found.end()
+        kind = found.lastgroup or ""
+        if kind != "SKIP":
+            piece = found[0]
+            if kind == "WORD":
+                kind = _word(piece, literals)
+            elif kind == "MARK":
+                kind = literals.get(piece, "MARK")
+            elif kind == "LONG":
+                kind = "STRING"
+            elif kind == "STRING" and len(piece) == 2 and data[end : end + 1] == piece[0]:
+                raise _unreadable(text, place)  # three quotes that are never closed
+            yield Token(kind, piece, offset(place), offset(end))
+        place = end
+
+
+def _word(word: str, literals: dict[str, str]) -> str:
+    if word == "a":
+        return literals["a"]
+    upper = word.upper()
+    if upper in literals:
+        return literals[upper]
+    if upper in BUILTINS:
+        return "BUILTIN"
+    if upper in AGGREGATES:
+        return "AGGREGATE"
+    return "NAME"
+
+
+def readings(token: Token) -> tuple[str, ...]:
+    """The other types that a word can have where its first one does not fit: a function, a plain name."""
+    text = token.text
+    if not (text[:1].isalpha() or text[:1] == "_") or text == "a" or token.type in _NO_WORDS:
+        return ()
+    upper = text.upper()
+    if upper in _HARD or (token.type == "DURATION" and "." in text):
+        return ()
+    return ("BUILTIN", "NAME") if upper in BUILTINS else ("NAME",)
+
+
+def _unreadable(text: Text, place: int) -> Exception:
+    """The error for a character at which no token begins."""
+    char = text.replaced[place]
+    start = text.offset(place)
+    hint = ""
+    if char in "\"'":
+        message = "this string is not closed, or holds an unknown escape"
+        hint = "close it on the same line, or use three quotes for a text of several lines; "
+        hint += "a backslash is written \\\\ and escapes are \\t \\b \\n \\r \\f \\\" \\'"
+    elif char == "&":
+        message, hint = "a single '&' means nothing here", "logical and is written '&&'"
+    elif char == "@":
+        message = "'@' begins a language tag, which must be letters, as in \"chat\"@fr"
+    elif char == "\\":
+        message = "a backslash can stand only inside a string or a local name"
+    else:
+        message = f"the character {char!r} (U+{ord(char):04X}) means nothing in a query"
+    return text.original.error("syntax", message, start, text.offset(place + 1), hint=hint)

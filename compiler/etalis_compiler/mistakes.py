@@ -1,0 +1,225 @@
+"""Errors of syntax in words: what was found, what would fit there, and what the writer probably meant."""
+
+from __future__ import annotations
+
+import re
+
+from .automaton import Unexpected
+from .building.windows import DURATIONS
+from .diagnostics import QueryError, Source, closest, shorten
+from .lexing import AGGREGATES, BUILTINS, CAMEL, Text, Token, tokens, words
+
+_IRI = words("IRIREF PNAME_LN PNAME_NS")
+_LITERAL = words("STRING INTEGER NUMBER SIGNED TRUE FALSE")
+_TERM = _IRI | _LITERAL | {"VAR", "BLANK", "NAME", "(", "["}
+_EXPRESSION = _IRI | _LITERAL | {"VAR", "BUILTIN", "AGGREGATE", "COUNT", "GROUP_CONCAT", "EXISTS", "NOT", "TIMESTAMP"}
+_EXPRESSION |= {"!", "+", "-", "("}
+_OPERATOR = words("= != < > <= >= + - * / && || IN SIGNED")
+_PATH = _IRI | {"VAR", "NAME", "a", "^", "!", "("}
+_PATH_MARK = words("? * + / |")
+_AMOUNT = words("INTEGER NUMBER DURATION STRING EVENTS EVENT TRIPLES TRIPLE BGP")
+_CONSTRAINT = _IRI | (_EXPRESSION - _LITERAL - {"VAR", "!", "+", "-"})
+_GROUP_PART = words("FILTER OPTIONAL MINUS BIND VALUES SERVICE GRAPH STREAM WINDOW MATCH EVENT {")
+_JOINED = words("SEQ EQUALS OPTIONALSEQ EQUALSOPTIONAL AND UNION WITHIN")
+_MODIFIERS = words("GROUP GROUPBY ORDER ORDERBY LIMIT OFFSET VALUES USING")
+_NEXT = words("SELECT CONSTRUCT ASK DESCRIBE BASE PREFIX REGISTER ;")
+_AFTER_GROUP = (_MODIFIERS - {"VALUES"}) | _NEXT | {"HAVING", "WHERE", "FROM"}
+
+# sets of token types that have one name together, in the order in which they are looked for
+_TOGETHER: tuple[tuple[frozenset[str], str], ...] = (
+    (frozenset(_EXPRESSION), "an expression"),
+    (frozenset(_CONSTRAINT), "a condition in parentheses"),
+    (frozenset(_TERM), "a term (variable, IRI, literal, blank node)"),
+    (frozenset(_PATH), "a property (IRI, variable or path)"),
+    (_OPERATOR, "an operator"),
+    (_PATH_MARK, "a path operator"),
+    (_AMOUNT, "a length of time or a number of events"),
+    (_GROUP_PART, "a pattern such as FILTER, OPTIONAL or '{'"),
+    (_JOINED, "an operator between groups such as SEQ or UNION"),
+    (_MODIFIERS, "a modifier such as GROUP BY or LIMIT"),
+    (_NEXT, "a query"),
+    (_LITERAL, "a literal"),
+    (_IRI, "an IRI"),
+)
+_SINGLE = {
+    "IRIREF": "an IRI in angle brackets",
+    "VAR": "a variable",
+    "BLANK": "a blank node",
+    "PNAME_LN": "a prefixed name",
+    "PNAME_NS": "a prefix and ':'",
+    "DURATION": "a duration such as PT5M",
+    "SIGNED": "a number",
+    "NUMBER": "a number",
+    "INTEGER": "a whole number",
+    "STRING": "a string",
+    "LANGTAG": "a language tag",
+    "NAME": "a name",
+    "BUILTIN": "a function",
+    "AGGREGATE": "an aggregate",
+    "$END": "the end",
+}
+_SHOWN = 8
+_UPDATE = words("INSERT DELETE LOAD CLEAR DROP CREATE ADD MOVE COPY")
+_LOOKED_AT = 5_000  # characters of a text in which other languages are recognised
+# other languages that [REQ] prints, and what to write instead
+_FOREIGN = tuple(
+    (re.compile(pattern, re.IGNORECASE), advice)
+    for pattern, advice in (
+        (
+            r"\bcreate\s{1,9}(?:window|schema)\b|\bpattern\s{0,9}\[|\binsert\s{1,9}into\b",
+            "this is Esper's language; here one event after another is { … } SEQ { … }, alternatives are UNION, a "
+            "limit of time is WITHIN 10 MINUTES, and a derived event is a CONSTRUCT query",
+        ),
+        (
+            r"\bfrom\s{1,9}\w{1,99}\s{0,9}\[rescan\b",
+            "this is SNEEql; here a stored graph is read again with FROM <locations> [RESCAN 20 SECONDS] and its "
+            "triples are matched in WHERE { … }",
+        ),
+        (
+            r"\bfrom\s{1,9}\w{1,99}\s{0,9}\[\s{0,9}(?:rows|range|now|unbounded|partition)\b",
+            "this is CQL; here the last five triples of a stream are SELECT ?price FROM NAMED WINDOW :w ON :Prices "
+            "[RANGE TRIPLES 5] WHERE { WINDOW :w { ?item :price ?price } }",
+        ),
+        (
+            r"\bconstruct\s{1,9}fact\b",
+            "this is TEF-SPARQL; here what holds from one event until another is a rule whose triple has the whole "
+            "interval: CONSTRUCT { ?user :isIn ?room } WHERE { ?user :enter ?room } SEQ { ?user :leave ?room } "
+            "USING POLICY recent",
+        ),
+    )
+)
+_PAIRS = {"{": "}", "(": ")", "[": "]"}
+
+
+def explain(unexpected: Unexpected, source: Source, literals: dict[str, str]) -> QueryError:
+    """The error for a token that the grammar does not allow at its place."""
+    token, last = unexpected.token, unexpected.last
+    spelled = {name: text for text, name in literals.items()}
+    accepted = {spelled.get(kind, kind) for kind in unexpected.accepted}
+    before = {spelled.get(kind, kind) for kind in unexpected.before}
+    expected = in_words(accepted)
+    found = "the text ends here" if token.type == "$END" else f"'{shorten(token.text)}' cannot stand here"
+    wanted = _list(expected)
+    hint = _hint(token, last, accepted, before, source)
+    start, end = token.start, token.end
+    if token.type == "$END" and last is not None:
+        start = end = last.end
+    return source.error("syntax", f"{found}; expected {wanted}", start, end, hint=hint, expected=expected)
+
+
+def in_words(accepted: set[str]) -> list[str]:
+    """What may come next, as a person would list it."""
+    left, words = set(accepted) - {"GROUPBY", "ORDERBY"}, []
+    for kinds, name in _TOGETHER:
+        if kinds <= accepted and kinds & left:
+            words.append(name)
+            left -= kinds
+    for kind in sorted(left, key=lambda k: (k not in ("}", ")", "]", "."), k)):
+        word = _SINGLE.get(kind) or (kind if kind.isalpha() and kind != "a" else f"'{kind}'")
+        if word not in words:
+            words.append(word)
+    return words
+
+
+def _list(words: list[str]) -> str:
+    shown = words[:_SHOWN]
+    if len(words) > _SHOWN:
+        return ", ".join(shown) + ", …"
+    return " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown) or "nothing more"
+
+
+def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str], source: Source) -> str:
+    """What the writer probably meant, or the empty string."""
+    text, upper = token.text, token.text.upper()
+    previous = last.text if last else ""
+    for pattern, advice in _FOREIGN:
+        if pattern.search(source.text, 0, _LOOKED_AT):
+            return advice
+    after = source.text[token.end : token.end + 1]
+    if "AS" in accepted and ")" not in accepted and "DISTINCT" not in accepted and token.type == "VAR":
+        return "a computed column is written (expression AS ?name)"
+    if text == "=" and previous == "=" and last is not None and last.end == token.start:
+        return "equality is written with a single '='"
+    if text == "/" and (previous == "/" or after == "/"):
+        return "a comment begins with '#'"
+    if token.type == "$END":
+        return _unclosed(source, len(source.text) + 1)
+    if upper in _UPDATE and "SELECT" in accepted:
+        return "SPARQL Update is not supported; a rule that derives triples is a CONSTRUCT query"
+    if upper in ("SEQOPTIONAL", "OPTIONALEQUALS"):
+        return "there are OPTIONALSEQ (left side optional and earlier) and EQUALSOPTIONAL (right side optional)"
+    if token.type == "IRIREF" and accepted & {"<", "*", ")"} and "<" in accepted:
+        return "put a space after '<': it reads as the beginning of an IRI"
+    if upper == "AS" or ("AS" in accepted and ")" not in accepted and upper in ("WHERE", "FROM", "{", "(", ";")):
+        return "a computed column is written (expression AS ?name)"
+    if upper in _AFTER_GROUP and "}" in accepted:
+        return _unclosed(source, token.start)
+    if text in ("}", ")", "]"):
+        return _closing(text, source, token)
+    near = _keyword(token, accepted)
+    if near:
+        return f"did you mean {near}?"
+    if last is not None and last.type in ("NAME", "BUILTIN"):
+        near = _keyword(last, before)
+        if near:
+            return f"did you mean {near} instead of '{shorten(last.text)}'?"
+    if previous.upper() == "PREFIX":
+        return "a prefix ends with ':', as in PREFIX ex: <http://…>"
+    if token.type == "NAME" and "VAR" in accepted:
+        if "BUILTIN" in accepted and after in ("(", " "):
+            near = closest(text, [*BUILTINS, *AGGREGATES, "COUNT", "GROUP_CONCAT", "EXISTS"])
+            if near:
+                return f"did you mean {CAMEL.get(near, near)}?"
+        return f"a variable begins with '?' (?{text}), a name of the vocabulary with ':' (:{text})"
+    if "." in accepted and "VAR" not in accepted and token.type in _TERM:
+        return "end the triple before with '.'"
+    if "DURATION" in accepted:
+        return DURATIONS
+    if text.upper() in _JOINED and "}" in accepted:
+        return f"{upper} stands between groups in braces: {{ … }} {upper} {{ … }}"
+    return ""
+
+
+def _keyword(token: Token, accepted: set[str]) -> str:
+    """The keyword that fits the place and that the word is nearly."""
+    if not token.text[:1].isalpha() or len(token.text) < 3:
+        return ""
+    near = closest(token.text, [k for k in accepted if k.isalpha() and k.isupper() and k not in _SINGLE])
+    return near if near.upper() != token.text.upper() else ""
+
+
+def _brackets(source: Source, end: int) -> list[tuple[str, int]]:
+    """The brackets still open at a place, innermost last (strings, IRIs and comments are passed over)."""
+    opened: list[tuple[str, int]] = []
+    literals = {mark: mark for mark in "{}()[]"} | {"a": "a"}
+    try:
+        for token in tokens(Text(source), literals):
+            if token.start >= end:
+                break
+            if token.text in _PAIRS:
+                opened.append((token.text, token.start))
+            elif token.text in _PAIRS.values() and opened and _PAIRS[opened[-1][0]] == token.text:
+                opened.pop()
+    except QueryError:
+        return opened  # unreadable further on: what is open here is known
+    return opened
+
+
+def _unclosed(source: Source, end: int) -> str:
+    opened = _brackets(source, end)
+    if not opened:
+        return ""
+    mark, place = opened[-1]
+    line, column = source.position(place)
+    return f"the '{mark}' of line {line}, column {column} is not closed: add '{_PAIRS[mark]}'"
+
+
+def _closing(text: str, source: Source, token: Token) -> str:
+    opened = _brackets(source, token.start)
+    if not opened:
+        return f"no bracket is open here: leave this '{text}' out, or add the one that opens it"
+    mark, place = opened[-1]
+    if _PAIRS[mark] != text:
+        line, column = source.position(place)
+        return f"the '{mark}' of line {line}, column {column} must be closed by '{_PAIRS[mark]}' first"
+    return ""

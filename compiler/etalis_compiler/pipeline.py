@@ -1,0 +1,205 @@
+"""From query texts to rules: parse, translate, rewrite, binarize, stratify."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+from . import ast
+from .binarize import Builder, lower, lower_select
+from .diagnostics import Diagnostic, QueryError, Source
+from .faults import Fault
+from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
+from .parser import parse
+from .rewrites.push_filters import push_select
+from .rewrites.push_windows import push_select_windows
+from .stratify import stratify
+from .translate import translate
+
+POLICIES = ("unrestricted", "chronological", "recent")
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledQuery:
+    """One query of a program: its syntax, its algebra and the name its matches carry."""
+
+    name: str
+    syntax: ast.Query
+    algebra: alg.Select
+    source: Source
+    template: tuple[ir.Template, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """The queries of a program, ready to be made into rules for any background knowledge."""
+
+    queries: tuple[CompiledQuery, ...]
+    warnings: tuple[Diagnostic, ...] = ()
+
+
+def compile_sources(
+    sources: Iterable[Source], *, base: str = "", prefixes: dict[str, str] | None = None
+) -> Compilation:
+    """Parse and translate; several texts form one program."""
+    parsed = [(parse(s.text, source=s.name, base=base, prefixes=prefixes), s) for s in sources]
+    return compile_documents(parsed)
+
+
+def compile_documents(documents: Iterable[tuple[ast.Document, Source]]) -> Compilation:
+    """Translate parsed texts, each with the source that its spans point into."""
+    queries: list[CompiledQuery] = []
+    warnings: list[Diagnostic] = []
+    for document, source in documents:
+        warnings.extend(document.warnings)
+        for syntax in document.queries:
+            name = _name(syntax, source, len(document.queries), len(queries))
+            if any(q.name == name for q in queries):
+                raise source.error("duplicate-name", f"two queries are named {name}", 0, 1, hint="rename one of them")
+            try:
+                queries.append(CompiledQuery(name, syntax, translate(syntax), source, template_of(syntax)))
+            except Fault as fault:
+                raise located(fault, source, syntax) from None
+    return Compilation(tuple(queries), tuple(warnings))
+
+
+def _name(syntax: ast.Query, source: Source, in_source: int, before: int) -> str:
+    if syntax.register is not None:
+        return syntax.register.name
+    stem = source.name.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+    if stem and not stem.startswith("<") and in_source == 1:
+        return stem
+    return f"q{before + 1}"
+
+
+def located(fault: Fault, source: Source, syntax: ast.Query) -> QueryError:
+    """The fault as an error that points into the query's text."""
+    span = fault.span or syntax.span
+    return source.error(fault.code, fault.message, span.start, span.end, hint=fault.hint)
+
+
+def template_of(syntax: ast.Query) -> tuple[ir.Template, ...]:
+    """The CONSTRUCT template; the short form repeats the pattern."""
+    if not isinstance(syntax.form, ast.Construct):
+        return ()
+    patterns: Sequence[ast.TriplePattern]
+    if syntax.form.template is not None:
+        patterns = syntax.form.template
+    else:
+        elements = syntax.where.elements if syntax.where is not None else ()
+        patterns = [p for e in elements if isinstance(e, ast.Triples) for p in e.patterns]
+    return tuple(
+        ir.Template(_template_node(p.subject), _template_node(p.predicate), _template_node(p.object)) for p in patterns
+    )
+
+
+def _template_node(node: object) -> alg.Var | alg.Const:
+    match node:
+        case ast.Var(name):
+            return alg.Var(name)
+        case ast.Blank(label):
+            return alg.Var("_:" + label)
+        case ast.Term(spelling):
+            return alg.Const(spelling)
+    raise Fault("template-path", "a property path cannot stand in a CONSTRUCT template", "write a plain predicate")
+
+
+def rules_of(
+    compilation: Compilation, knowledge: KnowledgeSummary = NO_KNOWLEDGE, policy: str = "unrestricted"
+) -> ir.Rules:
+    """The EDBC rules of a program.  ``policy`` holds for the queries that name none themselves."""
+    nodes: dict[str, ir.Node] = {}
+    outputs: list[ir.Output] = []
+    for query in compilation.queries:
+        chosen = query.syntax.policy or policy
+        if chosen not in POLICIES:
+            raise ValueError(f"unknown policy {chosen!r}: use one of {', '.join(POLICIES)}")
+        builder = Builder(knowledge, chosen, query.name, nodes)
+        try:
+            outputs.append(_output(query, builder))
+        except Fault as fault:
+            raise located(fault, query.source, query.syntax) from None
+    return link(nodes, outputs, compilation, policy)
+
+
+def link(nodes: dict[str, ir.Node], outputs: Sequence[ir.Output], compilation: Compilation, policy: str) -> ir.Rules:
+    """Put the nodes into evaluation order."""
+    kept = _reachable(nodes, outputs)
+    try:
+        strata = stratify(kept, outputs)
+    except Fault as fault:
+        first = compilation.queries[0]
+        raise located(fault, first.source, first.syntax) from None
+    order = [name for stratum in strata for name in stratum if name in kept]
+    return ir.Rules(tuple((name, kept[name]) for name in order), tuple(outputs), strata, policy)
+
+
+def _reachable(nodes: dict[str, ir.Node], outputs: Sequence[ir.Output]) -> dict[str, ir.Node]:
+    wanted: set[str] = set()
+    stack = [o.source.node for o in outputs if o.source is not None]
+    while stack:
+        name = stack.pop()
+        if name in wanted:
+            continue
+        wanted.add(name)
+        node = nodes[name]
+        stack.extend(ref.node for ref in ir.refs(node))
+        if isinstance(node, ir.Recall):
+            stack.extend(node.leaves)
+    return {name: node for name, node in nodes.items() if name in wanted}
+
+
+def _output(query: CompiledQuery, b: Builder) -> ir.Output:
+    select = push_select(query.algebra)
+    holds = b.summary.predicates is None or bool(b.summary.predicates)
+    select = push_select_windows(select, holds)
+    form = query.syntax.form
+    template = query.template
+    subjects: tuple[alg.Var | alg.Const, ...] = ()
+    variables = select.variables
+    match form:
+        case ast.Construct():
+            named = [n.name for t in template for n in (t.subject, t.predicate, t.object) if isinstance(n, alg.Var)]
+            variables = tuple(dict.fromkeys(n for n in named if n in alg.scope(select.pattern)))
+            fresh = any(n.startswith("_:") for n in named)
+            if fresh:
+                # A fresh blank node is a function of the whole solution.
+                variables = tuple(sorted(alg.scope(select.pattern)))
+        case ast.Describe(asked):
+            subjects = tuple(_template_node(s) for s in asked) or tuple(map(alg.Var, select.variables))
+            variables = tuple(dict.fromkeys(s.name for s in subjects if isinstance(s, alg.Var)))
+        case ast.Ask():
+            variables = ()
+    if not select.grouped:
+        select = replace(select, variables=variables)
+    part = lower_select(select, b)
+    stream = ""
+    if query.syntax.register is not None and query.syntax.register.kind == "STREAM":
+        stream = query.syntax.register.name
+    names = {ast.Select: "select", ast.Construct: "construct", ast.Ask: "ask", ast.Describe: "describe"}
+    handled = select.grouped
+    timeless = part.timeless
+    if part.timed is not None and isinstance(timeless, alg.SubSelect) and not handled:
+        # LIMIT and DISTINCT count the timeless rows together with the others, where these are reported.
+        plain = replace(timeless.select, distinct=False, order=(), limit=None, offset=0, variables=part.timed.columns)
+        timeless = alg.SubSelect(plain)
+    return ir.Output(
+        query=query.name,
+        form=names[type(form)],
+        source=part.timed,
+        timeless=timeless,
+        variables=variables,
+        distinct=select.distinct and not handled,
+        order=select.order,
+        limit=None if handled else select.limit,
+        offset=0 if handled else select.offset,
+        template=template,
+        stream=stream,
+        subjects=subjects,
+    )
+
+
+__all__ = ["POLICIES", "Compilation", "CompiledQuery", "compile_sources", "lower", "rules_of"]

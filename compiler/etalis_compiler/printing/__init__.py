@@ -1,0 +1,1 @@
+"""The pieces of ``to_text``: terms and expressions, patterns, queries."""

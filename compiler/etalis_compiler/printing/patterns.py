@@ -1,0 +1,174 @@
+"""Graph patterns, windows and event patterns as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..ast import (
+    Bind,
+    Combined,
+    Duration,
+    Element,
+    EventDeclaration,
+    EventName,
+    EventPattern,
+    EventSequence,
+    EventUnary,
+    Filter,
+    GraphGroup,
+    Group,
+    Match,
+    Minus,
+    Operator,
+    Optional,
+    Pattern,
+    Query,
+    Service,
+    StreamGroup,
+    Triples,
+    Values,
+    WindowGroup,
+    WindowSpec,
+    Within,
+)
+from .terms import TermPrinter
+
+_WIDTH = 100
+
+
+def indented(lines: list[str]) -> list[str]:
+    return ["  " + line for line in lines]
+
+
+def led(lead: str, lines: list[str]) -> list[str]:
+    """The lines with ``lead`` in front of the first."""
+    return [f"{lead} {lines[0]}", *lines[1:]]
+
+
+class PatternPrinter(TermPrinter):
+    def __init__(self, prefixes: Mapping[str, str]):
+        super().__init__(prefixes)
+
+    def group(self, group: Group) -> list[str]:
+        inner = [line for element in group.elements for line in self.element(element)]
+        if not inner:
+            return ["{}"]
+        if len(inner) == 1 and len(inner[0]) < _WIDTH and not inner[0].lstrip().startswith("SELECT"):
+            return [f"{{ {inner[0]} }}"]
+        return ["{", *indented(inner), "}"]
+
+    def element(self, element: Element) -> list[str]:
+        match element:
+            case Triples(patterns=patterns):
+                return [self.triple(p) + " ." for p in patterns]
+            case Filter(condition=condition):
+                return [f"FILTER ({self.expression(condition)})"]
+            case Bind(expression=expression, variable=variable):
+                return [f"BIND ({self.expression(expression)} AS ?{variable.name})"]
+            case Values():
+                return self.values(element)
+            case Optional(group=group):
+                return led("OPTIONAL", self.group(group))
+            case Minus(group=group):
+                return led("MINUS", self.group(group))
+            case Service(endpoint=endpoint, group=group, silent=silent):
+                return led(f"SERVICE {'SILENT ' if silent else ''}{self.node(endpoint)}", self.group(group))
+            case EventDeclaration(window=window, group=group, name=name):
+                *lines, last = self.group(group)
+                return led(f"EVENT ON {self.node(window)}", [*lines, f"{last} AS {name}"])
+            case Match(pattern=pattern):
+                if isinstance(pattern, Group):
+                    return led("MATCH", self.group(pattern))
+                return [f"MATCH {{ {self.events(pattern)} }}"]
+            case Query():
+                return self.query(element)
+            case _:
+                return self.pattern(element)
+
+    def pattern(self, pattern: Pattern) -> list[str]:
+        match pattern:
+            case Group():
+                return self.group(pattern)
+            case GraphGroup(graph=name, group=group):
+                return led(f"GRAPH {self.node(name)}", self.group(group))
+            case StreamGroup(stream=name, group=group, window=window):
+                head = f"STREAM {self.node(name)}"
+                return led(head if window is None else f"{head} {self.window(window)}", self.group(group))
+            case WindowGroup(window=name, group=group):
+                return led(f"WINDOW {self.node(name)}", self.group(group))
+            case Within(pattern=inner, bound=bound):
+                *lines, last = self.operand(inner, tight=True)
+                return [*lines, f"{last} WITHIN {self.duration(bound)}"]
+            case Combined(operator=operator, left=left, right=right):
+                return [*self._left(operator, left), operator.value, *self.operand(right, tight=self._tight(operator))]
+
+    def _left(self, operator: Operator, left: Pattern) -> list[str]:
+        same = isinstance(left, Combined) and (not self._tight(operator) or self._tight(left.operator))
+        return self.pattern(left) if same else self.operand(left, tight=self._tight(operator))
+
+    @staticmethod
+    def _tight(operator: Operator) -> bool:
+        return operator is Operator.EQUALS
+
+    def operand(self, pattern: Pattern, *, tight: bool) -> list[str]:
+        """An operand: only EQUALS may stand bare to the right of a weaker operator."""
+        if isinstance(pattern, Combined) and not tight and self._tight(pattern.operator):
+            return self.pattern(pattern)
+        if isinstance(pattern, Combined):
+            return self.group(Group((pattern,)))
+        return self.pattern(pattern)
+
+    def query(self, query: Query) -> list[str]:
+        raise AssertionError("QueryPrinter gives it")
+
+    def values(self, values: Values) -> list[str]:
+        names = " ".join(f"?{v.name}" for v in values.variables)
+        rows = ["(" + " ".join("UNDEF" if t is None else self.node(t) for t in row) + ")" for row in values.rows]
+        return [f"VALUES ({names}) {{", *indented(rows), "}"]
+
+    # --- windows ---
+
+    @staticmethod
+    def duration(duration: Duration) -> str:
+        return duration.lexical if duration.kind == "duration" else f"{duration.count} {duration.kind}"
+
+    def window(self, window: WindowSpec) -> str:
+        pieces: list[str] = []
+        match window.kind:
+            case "sliding" | "tumbling":
+                pieces.append(f"RANGE {self._of(window.range)}")
+                if window.slide is not None:
+                    pieces.append(f"SLIDE {self.duration(window.slide)}")
+                if window.kind == "tumbling":
+                    pieces.append("TUMBLING")
+            case "landmark":
+                pieces.append(f"LANDMARK {self._at(window.start)}")
+            case "interval":
+                pieces.append(f"INTERVAL {self._at(window.start)} {self._at(window.end)}")
+            case kind:
+                pieces.append(kind.upper())
+        if window.offset is not None:
+            pieces.append(f"OFFSET {self.duration(window.offset)}")
+        if window.t0 is not None:
+            pieces.append(f"T0 {self.expression(window.t0)}")
+        return f"[{' '.join(pieces)}]"
+
+    def _of(self, duration: Duration | None) -> str:
+        return self.duration(duration) if duration is not None else ""
+
+    def _at(self, instant: Any) -> str:
+        return self.expression(instant) if instant is not None else ""
+
+    # --- event patterns ---
+
+    def events(self, pattern: EventPattern, *, right: bool = False) -> str:
+        match pattern:
+            case EventName(name=name):
+                return name
+            case EventUnary(operator=operator, operand=operand):
+                return f"{operator} {self.events(operand, right=True)}"
+            case EventSequence(left=left, right=second, policy=policy):
+                word = f"SEQ {policy.upper()}" if policy else "SEQ"
+                text = f"{self.events(left)} {word} {self.events(second, right=True)}"
+                return f"({text})" if right else text

@@ -1,0 +1,164 @@
+"""Push each filter conjunct to the lowest node at which all its variables are certainly bound.
+
+Filter(A SEQ B, p1 ∧ p2) = (Filter(A, p1) SEQ B) with p2 kept, when p1 speaks of A's variables only.
+
+A conjunct that reads the interval stays with its group (``push_windows`` takes upper bounds of the duration further
+down).  BOUND, COALESCE and IF, EXISTS and volatile functions never go below an outer join, because there they can
+tell a missing variable from a bound one, or would be drawn another number of times.
+
+>>> from etalis_rules.algebra import *
+>>> a = BGP((Triple(Var("c"), Const("<p>"), Var("x")),)); b = BGP((Triple(Var("c"), Const("<p>"), Var("y")),))
+>>> low = Apply(">", (Var("x"), Const('"1"')))
+>>> push_filters(Filter(SeqJoin(a, b), (low,))) == SeqJoin(Filter(a, (low,)), b)
+True
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from etalis_rules import algebra as alg
+
+TIME = frozenset({"GETDURATION", "GETSTARTTIME", "GETENDTIME"})
+VOLATILE = frozenset({"RAND", "UUID", "STRUUID", "BNODE", "NOW"})
+TELLS_UNBOUND = frozenset({"BOUND", "COALESCE", "IF"})
+
+
+def operators(e: alg.Expr) -> frozenset[str]:
+    """All operator and function names in an expression; ``EXISTS`` for an EXISTS."""
+    return frozenset(
+        "EXISTS" if isinstance(part, alg.Exists) else part.op
+        for part in alg.subexpressions(e)
+        if isinstance(part, (alg.Apply, alg.Exists))
+    )
+
+
+def push_filters(pattern: alg.Pattern) -> alg.Pattern:
+    """The pattern with every filter as deep as it may stand."""
+    match pattern:
+        case alg.Filter(child, conditions):
+            child = push_filters(child)
+            kept = []
+            for condition in map(_inside, conditions):
+                sunk = _sink(condition, child)
+                if sunk is None:
+                    kept.append(condition)
+                else:
+                    child = sunk
+            return _filter(child, tuple(kept))
+        case alg.BGP() | alg.PathPattern() | alg.GraphNames() | alg.Table():
+            return pattern
+        case alg.Within(child, _):
+            return replace(pattern, child=push_filters(child))
+        case alg.Extend(child, _, expression):
+            return replace(pattern, child=push_filters(child), expression=_inside(expression))
+        case alg.SubSelect(select):
+            return alg.SubSelect(push_select(select))
+        case alg.LeftJoin(left, right, condition) | alg.EqLeftJoin(left, right, condition):
+            # A conjunct of F that speaks of the optional side alone keeps out what could never match.
+            return _push_condition(pattern, push_filters(left), push_filters(right), condition)
+        case alg.SeqRightJoin(left, right, condition):
+            return _push_condition(pattern, push_filters(left), push_filters(right), condition)
+        case _:
+            return replace(pattern, left=push_filters(pattern.left), right=push_filters(pattern.right))
+
+
+def push_select(select: alg.Select) -> alg.Select:
+    """``push_filters`` under a SELECT."""
+    return replace(
+        select,
+        pattern=push_filters(select.pattern),
+        extends=tuple((v, _inside(e)) for v, e in select.extends),
+        having=tuple(map(_inside, select.having)),
+    )
+
+
+def _push_condition(
+    pattern: alg.LeftJoin | alg.EqLeftJoin | alg.SeqRightJoin,
+    left: alg.Pattern,
+    right: alg.Pattern,
+    condition: tuple[alg.Expr, ...],
+) -> alg.Pattern:
+    optional_is_left = isinstance(pattern, alg.SeqRightJoin)
+    optional, mandatory = (left, right) if optional_is_left else (right, left)
+    kept = []
+    for part in map(_inside, condition):
+        # A variable that both sides bind may be bound by the mandatory side only.
+        sunk = None
+        if not alg.variables(part) & alg.scope(mandatory) or alg.variables(part) <= alg.certain(optional):
+            sunk = _sink(part, optional)
+        if sunk is None:
+            kept.append(part)
+        else:
+            optional = sunk
+    left, right = (optional, mandatory) if optional_is_left else (mandatory, optional)
+    return replace(pattern, left=left, right=right, condition=tuple(kept))
+
+
+def _inside(e: alg.Expr) -> alg.Expr:
+    """The same expression with the patterns of its EXISTS rewritten too."""
+    match e:
+        case alg.Exists(inner):
+            return alg.Exists(push_filters(inner))
+        case alg.Apply(op, args) if args:
+            return alg.Apply(op, tuple(map(_inside, args)))
+    return e
+
+
+def _filter(child: alg.Pattern, conditions: tuple[alg.Expr, ...]) -> alg.Pattern:
+    if not conditions:
+        return child
+    if isinstance(child, alg.Filter):
+        return alg.Filter(child.child, child.conditions + conditions)
+    return alg.Filter(child, conditions)
+
+
+def _sink(condition: alg.Expr, pattern: alg.Pattern) -> alg.Pattern | None:
+    """The pattern with the condition inside, or None where it has to stay above."""
+    names = operators(condition)
+    if names & (TIME | VOLATILE | {"EXISTS"}) or not alg.variables(condition):
+        return None
+    return _place(condition, names & TELLS_UNBOUND != frozenset(), pattern)
+
+
+def _place(condition: alg.Expr, tells_unbound: bool, pattern: alg.Pattern) -> alg.Pattern | None:
+    needed = alg.variables(condition)
+    match pattern:
+        case alg.BGP() | alg.PathPattern() if needed <= alg.certain(pattern):
+            return alg.Filter(pattern, (condition,))
+        case alg.Filter(child, _) | alg.Within(child, _):
+            below = _place(condition, tells_unbound, child)
+            return None if below is None else replace(pattern, child=below)
+        case alg.Extend(child, variable, _):
+            if variable in needed:
+                return None
+            below = _place_or_filter(condition, tells_unbound, child)
+            return None if below is None else replace(pattern, child=below)
+        case alg.Join(left, right) | alg.SeqJoin(left, right) | alg.EqJoin(left, right):
+            in_left = needed <= alg.certain(left)
+            in_right = needed <= alg.certain(right)
+            if not in_left and not in_right:
+                return None
+            if in_left:
+                left = _place_or_filter(condition, tells_unbound, left)
+            if in_right:
+                right = _place_or_filter(condition, tells_unbound, right)
+            return replace(pattern, left=left, right=right)
+        case alg.LeftJoin(left, _, _) | alg.EqLeftJoin(left, _, _) | alg.Minus(left, _, _):
+            if tells_unbound or not needed <= alg.certain(left):
+                return None
+            return replace(pattern, left=_place_or_filter(condition, tells_unbound, left))
+        case alg.SeqRightJoin(_, right, _):
+            if tells_unbound or not needed <= alg.certain(right):
+                return None
+            return replace(pattern, right=_place_or_filter(condition, tells_unbound, right))
+        case alg.Union(left, right):
+            return alg.Union(
+                _place_or_filter(condition, tells_unbound, left), _place_or_filter(condition, tells_unbound, right)
+            )
+    return None
+
+
+def _place_or_filter(condition: alg.Expr, tells_unbound: bool, pattern: alg.Pattern) -> alg.Pattern:
+    placed = _place(condition, tells_unbound, pattern)
+    return _filter(pattern, (condition,)) if placed is None else placed

@@ -1,0 +1,170 @@
+"""Push upper bounds of the duration into the pattern ([EP] §5, "Memory management and time windows").
+
+Filter(A SEQ B, getDURATION() < D): whatever A and B are made of lies inside the solution's interval, so every
+inner-joined part below lasts less than D too.  The bound becomes a ``Within`` at each of these nodes: it is checked
+at every step, and it tells after what time a goal can be dropped.
+
+The bound goes into the mandatory side of an outer join only: an optional partner that is too old must still be seen
+to be there when the filter stands above, while one in the condition F bounds the optional side.
+
+A bound that is a number of microseconds replaces its filter when the group certainly holds an occurrence (the
+duration of a timeless solution is an error); a bound by calendar months is checked at its own node as it was written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from etalis_rules import algebra as alg
+from etalis_rules.durations import parse_duration
+from etalis_rules.terms import XSD, is_literal, parts
+
+_DURATIONS = frozenset(XSD + n for n in ("duration", "dayTimeDuration", "yearMonthDuration"))
+_FLIPPED = {">": "<", ">=": "<="}
+
+
+def upper_bound(condition: alg.Expr) -> alg.Bound | None:
+    """The bound b such that the condition implies end − start ≤ b, if it is a comparison of getDURATION()."""
+    match condition:
+        case alg.Apply("<" | "<=" | "=" as op, (alg.Apply("GETDURATION", ()), alg.Const(term))):
+            return _bound(op, term)
+        case alg.Apply(">" | ">=" as op, (alg.Const(term), alg.Apply("GETDURATION", ()))):
+            return _bound(_FLIPPED[op], term)
+    return None
+
+
+def _bound(op: str, term: str) -> alg.Bound | None:
+    if not is_literal(term):
+        return None
+    lexical, datatype, _ = parts(term)
+    parsed = parse_duration(lexical) if datatype in _DURATIONS else None
+    if parsed is None or parsed[0] < 0:
+        return None
+    months, micros = parsed
+    # A strict bound of whole microseconds is the next smaller closed one; with months it depends on the start.
+    return alg.Bound(micros=micros - 1 if op == "<" and not months else micros, months=months)
+
+
+def tighter(a: alg.Bound | None, b: alg.Bound | None) -> alg.Bound | None:
+    """The smaller of two bounds, or None where months and microseconds cannot be compared."""
+    if a is None or b is None:
+        return a or b
+    if a.months == b.months:
+        return a if a.micros <= b.micros else b
+    return a if longest(a) <= longest(b) else b
+
+
+def longest(bound: alg.Bound) -> int:
+    """The bound in microseconds at its longest: a month has at most 31 days."""
+    return bound.micros + bound.months * 31 * 86_400_000_000
+
+
+def certainly_timed(pattern: alg.Pattern, background: bool) -> bool:
+    """Does every solution hold an occurrence?  ``background``: triple patterns may match background triples."""
+    match pattern:
+        case alg.BGP(triples, _, graph):
+            return graph is None and bool(triples) and not background
+        case alg.PathPattern() | alg.GraphNames() | alg.Table():
+            return False
+        case alg.Join(left, right) | alg.SeqJoin(left, right) | alg.EqJoin(left, right):
+            return certainly_timed(left, background) or certainly_timed(right, background)
+        case alg.Union(left, right):
+            return certainly_timed(left, background) and certainly_timed(right, background)
+        case alg.LeftJoin(left, _, _) | alg.EqLeftJoin(left, _, _) | alg.Minus(left, _, _):
+            return certainly_timed(left, background)
+        case alg.SeqRightJoin(_, right, _):
+            return certainly_timed(right, background)
+        case alg.SubSelect(select):
+            return certainly_timed(select.pattern, background)
+        case _:
+            return certainly_timed(pattern.child, background)
+
+
+def push_windows(pattern: alg.Pattern, background: bool = True) -> alg.Pattern:
+    """The pattern with every upper bound of a duration at each node that it limits."""
+    return _push(pattern, None, background)
+
+
+def _push(pattern: alg.Pattern, bound: alg.Bound | None, background: bool) -> alg.Pattern:
+    match pattern:
+        case alg.Filter(child, conditions):
+            kept = []
+            for condition in conditions:
+                found = upper_bound(condition)
+                bound = tighter(bound, found)
+                if found is None or found.months or not certainly_timed(child, background) or _is_equality(condition):
+                    kept.append(_inside(condition, background))
+            child = _push(child, bound, background)
+            return alg.Filter(child, tuple(kept)) if kept else child
+        case alg.Within(child, own):
+            pushed = _push(child, tighter(bound, own), background)
+            # A bound in months is not comparable with one in microseconds: both stay.
+            return alg.Within(pushed, own) if own.months else pushed
+        case alg.BGP() | alg.PathPattern():
+            return _within(pattern, bound)
+        case alg.GraphNames() | alg.Table():
+            return pattern
+        case alg.Extend(child, _, expression):
+            return replace(pattern, child=_push(child, bound, background), expression=_inside(expression, background))
+        case alg.SubSelect(select):
+            return _within(alg.SubSelect(push_select_windows(select, background)), bound)
+        case alg.Union(left, right):
+            return alg.Union(_push(left, bound, background), _push(right, bound, background))
+        case alg.Join(left, right) | alg.SeqJoin(left, right) | alg.EqJoin(left, right):
+            joined = replace(pattern, left=_push(left, bound, background), right=_push(right, bound, background))
+            return _within(joined, bound)
+        case alg.LeftJoin(left, right, condition) | alg.EqLeftJoin(left, right, condition):
+            inner = _condition_bound(condition)
+            outer = replace(
+                pattern,
+                left=_push(left, bound, background),
+                right=_push(right, inner, background),
+                condition=tuple(_inside(c, background) for c in condition),
+            )
+            return _within(outer, bound)
+        case alg.SeqRightJoin(left, right, condition):
+            inner = _condition_bound(condition)
+            reverse = replace(
+                pattern,
+                left=_push(left, inner, background),
+                right=_push(right, bound, background),
+                condition=tuple(_inside(c, background) for c in condition),
+            )
+            return _within(reverse, bound)
+        case alg.Minus(left, right, _):
+            return replace(pattern, left=_push(left, bound, background), right=_push(right, None, background))
+    raise TypeError(f"not a pattern: {pattern!r}")
+
+
+def push_select_windows(select: alg.Select, background: bool = True) -> alg.Select:
+    """``push_windows`` under a SELECT."""
+    return replace(
+        select,
+        pattern=push_windows(select.pattern, background),
+        extends=tuple((v, _inside(e, background)) for v, e in select.extends),
+        having=tuple(_inside(e, background) for e in select.having),
+    )
+
+
+def _is_equality(condition: alg.Expr) -> bool:
+    return isinstance(condition, alg.Apply) and condition.op == "="
+
+
+def _condition_bound(condition: tuple[alg.Expr, ...]) -> alg.Bound | None:
+    bound = None
+    for part in condition:
+        bound = tighter(bound, upper_bound(part))
+    return bound
+
+
+def _within(pattern: alg.Pattern, bound: alg.Bound | None) -> alg.Pattern:
+    return pattern if bound is None else alg.Within(pattern, bound)
+
+
+def _inside(e: alg.Expr, background: bool) -> alg.Expr:
+    match e:
+        case alg.Exists(inner):
+            return alg.Exists(push_windows(inner, background))
+        case alg.Apply(op, args) if args:
+            return alg.Apply(op, tuple(_inside(a, background) for a in args))
+    return e

@@ -1,0 +1,122 @@
+"""Which variables a pattern can bind (SPARQL 1.1 §18.2.1), and which an expression mentions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .ast import (
+    Aggregate,
+    Bind,
+    Combined,
+    EventDeclaration,
+    EventName,
+    Exists,
+    GraphGroup,
+    Group,
+    Match,
+    Optional,
+    Query,
+    Select,
+    Service,
+    StreamGroup,
+    Triples,
+    Values,
+    Var,
+    WindowGroup,
+    Within,
+    walk,
+)
+
+Events = Mapping[str, EventDeclaration]
+
+
+def in_scope(pattern: Any, events: Events = {}) -> set[str]:  # noqa: B006 (never changed)
+    """The names of the variables in scope after the pattern; ``events`` are the declared ones that MATCH may name.
+
+    Neither MINUS nor FILTER brings a variable into scope; a sub-SELECT brings what it projects.
+    """
+    found: set[str] = set()
+    waiting = [pattern]
+    while waiting:
+        here = waiting.pop()
+        match here:
+            case Group(elements=elements):
+                waiting.extend(elements)
+            case Triples():
+                found.update(variables(here))
+            case Bind(variable=variable):
+                found.add(variable.name)
+            case Values(variables=names):
+                found.update(v.name for v in names)
+            case Optional(group=group):
+                waiting.append(group)
+            case GraphGroup(graph=name, group=group) | StreamGroup(stream=name, group=group):
+                waiting += (name, group)
+            case WindowGroup(window=name, group=group) | Service(endpoint=name, group=group):
+                waiting += (name, group)
+            case Combined(left=left, right=right):
+                waiting += (left, right)
+            case Within(pattern=inner):
+                waiting.append(inner)
+            case Match(pattern=Group() as group):
+                waiting.append(group)
+            case Match(pattern=inner):
+                named = (n.name for n in walk(inner) if isinstance(n, EventName))
+                waiting.extend(events[n].group for n in named if n in events)
+            case Query():
+                found.update(projected(here, events))
+            case Var(name=name):
+                found.add(name)
+            case _:  # FILTER, MINUS, an event declaration, a name: nothing comes into scope
+                pass
+    return found
+
+
+def projected(query: Query, events: Events = {}) -> set[str]:  # noqa: B006 (never changed)
+    """The variables of a query's solutions."""
+    if isinstance(query.form, Select) and query.form.projections:
+        return {p.variable.name for p in query.form.projections}
+    found = in_scope(query.where, events) if query.where is not None else set()
+    if query.values is not None:
+        found.update(v.name for v in query.values.variables)
+    return found
+
+
+def variables(node: Any) -> set[str]:
+    """Every variable mentioned in the node."""
+    return {n.name for n in walk(node) if isinstance(n, Var)}
+
+
+def free_variables(expression: Any) -> Iterator[Var]:
+    """The variables of an expression outside its aggregates and EXISTS groups."""
+    waiting = [expression]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, Var):
+            yield here
+        elif not isinstance(here, Aggregate | Exists):
+            waiting.extend(children(here))
+
+
+def aggregates(expression: Any) -> Iterator[Aggregate]:
+    """The aggregates of an expression, those inside other aggregates too, not those inside EXISTS groups."""
+    waiting = [expression]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, Aggregate):
+            yield here
+        if not isinstance(here, Exists):
+            waiting.extend(children(here))
+
+
+def children(node: Any) -> list[Any]:
+    """The nodes directly below an expression."""
+    made: list[Any] = []
+    for name in ("operand", "left", "right", "choices", "arguments", "expression"):
+        value = getattr(node, name, None)
+        if isinstance(value, tuple):
+            made.extend(value)
+        elif value is not None and not isinstance(value, str):
+            made.append(value)
+    return made

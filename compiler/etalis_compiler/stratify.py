@@ -1,0 +1,160 @@
+"""Temporal stratification: in which order the nodes are evaluated within an instant.
+
+A node depends on the nodes it is made from, and a leaf on every CONSTRUCT whose template may match it.  The left of a
+SEQ and the optional side of an OPTIONALSEQ end strictly before what they are joined with, so these edges are
+*delayed*: they belong to an earlier instant and order nothing.  An edge is *negative* where the whole of an input
+must be known: the optional side of OPTIONAL and EQUALSOPTIONAL, what MINUS and EXISTS look at, what an aggregate, a
+LIMIT or a consuming policy reads.  A cycle of edges that are not delayed is a recursion within the instant; it is
+fine when no edge of it is negative, and refused otherwise, with the cycle named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+from .faults import Fault
+
+
+class Edge(NamedTuple):
+    source: str
+    target: str
+    negative: bool
+    why: str = ""
+
+
+def output_id(query: str) -> str:
+    return f"out:{query}"
+
+
+def edges(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterator[Edge]:
+    """The dependencies within an instant."""
+    for identifier, node in nodes.items():
+        match node:
+            case ir.Leaf():
+                pass
+            case ir.Join():
+                consumes = bool(node.policy)
+                yield Edge(node.right.node, identifier, consumes, "a consuming policy")
+                if node.op != "seq":
+                    yield Edge(node.left.node, identifier, consumes, "a consuming policy")
+            case ir.Outer():
+                yield Edge(node.left.node, identifier, bool(node.policy), "a consuming policy")
+                if node.right is not None and node.op != "optionalseq":
+                    yield Edge(node.right.node, identifier, True, node.op.upper())
+            case ir.Group() | ir.Slice():
+                yield Edge(node.child.node, identifier, True, "an aggregate or LIMIT")
+            case ir.Recall():
+                yield Edge(node.child.node, identifier, False)
+                for leaf in node.leaves:
+                    yield Edge(leaf, identifier, True, "EXISTS")
+            case _:
+                for ref in ir.refs(node):
+                    yield Edge(ref.node, identifier, False)
+    for output in outputs:
+        if output.source is None:
+            continue
+        limited = output.limit is not None or output.offset > 0
+        yield Edge(output.source.node, output_id(output.query), limited, "LIMIT")
+        if output.form == "construct":
+            for identifier, node in nodes.items():
+                if isinstance(node, ir.Leaf) and any(feeds(t, output.stream, node) for t in output.template):
+                    yield Edge(output_id(output.query), identifier, False)
+
+
+def feeds(template: ir.Template, stream: str, leaf: ir.Leaf) -> bool:
+    """May an instance of the template be seen by the leaf?"""
+    if leaf.stream and leaf.stream != stream:
+        return False
+    if leaf.entailed:
+        return True
+    pairs = (
+        (template.subject, leaf.subject),
+        (template.predicate, leaf.predicate),
+        (template.object, leaf.object),
+    )
+    return all(_may_match(made, wanted) for made, wanted in pairs)
+
+
+def _may_match(made: alg.Var | alg.Const, wanted: ir.Position) -> bool:
+    if isinstance(made, alg.Var):
+        return True
+    match wanted:
+        case alg.Const(term):
+            return made.term == term
+        case ir.OneOf(terms):
+            return made.term in terms
+        case ir.NoneOf(terms):
+            return made.term not in terms
+    return True
+
+
+def stratify(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> tuple[tuple[str, ...], ...]:
+    """The strongly connected components of the same-instant dependencies, in evaluation order."""
+    outputs = tuple(outputs)
+    all_edges = list(edges(nodes, outputs))
+    names = [*nodes, *(output_id(o.query) for o in outputs)]
+    successors: dict[str, list[str]] = {name: [] for name in names}
+    for edge in all_edges:
+        successors[edge.source].append(edge.target)
+    components = _components(names, successors)
+    where = {name: i for i, component in enumerate(components) for name in component}
+    for edge in all_edges:
+        if edge.negative and where[edge.source] == where[edge.target]:
+            component = components[where[edge.source]]
+            cycle = sorted(n.removeprefix("out:") for n in component if n.startswith("out:"))
+            raise Fault(
+                "unstratified",
+                f"the rules {', '.join(cycle)} depend on themselves within one instant through {edge.why}",
+                "put a SEQ into the cycle, so that a rule looks at what ended before, or break the cycle",
+            )
+    return tuple(tuple(sorted(c, key=names.index)) if len(c) > 1 else tuple(c) for c in components)
+
+
+def is_recursive(component: tuple[str, ...], nodes: Mapping[str, ir.Node]) -> bool:
+    """More than one node: a node never feeds itself directly."""
+    return len(component) > 1
+
+
+def _components(names: list[str], successors: Mapping[str, list[str]]) -> list[list[str]]:
+    """Tarjan's algorithm without recursion; components come out in topological order."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    on_stack: set[str] = set()
+    stack: list[str] = []
+    components: list[list[str]] = []
+    for root in names:
+        if root in index:
+            continue
+        work: list[tuple[str, Iterator[str]]] = [(root, iter(successors[root]))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        on_stack.add(root)
+        while work:
+            node, rest = work[-1]
+            for following in rest:
+                if following not in index:
+                    index[following] = low[following] = len(index)
+                    stack.append(following)
+                    on_stack.add(following)
+                    work.append((following, iter(successors[following])))
+                    break
+                if following in on_stack:
+                    low[node] = min(low[node], index[following])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    component = []
+                    while True:
+                        member = stack.pop()
+                        on_stack.discard(member)
+                        component.append(member)
+                        if member == node:
+                            break
+                    components.append(component)
+    return components[::-1]

@@ -1,0 +1,439 @@
+"""Syntax to temporal algebra (SPARQL 1.1 §18.2, extended by [EP] §4.2).
+
+``SEQ ↦ SeqJoin, EQUALS ↦ EqJoin, OPTIONALSEQ ↦ SeqRightJoin, EQUALSOPTIONAL ↦ EqLeftJoin``; everything else as
+SPARQL translates it.  Three readings are taken here:
+
+* The condition F of the optional operators is the filters at the top level of the optional group, as OPTIONAL's is.
+* MINUS looks at solutions that end no later than the group it is written in, so it is applied after the joins of its
+  group, to the variables that were bound where it stood (``Minus.scope``).
+* Adjacent triple patterns are one BGP; a FILTER between them does not cut it (SPARQL 1.1 §5.1), a path does not
+  either: it is joined to the rest of its block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from etalis_rules import algebra as alg
+from etalis_rules.durations import parse_duration
+
+from . import ast
+from .faults import Fault
+
+
+@dataclass(slots=True)
+class Names:
+    """Makes fresh variable names; one for each query."""
+
+    count: int = 0
+
+    def fresh(self, kind: str) -> str:
+        self.count += 1
+        return f".{kind}{self.count}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What patterns inherit from the groups around them."""
+
+    names: Names
+    stream: str = ""
+    graph: alg.Var | alg.Const | None = None
+
+
+@dataclass(slots=True)
+class _Group:
+    """A group under translation: the pattern so far, and what waits for its end."""
+
+    pattern: alg.Pattern = alg.UNIT
+    filters: list[alg.Expr] = field(default_factory=list)
+    minuses: list[tuple[alg.Pattern, tuple[str, ...]]] = field(default_factory=list)
+    triples: list[alg.Triple] = field(default_factory=list)
+
+
+def error(span: ast.Span, code: str, message: str, hint: str = "") -> Fault:
+    """A fault at a place of the source text."""
+    return Fault(code, message, hint, span)
+
+
+def translate(query: ast.Query) -> alg.Select:
+    """The algebra of a query, whatever its form: CONSTRUCT, ASK and DESCRIBE carry all visible variables."""
+    return _select(query, Scope(Names()))
+
+
+# --- groups ----------------------------------------------------------------------------------------------------
+
+
+def _conjoin(left: alg.Pattern, right: alg.Pattern) -> alg.Pattern:
+    if left == alg.UNIT:
+        return right
+    if right == alg.UNIT:
+        return left
+    return alg.Join(left, right)
+
+
+def _group(group: ast.Group, scope: Scope) -> alg.Pattern:
+    pattern, filters = _group_parts(group, scope)
+    return alg.Filter(pattern, filters) if filters else pattern
+
+
+def _group_parts(group: ast.Group, scope: Scope) -> tuple[alg.Pattern, tuple[alg.Expr, ...]]:
+    """The group's pattern and, apart from it, the filters at its top level."""
+    if len(group.elements) == 1 and isinstance(group.elements[0], ast.Query):
+        return alg.SubSelect(_select(group.elements[0], scope)), ()
+    if scope.graph is not None and not group.elements:
+        return alg.GraphNames(scope.graph), ()
+    state = _Group()
+    for element in group.elements:
+        _element(element, state, scope)
+    _flush(state, scope)
+    for removed, names in state.minuses:
+        state.pattern = alg.Minus(state.pattern, removed, names)
+    return state.pattern, tuple(state.filters)
+
+
+def _flush(state: _Group, scope: Scope) -> None:
+    if state.triples:
+        state.pattern = _conjoin(state.pattern, alg.BGP(tuple(state.triples), scope.stream, scope.graph))
+        state.triples.clear()
+
+
+def _element(element: ast.Element, state: _Group, scope: Scope) -> None:
+    match element:
+        case ast.Triples(patterns):
+            _triples(patterns, state, scope)
+            return
+        case ast.Filter(condition):
+            state.filters.extend(conjuncts(expression(condition, scope)))
+            return
+    _flush(state, scope)
+    match element:
+        case ast.Bind(value, variable):
+            state.pattern = alg.Extend(state.pattern, variable.name, expression(value, scope))
+        case ast.Values():
+            state.pattern = _conjoin(state.pattern, _table(element))
+        case ast.Optional(inner):
+            right, conditions = _group_parts(inner, scope)
+            state.pattern = alg.LeftJoin(state.pattern, right, conditions)
+        case ast.Minus(inner):
+            visible = tuple(sorted(alg.scope(state.pattern)))
+            state.minuses.append((_group(inner, scope), visible))
+        case ast.EventDeclaration() | ast.Match() | ast.WindowGroup():
+            raise error(
+                element.span,
+                "window-outside",
+                "a window or event pattern needs a window declared in the dataset clause",
+                "declare it: FROM NAMED WINDOW :w ON <stream> [RANGE PT5M]",
+            )
+        case ast.Query():
+            state.pattern = _conjoin(state.pattern, alg.SubSelect(_select(element, scope)))
+        case _:
+            state.pattern = _conjoin(state.pattern, _pattern(element, scope))
+
+
+def _pattern(pattern: ast.Pattern | ast.Service, scope: Scope) -> alg.Pattern:
+    inner, filters = _pattern_parts(pattern, scope)
+    return alg.Filter(inner, filters) if filters else inner
+
+
+def _pattern_parts(
+    pattern: ast.Pattern | ast.Service | ast.WindowGroup, scope: Scope
+) -> tuple[alg.Pattern, tuple[alg.Expr, ...]]:
+    match pattern:
+        case ast.Group():
+            return _group_parts(pattern, scope)
+        case ast.GraphGroup(graph, inner):
+            return _group_parts(inner, replace(scope, graph=_node(graph)))
+        case ast.StreamGroup(stream, inner, window):
+            if window is not None or isinstance(stream, ast.Var):
+                raise error(
+                    pattern.span,
+                    "stream-window",
+                    "STREAM with a window or a variable is RSP syntax, this query is an EP-SPARQL query",
+                    "write STREAM <s> {…} and bound the pattern with WITHIN, or use WINDOW",
+                )
+            return _group_parts(inner, replace(scope, stream=stream.spelling))
+        case ast.Within(inner, bound):
+            return alg.Within(_pattern(inner, scope), _bound(bound, pattern.span)), ()
+        case ast.Combined():
+            return _combined(pattern, scope), ()
+        case ast.Service():
+            raise error(
+                pattern.span,
+                "service",
+                "SERVICE is not executed: a federated call inside a stream has no bound on its time",
+                "load the remote data as background knowledge (FROM, --background) instead",
+            )
+        case ast.WindowGroup():
+            raise error(
+                pattern.span,
+                "window-outside",
+                "WINDOW stands beside an EP-SPARQL operator, but the query declares no window",
+                "declare it: FROM NAMED WINDOW :w ON <stream> [RANGE PT5M]",
+            )
+    raise TypeError(f"not a pattern: {pattern!r}")
+
+
+def _combined(pattern: ast.Combined, scope: Scope) -> alg.Pattern:
+    match pattern.operator:
+        case ast.Operator.OPTIONALSEQ:
+            optional, condition = _pattern_parts(pattern.left, scope)
+            return alg.SeqRightJoin(optional, _pattern(pattern.right, scope), condition)
+        case ast.Operator.EQUALSOPTIONAL:
+            optional, condition = _pattern_parts(pattern.right, scope)
+            return alg.EqLeftJoin(_pattern(pattern.left, scope), optional, condition)
+    left, right = _pattern(pattern.left, scope), _pattern(pattern.right, scope)
+    match pattern.operator:
+        case ast.Operator.SEQ:
+            return alg.SeqJoin(left, right)
+        case ast.Operator.EQUALS:
+            return alg.EqJoin(left, right)
+        case ast.Operator.UNION:
+            return alg.Union(left, right)
+        case _:
+            return _conjoin(left, right)
+
+
+def _table(values: ast.Values) -> alg.Table:
+    rows = tuple(tuple(t.spelling if t is not None else "" for t in row) for row in values.rows)
+    return alg.Table(tuple(v.name for v in values.variables), rows)
+
+
+def _bound(duration: ast.Duration, span: ast.Span) -> alg.Bound:
+    if duration.kind == "EVENTS":
+        return alg.Bound(events=duration.count)
+    if duration.kind != "duration":
+        raise error(span, "within-unit", f"WITHIN cannot count {duration.kind}", "use a duration or n EVENTS")
+    parsed = parse_duration(duration.lexical)
+    if parsed is None:
+        raise error(span, "duration", f"{duration.lexical!r} is no duration", "write it like PT5M or P30D")
+    if parsed[0] < 0 or parsed[1] < 0:
+        raise error(span, "duration", "a window cannot have a negative length", "remove the minus sign")
+    return alg.Bound(micros=parsed[1], months=parsed[0])
+
+
+# --- triples and paths -----------------------------------------------------------------------------------------
+
+
+def _node(node: ast.Node) -> alg.Var | alg.Const:
+    match node:
+        case ast.Var(name):
+            return alg.Var(name)
+        case ast.Blank(label):
+            return alg.Var("_:" + label)
+        case ast.Term(spelling):
+            return alg.Const(spelling)
+
+
+def _triples(patterns: tuple[ast.TriplePattern, ...], state: _Group, scope: Scope) -> None:
+    for p in patterns:
+        subject, object = _node(p.subject), _node(p.object)
+        if isinstance(p.predicate, (ast.Var, ast.Term)):
+            state.triples.append(alg.Triple(subject, _node(p.predicate), object))
+            continue
+        _path(subject, path(p.predicate), object, state, scope)
+
+
+def path(source: ast.Path) -> alg.Path:
+    """A syntactic path as an algebraic one: binary sequences and alternatives, inverses taken inwards."""
+    match source:
+        case ast.PathIri(iri):
+            return alg.Step(iri)
+        case ast.PathInverse(inner):
+            return invert(path(inner))
+        case ast.PathSequence(parts):
+            result = path(parts[0])
+            for part in parts[1:]:
+                result = alg.Chain(result, path(part))
+            return result
+        case ast.PathAlternative(parts):
+            result = path(parts[0])
+            for part in parts[1:]:
+                result = alg.Choice(result, path(part))
+            return result
+        case ast.PathRepeat(inner, mark):
+            return alg.Repeat(path(inner), 1 if mark == "+" else 0, mark != "?")
+        case ast.PathNegated(forward, inverse):
+            if inverse and forward:
+                return alg.Choice(alg.NotAny(forward), alg.Inverse(alg.NotAny(inverse)))
+            return alg.Inverse(alg.NotAny(inverse)) if inverse else alg.NotAny(forward)
+    raise TypeError(f"not a path: {source!r}")
+
+
+def invert(p: alg.Path) -> alg.Path:
+    """The same path walked from its end to its start."""
+    match p:
+        case alg.Inverse(inner):
+            return inner
+        case alg.Chain(first, second):
+            return alg.Chain(invert(second), invert(first))
+        case alg.Choice(first, second):
+            return alg.Choice(invert(first), invert(second))
+        case alg.Repeat(inner, minimum, many):
+            return alg.Repeat(invert(inner), minimum, many)
+        case _:
+            return alg.Inverse(p)
+
+
+def _path(subject: alg.Var | alg.Const, p: alg.Path, object: alg.Var | alg.Const, state: _Group, scope: Scope) -> None:
+    """SPARQL 1.1 §18.2.2.4: plain steps join the BGP, the rest stands beside it."""
+    match p:
+        case alg.Step(iri):
+            state.triples.append(alg.Triple(subject, alg.Const(iri), object))
+        case alg.Inverse(alg.Step(iri)):
+            state.triples.append(alg.Triple(object, alg.Const(iri), subject))
+        case alg.Inverse(inner):
+            _path(object, inner, subject, state, scope)
+        case alg.Chain(first, second):
+            middle = alg.Var("_:" + scope.names.fresh("p"))
+            _path(subject, first, middle, state, scope)
+            _path(middle, second, object, state, scope)
+        case alg.Choice(first, second):
+            left, right = _Group(), _Group()
+            _path(subject, first, object, left, scope)
+            _path(subject, second, object, right, scope)
+            _flush(left, scope)
+            _flush(right, scope)
+            _flush(state, scope)
+            state.pattern = _conjoin(state.pattern, alg.Union(left.pattern, right.pattern))
+        case _:
+            _flush(state, scope)
+            state.pattern = _conjoin(state.pattern, alg.PathPattern(subject, p, object, scope.stream, scope.graph))
+
+
+# --- expressions -----------------------------------------------------------------------------------------------
+
+
+def conjuncts(e: alg.Expr) -> list[alg.Expr]:
+    """The parts of a conjunction, from left to right."""
+    if isinstance(e, alg.Apply) and e.op == "&&":
+        return [part for arg in e.args for part in conjuncts(arg)]
+    return [e]
+
+
+def expression(e: ast.Expression, scope: Scope) -> alg.Expr:
+    """A syntactic expression as an algebraic one; aggregates must have been taken out before."""
+    match e:
+        case ast.Var(name):
+            return alg.Var(name)
+        case ast.Term(spelling):
+            return alg.Const(spelling)
+        case ast.Unary(operator, operand):
+            name = {"-": "neg", "+": "pos"}.get(operator, operator)
+            return alg.Apply(name, (expression(operand, scope),))
+        case ast.Binary(operator, left, right):
+            return alg.Apply(operator, (expression(left, scope), expression(right, scope)))
+        case ast.In(operand, choices, negated):
+            items = (expression(operand, scope), *(expression(c, scope) for c in choices))
+            inside = alg.Apply("IN", items)
+            return alg.Apply("!", (inside,)) if negated else inside
+        case ast.Call(name, arguments):
+            return alg.Apply(name, tuple(expression(a, scope) for a in arguments))
+        case ast.FunctionCall(iri, arguments, _):
+            return alg.Apply(iri, tuple(expression(a, scope) for a in arguments))
+        case ast.Exists(inner, negated):
+            found = alg.Exists(_group(inner, scope))
+            return alg.Apply("!", (found,)) if negated else found
+        case ast.Aggregate():
+            raise error(
+                e.span,
+                "aggregate-place",
+                f"{e.name} cannot stand here",
+                "aggregates belong in SELECT, HAVING or ORDER BY; in a pattern use a sub-SELECT",
+            )
+        case ast.TripleTime():
+            raise error(
+                e.span,
+                "timestamp",
+                "timestamp() is C-SPARQL and needs a window",
+                "in EP-SPARQL use getSTARTTIME() or getENDTIME() of the group",
+            )
+    raise TypeError(f"not an expression: {e!r}")
+
+
+# --- SELECT and what stands around it --------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Aggregates:
+    """Takes aggregates out of expressions: equal calls share one variable."""
+
+    scope: Scope
+    calls: dict[ast.Aggregate, alg.AggregateCall] = field(default_factory=dict)
+
+    def lift(self, e: ast.Expression) -> ast.Expression:
+        match e:
+            case ast.Aggregate():
+                call = self.calls.get(e)
+                if call is None:
+                    operand = None if e.operand is None else expression(e.operand, self.scope)
+                    separator = " " if e.separator is None else e.separator
+                    name = self.scope.names.fresh("a")
+                    call = self.calls[e] = alg.AggregateCall(name, e.name, operand, e.distinct, separator)
+                return ast.Var(call.variable, span=e.span)
+            case ast.Unary():
+                return replace(e, operand=self.lift(e.operand))
+            case ast.Binary():
+                return replace(e, left=self.lift(e.left), right=self.lift(e.right))
+            case ast.In():
+                return replace(e, operand=self.lift(e.operand), choices=tuple(map(self.lift, e.choices)))
+            case ast.Call() | ast.FunctionCall():
+                return replace(e, arguments=tuple(map(self.lift, e.arguments)))
+        return e
+
+
+def visible(names: frozenset[str]) -> tuple[str, ...]:
+    """The variables a user can name, in alphabetical order."""
+    return tuple(sorted(n for n in names if n[0] not in "._"))
+
+
+def _select(query: ast.Query, scope: Scope) -> alg.Select:
+    pattern: alg.Pattern = _group(query.where, scope) if query.where is not None else alg.UNIT
+    lifted = _Aggregates(scope)
+    projections = query.form.projections if isinstance(query.form, ast.Select) else ()
+    outputs = [(p.variable.name, None if p.expression is None else lifted.lift(p.expression)) for p in projections]
+    having = [lifted.lift(h) for h in query.having]
+    order = [(lifted.lift(k.expression), k.descending) for k in query.order_by]
+    grouped = bool(query.group_by) or bool(lifted.calls) or bool(query.having)
+
+    keys: list[str] = []
+    for item in query.group_by:
+        if isinstance(item, ast.Var):
+            keys.append(item.name)
+            continue
+        if isinstance(item, ast.Projection):
+            name, value = item.variable.name, item.expression
+            if value is None:
+                keys.append(name)
+                continue
+        else:
+            name, value = scope.names.fresh("k"), item
+        pattern = alg.Extend(pattern, name, expression(value, scope))
+        keys.append(name)
+
+    if query.values is not None and not grouped:
+        pattern = _conjoin(pattern, _table(query.values))
+    if isinstance(query.form, ast.Select) and projections:
+        names = tuple(dict.fromkeys(name for name, _ in outputs))
+    elif grouped:
+        names = tuple(keys)
+    else:
+        names = visible(alg.scope(pattern))
+    select = alg.Select(
+        pattern=pattern,
+        variables=names,
+        extends=tuple((n, expression(v, scope)) for n, v in outputs if v is not None),
+        grouped=grouped,
+        keys=tuple(dict.fromkeys(keys)),
+        aggregates=tuple(lifted.calls.values()),
+        having=tuple(part for h in having for part in conjuncts(expression(h, scope))),
+        distinct=isinstance(query.form, ast.Select) and query.form.modifier == "DISTINCT",
+        order=tuple(alg.OrderKey(expression(e, scope), d) for e, d in order),
+        limit=query.limit,
+        offset=query.offset or 0,
+        window=None if query.within is None else _bound(query.within, query.within.span),
+    )
+    if query.values is not None and grouped:
+        joined = alg.Join(alg.SubSelect(select), _table(query.values))
+        return alg.Select(joined, tuple(dict.fromkeys((*names, *(v.name for v in query.values.variables)))))
+    return select

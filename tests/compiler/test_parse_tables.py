@@ -1,0 +1,106 @@
+"""The parse tables: how they are kept, how fast they load, and where the grammar leaves the choice to us."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from etalis_compiler import tables
+from etalis_compiler.building import Builder
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ETALIS_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def fresh() -> tables.Tables:
+    return tables.load.__wrapped__()
+
+
+def test_every_rule_has_its_method() -> None:
+    for rule in fresh().rules:
+        assert rule.handler in ("", "_") or rule.handler.startswith("$") or hasattr(Builder, rule.handler), rule
+
+
+def test_the_cache_holds_plain_json_and_gives_the_same_tables(cache: Path) -> None:
+    computed = fresh()
+    (file,) = cache.iterdir()
+    assert json.loads(file.read_text(encoding="utf-8"))["format"] == tables.FORMAT
+    assert fresh() == computed
+
+
+def test_a_cached_parser_loads_within_a_tenth_of_a_second_and_without_lark(cache: Path) -> None:
+    fresh()
+    code = """
+import sys, time
+from etalis_compiler import parser, tables
+started = time.perf_counter()
+tables.load()
+assert time.perf_counter() - started < 0.1
+parser.parse("SELECT * {}")
+assert "lark" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"format": 1}', "\x00"])
+def test_a_spoilt_cache_is_made_again(cache: Path, content: str) -> None:
+    computed = fresh()
+    (file,) = cache.iterdir()
+    file.write_text(content, encoding="utf-8")
+    assert fresh() == computed
+    assert fresh() == computed
+
+
+def test_without_a_writable_cache_the_tables_are_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    monkeypatch.setenv("ETALIS_CACHE", str(tmp_path / "file" / "below"))
+    assert fresh().states
+
+
+def test_the_tables_are_computed_within_seconds() -> None:
+    started = time.perf_counter()
+    tables.compute(tables.grammar_text())
+    assert time.perf_counter() - started < 10
+
+
+def test_the_choices_that_the_grammar_leaves_open() -> None:
+    """LALR(1) resolves a conflict between going on and finishing by going on.  These are all there are, and meant."""
+    found: set[tuple[str, str]] = set()
+    import logging
+
+    from lark import Lark, logger
+
+    class Collect(logging.Handler):
+        terminal = ""
+
+        def emit(self, record: logging.LogRecord) -> None:
+            message = record.getMessage()
+            if "Shift/Reduce" in message:
+                Collect.terminal = message.split("terminal ")[1].split(":")[0]
+            elif message.startswith(" * "):
+                found.add((message.split("<")[1].split(" ")[0], Collect.terminal))
+
+    collect, level = Collect(), logger.level
+    logger.addHandler(collect)
+    logger.setLevel(logging.DEBUG)
+    try:
+        declared = "%declare " + " ".join(tables.DECLARED)
+        Lark(f"{tables.grammar_text()}\n{declared}\n", parser="lalr", lexer="basic", start=tables.START)
+    finally:
+        logger.removeHandler(collect)
+        logger.setLevel(level)
+    assert found == {
+        # 5 MINUTES, 3 EVENTS: a word after a number is its unit
+        *(("amount", unit) for unit in ("NAME", "EVENT", "EVENTS", "TRIPLE", "TRIPLES", "BGP")),
+        # a WITHIN directly after a group is the group's (the builder lifts the one that ends WHERE)
+        ("equal_chain", "WITHIN"),
+        # USING POLICY may stand after WHERE or last, which is the same place when nothing is between
+        ("where", "USING"),
+    }

@@ -1,0 +1,148 @@
+"""What a wrong query is told: place, token, what was expected, a caret, and a hint."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from etalis_compiler.diagnostics import Diagnostic, QueryError, Source
+from etalis_compiler.parser import MAX_DEPTH, MAX_SIZE, parse
+
+
+def fault(text: str, source: str = "<query>") -> Diagnostic:
+    with pytest.raises(QueryError) as caught:
+        parse(text, source=source)
+    return caught.value.diagnostics[0]
+
+
+def test_an_error_prints_the_line_and_a_caret() -> None:
+    with pytest.raises(QueryError) as caught:
+        parse("SELECT ?c\nWHERE { ?c :p ?x }\nSEEQ { ?c :p ?y }", source="drops.rq")
+    assert str(caught.value).splitlines()[0].startswith("drops.rq:3:1: error: 'SEEQ' cannot stand here; expected ")
+    assert str(caught.value).splitlines()[1:] == [
+        "  3 | SEEQ { ?c :p ?y }",
+        "    | ^^^^",
+        "  hint: did you mean SEQ?",
+    ]
+
+
+def test_an_error_is_an_object_for_tools() -> None:
+    with pytest.raises(QueryError) as caught:
+        parse("SELECT ?x { ?x foo:p ?y }")
+    assert isinstance(caught.value, ValueError)
+    assert json.loads(json.dumps(caught.value.to_dict())) == {
+        "diagnostics": [
+            {
+                "severity": "error",
+                "code": "unknown-prefix",
+                "message": "the prefix 'foo:' is not declared",
+                "hint": "declare it: PREFIX foo: <http://…>",
+                "source": "<query>",
+                "line": 1,
+                "column": 16,
+                "end": 21,
+                "token": "foo:p",
+                "expected": [],
+            }
+        ]
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "token", "hint"),
+    [
+        ("SELECT ?x WHERE { ?x :p ?y", 27, "", "the '{' of line 1, column 17 is not closed: add '}'"),
+        ("SELECT ?x WHERE { ?x :p (?y }", 29, "}", "the '(' of line 1, column 25 must be closed by ')' first"),
+        ("SELECT ?x WHERE { ?x :p ?y }}", 29, "}", "no bracket is open here"),
+        ("SELECT ?x { ?x :p ?y LIMIT 4", 22, "LIMIT", "the '{' of line 1, column 11 is not closed"),
+        ("SELECT ?x { ?x :p ?y FILTER(?y == 3) }", 33, "=", "equality is written with a single '='"),
+        ("SELECT ?x WHRE { ?x :p ?y }", 11, "WHRE", "did you mean WHERE?"),
+        ("SELCT ?x { ?x :p ?y }", 1, "SELCT", "did you mean SELECT?"),
+        ("SELECT ?x { ?x :p ?y } ODER BY ?x", 24, "ODER", "did you mean ORDER?"),
+        ("SELECT ?x { ?x :p ?y } GROUP ?x", 30, "?x", ""),
+        ("SELECT ?x { ?x :p ?y FILTER(getDurtion() < 3) }", 29, "getDurtion", "did you mean getDURATION?"),
+        ("SELECT ?x { ?x :p ?y ?z :q 1 }", 22, "?z", "end the triple before with '.'"),
+        ("SELECT x { ?x :p ?y }", 8, "x", "a variable begins with '?' (?x), a name of the vocabulary with ':' (:x)"),
+        ("INSERT DATA { :a :b :c }", 1, "INSERT", "SPARQL Update is not supported"),
+        ("SELECT ?n AS ?p + 1 { ?a :b ?p }", 21, "{", "a computed column is written (expression AS ?name)"),
+        ("PREFIX ex <http://a> SELECT * {}", 8, "ex", "a prefix ends with ':'"),
+        ("// two\nSELECT * {}", 1, "/", "a comment begins with '#'"),
+        ("SELECT ?x { ?x :p 'abc }", 19, "'", "close it on the same line"),
+        ('SELECT ?x { ?x :p """abc }', 19, '"', "close it on the same line"),
+        ("SELECT ?x { ?x :p 'a\\qb' }", 19, "'", "a backslash is written"),
+        ("SELECT ?x { FILTER (?x & ?y) }", 24, "&", "logical and is written '&&'"),
+        ("SELECT ?x { ?x :p ?y SEQ { ?x :q ?y } }", 22, "SEQ", "SEQ stands between groups in braces"),
+    ],
+)
+def test_common_mistakes(text: str, column: int, token: str, hint: str) -> None:
+    found = fault(text)
+    assert (found.line, found.column, found.token) == (1, column, token)
+    assert hint in found.hint
+    assert bool(hint) == bool(found.hint)
+
+
+def test_less_than_without_a_space_reads_as_an_iri() -> None:
+    found = fault("SELECT * { ?s ?p ?o FILTER (?a <?b&&?c> ?d) }")
+    assert found.token == "<?b&&?c>"
+    assert found.hint == "put a space after '<': it reads as the beginning of an IRI"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT * { FILTER ( }", ("an expression",)),
+        ("SELECT * { ?s }", ("a property (IRI, variable or path)",)),
+        ("SELECT * { ?s ?p }", ("a term (variable, IRI, literal, blank node)",)),
+        ("SELECT * { ?s ?p ?o } LIMIT x", ("a whole number",)),
+        ("", ()),
+    ],
+)
+def test_expectations_are_in_words(text: str, expected: tuple[str, ...]) -> None:
+    assert fault(text).expected == expected
+
+
+def test_nothing_is_no_query() -> None:
+    assert fault("# only a comment").message == "the text holds no query"
+    assert fault("PREFIX a: <urn:a>").message == "the text holds no query"
+
+
+def test_limits() -> None:
+    deep = "(" * (MAX_DEPTH + 10) + "1 = 1" + ")" * (MAX_DEPTH + 10)
+    parse(f"SELECT * {{ FILTER {deep} }}")  # parentheses alone nest nothing
+    nested = "{" * (MAX_DEPTH + 10) + "}" * (MAX_DEPTH + 10)
+    found = fault(f"SELECT * {nested}")
+    assert (found.code, found.message.startswith(f"more than {MAX_DEPTH} groups")) == ("limit", True)
+    assert fault("SELECT * { FILTER (" + "|| ".join(["?x = 1 "] * 500) + ") }").code == "limit"
+    assert fault(" " * (MAX_SIZE + 1)).code == "limit"
+    parse("SELECT * { " + "?s ?p ?o . " * 5000 + "}")
+
+
+def test_long_lines_are_cut_around_the_fault() -> None:
+    text = "SELECT * { " + "?s ?p ?o . " * 100 + "& " + "?s ?p ?o . " * 100 + "}"
+    with pytest.raises(QueryError) as caught:
+        parse(text)
+    _, line, caret, _ = str(caught.value).splitlines()
+    assert len(line) < 180
+    assert line[caret.index("^")] == "&"
+
+
+def test_tabs_keep_the_caret_in_its_place() -> None:
+    source = Source("\tSELECT\t!", "t")
+    assert str(source.diagnostic("error", "x", "no", 8, 9)).splitlines()[1:] == [
+        "  1 | \tSELECT\t!",
+        "    | \t      \t^",
+    ]
+
+
+def test_a_byte_order_mark_is_passed_over() -> None:
+    assert parse("\ufeffSELECT * { ?s ?p ?o }").queries == parse("SELECT * { ?s ?p ?o }").queries
+    assert fault("\ufeffSELCT * {}").column == 2
+
+
+def test_lines_end_as_they_end_on_any_system() -> None:
+    assert (fault("SELECT *\r\n{ ?s ?p &").line, fault("SELECT *\r\n{ ?s ?p &").column) == (2, 9)
+
+
+@pytest.mark.parametrize("text", ["SELECT * { ?s ?p '\\uD800' }", "SELECT * { ?s ?p '\\U00110000' }", "\ud800"])
+def test_code_points_that_are_no_characters(text: str) -> None:
+    assert fault(text).code == "character"

@@ -1,0 +1,369 @@
+"""AST to text and back: any tree prints as a text that parses to the same tree."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from etalis_compiler import ast
+from etalis_compiler.ast import Group, Operator, Span, Spanned, Term, Triples, Var, walk
+from etalis_compiler.lexing import BUILTINS
+from etalis_compiler.parser import QueryError, parse
+from etalis_compiler.printer import to_text
+from etalis_rules import terms
+from etalis_rules.terms import XSD
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+# a strategy of nested strategies prints as a book, of which Hypothesis warns; nobody prints it
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
+
+# --- trees drawn at random ------------------------------------------------------------------------------------------
+
+NAMES = st.sampled_from(["a", "b", "price", "x1", "_y", "größe"])
+VARIABLES = st.builds(Var, NAMES)
+IRIS = st.sampled_from(
+    [
+        "<http://example.org/p>",
+        "<urn:x:a,b>",
+        f"<{terms.RDF}type>",
+        "<http://h/ä?q=1#f>",
+        "<tag:a@b>",
+        "<http://example.org/1->",
+    ]
+)
+STRINGS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=6)
+LITERALS = st.one_of(
+    st.builds(terms.literal, STRINGS),
+    st.builds(terms.literal, STRINGS, language=st.sampled_from(["en", "de-at"])),
+    st.builds(terms.literal, STRINGS, st.sampled_from([XSD + "duration", "urn:my:type", XSD + "integer"])),
+    st.sampled_from(["5", "-5", "+05"]).map(lambda n: terms.literal(n, XSD + "integer")),
+    st.sampled_from(["1.5", "-.5", "1."]).map(lambda n: terms.literal(n, XSD + "decimal")),
+    st.sampled_from(["1e9", "-1.E-3", "INF"]).map(lambda n: terms.literal(n, XSD + "double")),
+    st.sampled_from(["true", "false", "1"]).map(lambda n: terms.literal(n, XSD + "boolean")),
+)
+TERMS = st.builds(Term, IRIS | LITERALS)
+IRI_TERMS = st.builds(Term, IRIS)
+NODES = VARIABLES | TERMS
+DURATIONS = st.sampled_from(["PT5M", "P30D", "P1Y2MT0.5S"]).map(lambda d: ast.Duration("duration", d))
+COUNTS = st.builds(ast.Duration, st.sampled_from(["EVENTS", "TRIPLES", "BGP"]), st.just(""), st.integers(1, 9))
+
+
+def some(strategy: st.SearchStrategy, most: int = 3) -> st.SearchStrategy:
+    return st.lists(strategy, min_size=1, max_size=most).map(tuple)
+
+
+def _compound_paths(inner: st.SearchStrategy) -> st.SearchStrategy:
+    several = st.lists(inner, min_size=2, max_size=3).map(tuple)
+    return st.one_of(
+        st.builds(ast.PathInverse, inner),
+        st.builds(ast.PathSequence, several),
+        st.builds(ast.PathAlternative, several),
+        st.builds(ast.PathRepeat, inner, st.sampled_from("?*+")),
+    )
+
+
+PATH_IRIS = st.builds(ast.PathIri, IRIS)
+NEGATED = st.builds(ast.PathNegated, st.lists(IRIS, max_size=2).map(tuple), st.lists(IRIS, max_size=2).map(tuple))
+_PATHS = NEGATED | _compound_paths(st.recursive(PATH_IRIS | NEGATED, _compound_paths, max_leaves=5))
+PATHS = st.deferred(lambda: _PATHS)
+PLAIN_TRIPLES = st.builds(ast.TriplePattern, NODES, VARIABLES | IRI_TERMS, NODES)
+TRIPLES = st.builds(ast.TriplePattern, NODES, VARIABLES | IRI_TERMS | PATHS, NODES)
+
+
+@st.composite
+def calls(draw: st.DrawFn, inner: st.SearchStrategy) -> ast.Call:
+    name = draw(st.sampled_from(sorted(set(BUILTINS) - {"URI", "ISURI", "BOUND"})))
+    least, most = BUILTINS[name]
+    given_ = draw(st.lists(inner, min_size=least, max_size=3 if most is None else most))
+    return ast.Call(name, tuple(given_))
+
+
+def _compound_expressions(inner: st.SearchStrategy) -> st.SearchStrategy:
+    operators = st.sampled_from(["||", "&&", "=", "!=", "<", ">", "<=", ">=", "+", "-", "*", "/"])
+    return st.one_of(
+        st.builds(ast.Binary, operators, inner, inner),
+        st.builds(ast.Unary, st.sampled_from("!-+"), inner),
+        st.builds(ast.In, inner, st.lists(inner, max_size=2).map(tuple), st.booleans()),
+        calls(inner),
+        st.builds(ast.Call, st.just("BOUND"), st.tuples(VARIABLES)),
+        st.builds(ast.FunctionCall, IRIS, st.lists(inner, max_size=2).map(tuple)),
+        st.builds(ast.FunctionCall, IRIS, some(inner, 2), st.booleans()),
+        st.builds(ast.TripleTime, PLAIN_TRIPLES),
+    )
+
+
+_EXPRESSIONS = st.recursive(NODES, _compound_expressions, max_leaves=6)
+EXPRESSIONS = st.deferred(lambda: _EXPRESSIONS)  # a name, so that no strategy prints as a book
+SEPARATORS = st.none() | STRINGS
+AGGREGATES = st.one_of(
+    st.builds(ast.Aggregate, st.just("COUNT"), st.none() | EXPRESSIONS, st.booleans()),
+    st.builds(ast.Aggregate, st.sampled_from(["SUM", "MIN", "MAX", "AVG", "SAMPLE"]), EXPRESSIONS, st.booleans()),
+    st.builds(ast.Aggregate, st.just("GROUP_CONCAT"), EXPRESSIONS, st.booleans(), SEPARATORS),
+)
+INSTANTS = st.builds(Term, st.builds(terms.literal, STRINGS, st.just(XSD + "dateTime")))
+WINDOWS = st.one_of(
+    st.builds(ast.WindowSpec, st.just("sliding"), DURATIONS | COUNTS, st.none() | DURATIONS | COUNTS),
+    st.builds(ast.WindowSpec, st.just("tumbling"), DURATIONS | COUNTS),
+    st.builds(ast.WindowSpec, st.just("landmark"), start=INSTANTS),
+    st.builds(ast.WindowSpec, st.just("interval"), start=INSTANTS, end=INSTANTS),
+    st.builds(ast.WindowSpec, st.sampled_from(["identity", "now"])),
+).flatmap(lambda w: st.builds(replace, st.just(w), offset=st.none() | DURATIONS, t0=st.none() | INSTANTS))
+
+
+def _tidy(elements: list[object]) -> Group:
+    """A group as the parser makes them: adjacent triples are one block, BIND names something new."""
+    made: list[object] = []
+    binds = 0
+    for element in elements:
+        if isinstance(element, Triples) and made and isinstance(made[-1], Triples):
+            made[-1] = Triples(made[-1].patterns + element.patterns)
+        elif isinstance(element, ast.Bind):
+            binds += 1
+            made.append(replace(element, variable=Var(f"new{binds}")))
+        else:
+            made.append(element)
+    return Group(tuple(made))
+
+
+@st.composite
+def values(draw: st.DrawFn) -> ast.Values:
+    names = draw(st.lists(VARIABLES, max_size=3, unique=True))
+    row = st.tuples(*[st.none() | TERMS for _ in names])
+    return ast.Values(tuple(names), tuple(draw(st.lists(row, max_size=3))))
+
+
+def _without_bind(group: Group) -> Group:
+    """The group for a place where its variables must stay free (what BIND names is new only once in a query)."""
+    return _tidy([e for e in group.elements if not isinstance(e, ast.Bind)])
+
+
+def _compound_groups(inner: st.SearchStrategy) -> st.SearchStrategy:
+    free = inner.map(_without_bind)
+    operands = st.recursive(
+        st.one_of(
+            free,
+            st.builds(ast.GraphGroup, VARIABLES | IRI_TERMS, free),
+            st.builds(ast.StreamGroup, VARIABLES | IRI_TERMS, free),
+            st.builds(ast.WindowGroup, VARIABLES | IRI_TERMS, free),
+        ),
+        lambda operand: (
+            st.builds(ast.Within, operand, DURATIONS)
+            | st.builds(ast.Combined, st.sampled_from(Operator), operand, operand)
+        ),
+        max_leaves=4,
+    ).map(_regrouped)
+    element = st.one_of(
+        operands,
+        st.builds(Triples, some(TRIPLES)),
+        st.builds(ast.Filter, EXPRESSIONS | st.builds(ast.Exists, free, st.booleans())),
+        st.builds(ast.Bind, EXPRESSIONS, VARIABLES),
+        st.builds(ast.Optional, free),
+        st.builds(ast.Minus, free),
+        st.builds(ast.Service, VARIABLES | IRI_TERMS, free, st.booleans()),
+        values(),
+        sub_selects(free),
+    )
+    return st.lists(element, max_size=4).map(_tidy)
+
+
+def _regrouped(pattern: object) -> object:
+    """The pattern with braces where the grammar needs them: text cannot say otherwise."""
+    match pattern:
+        case ast.Combined(operator=operator, left=left, right=right):
+            left, right = _regrouped(left), _regrouped(right)
+            tight = operator is Operator.EQUALS
+            if isinstance(left, ast.Combined) and tight and left.operator is not Operator.EQUALS:
+                left = Group((left,))
+            if isinstance(right, ast.Combined) and (tight or right.operator is not Operator.EQUALS):
+                right = Group((right,))
+            return ast.Combined(operator, left, right)
+        case ast.Within(pattern=inner, bound=bound):
+            inner = _regrouped(inner)
+            return ast.Within(Group((inner,)) if isinstance(inner, ast.Combined) else inner, bound)
+    return pattern
+
+
+def sub_selects(inner: st.SearchStrategy) -> st.SearchStrategy:
+    columns = st.lists(VARIABLES, max_size=2).map(lambda vs: tuple(ast.Projection(v) for v in vs))
+    query = st.builds(
+        ast.Query,
+        st.builds(ast.Select, columns, st.sampled_from(["", "DISTINCT", "REDUCED"])),
+        inner,
+        limit=st.none() | st.integers(0, 9),
+        within=st.none() | DURATIONS | COUNTS,
+    )
+    return query.map(lambda q: Group((q,)))
+
+
+_GROUPS = st.recursive(
+    st.lists(st.builds(Triples, some(TRIPLES)), max_size=1).map(_tidy), _compound_groups, max_leaves=6
+)
+
+GROUPS = st.deferred(lambda: _GROUPS)
+COLUMNS = st.lists(
+    st.builds(ast.Projection, VARIABLES) | st.builds(ast.Projection, VARIABLES, EXPRESSIONS), max_size=3
+).map(lambda cs: tuple(replace(c, variable=Var(f"col{i}")) if c.expression else c for i, c in enumerate(cs)))
+FORMS = st.one_of(
+    st.builds(ast.Select, COLUMNS, st.sampled_from(["", "DISTINCT", "REDUCED"])),
+    st.builds(ast.Construct, st.lists(PLAIN_TRIPLES, max_size=3).map(tuple)),
+    st.builds(ast.Ask),
+    st.builds(ast.Describe, st.lists(VARIABLES | IRI_TERMS, max_size=2).map(tuple)),
+)
+CLAUSES = st.one_of(
+    st.builds(ast.DatasetClause, st.just("graph"), IRI_TERMS, st.booleans(), rescan=st.none() | DURATIONS),
+    st.builds(ast.DatasetClause, st.just("stream"), IRI_TERMS, st.booleans(), window=st.none() | WINDOWS),
+    st.builds(ast.DatasetClause, st.just("window"), IRI_TERMS, st.booleans(), IRI_TERMS, st.none() | WINDOWS),
+    st.builds(ast.DatasetClause, st.just("window"), IRI_TERMS, st.booleans(), window=st.none() | WINDOWS, nested=IRIS),
+)
+REGISTERS = st.one_of(
+    st.builds(ast.Register, st.just("QUERY"), st.sampled_from(["q1", "Rise"]) | IRIS, st.none() | DURATIONS),
+    st.builds(ast.Register, st.just("STREAM"), IRIS, st.none() | DURATIONS),
+)
+REPORTS = st.one_of(
+    st.builds(ast.ReportClause, st.permutations(["WC", "NC", "CC"]).map(tuple)),
+    st.builds(ast.ReportClause, st.just(("NC", "P")), DURATIONS),
+    st.builds(ast.ReportClause, st.just(("AT",)), times=some(INSTANTS)),
+)
+
+
+@st.composite
+def grouped(draw: st.DrawFn) -> ast.Query:
+    """A SELECT with GROUP BY and aggregates."""
+    keys = draw(some(st.builds(Var, st.sampled_from(["k1", "k2"])), 2))
+    columns = [ast.Projection(k) for k in keys]
+    columns += [ast.Projection(Var(f"agg{i}"), a) for i, a in enumerate(draw(st.lists(AGGREGATES, max_size=2)))]
+    return ast.Query(
+        ast.Select(tuple(columns)),
+        draw(GROUPS),
+        group_by=(*keys, *draw(st.lists(EXPRESSIONS, max_size=2)), ast.Projection(Var("k9"), draw(EXPRESSIONS))),
+        having=tuple(draw(st.lists(EXPRESSIONS | AGGREGATES, max_size=2))),
+        order_by=tuple(draw(st.lists(st.builds(ast.OrderKey, AGGREGATES | EXPRESSIONS, st.booleans()), max_size=2))),
+    )
+
+
+_PLAIN = st.builds(
+    ast.Query,
+    FORMS,
+    GROUPS,
+    dataset=st.lists(CLAUSES, max_size=3).map(tuple),
+    order_by=st.lists(st.builds(ast.OrderKey, EXPRESSIONS, st.booleans()), max_size=2).map(tuple),
+    limit=st.none() | st.integers(0, 10**9),
+    offset=st.none() | st.integers(0, 10**9),
+    values=st.none() | values(),
+    within=st.none() | DURATIONS | COUNTS,
+    policy=st.sampled_from(["", "unrestricted", "chronological", "recent"]),
+    register=st.none() | REGISTERS,
+    r2s=st.sampled_from(["", "RSTREAM", "ISTREAM", "DSTREAM"]),
+    report=st.none() | REPORTS,
+)
+PLAIN = st.deferred(lambda: _PLAIN)
+EVENTS = st.recursive(
+    st.sampled_from(["E1", "E2"]).map(ast.EventName),
+    lambda inner: (
+        st.builds(ast.EventUnary, st.sampled_from(["FIRST", "LAST"]), inner)
+        | st.builds(ast.EventSequence, inner, inner, st.sampled_from(["", "naive", "chronological", "recent"]))
+    ),
+    max_leaves=5,
+)
+
+
+@st.composite
+def with_events(draw: st.DrawFn) -> ast.Query:
+    declared = tuple(ast.EventDeclaration(draw(IRI_TERMS), _without_bind(draw(GROUPS)), name) for name in ("E1", "E2"))
+    return ast.Query(ast.Select(()), Group((ast.Match(draw(EVENTS)),)), events=declared)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(PLAIN | grouped() | with_events(), min_size=1, max_size=2))
+def test_printed_and_parsed_again_is_the_same(queries: list[ast.Query]) -> None:
+    text = to_text(ast.Document(tuple(queries)))
+    again = parse(text)
+    # the dialect is what the parser recognises; how a query is spelled is not for a drawn tree to say
+    assert tuple(replace(q, dialect="") for q in again.queries) == tuple(queries), text
+    assert parse(to_text(again)) == again
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(PLAIN)
+def test_every_node_of_a_parsed_tree_has_a_span_within_its_text(query: ast.Query) -> None:
+    document = parse(to_text(query))
+    for node in walk(document.queries):
+        if isinstance(node, Spanned):
+            assert 0 <= node.span.start <= node.span.end <= len(document.text.text)
+
+
+# --- what it looks like ---------------------------------------------------------------------------------------------
+
+
+def test_a_rule_and_a_query() -> None:
+    document = parse(
+        """PREFIX st: <http://stocks.example/>
+        CONSTRUCT ?c st:fell ?y WHERE {?c st:price ?x} SEQ {?c st:price ?y . ?c a st:Firm}
+        FILTER (?y < ?x * 0.9) WITHIN P30D
+        SELECT ?c COUNT(*) AS ?n { { ?c st:fell ?y } WITHIN 5m } GROUP BY ?c ORDER BY DESC(?n) LIMIT 3
+        USING POLICY recent"""
+    )
+    assert to_text(document) == (
+        """PREFIX st: <http://stocks.example/>
+
+CONSTRUCT { ?c st:fell ?y . }
+WHERE {
+  { ?c st:price ?x . }
+  SEQ
+  {
+    ?c st:price ?y .
+    ?c a st:Firm .
+  }
+  FILTER (?y < ?x * 0.9)
+}
+WITHIN P30D
+
+SELECT ?c (COUNT(*) AS ?n)
+WHERE { { ?c st:fell ?y . } WITHIN PT5M }
+GROUP BY ?c
+ORDER BY DESC(?n)
+LIMIT 3
+USING POLICY recent
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(?a + ?b) * ?c",
+        "?a - (?b - ?c)",
+        "!(?a = ?b)",
+        "- ?a",
+        "- 5",
+        "-5",
+        "?a - -5",
+        "(?a = ?b) = ?c",
+        "?a IN (1, 2) || ?b NOT IN ()",
+        "(?a || ?b) && ?c",
+        'getDURATION() < "P30D"^^<http://www.w3.org/2001/XMLSchema#duration>',
+    ],
+)
+def test_expressions_keep_their_parentheses_and_no_more(text: str) -> None:
+    assert f"FILTER ({text})" in to_text(parse(f"SELECT * {{ FILTER ({text}) }}"))
+
+
+def test_one_query_prints_with_full_iris_or_with_given_prefixes() -> None:
+    query = parse("PREFIX a: <urn:a:> SELECT * { ?s a:p ?o }").queries[0]
+    assert to_text(query) == "SELECT *\nWHERE { ?s <urn:a:p> ?o . }"
+    assert to_text(query, prefixes={"b": "urn:a:"}) == "SELECT *\nWHERE { ?s b:p ?o . }"
+
+
+def test_a_tree_too_deep_to_print_is_refused() -> None:
+    expression: ast.Expression = Var("x")
+    for _ in range(5_000):
+        expression = ast.Unary("!", expression)
+    query = ast.Query(ast.Ask(), Group((ast.Filter(expression),)))
+    with pytest.raises(QueryError, match="levels deep"):
+        to_text(query)
+
+
+def test_spans_take_no_part_in_equality() -> None:
+    assert Var("x", span=Span(1, 2)) == Var("x")
+    assert hash(Var("x", span=Span(1, 2))) == hash(Var("x"))
