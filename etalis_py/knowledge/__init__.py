@@ -1,0 +1,33 @@
+"""Background knowledge: RDF graphs that queries join with streams, what they entail, and how they change.
+
+This room turns files and rdflib objects into indexes over the original spellings, closes them under RDFS or OWL 2 RL
+by clingo (the programs are in the rules room), keeps the closure through updates and on disk, and tells what follows
+from a single streamed triple.  It knows triples, schemas and logic programs; it knows nothing of queries, of the engine
+or of Spark.
+"""
+
+from etalis_py.knowledge.asp import LiveProgram, Outcome, static_answers
+from etalis_py.knowledge.asp_interface import AspProgram, parse_program
+from etalis_py.knowledge.errors import KnowledgeError, KnowledgeWarning
+from etalis_py.knowledge.graph import Graph
+from etalis_py.knowledge.knowledge import Change, Knowledge, load
+from etalis_py.knowledge.schema import Schema, TypeTests
+from etalis_py.knowledge.summary import Summary, summarize
+
+__all__ = [
+    "AspProgram",
+    "Change",
+    "Graph",
+    "Knowledge",
+    "KnowledgeError",
+    "KnowledgeWarning",
+    "LiveProgram",
+    "Outcome",
+    "Schema",
+    "Summary",
+    "TypeTests",
+    "load",
+    "parse_program",
+    "static_answers",
+    "summarize",
+]

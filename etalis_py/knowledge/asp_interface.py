@@ -1,0 +1,273 @@
+"""How an answer-set program says what it reads and offers: the ``%!`` lines of its file.
+
+    %! prefix : <http://example.org/>
+    %! const depot = :Depot
+    %! reads road(X, Y, M:int) from X :leadsTo Y         the atoms of one predicate from triples; see below for M
+    %! event closed(X, Y) from X :closed Y until X :opened Y over road(X, Y, _)
+    %! event asks(A, X) from A :asksFor X over slot(A), node(X)
+    %! slots 10
+    %! offers way(A, X, Y) as A :goesFrom X
+    %! answers cautious
+
+A pattern is one triple of variables, IRIs (``<…>`` or prefixed, ``a`` for rdf:type) and literals.  Variables stand for
+terms, which the program sees as numbers: equal numbers are equal terms.  ``M:int`` is an integer's value instead, and
+``M:0..9`` in an ``event`` one within bounds.  Every variable of an atom that is read must be in its pattern, and every
+variable of an offered pattern in its atom.  A program may hold no ``#script`` and no ``#include``.
+
+*reads*: true of the background.  *event*: true in the instant of a streamed triple; with ``within PT5M`` also for that
+long after it; with ``until PATTERN`` from then until a triple of that pattern.  ``over`` is a condition of the program
+that bounds which atoms there can be: what is grounded once, before the first event.  ``slot(A)`` in it ranges over
+``slots`` numbers that stand for terms the background does not have, each for as long as a true atom needs it;
+``known(A)`` over the terms read from the background; ``entity(A)``, which is meant when nothing is said, over both.
+*offers*: the atoms that become triples, when they are true in all answer sets (``cautious``) or in some (``brave``).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from etalis_rules.terms import RDF_TYPE, XSD, iri, literal
+
+from etalis_py.events import Triple
+from etalis_py.knowledge.errors import KnowledgeError
+
+MICROSECONDS = 1_000_000
+_ATOM = re.compile(r"\s*([a-z_]\w*)\s*\(([^()]*)\)\s*")
+_ARGUMENT = re.compile(r"([A-Z]\w*)(?::(int|(-?\d+)\.\.(-?\d+)))?")
+_TERM = re.compile(
+    r"\s*(?:(?P<variable>[A-Z]\w*)(?![\w:])|(?P<iri><[^<>\s]*>)|(?P<integer>[+-]?\d+)"
+    r'|(?P<string>"(?:[^"\\]|\\.)*")|(?P<type>a)(?![\w:-])|(?P<prefix>[A-Za-z][\w-]*)?:(?P<local>[\w-]*))'
+)
+_DURATION = re.compile(r"\s*P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,6}))?S)?)?\s*")
+# Code and other files: refused wherever they are written, even in a comment, so that no trick of quoting lets one in.
+_FOREIGN = re.compile(r"#\s*(?:script|include)\b")
+_SHAPES = {
+    "prefix": "prefix name: <IRI>",
+    "const": "const name = term",
+    "reads": "reads atom(X, Y) from X :p Y",
+    "event": "event atom(X, Y) from X :p Y [within PT1M | until X :q Y] [over condition]",
+    "offers": "offers atom(X, Y) as X :p Y",
+    "slots": "slots 10",
+    "answers": "answers cautious or answers brave",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of a declared atom: a term's number, or an integer's value with its bounds."""
+
+    name: str
+    integer: bool = False
+    low: int = -(2**31) + 1
+    high: int = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """An atom and the triple pattern it stands for; a variable of the pattern is its name without brackets."""
+
+    name: str
+    arguments: tuple[Argument, ...]
+    pattern: Triple
+    line: int
+
+    @property
+    def head(self) -> str:
+        return f"{self.name}({','.join(a.name for a in self.arguments)})"
+
+
+@dataclass(frozen=True, slots=True)
+class EventAtom:
+    """A declared atom that events switch."""
+
+    atom: Declared
+    over: str
+    within: int | None = 0  # microseconds after the event; None: until the pattern below
+    until: Triple | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AspProgram:
+    """An answer-set program with its interface."""
+
+    source: str
+    text: str
+    reads: tuple[Declared, ...] = ()
+    events: tuple[EventAtom, ...] = ()
+    offers: tuple[Declared, ...] = ()
+    constants: dict[str, str] = field(default_factory=dict)
+    slots: int = 0
+    brave: bool = False
+
+
+def parse_program(text: str, source: str = "program") -> AspProgram:
+    """Read the interface of a program."""
+    reader = _Reader(source)
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("%!"):
+            reader.declare(line.lstrip()[2:].strip(), number)
+        if found := _FOREIGN.search(line):
+            reader.line = number
+            raise reader.error(f"{found[0]} is not allowed", "write the rules themselves into this file")
+    if not reader.offers:
+        raise KnowledgeError("the program offers nothing", source=source, hint=f"add a line: %! {_SHAPES['offers']}")
+    return AspProgram(
+        source,
+        text,
+        tuple(reader.reads),
+        tuple(reader.events),
+        tuple(reader.offers),
+        reader.constants,
+        reader.slots,
+        reader.brave,
+    )
+
+
+class _Reader:
+    def __init__(self, source: str) -> None:
+        self.source, self.line = source, 0
+        self.prefixes: dict[str, str] = {}
+        self.constants: dict[str, str] = {}
+        self.reads: list[Declared] = []
+        self.events: list[EventAtom] = []
+        self.offers: list[Declared] = []
+        self.slots, self.brave = 0, False
+
+    def error(self, found: str, hint: str = "") -> KnowledgeError:
+        return KnowledgeError(found, source=self.source, line=self.line, hint=hint)
+
+    def declare(self, text: str, line: int) -> None:
+        self.line = line
+        word, _, rest = text.partition(" ")
+        if word not in _SHAPES:
+            raise self.error(f"%! {word or '(nothing)'} is no declaration", f"one of {', '.join(_SHAPES)}")
+        getattr(self, f"_{word}")(rest.strip())
+
+    def _shape(self, word: str, found: str) -> KnowledgeError:
+        return self.error(f"cannot read {found!r}", f"expected: %! {_SHAPES[word]}")
+
+    def _prefix(self, rest: str) -> None:
+        match = re.fullmatch(r"([A-Za-z][\w-]*)?:\s*<([^<>\s]*)>", rest)
+        if not match:
+            raise self._shape("prefix", rest)
+        self.prefixes[match[1] or ""] = match[2]
+
+    def _const(self, rest: str) -> None:
+        match = re.fullmatch(r"([a-z_]\w*)\s*=(.*)", rest)
+        if not match:
+            raise self._shape("const", rest)
+        term, end = self._term(match[2], 0)
+        if _is_variable(term) or match[2][end:].strip():
+            raise self._shape("const", rest)
+        self.constants[match[1]] = term
+
+    def _slots(self, rest: str) -> None:
+        if not rest.isdecimal() or not int(rest):
+            raise self._shape("slots", rest)
+        self.slots = int(rest)
+
+    def _answers(self, rest: str) -> None:
+        if rest not in ("cautious", "brave"):
+            raise self._shape("answers", rest)
+        self.brave = rest == "brave"
+
+    def _reads(self, rest: str) -> None:
+        declared, end = self._atom("reads", rest, "from")
+        self._ends("reads", rest[end:])
+        self.reads.append(declared)
+
+    def _offers(self, rest: str) -> None:
+        declared, end = self._atom("offers", rest, "as")
+        self._ends("offers", rest[end:])
+        self.offers.append(declared)
+
+    def _event(self, rest: str) -> None:
+        body, _, over = rest.partition(" over ")
+        declared, end = self._atom("event", body, "from")
+        within: int | None = 0
+        until = None
+        tail = body[end:].strip()
+        if tail.startswith("within "):
+            within = self._duration(tail[7:])
+        elif tail.startswith("until "):
+            until, stop = self._pattern(tail[6:], 0)
+            within = None
+            self._ends("event", tail[6 + stop :])
+            if loose := {t for t in until if _is_variable(t)} - {a.name for a in declared.arguments}:
+                raise self.error(f"{min(loose)} of the until pattern is no argument of {declared.head}")
+        else:
+            self._ends("event", tail)
+        terms = (
+            [f"entity({a.name})" for a in declared.arguments if not a.integer] if not over.strip() else [over.strip()]
+        )
+        values = [f"{a.name}={a.low}..{a.high}" for a in declared.arguments if a.integer]
+        if any(a.integer and a.high - a.low >= 2**20 for a in declared.arguments):
+            raise self.error(f"the integers of {declared.head} need bounds", "write the argument as N:0..100")
+        self.events.append(EventAtom(declared, ", ".join([*terms, *values]), within, until))
+
+    def _ends(self, word: str, tail: str) -> None:
+        if tail.strip(" ."):
+            raise self._shape(word, tail.strip())
+
+    def _duration(self, text: str) -> int:
+        match = _DURATION.fullmatch(text)
+        if not match or not any(match.groups()):
+            raise self.error(f"{text!r} is no duration", "write days to seconds as in P1DT2H, PT5M or PT0.5S")
+        days, hours, minutes, seconds = (int(g or 0) for g in match.groups()[:4])
+        fraction = int((match[5] or "").ljust(6, "0"))
+        return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * MICROSECONDS + fraction
+
+    def _atom(self, word: str, text: str, joint: str) -> tuple[Declared, int]:
+        match = _ATOM.match(text)
+        if not match or not text[match.end() :].startswith(joint + " "):
+            raise self._shape(word, text)
+        arguments = []
+        for part in filter(None, (p.strip() for p in match[2].split(","))):
+            found = _ARGUMENT.fullmatch(part)
+            if not found:
+                raise self.error(f"{part!r} is no argument", "a variable X, an integer N:int or N:0..9")
+            bounds = (int(found[3]), int(found[4])) if found[3] else ()
+            arguments.append(Argument(found[1], bool(found[2]), *bounds))
+        pattern, end = self._pattern(text, match.end() + len(joint))
+        declared = Declared(match[1], tuple(arguments), pattern, self.line)
+        names, used = {a.name for a in arguments}, {t for t in pattern if _is_variable(t)}
+        if word == "offers" and used - names:
+            raise self.error(f"{min(used - names)} is no argument of {declared.head}", "a triple needs all its terms")
+        if word != "offers" and names - used:
+            raise self.error(f"{min(names - used)} is not in the pattern", "nothing would tell its value")
+        return declared, end
+
+    def _pattern(self, text: str, start: int) -> tuple[Triple, int]:
+        terms = []
+        for _ in range(3):
+            term, start = self._term(text, start)
+            terms.append(term)
+        s, p, o = terms
+        if p[0] in '"_' or s[0] in '"_':
+            raise self.error("a literal stands where a subject or predicate must be")
+        return (s, p, o), start
+
+    def _term(self, text: str, start: int) -> tuple[str, int]:
+        match = _TERM.match(text, start)
+        if not match:
+            raise self.error(f"expected a variable, IRI or literal at {text[start:].strip()[:20]!r}")
+        end = match.end()
+        if match["variable"]:
+            return match["variable"], end
+        if match["iri"]:
+            return match["iri"], end
+        if match["integer"]:
+            return literal(match["integer"], XSD + "integer"), end
+        if match["string"]:
+            return match["string"], end
+        if match["type"]:
+            return RDF_TYPE, end
+        prefix = match["prefix"] or ""
+        if prefix not in self.prefixes:
+            raise self.error(f"the prefix {prefix}: is not declared", f"add above: %! prefix {prefix}: <IRI>")
+        return iri(self.prefixes[prefix] + match["local"]), end
+
+
+def _is_variable(term: str) -> bool:
+    return term[0] not in '<"_'

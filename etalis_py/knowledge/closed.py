@@ -1,0 +1,215 @@
+"""One graph with what it entails, maintained over updates.
+
+``asserted`` is what was stated, ``closed`` what is stated or entailed.  A predicate about which nothing is entailed has
+one table in both.  An update of instances is a small change to both; when the schema changes, the closure is computed
+anew and the difference entered into ``closed``, whose indexes therefore stay the same objects for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from etalis_rules.terms import RDF_TYPE
+
+from etalis_py.events import Triple
+from etalis_py.knowledge.entail import NOTHING, SCHEMA_PREDICATES, Closure, close_rdfs, feeds_schema
+from etalis_py.knowledge.graph import Graph, Table
+from etalis_py.knowledge.owl import close_owl
+from etalis_py.knowledge.schema import Schema, TypeTests
+
+_CLOSERS: dict[str, Callable[[Graph], Closure]] = {"rdf": lambda _: NOTHING, "rdfs": close_rdfs, "owlrl": close_owl}
+REGIMES = tuple(_CLOSERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What an update did to a graph, counted in triples of the closed graph."""
+
+    added: int
+    removed: int
+    schema: bool
+
+
+def derive(asserted: Graph, closure: Closure, schema: Schema, regime: str) -> dict[str, Table]:
+    """The tables of the closed graph that differ from the stated ones, complete."""
+    tables: dict[str, Table] = {}
+    stated = asserted.tables
+
+    def put(s: str, p: str, o: str) -> None:
+        table = tables.get(p)
+        if table is None:
+            old = stated.get(p)
+            if old is not None and (s, o) in old:
+                return
+            table = tables[p] = old.copy() if old is not None else Table()
+        table.add(s, o)
+
+    for p, columns in closure.schema.items():
+        if len(columns) > len(asserted.pairs(p)):
+            tables[p] = Table(columns)
+    if regime == "rdfs":
+        if RDF_TYPE in stated and any(map(schema.super_classes, stated[RDF_TYPE].backward)):
+            tables[RDF_TYPE] = Table.of_objects(_with_super_classes(stated[RDF_TYPE], schema))
+        for p in asserted.predicates():
+            if p in schema.specimens:
+                for s, o in stated[p]:
+                    for triple in schema.entailed((s, p, o)):
+                        put(*triple)
+    for s, p, o in closure.derived:
+        put(s, p, o)
+    return tables
+
+
+def _with_super_classes(types: Table, schema: Schema) -> Iterator[tuple[str, dict[str, None]]]:
+    """Each subject with its classes and all of their super-classes."""
+    above = {c: dict.fromkeys(schema.super_classes(c)) for c in types.backward}
+    for s, classes in types.forward.items():
+        found = dict.fromkeys(classes)
+        for c in classes:
+            found |= above[c]
+        yield s, found
+
+
+class ClosedGraph:
+    """A graph and its closure under an entailment regime."""
+
+    __slots__ = ("_derived", "_tests", "asserted", "closed", "closure", "regime", "schema")
+
+    def __init__(self, asserted: Graph, regime: str, closure: Closure, derived: dict[str, Table]) -> None:
+        self.regime = regime
+        self.asserted = asserted
+        self.closed = asserted if regime == "rdf" else Graph.of_tables({**asserted.tables, **derived})
+        self._use(closure)
+
+    def _use(self, closure: Closure) -> None:
+        self.closure = closure
+        self.schema = Schema.of(closure, self.closed.tables)
+        self._derived = frozenset(closure.derived)
+        self._tests: dict[str, TypeTests] = {}
+
+    @classmethod
+    def of(cls, asserted: Graph, regime: str) -> ClosedGraph:
+        """Close a graph, by clingo."""
+        closure = _CLOSERS[regime](asserted)
+        return cls(asserted, regime, closure, derive(asserted, closure, Schema.of(closure), regime))
+
+    def derived_tables(self) -> dict[str, Table]:
+        """The tables in which the closed graph is not the stated one."""
+        stated = self.asserted.tables
+        return {p: table for p, table in self.closed.tables.items() if len(table) and stated.get(p) is not table}
+
+    # ----------------------------------------------------------------------------------------------------- update
+
+    def update(self, add: Iterable[Triple], remove: Iterable[Triple]) -> Changed:
+        """Remove triples, then add triples; what follows from them goes and comes with them."""
+        new = dict.fromkeys(add)
+        removed = [t for t in dict.fromkeys(remove) if t not in new and t in self.asserted]
+        added = [t for t in new if t not in self.asserted]
+        if not (added or removed):
+            return Changed(0, 0, False)
+        if self.closed is self.asserted:
+            gone = sum(self.asserted.remove(*t) for t in removed)
+            return Changed(sum(self.asserted.add(*t) for t in added), gone, False)
+        if not (self._keeps_schema(removed) and self._keeps_schema(added)):
+            return self._close_again(added, removed, None)
+        if self.schema.type_is_ruled:  # one triple's consequences may then be about any term
+            return self._close_again(added, removed, self.closure)
+        came = sum(map(self._assert, added))  # first, so that what both need is neither going nor coming
+        return Changed(came, sum(map(self._retract, removed)), False)
+
+    def _keeps_schema(self, triples: list[Triple]) -> bool:
+        return self.regime == "rdfs" and not any(feeds_schema(self.closure, t) for t in triples)
+
+    def _shares(self, p: str) -> bool:
+        """Whether stated and closed graph have one table for a predicate; they begin to when both have none yet."""
+        stated, closed = self.asserted.table(p), self.closed.table(p)
+        if stated is not closed and not stated and not closed:
+            self.asserted.tables[p] = closed
+            return True
+        return stated is closed
+
+    def _assert(self, triple: Triple) -> int:
+        shared = self._shares(triple[1])
+        count = int(self.asserted.add(*triple))
+        if not shared:
+            count = int(self.closed.add(*triple))
+        for s, p, o in self.schema.entailed(triple):
+            if not self.closed.contains(s, p, o):
+                if self._shares(p):
+                    self.asserted.detach(p)
+                count += self.closed.add(s, p, o)
+        return count
+
+    def _retract(self, triple: Triple) -> int:
+        shared = self._shares(triple[1])
+        self.asserted.remove(*triple)
+        if not shared:
+            count = self._forget(triple)
+        elif self._supported(triple):  # stated no more, entailed still
+            self.asserted.detach(triple[1])
+            self.closed.add(*triple)
+            count = 0
+        else:
+            count = 1
+        return count + sum(self._forget(t) for t in self.schema.entailed(triple) if not self._shares(t[1]))
+
+    def _forget(self, triple: Triple) -> int:
+        """Remove a triple from the closed graph unless something still entails it."""
+        if triple in self.asserted or self._supported(triple):
+            return 0
+        return int(self.closed.remove(*triple))
+
+    def _supported(self, triple: Triple) -> bool:
+        """Whether a stated triple entails this one; only the few that could are looked at."""
+        if triple in self._derived:
+            return True
+        s, p, o = triple
+        schema, asserted = self.schema, self.asserted
+        if any(asserted.contains(s, q, o) for q in schema.sub_properties(p)):
+            return True
+        if p != RDF_TYPE:
+            return False
+        tests = self._tests.get(o)
+        if tests is None:
+            tests = self._tests[o] = schema.type_tests(o)
+        return (
+            any(d in tests.classes for q in tests.type_predicates for d in asserted.objects(s, q))
+            or any(asserted.objects(s, q) for q in tests.subject_of)
+            or any(asserted.subjects(q, s) for q in tests.object_of)
+        )
+
+    def _close_again(self, added: list[Triple], removed: list[Triple], same: Closure | None) -> Changed:
+        """The closed graph anew, entered as a difference; by the ``same`` closure, or one that clingo computes."""
+        # What fails (clingo, say) must leave everything as it was: compute on a copy of what changes.
+        future = Graph.of_tables(dict(self.asserted.tables))
+        for p in {t[1] for t in (*added, *removed)}:
+            future.tables[p] = future.tables[p].copy() if p in future.tables else Table()
+        for t in removed:
+            future.remove(*t)
+        for t in added:
+            future.add(*t)
+        closure = same or _CLOSERS[self.regime](future)
+        tables = derive(future, closure, Schema.of(closure), self.regime)
+        came = went = 0
+        shared = {p for p, table in self.closed.tables.items() if self.asserted.tables.get(p) is table}
+        for p in dict.fromkeys((*future.tables, *tables, *self.closed.tables)):
+            if same and p in SCHEMA_PREDICATES:
+                continue
+            target = tables.get(p) or future.table(p)
+            current = self.closed.table(p)
+            if target is current:
+                continue
+            if p in tables and future.tables.get(p) is current:
+                future.detach(p)
+            for s, o in list(current):
+                if (s, o) not in target:
+                    went += current.remove(s, o)
+            for s, o in target:
+                came += current.add(s, o)
+            if p in shared and p not in tables:
+                future.tables[p] = current
+        self.asserted = future
+        if same is None:
+            self._use(closure)
+        return Changed(came, went, same is None)

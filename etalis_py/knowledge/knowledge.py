@@ -1,0 +1,266 @@
+"""Background knowledge: a default graph and named graphs, closed under an entailment regime, in versions.
+
+Each graph is closed by itself, as SPARQL's entailment regimes have it; the schema of the default graph is also the one
+by which streams are entailed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from etalis_rules.terms import is_blank, is_iri
+
+from etalis_py.events import Triple
+from etalis_py.knowledge import cache as _cache
+from etalis_py.knowledge.asp import static_answers
+from etalis_py.knowledge.asp_interface import AspProgram, parse_program
+from etalis_py.knowledge.closed import REGIMES, Changed, ClosedGraph
+from etalis_py.knowledge.errors import KnowledgeError, KnowledgeWarning
+from etalis_py.knowledge.graph import Graph
+from etalis_py.knowledge.loading import Document, Source, check_triple, documents, expand, parse
+from etalis_py.knowledge.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one update did: the version it made, and the triples (stated or entailed) that came and went.
+
+    What a static program offered before and offers again is counted in both.  ``inconsistent`` has the names of the
+    static programs that have no answer set in this version.
+    """
+
+    version: int
+    added: int
+    removed: int
+    schema_changed: bool
+    inconsistent: tuple[str, ...] = ()
+
+
+class Knowledge:
+    """Graphs and their closures.  ``version`` counts updates, ``schema_version`` those that changed a schema.
+
+    The graphs that ``graph`` gives, and the indexes that they give, stay the same objects over all versions: they
+    always show the current one.  A ``schema`` belongs to its ``schema_version``; after a change ask again.
+
+    Static programs read the closed default graph and offer triples to it, anew for each version; they do not read what
+    programs offer.  Programs that read events are kept in ``programs``, for whoever has the events (``LiveProgram``).
+    """
+
+    __slots__ = (
+        "_changes",
+        "_graphs",
+        "_offered",
+        "_static",
+        "entailment",
+        "inconsistent",
+        "programs",
+        "schema_version",
+        "version",
+    )
+
+    def __init__(self, graphs: dict[str, ClosedGraph], entailment: str, programs: Iterable[AspProgram] = ()) -> None:
+        self._graphs = graphs
+        self.entailment = entailment
+        self.version = 0
+        self.schema_version = 0
+        programs = tuple(programs)
+        self.programs = tuple(p for p in programs if p.events)
+        self._static = tuple(p for p in programs if not p.events)
+        self._offered: list[Triple] = []
+        self._changes: dict[str, dict[Triple, bool]] = {}  # since the start: true is stated now, false is no more
+        self.inconsistent: tuple[str, ...] = ()
+        graphs.setdefault("", ClosedGraph.of(Graph(), entailment))
+        self._offer()
+
+    @property
+    def default(self) -> Graph:
+        """The default graph, closed."""
+        return self._graphs[""].closed
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the default graph: what streams are entailed by."""
+        return self._graphs[""].schema
+
+    def names(self) -> list[str]:
+        """The names of the named graphs that hold something."""
+        return [name for name, graph in self._graphs.items() if name and len(graph.closed)]
+
+    def graph(self, name: str = "") -> Graph:
+        """A graph, closed; one that nothing was said of is empty, and holds what updates say later."""
+        return self._closed(name).closed
+
+    def stated(self, name: str = "") -> Graph:
+        """A graph as it was stated or offered, without what it entails; ask again after an update."""
+        return self._closed(name).asserted
+
+    def schema_of(self, name: str) -> Schema:
+        """The schema of a graph."""
+        return self._closed(name).schema
+
+    def update(self, graph: str = "", add: Iterable[Triple] = (), remove: Iterable[Triple] = ()) -> Change:
+        """Remove triples from a graph, then add triples to it: the next version.
+
+        Entailments follow.  Instance triples cost what they entail; a change of the schema (or any under ``owlrl``)
+        computes the closure anew.  A bad triple is an error and changes nothing.
+        """
+        if graph and not (is_iri(graph) or is_blank(graph)):
+            raise KnowledgeError(
+                f"{graph!r} cannot name a graph", hint="an IRI in angle brackets, or '' for the default"
+            )
+        new, old = [check_triple(t) for t in add], [check_triple(t) for t in remove]
+        stated = self.stated(graph)
+        offered = set() if graph else set(self._offered)
+        came = [t for t in new if t not in stated or t in offered]
+        went = [t for t in set(old).difference(new) if t in stated and t not in offered]
+        old += offered
+        back = [t for t in old if t in stated], [t for t in new if t not in stated]
+        parts = [self._closed(graph).update(new, old)]
+        if not graph and self._static:
+            try:
+                parts.append(self._offer())
+            except KnowledgeError:  # data that a program cannot read: as if nothing had been asked
+                self._closed(graph).update(*back)
+                raise
+        self._note(graph, came, True)
+        self._note(graph, went, False)
+        self.version += 1
+        schema = any(part.schema for part in parts)
+        self.schema_version += schema
+        added, removed = sum(part.added for part in parts), sum(part.removed for part in parts)
+        return Change(self.version, added, removed, schema, self.inconsistent)
+
+    def _note(self, graph: str, triples: Iterable[Triple], stated: bool) -> None:
+        changes = self._changes.setdefault(graph, {})
+        for triple in triples:
+            if changes.get(triple, stated) is not stated:
+                del changes[triple]  # back to what it was at the start
+            else:
+                changes[triple] = stated
+
+    # ------------------------------------------------------------------------------------------------------ state
+
+    def snapshot(self) -> dict[str, Any]:
+        """The version, and by graph what is stated now and was not at the start (``added``) or the reverse.
+
+        Plain data: lists, strings and numbers.  Its size is that of the difference, not of the knowledge.
+        """
+        graphs = {
+            name: {
+                "added": sorted(list(t) for t, stated in changes.items() if stated),
+                "removed": sorted(list(t) for t, stated in changes.items() if not stated),
+            }
+            for name, changes in self._changes.items()
+            if changes
+        }
+        return {"version": self.version, "schema_version": self.schema_version, "graphs": graphs}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go to a snapshot's version, from any version of knowledge loaded from the same sources."""
+        for name in dict.fromkeys((*self._changes, *snapshot["graphs"])):
+            now = dict(self._changes.get(name, {}))
+            record = snapshot["graphs"].get(name, {"added": [], "removed": []})
+            then = dict.fromkeys(map(tuple, record["added"]), True)
+            then |= dict.fromkeys(map(tuple, record["removed"]), False)
+            wanted = {t: not stated for t, stated in now.items() if t not in then} | then
+            add = [t for t, stated in wanted.items() if stated]
+            self.update(name, add=add, remove=[t for t, stated in wanted.items() if not stated])
+        self.version, self.schema_version = snapshot["version"], snapshot["schema_version"]
+
+    def _offer(self) -> Changed:
+        """Solve the static programs over a default graph without their offers, and add these."""
+        outcomes = [(program.source, static_answers(program, self.default)) for program in self._static]
+        self.inconsistent = tuple(source for source, outcome in outcomes if outcome.inconsistent)
+        stated = self.stated()
+        offered = dict.fromkeys(t for _, outcome in outcomes for t in outcome.triples if t not in stated)
+        self._offered = list(offered)
+        return self._closed("").update(self._offered, ())
+
+    def _closed(self, name: str) -> ClosedGraph:
+        found = self._graphs.get(name)
+        if found is None:
+            found = self._graphs[name] = ClosedGraph.of(Graph(), self.entailment)
+        return found
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.default)} triples, {len(self.names())} named graphs"
+        return f"Knowledge(version {self.version}, {self.entailment}, {sizes})"
+
+
+def load(
+    background: Source | Iterable[Source] = (),
+    *,
+    named: Mapping[str, Source | Iterable[Source]] | None = None,
+    entailment: str = "rdfs",
+    base: str = "",
+    cache: str | Path | bool = True,
+) -> Knowledge:
+    """Read background knowledge and close it.
+
+    ``background`` goes to the default graph (quads of its files to the graphs they name), ``named`` gives sources for
+    graphs by IRI (with or without angle brackets).  A ``.lp`` file in ``background`` is an answer-set program with the
+    interface that ``asp_interface`` describes; a static one without an answer set is warned of.  ``entailment`` is
+    ``rdf`` (nothing), ``rdfs`` or ``owlrl``.
+    ``cache`` is a folder, ``True`` for the default one, or ``False``; what is quickly made is not kept there.
+    """
+    if entailment not in REGIMES:
+        raise KnowledgeError(f"{entailment!r} is no entailment regime", hint=f"one of {', '.join(REGIMES)}")
+    sources = _each(background)
+    programs = [parse_program(_text(path), str(path)) for s in sources if _is_program(s) for path in expand(str(s))]
+    wanted: list[tuple[str, Document]] = [
+        ("", d) for s in sources if not _is_program(s) for d in documents(s, base=base)
+    ]
+    for name, content in (named or {}).items():
+        graph = name if name[:1] in ("<", "_") else f"<{name}>"
+        wanted += ((graph, d) for s in _each(content) for d in documents(s, base=base))
+    folder = _cache.default_folder() if cache is True else Path(cache) if cache else None
+    if folder is None:
+        graphs = _close(wanted, entailment)
+    else:
+        graphs = _cached(folder, wanted, entailment)
+    knowledge = Knowledge(graphs, entailment, programs)
+    for source in knowledge.inconsistent:
+        warnings.warn(f"{source}: the program has no answer set, so it offers nothing", KnowledgeWarning, stacklevel=2)
+    return knowledge
+
+
+def _cached(folder: Path, wanted: list[tuple[str, Document]], entailment: str) -> dict[str, ClosedGraph]:
+    file = _cache.entry(folder, entailment, (f"{d.digest} {graph}" for graph, d in wanted))
+    graphs = _cache.read(file, entailment)
+    if graphs is None:
+        began = perf_counter()
+        graphs = _close(wanted, entailment)
+        if perf_counter() - began >= _cache.WORTH_SECONDS:
+            _cache.write(file, graphs)
+    return graphs
+
+
+def _is_program(source: Source) -> bool:
+    return isinstance(source, str | Path) and str(source).endswith(".lp")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise KnowledgeError(f"the program cannot be read: {error}", source=str(path)) from error
+
+
+def _each(sources: Source | Iterable[Source]) -> list[Source]:
+    """One source, or several: a list or tuple is several unless it holds triples."""
+    if isinstance(sources, list | tuple) and not (sources and isinstance(sources[0], tuple)):
+        return list(sources)
+    return [sources]  # type: ignore[list-item]
+
+
+def _close(wanted: list[tuple[str, Document]], entailment: str) -> dict[str, ClosedGraph]:
+    triples: dict[str, list[Triple]] = {"": []}
+    for graph, document in wanted:
+        for name, found in parse(document).items():
+            triples.setdefault(name or graph, []).extend(found)
+    return {name: ClosedGraph.of(Graph(found), entailment) for name, found in triples.items()}

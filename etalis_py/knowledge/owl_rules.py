@@ -1,0 +1,132 @@
+"""The OWL 2 RL rules that a stream needs, as CONSTRUCT rules.
+
+A streamed triple is entailed by the schema one by one (``schema.Schema``).  What turns a triple round (inverses) or
+joins two of them (transitivity, intersections, restrictions) concludes an occurrence of its own, whose interval is the
+hull of its premises: so it is a rule of the query language, and any of its premises may also be background.
+
+A class that has no name (a restriction written with ``[]``) is put in by its definition.  Equality is concluded but not
+substituted: a streamed ``owl:sameAs`` does not rename what was streamed before.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from etalis_rules.terms import RDF_TYPE, is_iri
+
+from etalis_py.knowledge.entail import SUB_CLASS_OF
+from etalis_py.knowledge.graph import Graph
+from etalis_py.knowledge.owl import (
+    ALL_VALUES,
+    CHAIN,
+    FIRST,
+    FUNCTIONAL,
+    HAS_VALUE,
+    INTERSECTION,
+    INVERSE_FUNCTIONAL,
+    INVERSE_OF,
+    NIL,
+    ON_PROPERTY,
+    REST,
+    SAME_AS,
+    SOME_VALUES,
+    SYMMETRIC,
+    THING,
+    TRANSITIVE,
+)
+
+
+def construct_rules(closed: Graph) -> list[str]:
+    """The rules for a closed graph, each the text of a CONSTRUCT query without prologue, in the order of their text.
+
+    >>> construct_rules(Graph([("<urn:in>", INVERSE_OF, "<urn:holds>")]))[0]
+    'CONSTRUCT { ?y <urn:holds> ?x } WHERE { ?x <urn:in> ?y FILTER(!isLiteral(?y)) }'
+    """
+    return sorted({*_property_rules(closed), *_class_rules(closed)})
+
+
+def _rule(head: str, body: str, condition: str = "") -> str:
+    return f"CONSTRUCT {{ {head} }} WHERE {{ {body}{f' FILTER({condition})' if condition else ''} }}"
+
+
+def _property_rules(g: Graph) -> Iterator[str]:
+    for pair in g.pairs(INVERSE_OF):
+        if all(map(is_iri, pair)):
+            for p, q in (pair, pair[::-1]):
+                yield _rule(f"?y {q} ?x", f"?x {p} ?y", "!isLiteral(?y)")
+    for p in filter(is_iri, g.subjects(RDF_TYPE, SYMMETRIC)):
+        yield _rule(f"?y {p} ?x", f"?x {p} ?y", "!isLiteral(?y)")
+    for p in filter(is_iri, g.subjects(RDF_TYPE, TRANSITIVE)):
+        yield _rule(f"?x {p} ?z", f"?x {p} ?y . ?y {p} ?z")
+    for p in filter(is_iri, g.subjects(RDF_TYPE, FUNCTIONAL)):
+        different = "!sameTerm(?y, ?z) && !isLiteral(?y) && !isLiteral(?z)"
+        yield _rule(f"?y {SAME_AS} ?z", f"?x {p} ?y . ?x {p} ?z", different)
+    for p in filter(is_iri, g.subjects(RDF_TYPE, INVERSE_FUNCTIONAL)):
+        yield _rule(f"?x {SAME_AS} ?z", f"?x {p} ?y . ?z {p} ?y", "!sameTerm(?x, ?z)")
+    for p, cell in g.pairs(CHAIN):
+        steps = _members(g, cell)
+        if is_iri(p) and steps and all(map(is_iri, steps)):
+            body = " . ".join(f"?x{n} {step} ?x{n + 1}" for n, step in enumerate(steps))
+            yield _rule(f"?x0 {p} ?x{len(steps)}", body)
+
+
+def _class_rules(g: Graph) -> Iterator[str]:
+    """Rules into a class from its definition, and out of it by what a restriction demands."""
+    for c in dict.fromkeys([*(c for c, _ in g.pairs(ON_PROPERTY)), *(c for c, _ in g.pairs(INTERSECTION))]):
+        names = [c] if is_iri(c) else [d for d in g.objects(c, SUB_CLASS_OF) if is_iri(d)]
+        for body in _definitions(g, c, "x", frozenset()):
+            for name in names:
+                yield _rule(f"?x {RDF_TYPE} {name}", body)
+        below = [c] if is_iri(c) else [d for d in g.subjects(SUB_CLASS_OF, c) if is_iri(d)]
+        for p, name in itertools.product(filter(is_iri, g.objects(c, ON_PROPERTY)), below):
+            for value in g.objects(c, HAS_VALUE):
+                if not value.startswith("_:"):
+                    yield _rule(f"?x {p} {value}", f"?x {RDF_TYPE} {name}")
+            for d in g.objects(c, ALL_VALUES):
+                for above in [d] if is_iri(d) else filter(is_iri, g.objects(d, SUB_CLASS_OF)):
+                    yield _rule(f"?y {RDF_TYPE} {above}", f"?x {RDF_TYPE} {name} . ?x {p} ?y", "!isLiteral(?y)")
+
+
+def _definitions(g: Graph, c: str, x: str, above: frozenset[str]) -> Iterator[str]:
+    """The patterns that say, by a definition of c, that ``?x`` is one."""
+    if c in above:  # a definition that uses itself adds nothing
+        return
+    above |= {c}
+    for p in filter(is_iri, g.objects(c, ON_PROPERTY)):
+        for value in g.objects(c, HAS_VALUE):
+            if not value.startswith("_:"):
+                yield f"?{x} {p} {value}"
+        for d in g.objects(c, SOME_VALUES):
+            if d == THING:
+                yield f"?{x} {p} ?{x}v"
+            else:
+                for part in _is_a(g, d, f"{x}v", above):
+                    yield f"?{x} {p} ?{x}v . {part}"
+    for cell in g.objects(c, INTERSECTION):
+        parts = [list(_is_a(g, d, f"{x}{n}", above)) for n, d in enumerate(_members(g, cell))]
+        for choice in itertools.product(*parts):
+            if choice:
+                # The members speak of the same thing: only their inner variables differ.
+                yield " . ".join(part.replace(f"?{x}{n} ", f"?{x} ") for n, part in enumerate(choice))
+
+
+def _is_a(g: Graph, c: str, x: str, above: frozenset[str]) -> Iterator[str]:
+    if is_iri(c):
+        yield f"?{x} {RDF_TYPE} {c}"
+    else:
+        yield from _definitions(g, c, x, above)
+
+
+def _members(g: Graph, cell: str) -> list[str]:
+    """The members of an RDF list; none when it is no list."""
+    members: list[str] = []
+    seen: set[str] = set()
+    while cell != NIL:
+        first, rest = list(g.objects(cell, FIRST)), list(g.objects(cell, REST))
+        if cell in seen or len(first) != 1 or len(rest) != 1:
+            return []
+        seen.add(cell)
+        members += first
+        cell = rest[0]
+    return members
