@@ -1,0 +1,190 @@
+"""Blank-node labels: who shares a name with whom.
+
+There are two scopes.  In a *document* (.nq, .nt, .trig, .ttl) a label means the same node throughout; its new label is
+a prefix made of stream and document, and the old label.  In a *message* (a line of JSON, a row, a message of a log, a
+Jelly frame) labels mean nothing outside; the new label is a hash of the message's canonical content, its stream and
+its time, so that it never depends on where in the input the message stood.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from hashlib import blake2b
+from itertools import pairwise
+
+import pyoxigraph as ox
+
+from etalis_py.streams.errors import StreamError
+from etalis_py.streams.quads import spell
+
+Row = tuple[str, str, str, str]
+# The labels pyoxigraph draws at random for [] and ( … ): 128 bits, leading zeros left out.
+_ANONYMOUS = re.compile(r"_:[a-f][0-9a-f]{23,31}")
+ANONYMOUS_KEPT = 200_000
+TIED_NODES = 10
+
+
+def digest(*texts: str, size: int = 10) -> str:
+    """A short hash of a list of texts (each with its length, so that no two lists run together)."""
+    return blake2b("".join(f"{len(text)}:{text}" for text in texts).encode(), digest_size=size).hexdigest()
+
+
+class DocumentScope:
+    """The blank nodes of one document.
+
+    Nodes without a label are numbered as they appear.  They live within one statement, so only the most
+    recently used are remembered (``ANONYMOUS_KEPT``): that bounds the memory for a document of any length.
+    """
+
+    __slots__ = ("_numbered", "_numbers", "_prefix")
+
+    def __init__(self, stream: str, document: str) -> None:
+        self._prefix = "_:d" + digest(stream, document, size=5)
+        self._numbered: dict[str, str] = {}
+        self._numbers = 0
+
+    def rename(self, term: str) -> str:
+        """The new label of a blank node (``_:…``).
+
+        >>> scope = DocumentScope("<urn:s>", "a.nq")
+        >>> scope.rename("_:x") == scope.rename("_:x") != DocumentScope("<urn:s>", "b.nq").rename("_:x")
+        True
+        """
+        return f"{self._prefix}x{term[2:]}"
+
+    def rename_parsed(self, term: str) -> str:
+        """The same for terms out of pyoxigraph, where an unlabelled node has a random label."""
+        if not _ANONYMOUS.fullmatch(term):
+            return self.rename(term)
+        label = self._numbered.pop(term, None)
+        if label is None:
+            self._numbers += 1
+            label = f"{self._prefix}n{self._numbers}"
+            if len(self._numbered) >= ANONYMOUS_KEPT:
+                for old in list(self._numbered)[: ANONYMOUS_KEPT // 2]:
+                    del self._numbered[old]
+        self._numbered[term] = label
+        return label
+
+
+def relabel(rows: Sequence[Row], stream: str, time: str) -> Sequence[Row]:
+    """A message's rows with their blank nodes named after the message's content, stream and time.
+
+    >>> one = [("_:a", "<urn:p>", '"1"', ""), ("_:a", "<urn:q>", "_:b", "")]
+    >>> other = [("_:y", "<urn:q>", "_:x", ""), ("_:y", "<urn:p>", '"1"', "")]
+    >>> sorted(relabel(one, "", "7")) == sorted(relabel(other, "", "7")) != sorted(relabel(one, "", "8"))
+    True
+    """
+    if not any(term.startswith("_:") for row in rows for term in row):
+        return rows
+    ground, components = _components(rows)
+    # Equal components are interchangeable, so sorting them by their content gives every node its number.
+    numbered: list[Row] = []
+    offset = 0
+    for component in sorted(sorted(_numbered(component)) for component in components):
+        numbered += [_map(row, partial(_shifted, offset)) for row in component]
+        offset += len(_nodes(component))
+    prefix = "_:m" + digest(stream, time, *sorted({"\n".join(row) for row in (*ground, *numbered)}))
+    return [*ground, *(_map(row, lambda term: f"{prefix}x{term[2:]}") for row in numbered)]
+
+
+def _shifted(offset: int, node: str) -> str:
+    return f"_:{int(node[2:]) + offset}"
+
+
+def _map(row: Row, rename: Callable[[str], str]) -> Row:
+    s, p, o, g = row
+    return (
+        rename(s) if s[:2] == "_:" else s,
+        p,
+        rename(o) if o[:2] == "_:" else o,
+        rename(g) if g[:2] == "_:" else g,
+    )
+
+
+def _nodes(rows: Iterable[Row]) -> list[str]:
+    return sorted({term for row in rows for term in row if term.startswith("_:")})
+
+
+def _components(rows: Sequence[Row]) -> tuple[list[Row], list[list[Row]]]:
+    """The rows without blank nodes, and the others by what hangs together through blank nodes."""
+    parent: dict[str, str] = {}
+
+    def root(node: str) -> str:
+        while parent.setdefault(node, node) != node:
+            parent[node] = node = parent[parent[node]]
+        return node
+
+    inside = [[term for term in row if term.startswith("_:")] for row in rows]
+    for nodes in inside:
+        for node in nodes[1:]:
+            parent[root(node)] = root(nodes[0])
+    ground, found = [], dict[str, list[Row]]()
+    for row, nodes in zip(rows, inside, strict=True):
+        if nodes:
+            found.setdefault(root(nodes[0]), []).append(row)
+        else:
+            ground.append(row)
+    return ground, list(found.values())
+
+
+def _numbered(rows: Sequence[Row]) -> list[Row]:
+    """A component with its blank nodes called ``_:0``, ``_:1``, … in an order that depends on its content alone.
+
+    Colours are refined until they stand still: a node's colour is the hash of the statements it is in, with the
+    other nodes given by their colours.  Nodes that stay tied are interchangeable when swapping them changes nothing; a
+    few others are left to the RDF dataset canonicalization algorithm, which is exponential in their number.
+    """
+    nodes = _nodes(rows)
+    colour: dict[str, str] = dict.fromkeys(nodes, "")
+    of_node: dict[str, list[Row]] = {node: [] for node in nodes}
+    for row in set(rows):
+        for node in {term for term in row if term.startswith("_:")}:
+            of_node[node].append(row)
+    classes = 1
+    while len(nodes) > 1:
+        colour = {node: _colour(node, of_node[node], colour) for node in nodes}
+        refined = len(set(colour.values()))
+        if refined in (classes, len(nodes)):
+            classes = refined
+            break
+        classes = refined
+    order: Sequence[str] = sorted(nodes, key=lambda node: colour[node])
+    if classes < len(nodes) and not _all_twins(order, colour, of_node):
+        rows, order = _by_dataset_canonicalization(rows, len(nodes) - classes + 1)
+    index = {node: str(number) for number, node in enumerate(order)}
+    return [_map(row, lambda term: "_:" + index[term]) for row in rows]
+
+
+def _colour(node: str, rows: Iterable[Row], colour: dict[str, str]) -> str:
+    spelled = sorted(
+        "\n".join("*" if term == node else f"_{colour[term]}" if term in colour else term for term in row)
+        for row in rows
+    )
+    return digest(colour[node], *spelled, size=16)
+
+
+def _all_twins(ordered: Sequence[str], colour: dict[str, str], of_node: dict[str, list[Row]]) -> bool:
+    """Does swapping any two neighbours of one colour leave the message as it is?"""
+    for one, other in pairwise(ordered):
+        if colour[one] == colour[other]:
+            swap = {one: other, other: one}
+            around = set(of_node[one]) | set(of_node[other])
+            if {tuple(swap.get(term, term) for term in row) for row in around} != around:
+                return False
+    return True
+
+
+def _by_dataset_canonicalization(rows: Sequence[Row], tied: int) -> tuple[Sequence[Row], Sequence[str]]:
+    if tied > TIED_NODES:
+        raise StreamError(
+            f"{tied} blank nodes of one message cannot be told apart",
+            hint="give them IRIs, or a property each that differs",
+        )
+    text = "".join(" ".join(term for term in row if term) + " .\n" for row in rows)
+    dataset = ox.Dataset(ox.parse(text, format=ox.RdfFormat.N_QUADS))
+    dataset.canonicalize(ox.CanonicalizationAlgorithm.RDFC_1_0)
+    renamed = [spell(quad) for quad in dataset]
+    return renamed, sorted(_nodes(renamed), key=lambda node: (len(node), node))

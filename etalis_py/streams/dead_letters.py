@@ -1,0 +1,55 @@
+"""Where input goes that could not be used: a JSON-lines file, one object for each refused part."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import IO, Any
+
+from etalis_py.events import Event
+from etalis_py.streams.clock import render_datetime
+from etalis_py.streams.errors import StreamError, sink_error
+
+
+class DeadLetters:
+    """A dead-letter file, opened at the first entry (so no entry, no file) and flushed after each.
+
+    An entry is ``{"source", "line", "reason", "text"}`` for a part that could not be read, and ``{"reason", "time",
+    "triples", "graph", "stream"}`` for an event that came too late: that one can be read back as a stream.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.count = 0
+        self._file: IO[str] | None = None
+
+    def refused(self, error: StreamError) -> None:
+        self._write({"source": error.source, "line": error.line, "reason": error.reason, "text": error.text})
+
+    def late(self, event: Event, reason: str) -> None:
+        """An event that the engine did not take; its times as dateTime, whatever the stream's clock."""
+        record: dict[str, Any] = {"reason": reason, "time": [render_datetime(event.start), render_datetime(event.end)]}
+        record["triples"] = [" ".join(triple) + " ." for triple in event.triples]
+        self._write(record | {"graph": event.graph, "stream": event.stream})
+
+    def _write(self, record: dict[str, Any]) -> None:
+        try:
+            if self._file is None:
+                self._file = self.path.open("w", encoding="utf-8")
+            self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            self._file.flush()
+        except OSError as error:
+            raise sink_error(error, str(self.path)) from None
+        self.count += 1
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def __enter__(self) -> DeadLetters:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

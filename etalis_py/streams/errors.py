@@ -1,0 +1,68 @@
+"""Errors at the edges: input that cannot be read (``StreamError``), output that cannot be written (``SinkError``)."""
+
+from __future__ import annotations
+
+import errno
+
+
+class StreamError(ValueError):
+    """Input that cannot be read: where it is, what was found, what to do.
+
+    ``line`` counts from 1 and is 0 where the input has no lines.  The command line turns it into exit code 1.
+    """
+
+    def __init__(self, reason: str, *, source: str = "", line: int = 0, hint: str = "", text: str = "") -> None:
+        self.reason, self.source, self.line, self.hint, self.text = reason, source, line, hint, text
+        super().__init__(reason)
+
+    def __str__(self) -> str:
+        place = (
+            f"{self.source}:{self.line}: " if self.source and self.line else f"{self.source}: " if self.source else ""
+        )
+        shown = f"\n  {self.text if len(self.text) <= 160 else self.text[:157] + '...'}" if self.text else ""
+        return f"{place}{self.reason}{shown}" + (f"\n  {self.hint}" if self.hint else "")
+
+    def at(self, source: str, line: int, text: str = "") -> StreamError:
+        """The same error with the place filled in where it was not known."""
+        return StreamError(
+            self.reason,
+            source=self.source or source,
+            line=self.line or line,
+            hint=self.hint,
+            text=self.text or text,
+        )
+
+
+class SinkError(OSError):
+    """Output that cannot be written (a full disk, a missing folder, a match that the format has no place for)."""
+
+    def __init__(self, reason: str, *, target: str = "", hint: str = "") -> None:
+        self.reason, self.target, self.hint = reason, target, hint
+        super().__init__(reason)
+
+    def __str__(self) -> str:
+        place = f"{self.target}: " if self.target else ""
+        return f"{place}{self.reason}" + (f"\n  {self.hint}" if self.hint else "")
+
+
+class ClosedPipe(SinkError):
+    """The reader of our output went away (``etalis run … | head``): a reason to stop quietly, not a failure."""
+
+
+def sink_error(error: OSError, target: str) -> SinkError:
+    """What an operating-system error at writing means to the user."""
+    if isinstance(error, SinkError):
+        return error
+    if isinstance(error, BrokenPipeError) or error.errno == errno.EPIPE:
+        return ClosedPipe("the reader closed the pipe", target=target)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return SinkError(
+            "no space left on the device; what was written so far is not complete",
+            target=target,
+            hint="free some space or choose another place for the output, then run again",
+        )
+    if isinstance(error, FileNotFoundError):
+        return SinkError("the folder does not exist", target=target, hint="create it or choose another place")
+    if isinstance(error, PermissionError):
+        return SinkError("no permission to write here", target=target, hint="choose another place")
+    return SinkError(error.strerror or str(error), target=target)

@@ -1,0 +1,91 @@
+"""Jelly (binary RDF) → rows, by pyjelly: an optional extra.
+
+A grouped Jelly stream is a message log: a frame is a message.  In a flat one (or one that does not say) frames are only
+packets, and the rules of a document hold.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+from etalis_rules.terms import iri, literal
+
+from etalis_py.streams.blanks import Row
+from etalis_py.streams.errors import StreamError
+from etalis_py.streams.sources import Source
+
+
+def jelly_frames(source: Source) -> tuple[bool, Iterator[list[Row]]]:
+    """Is the stream grouped (a frame = a message), and the rows of each frame."""
+    try:
+        from pyjelly import jelly
+        from pyjelly.integrations.generic import generic_sink, parse
+        from pyjelly.parse.ioutils import get_options_and_frames
+    except ImportError:
+        raise StreamError(
+            "Jelly needs the package pyjelly, which is not installed",
+            source=source.name,
+            hint="install it with: pip install 'etalis-py[jelly]'",
+        ) from None
+
+    def spell(term: Any) -> str:
+        match term:
+            case generic_sink.IRI():
+                return iri(term._iri)
+            case generic_sink.BlankNode():
+                return f"_:{term._identifier}"
+            case generic_sink.Literal():
+                return literal(term._lex, term._datatype or "", term._langtag or "")
+        raise StreamError("a triple term cannot be matched by any pattern", hint="reify it with an IRI instead")
+
+    def rows() -> Iterator[list[Row]]:
+        read = parse.parse_triples_stream if triples else parse.parse_quads_stream
+        number = 0
+        try:
+            for frame in read(frames=frames, options=options):
+                number += 1
+                found: list[Row] = []
+                for item in frame:
+                    if isinstance(item, generic_sink.Prefix):
+                        continue
+                    graph = item[3] if len(item) > 3 else generic_sink.DefaultGraph
+                    named = "" if graph == generic_sink.DefaultGraph else spell(graph)
+                    found.append((spell(item[0]), spell(item[1]), spell(item[2]), named))
+                yield found
+        except StreamError:
+            raise
+        except Exception as error:
+            # Damaged input lets many kinds of exceptions out; after one the look-up tables are not to be trusted.
+            raise StreamError(
+                f"damaged Jelly data in frame {number + 1}: {error or type(error).__name__}",
+                source=source.name,
+                hint="fetch the file again; Jelly cannot be read on after an error",
+            ) from None
+
+    # Three bytes tell a delimited stream from a single frame.
+    source.peek(3)
+    try:
+        options, frames = get_options_and_frames(_Raw(source))  # type: ignore[arg-type]
+    except Exception as error:
+        raise StreamError(f"this is no Jelly stream: {error or type(error).__name__}", source=source.name) from None
+    triples = options.stream_types.physical_type == jelly.PHYSICAL_STREAM_TYPE_TRIPLES
+    types = options.stream_types
+    grouped = not types.flat and types.logical_type != jelly.LOGICAL_STREAM_TYPE_UNSPECIFIED
+    return grouped, rows()
+
+
+class _Raw(io.RawIOBase):
+    """The source as a raw stream, for the buffered reader that pyjelly puts on top."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._source.read_some(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)

@@ -1,0 +1,162 @@
+"""N-Quads and N-Triples lines → quads of canonical term spellings, fast.
+
+A block of lines is cut by one regular expression, in C.  It takes the lines that are certainly valid and
+certainly canonical already (a subset of what the grammar allows); every other line, comments and directives
+apart, goes to pyoxigraph on its own, which also finds the errors.  So the result is pyoxigraph's, line by line.
+
+A quad is ``(subject, predicate, object, graph, line)``: ``graph`` is empty in the default graph, lines count from 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+import pyoxigraph as ox
+
+from etalis_py.streams.errors import StreamError
+
+Quad = tuple[str, str, str, str, int]
+# In a message log: the message ends here; the message holds a line that could not be read.
+END_OF_MESSAGE: Quad = ("", "", "", "", -1)
+BROKEN: Quad = ("", "", "", "", -2)
+
+
+# Only what every IRI parser accepts: no empty scheme, no odd port, no stray percent sign; the rest takes the slow path.
+_SAFE = r"[A-Za-z0-9\-._~:/?@!$&'()*+,;=\u00A0-\uD7FF\uF900-\uFDCF\uFDF0-\uFFEF]*"
+_SAFE_PERCENT = rf"{_SAFE}(?:%[0-9A-Fa-f]{{2}}{_SAFE})*"
+_AUTHORITY = r"(?://[A-Za-z0-9._~\-]+(?::[0-9]{1,4})?(?=[/?#>])|(?!//))"
+_IRI = rf"<[A-Za-z][A-Za-z0-9+.\-]*:{_AUTHORITY}{_SAFE_PERCENT}(?:#{_SAFE_PERCENT})?>"
+_BLANK = r"_:[A-Za-z0-9_]+"
+_PLAIN = r'[^"\\\x00-\x1f\x7f]*'
+_STRING = rf'"{_PLAIN}(?:\\[tbnrf"\\]{_PLAIN})*"'
+# xsd:string is written without a datatype; rdf:langString and dirLangString may not be written at all.
+_TYPE = (
+    r"\^\^(?!<http://www\.w3\.org/2001/XMLSchema#string>"
+    rf"|<http://www\.w3\.org/1999/02/22-rdf-syntax-ns#(?:l|dirL)angString>){_IRI}"
+)
+_LITERAL = rf"{_STRING}(?:{_TYPE}|@[a-z]{{2,3}}(?:-[a-z]{{2}})?(?=[ \t]))?"
+_GAP = r"[ \t]+"
+_LINES = re.compile(
+    rf"^(?:({_IRI}|{_BLANK}){_GAP}({_IRI}){_GAP}({_IRI}|{_LITERAL}|{_BLANK})"
+    rf"(?:{_GAP}({_IRI}|{_BLANK}))?[ \t]*\.[ \t]*|(.*))$",
+    re.MULTILINE,
+)
+_DIRECTIVE = re.compile(r'[ \t]*(?:(VERSION)[ \t]+["\']([^"\']*)["\']|(MESSAGE))[ \t]*(?:#.*)?')
+MESSAGE_COMMENT = re.compile(r"[ \t]*#[ \t]*@message\b")
+
+
+def split_lines(text: str) -> list[tuple[str, str, str, str, str]]:
+    """All lines of a text: ``(s, p, o, g, "")`` for a canonical one, ``("", "", "", "", line)`` for another."""
+    rows = _LINES.findall(text)
+    # findall sees one more empty line after the last newline.
+    if rows and text.endswith("\n"):
+        rows.pop()
+    return rows
+
+
+def parse_line(line: str, *, graphs: bool = True) -> tuple[str, str, str, str]:
+    """One line by pyoxigraph; SyntaxError or ValueError says what is wrong with it."""
+    # All of it: an error may come after the quad.
+    (quad,) = list(ox.parse(line, format=ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES))
+    return spell(quad)
+
+
+def spell(quad: ox.Quad) -> tuple[str, str, str, str]:
+    """A pyoxigraph quad as term spellings."""
+    graph = quad.graph_name
+    if isinstance(quad.object, ox.Triple):
+        raise ValueError("a triple term (<<( … )>>) cannot be matched by any pattern; reify it with an IRI instead")
+    return str(quad.subject), str(quad.predicate), str(quad.object), "" if graph == _DEFAULT else str(graph)
+
+
+_DEFAULT = ox.DefaultGraph()
+
+
+def read_quads(
+    blocks: Iterable[tuple[str, int] | None],
+    *,
+    graphs: bool,
+    messages: bool | None,
+    on_error: Callable[[StreamError], None],
+    rename: Callable[[str], str] | None = None,
+) -> Iterator[Quad | None]:
+    """The quads of blocks of whole lines (each with the number of its first line); ``None`` (idle) passes through.
+
+    ``rename`` gives blank nodes (of a document) their labels.  With ``messages``, both spellings of a message's end
+    (the directive and the comment) come as END_OF_MESSAGE; with None a delimiter is an error; with False the directive
+    is one and the comment is a comment.
+    """
+    for block in blocks:
+        if block is None:
+            yield None
+            continue
+        text, number = block
+        if "\r" in text:
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
+        blanks = rename if "_:" in text else None
+        for s, p, o, g, other in split_lines(text):
+            if s and (graphs or not g):
+                yield (s, p, o, g, number) if blanks is None else _renamed((s, p, o, g), blanks, number)
+            elif s or other:
+                line = other or f"{s} {p} {o} {g} ."
+                special = _special(line, messages)
+                if special is _QUAD:
+                    try:
+                        quad = parse_line(line, graphs=graphs)
+                        yield (*quad, number) if blanks is None else _renamed(quad, blanks, number)
+                    except (SyntaxError, ValueError) as error:
+                        on_error(StreamError(reason_of(error), line=number, text=line))
+                        if messages:
+                            yield BROKEN
+                elif isinstance(special, str):
+                    on_error(StreamError(special, line=number, text=line, hint=MESSAGES_HINT))
+                elif special is not None:
+                    yield special
+            number += 1
+
+
+def _renamed(quad: tuple[str, str, str, str], rename: Callable[[str], str], number: int) -> Quad:
+    s, p, o, g = quad
+    return (
+        rename(s) if s[0] == "_" else s,
+        p,
+        rename(o) if o[0] == "_" else o,
+        rename(g) if g[:1] == "_" else g,
+        number,
+    )
+
+
+_QUAD = ("quad", "", "", "", 0)
+NO_LOG = "found a message delimiter in what was taken for one document"
+MESSAGES_HINT = 'a message log starts with VERSION "1.2-messages", or is read with messages=True (--messages)'
+
+
+def _special(line: str, messages: bool | None) -> Quad | str | None:
+    """What a line that the fast path refused is: nothing, an end of message, a refusal, or a quad to be parsed."""
+    if not line or line.isspace():
+        return None
+    first = line.lstrip()[:1]
+    if first == "#":
+        if messages is not False and MESSAGE_COMMENT.match(line):
+            return END_OF_MESSAGE if messages else NO_LOG
+        return None
+    if first in "VM":
+        match = _DIRECTIVE.fullmatch(line)
+        if match and match[1]:
+            if match[2].endswith("-messages") and not messages:
+                return "found the version of a message log in what was taken for one document"
+            return None
+        if match:
+            return END_OF_MESSAGE if messages else NO_LOG
+    return _QUAD
+
+
+def reason_of(error: Exception) -> str:
+    """pyoxigraph's words, without the line number that is always 1."""
+    reason = error.msg if isinstance(error, SyntaxError) else str(error)
+    return re.sub(r"^Parser error at line \d+ (?:column (\d+)|between columns (\d+) and \d+): ", _column, reason)
+
+
+def _column(match: re.Match[str]) -> str:
+    return f"at column {match[1] or match[2]}: "

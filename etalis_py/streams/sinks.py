@@ -1,0 +1,142 @@
+"""Sinks: what takes matches, and how a text format and an output make one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from etalis_rules.terms import FALSE, TRUE
+
+from etalis_py.events import Triple
+from etalis_py.streams.clock import is_number
+from etalis_py.streams.errors import ClosedPipe
+from etalis_py.streams.outputs import Output
+
+
+class Match(Protocol):
+    """What a sink must know of a match; its times as the stream spells them, None when timeless.
+
+    ``triples`` is None for a query that constructs nothing.  An ASK match has a ``boolean`` as well, and an explained
+    one ``why()``.
+    """
+
+    @property
+    def query(self) -> str: ...
+    @property
+    def id(self) -> str: ...
+    @property
+    def bindings(self) -> Mapping[str, str]: ...
+    @property
+    def triples(self) -> Sequence[Triple] | None: ...
+    @property
+    def start(self) -> int | str | None: ...
+    @property
+    def end(self) -> int | str | None: ...
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+class Sink(Protocol):
+    """Takes matches.  ``flush`` makes visible what was written; ``close`` completes the output, and may come twice.
+
+    As a context manager a sink is closed at the end; after an error what is not complete is removed.
+    """
+
+    def write(self, match: Match) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Format(Protocol):
+    """Matches as text, one file at a time: what stands before the first, each, and after the last.
+
+    ``begin`` is asked when the first match is rendered already, so that it may depend on it.
+    """
+
+    def begin(self) -> str: ...
+
+    def render(self, match: Match) -> str: ...
+
+    def end(self) -> str: ...
+
+
+class TextSink:
+    """A format written to an output.  As a context manager it completes the output, or removes it after an error."""
+
+    def __init__(self, format: Format, output: Output) -> None:
+        self._format, self._output = format, output
+        self._begun = self._closed = False
+        self.written = 0
+
+    def write(self, match: Match) -> None:
+        text = self._format.render(match)
+        if not self._begun:
+            self._begun = True
+            text = self._format.begin() + text
+        self._output.write(text)
+        self.written += 1
+        if self._output.full():
+            self._finish()
+
+    def _finish(self) -> None:
+        self._output.write(self._format.end())
+        self._output.close()
+        self._begun = False
+
+    def flush(self) -> None:
+        self._output.flush()
+
+    def close(self) -> None:
+        """Complete the output; without any match it holds what the format writes around them."""
+        if self._closed:
+            return
+        self._closed = True
+        if not self._begun and self.written == 0:
+            self._output.write(self._format.begin())
+            self._begun = True
+        if self._begun:
+            self._finish()
+
+    def abandon(self) -> None:
+        self._closed = True
+        self._output.abandon()
+
+    def __enter__(self) -> TextSink:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if kind is None or issubclass(kind, KeyboardInterrupt):
+            self.close()
+        elif not issubclass(kind, ClosedPipe):
+            self.abandon()
+
+
+def is_construct(match: Match) -> bool:
+    """Does the match carry triples rather than bindings?"""
+    return bool(match.triples) or (match.triples is not None and not match.bindings)
+
+
+def solution(match: Match) -> Mapping[str, str]:
+    """The match's bindings; the answer of an ASK query counts as one, called ``boolean``."""
+    answer = getattr(match, "boolean", None)
+    return match.bindings if answer is None else {"boolean": TRUE if answer else FALSE}
+
+
+def spelled(time: int | str | None) -> str:
+    """A time in a cell; a timeless match has none."""
+    return "" if time is None else str(time)
+
+
+def time_type(time: int | str) -> str:
+    """The XSD type (its local name) of a time as the stream spells it."""
+    if isinstance(time, int):
+        return "integer"
+    return "decimal" if is_number(time) else "dateTime"

@@ -1,0 +1,338 @@
+"""Where the bytes come from: files (also gzip, also growing), standard input, open file objects; and their format.
+
+Everything is read in blocks, so memory does not grow with the input.  ``None`` in a block stream is a silence: nothing
+arrived for the idle time.
+"""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import io
+import os
+import queue
+import re
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+from etalis_py.streams.errors import StreamError
+
+T = TypeVar("T")
+BLOCK = 1 << 18
+SNIFF = 1 << 16
+LONGEST_LINE = 1 << 26
+
+FORMATS = {
+    "nq": "N-Quads",
+    "nt": "N-Triples",
+    "trig": "TriG",
+    "ttl": "Turtle",
+    "jsonl": "JSON lines",
+    "csv": "CSV",
+    "jelly": "Jelly",
+}
+_SUFFIXES = {"ndjson": "jsonl", "turtle": "ttl", "tsv": "csv", "nquads": "nq", "ntriples": "nt"}
+
+
+def format_of(name: str) -> str:
+    """The format that a file name speaks for, or ``""``; a compression suffix does not count."""
+    stem = name.lower().removesuffix(".gz")
+    suffix = stem.rpartition(".")[2] if "." in stem else ""
+    suffix = _SUFFIXES.get(suffix, suffix)
+    return suffix if suffix in FORMATS else ""
+
+
+_TERM = rb"(?:<[^<>\s]*>|_:\S+)"
+_STATEMENT = re.compile(rb"^\s*" + _TERM + rb"\s+<[^<>\s]*>\s+\S.*\.\s*(?:#.*)?$")
+_TURTLE_START = re.compile(rb"^\s*(?:@prefix|@base|@version|prefix\s|base\s|[\w\-.]*:[\w\-.%]*\s)", re.IGNORECASE)
+
+
+def sniff(head: bytes) -> str:
+    """The format that the first bytes look like, or ``""``."""
+    if re.match(rb"\s*\{\s*\"", head):
+        return "jsonl"
+    if b"\x00" in head[:512] or any(byte < 9 for byte in head[:16]):
+        return "jelly"
+    for line in head.splitlines():
+        if not line.strip() or line.lstrip().startswith(b"#") or re.match(rb"\s*(?:VERSION\s|MESSAGE\b)", line):
+            continue
+        if _STATEMENT.match(line):
+            return "nq"
+        # TriG holds Turtle, and N-Quads' neighbours in one go.
+        return "trig" if _TURTLE_START.match(line) or re.match(rb"\s*[<{\[(]", line) else ""
+    return "nq" if head.strip() else ""
+
+
+def expand(source: str) -> list[str]:
+    """The files a source means: itself, or the sorted matches of a glob."""
+    if source == "-" or not any(char in source for char in "*?[") or os.path.exists(source):
+        return [source]
+    found = sorted(glob.glob(source, recursive=True))
+    if not found:
+        raise StreamError("no file matches this pattern", source=source, hint="check the path; quote it for the shell")
+    return found
+
+
+class Source:
+    """One opened input.  ``peek()`` shows its beginning without using it up; ``raw`` is the (unpacked) byte stream."""
+
+    __slots__ = ("_fresh", "_head", "_owned", "name", "raw")
+
+    def __init__(self, source: str | os.PathLike[str] | IO[bytes], *, follow: Follow | None = None) -> None:
+        self._head = b""
+        if isinstance(source, (str, os.PathLike)):
+            self.name = os.fspath(source)
+            self._owned = self.name != "-"
+            self.raw: Any = sys.stdin.buffer if self.name == "-" else _open(self.name, follow)
+        else:
+            if isinstance(source, io.TextIOBase):
+                raise StreamError("a text file cannot be read here", hint="open it in binary mode ('rb')")
+            self.name = str(getattr(source, "name", "<input>"))
+            self._owned = False
+            self.raw = source
+        self._fresh = True
+
+    def _unpack(self) -> None:
+        """Look at the first two bytes (only when somebody reads: a live source may not have them yet)."""
+        self._fresh = False
+        head = self.read_some(2)
+        if head == b"\x1f":
+            head += self.read_some(1)
+        self._head = head
+        if head[:2] == b"\x1f\x8b":
+            self.raw = gzip.GzipFile(fileobj=_Rejoined(head, self.raw))  # type: ignore[call-overload]
+            self._head = b""
+
+    def failure(self, error: Exception, line: int = 0) -> StreamError:
+        if isinstance(error, StreamError):
+            return error.at(self.name, line)
+        if isinstance(error, FileNotFoundError):
+            return StreamError("there is no such file", source=self.name, hint="check the path of the stream")
+        if isinstance(error, (EOFError, zlib.error, gzip.BadGzipFile)):
+            return StreamError(
+                f"the gzip data is damaged or cut off ({error})", source=self.name, line=line, hint="fetch it again"
+            )
+        return StreamError(f"cannot be read: {getattr(error, 'strerror', None) or error}", source=self.name, line=line)
+
+    def read_some(self, size: int = BLOCK) -> bytes:
+        """At most ``size`` bytes, as soon as there are some; empty at the end."""
+        if self._fresh:
+            self._unpack()
+        if self._head:
+            head, self._head = self._head[:size], self._head[size:]
+            return head
+        read = getattr(self.raw, "read1", None) or self.raw.read
+        return read(size)
+
+    # pyoxigraph and others call ``read``: give them what is there, so that a slow input is parsed as it comes.
+    read = read_some
+
+    def peek(self, size: int = SNIFF) -> bytes:
+        """The beginning of the input; blocks only until something is there."""
+        try:
+            if self._fresh:
+                self._unpack()
+            # A whole line that says something is enough: more may be long in coming.
+            while len(self._head) < size and (len(self._head) <= 3 or b"\n" not in self._head.lstrip()):
+                if not self._read_ahead(size):
+                    break
+        except (OSError, EOFError, zlib.error) as error:
+            raise self.failure(error) from None
+        return self._head[:size]
+
+    def _read_ahead(self, size: int) -> bytes:
+        read = getattr(self.raw, "read1", None) or self.raw.read
+        more = read(size)
+        self._head += more
+        return more
+
+    def close(self) -> None:
+        if self._owned:
+            self.raw.close()
+
+
+class _Rejoined:
+    """A byte stream with its first bytes put back."""
+
+    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
+        self._head, self._rest = head, rest
+
+    def read(self, size: int = -1) -> bytes:
+        if self._head:
+            head, self._head = self._head, b""
+            return head
+        read = getattr(self._rest, "read1", None) or self._rest.read
+        return read(size)
+
+    def close(self) -> None:
+        self._rest.close()
+
+
+def _open(path: str, follow: Follow | None) -> Any:
+    try:
+        file = Path(path).open("rb")  # noqa: SIM115 (the Source closes it)
+    except FileNotFoundError:
+        raise StreamError("there is no such file", source=path, hint="check the path of the stream") from None
+    except IsADirectoryError:
+        raise StreamError(
+            "this is a folder", source=path, hint=f"name its files with a pattern, such as '{path.rstrip('/')}/*.nq'"
+        ) from None
+    except OSError as error:
+        raise StreamError(f"cannot be opened: {error.strerror or error}", source=path) from None
+    return FollowedFile(file, follow) if follow else file
+
+
+class Follow:
+    """How to follow a growing file: how often to look, and how to stop."""
+
+    __slots__ = ("poll", "stopped")
+
+    def __init__(self, poll: float = 0.1) -> None:
+        self.poll = poll
+        self.stopped = threading.Event()
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+
+class FollowedFile:
+    """A file whose end is only a pause: ``read1`` waits for more until the following is stopped.
+
+    A file that became shorter was replaced or truncated; going on would read nonsense, so it is an error.
+    """
+
+    def __init__(self, file: IO[bytes], follow: Follow) -> None:
+        self._file, self._follow = file, follow
+
+    def read1(self, size: int) -> bytes:
+        while True:
+            # Look first whether to stop, then read once more: what was written before the stop is still taken.
+            stopped = self._follow.stopped.is_set()
+            data = self._file.read(size)
+            if data or stopped:
+                return data
+            if os.fstat(self._file.fileno()).st_size < self._file.tell():
+                raise OSError("the file became shorter while it was followed; start again from its new beginning")
+            self._follow.stopped.wait(self._follow.poll)
+
+    read = read1
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def with_ticks(items: Iterable[T], idle: float | None) -> Iterator[T | None]:
+    """The same items, and ``None`` whenever none came for ``idle`` seconds (the items are then made in a thread)."""
+    if idle is None:
+        yield from items
+        return
+    handed: queue.Queue[tuple[bool, Any]] = queue.Queue(maxsize=64)
+    stopped = threading.Event()
+
+    def put(entry: tuple[bool, Any]) -> bool:
+        while not stopped.is_set():
+            try:
+                handed.put(entry, timeout=0.1)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def work() -> None:
+        try:
+            for item in items:
+                if not put((True, item)):
+                    return
+            put((False, None))
+        except BaseException as error:  # handed over to the reading thread, which raises it
+            put((False, error))
+
+    threading.Thread(target=work, name="stream-reader", daemon=True).start()
+    try:
+        while True:
+            try:
+                good, item = handed.get(timeout=idle)
+            except queue.Empty:
+                yield None
+                continue
+            if not good:
+                if item is not None:
+                    raise item
+                return
+            yield item
+    finally:
+        stopped.set()
+
+
+def byte_blocks(source: Source) -> Iterator[bytes]:
+    """The input in blocks as they come; errors of the system or of gzip say which input it was."""
+    while True:
+        try:
+            block = source.read_some()
+        except (OSError, EOFError, zlib.error) as error:
+            raise source.failure(error) from None
+        if not block:
+            return
+        yield block
+
+
+def line_blocks(
+    source: Source, idle: float | None, on_error: Callable[[StreamError], None]
+) -> Iterator[tuple[str, int] | None]:
+    """Blocks of whole lines as text, each with the number of its first line; a line that is no UTF-8 becomes empty."""
+    rest: list[bytes] = []
+    held = 0
+    number = 1
+    last = False
+    blocks = with_ticks(byte_blocks(source), idle)
+    while not last:
+        block = next(blocks, b"")
+        if block is None:
+            yield None
+            continue
+        last = block == b""
+        cut = len(block) if last else block.rfind(b"\n") + 1
+        if not cut and not last:
+            rest.append(block)
+            held += len(block)
+            if held > LONGEST_LINE:
+                raise StreamError("a line of more than 64 MB", source=source.name, line=number, hint=_LONG_LINE)
+            continue
+        whole = b"".join((*rest, block[:cut]))
+        rest = [block[cut:]] if cut < len(block) else []
+        held = len(block) - cut
+        if not whole:
+            continue
+        if number == 1 and whole.startswith(b"\xef\xbb\xbf"):
+            whole = whole[3:]
+        yield _decode(whole, number, on_error), number
+        number += whole.count(b"\n")
+
+
+_LONG_LINE = "is this really a line-based format? name the right one"
+
+
+def _decode(whole: bytes, number: int, on_error: Callable[[StreamError], None]) -> str:
+    try:
+        return whole.decode("utf-8")
+    except UnicodeDecodeError:
+        lines = []
+        for offset, line in enumerate(whole.split(b"\n")):
+            try:
+                lines.append(line.decode("utf-8"))
+            except UnicodeDecodeError as error:
+                reason = f"byte {error.start + 1} of the line is not UTF-8"
+                shown = line.decode("utf-8", "backslashreplace")
+                on_error(StreamError(reason, line=number + offset, text=shown, hint="convert the input to UTF-8"))
+                lines.append("")
+        return "\n".join(lines)
+
+
+def now() -> int:
+    """The wall clock in microseconds."""
+    return time.time_ns() // 1000

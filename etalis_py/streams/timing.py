@@ -1,0 +1,241 @@
+"""Which of an element's times is its interval.
+
+[REQ] (RDF Stream) lets an element carry a production time, a receiving time and a validity interval side by side, each
+by its own predicate, and lets the predicate differ from element to element.  ``Timing`` says which one counts here:
+the validity interval if its two predicates are named, else the first predicate of a list that the element has (its
+value an instant, or an ISO 8601 interval), else the moment of arrival.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import NamedTuple
+
+from etalis_rules.terms import is_iri, is_literal, parts
+
+from etalis_py.streams.clock import SECOND, Clock, TimeError, clock_of, parse_datetime, parse_interval
+from etalis_py.streams.errors import StreamError
+
+PROV = "http://www.w3.org/ns/prov#"
+RSP = "http://www.w3.org/ns/rsp#"
+GENERATED_AT_TIME = f"<{PROV}generatedAtTime>"
+PUNCTUATE = f"<{RSP}punctuate>"
+NOW = f"<{RSP}now>"
+ARRIVAL = "arrival"
+
+_PREFIXES = {
+    "prov": PROV,
+    "rsp": RSP,
+    "sosa": "http://www.w3.org/ns/sosa/",
+    "ssn": "http://purl.oclc.org/NET/ssnx/ssn#",
+    "as": "https://www.w3.org/ns/activitystreams#",
+    "schema": "http://schema.org/",
+    "dct": "http://purl.org/dc/terms/",
+    "dcterms": "http://purl.org/dc/terms/",
+    "time": "http://www.w3.org/2006/time#",
+}
+
+Span = tuple[int, int]
+
+_USUAL = re.compile(
+    r'"([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?Z"'
+    r"\^\^<http://www\.w3\.org/2001/XMLSchema#dateTime(?:Stamp)?>"
+)
+
+
+class Statement(NamedTuple):
+    """What the default graph says of an element: predicate, object, and the line it stands in."""
+
+    predicate: str
+    object: str
+    line: int
+
+
+class Punctuation(NamedTuple):
+    """No more items of this stream end at or before ``time``: its instants up to there are complete."""
+
+    time: int
+
+
+class Idle(NamedTuple):
+    """Nothing arrived for the idle time of a live source; ``at`` is the wall clock in microseconds."""
+
+    at: int
+
+
+def predicate_iri(name: str) -> str:
+    """A predicate as a term: ``<iri>``, a bare IRI, or one of a few well-known prefixed names."""
+    if name.startswith("<") and name.endswith(">"):
+        return name
+    prefix, colon, local = name.partition(":")
+    if not colon or not prefix:
+        raise StreamError(
+            f"{name!r} is no predicate",
+            hint=f"give an IRI, or a name with one of the prefixes {', '.join(sorted(_PREFIXES))}",
+        )
+    return f"<{_PREFIXES[prefix]}{local}>" if prefix in _PREFIXES and not local.startswith("//") else f"<{name}>"
+
+
+def predicate_iris(names: str | Iterable[str] | None) -> tuple[str, ...]:
+    if not names:
+        return ()
+    return tuple(predicate_iri(name) for name in ([names] if isinstance(names, str) else names))
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The predicates that time an element, in order of preference.  None at all: everything is timed on arrival."""
+
+    predicates: tuple[str, ...] = (GENERATED_AT_TIME,)
+    starts: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
+    punctuations: tuple[str, ...] = (PUNCTUATE,)
+    all: frozenset[str] = field(init=False, default=frozenset())
+    alone: dict[str, frozenset[str]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if len(self.starts) != len(self.ends):
+            raise StreamError(
+                "a start predicate needs an end predicate, and the other way round",
+                hint="name both; for instants name a time predicate instead",
+            )
+        object.__setattr__(self, "all", frozenset((*self.predicates, *self.starts, *self.ends)))
+        object.__setattr__(self, "alone", {predicate: frozenset((predicate,)) for predicate in self.predicates})
+
+
+class TimeReader:
+    """Reads the time literals of one stream; the first one decides the stream's clock, and all others must agree."""
+
+    __slots__ = ("_dates", "_days", "clock", "unit")
+
+    def __init__(self, unit: str = "s", clock: Clock | None = None) -> None:
+        self.unit = unit
+        self.clock: Clock | None = clock
+        self._dates = clock is not None and clock.kind == "datetime"
+        self._days: dict[str, int] = {}
+
+    def of_term(self, term: str) -> Span:
+        """The interval that a literal spells; TimeError when it spells none."""
+        if self._dates and (match := _USUAL.fullmatch(term)) is not None:
+            # The most common spelling by far; the day is looked up, the rest is arithmetic.
+            day, hour, minute, second, fraction = match.groups()
+            start = self._days.get(day)
+            if start is None:
+                if len(self._days) >= 1024:
+                    self._days.clear()
+                start = self._days[day] = parse_datetime(day)
+            if hour < "24" and minute < "60" and second < "60":
+                time = start + ((int(hour) * 60 + int(minute)) * 60 + int(second)) * SECOND
+                if fraction:
+                    time += int(fraction.ljust(6, "0"))
+                return time, time
+        if not is_literal(term):
+            raise TimeError("expected a time literal", term)
+        return self.of_text(parts(term)[0].strip())
+
+    def of_text(self, text: str) -> Span:
+        clock = self._clock_for(text.partition("/")[0] if not text.startswith("P") else text.rpartition("/")[2])
+        return parse_interval(text, clock)
+
+    def of_value(self, value: object) -> Span:
+        """A time as JSON has it: a number, a spelling, or a list of two."""
+        if isinstance(value, list) and len(value) == 2:
+            start, end = self.of_value(value[0])[0], self.of_value(value[1])[1]
+            if start > end:
+                raise TimeError("the interval ends before it starts", str(value))
+            return start, end
+        if isinstance(value, bool) or not isinstance(value, (int, str, Decimal)):
+            raise TimeError("expected a number, a dateTime, or a list of two of them", str(value))
+        if isinstance(value, str):
+            return self.of_text(value.strip())
+        time = self._clock_for(value).parse(value)
+        return time, time
+
+    def _clock_for(self, lexical: str | int | Decimal) -> Clock:
+        found = clock_of(lexical, self.unit)
+        if self.clock is None:
+            self.clock = found
+            self._dates = found.kind == "datetime"
+        elif found.kind != self.clock.kind:
+            kinds = {"integer": "plain numbers", "datetime": "xsd:dateTime"}
+            raise TimeError(f"this stream's times are {kinds[self.clock.kind]}, this one is not", str(lexical))
+        return self.clock
+
+
+class Arrival:
+    """Arrival times: the wall clock (or the given one), each later than the one before: arrival keeps its order."""
+
+    __slots__ = ("_last", "_now")
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        self._now = now
+        self._last: int | None = None
+
+    def __call__(self) -> Span:
+        time = self._now()
+        if self._last is not None and time <= self._last:
+            time = self._last + 1
+        self._last = time
+        return time, time
+
+
+def span_of(statements: Sequence[Statement], timing: Timing, times: TimeReader) -> tuple[Span, frozenset[str]] | None:
+    """The interval that the statements about an element give it and the predicates it came from; None without one."""
+    if len(statements) == 1 and not timing.starts:
+        statement = statements[0]
+        alone = timing.alone.get(statement.predicate)
+        return None if alone is None else (_read(statement, times), alone)
+    for start_predicate, end_predicate in zip(timing.starts, timing.ends, strict=True):
+        start, end = _only(statements, start_predicate, times), _only(statements, end_predicate, times)
+        if start and end:
+            if start[0] > end[1]:
+                raise StreamError("an element ends before it starts", line=_line(statements, end_predicate))
+            return (start[0], end[1]), frozenset((start_predicate, end_predicate))
+        if start or end:
+            have, miss = (start_predicate, end_predicate) if start else (end_predicate, start_predicate)
+            raise StreamError(
+                f"an element has {have} but no {miss}",
+                line=_line(statements, have),
+                hint="give both bounds next to the element, or leave both out",
+            )
+    for predicate in timing.predicates:
+        span = _only(statements, predicate, times)
+        if span:
+            return span, timing.alone[predicate]
+    return None
+
+
+def _only(statements: Sequence[Statement], predicate: str, times: TimeReader) -> Span | None:
+    found: Span | None = None
+    for statement in statements:
+        if statement.predicate == predicate:
+            span = _read(statement, times)
+            if found is not None and found != span:
+                raise StreamError(
+                    f"an element has two different times by {predicate}",
+                    line=statement.line,
+                    hint="name the predicate that times the elements, or split the element",
+                )
+            found = span
+    return found
+
+
+def _read(statement: Statement, times: TimeReader) -> Span:
+    try:
+        return times.of_term(statement.object)
+    except TimeError as error:
+        reason = f"the value of {statement.predicate} is no time: {error}"
+        raise StreamError(reason, line=statement.line, hint=_time_hint(statement.object)) from None
+
+
+def _time_hint(term: str) -> str:
+    if is_iri(term):
+        return "a time is a literal; OWL-Time nodes are not followed: name the predicate of the literal"
+    return "write an xsd:dateTime (2016-03-01T13:00:00Z), a number, or an interval start/end"
+
+
+def _line(statements: Sequence[Statement], predicate: str) -> int:
+    return next((statement.line for statement in statements if statement.predicate == predicate), 0)

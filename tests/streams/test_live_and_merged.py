@@ -1,0 +1,235 @@
+"""Several streams in time order, and sources that are still growing."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import subprocess
+import sys
+import threading
+import time
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etalis_py.events import Event
+from etalis_py.streams import Clock, Follow, Idle, Punctuation, Stream, StreamError, elements, merge, read_stream
+from etalis_py.streams.timing import GENERATED_AT_TIME, Arrival, TimeReader, Timing
+
+from .conftest import brief
+
+
+def line(time: int, subject: str = "a") -> str:
+    return f'{{"time": {time}, "triples": "<urn:{subject}> <urn:p> {time} ."}}\n'
+
+
+def opened(text: str, name: str = "", **options) -> Stream:
+    return read_stream(io.BytesIO(text.encode()), name=name, format="jsonl", time_unit="us", **options)
+
+
+def fixed(*items) -> Stream:
+    return Stream(iter(items), name="", source="", contexts=[], close=lambda: None)
+
+
+def event(end: int, subject: str) -> Event:
+    return Event(end, end, ((f"<urn:{subject}>", "<urn:p>", "<urn:o>"),))
+
+
+@given(st.lists(st.lists(st.integers(0, 9)), max_size=4))
+def test_a_merge_is_a_stable_sort(ends: list[list[int]]) -> None:
+    events = [[event(end, f"s{index}") for end in sorted(one)] for index, one in enumerate(ends)]
+    merged = list(merge([fixed(*one) for one in events]))
+    assert merged == sorted((e for one in events for e in one), key=lambda e: e.end)
+
+
+def test_named_streams_keep_their_names_counters_and_clock() -> None:
+    merged = merge([opened(line(1) + line(4), "urn:s"), opened(line(2), "urn:t")])
+    assert [(e.end, e.stream) for e in merged] == [(1, "<urn:s>"), (2, "<urn:t>"), (4, "<urn:s>")]
+    assert merged.counters.events == 3
+    assert merged.clock == Clock("integer", "us")
+
+
+def test_files_of_a_pattern_are_merged_by_time(tmp_path: Path) -> None:
+    for name, text in (("a", line(1) + line(3)), ("b", line(2) + line(4))):
+        (tmp_path / f"{name}.jsonl").write_text(text)
+    assert [e.end for e in read_stream(str(tmp_path / "*.jsonl"), time_unit="us")] == [1, 2, 3, 4]
+
+
+def test_a_punctuation_waits_for_the_others() -> None:
+    merged = merge([fixed(event(1, "a"), Punctuation(2), event(5, "a")), fixed(event(2, "b"), event(3, "b"))])
+    assert [getattr(item, "end", item) for item in merged] == [1, 2, Punctuation(2), 3, 5]
+
+
+def test_a_silent_stream_holds_nobody_up_and_its_silence_hides_punctuation() -> None:
+    merged = merge([fixed(*[Idle(0)] * 3, event(9, "a")), fixed(event(1, "b"), Punctuation(1), event(2, "b"))])
+    assert [getattr(item, "end", item) for item in merged] == [1, 2, 9]
+
+
+def test_all_silent_is_silence() -> None:
+    merged = merge([fixed(Idle(0), event(1, "a")), fixed(Idle(0), event(2, "b"))])
+    assert [type(item).__name__ for item in merged] == ["Idle", "Event", "Event"]
+
+
+def test_an_error_in_one_of_several_names_its_source(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(line(1))
+    (tmp_path / "b.jsonl").write_text("oops\n")
+    with pytest.raises(StreamError) as caught:
+        list(read_stream(str(tmp_path / "*.jsonl")))
+    assert caught.value.source == str(tmp_path / "b.jsonl")
+
+
+def until_idle(items: Iterator) -> list:
+    found = []
+    for item in items:
+        if isinstance(item, Idle):
+            return found
+        found.append(item)
+    raise AssertionError("the stream ended")
+
+
+@pytest.mark.parametrize(
+    ("format", "parts"),
+    [
+        ("jsonl", [line(1), line(2)]),
+        ("nq", [f'<urn:a> <urn:p> <urn:b> <urn:g{n}> .\n<urn:g{n}> <urn:t> "{n}" .\n' for n in (1, 2)]),
+        ("trig", [f"<urn:g{n}> {{ <urn:a> <urn:p> <urn:b> }}\n<urn:g{n}> <urn:t> {n} .\n" for n in (1, 2)]),
+        ("nt", ["<urn:a> <urn:p> <urn:b1> .\n", "<urn:a> <urn:p> <urn:b2> .\n"]),
+    ],
+)
+def test_a_growing_file_is_followed_until_it_is_stopped(tmp_path: Path, format: str, parts: list[str]) -> None:
+    path = tmp_path / f"live.{format}"
+    path.write_text(parts[0])
+    follow = Follow(poll=0.01)
+    with read_stream(path, follow=follow, idle=0.1, time_predicate=None if format == "nt" else "urn:t") as live:
+        first = until_idle(live)
+        with path.open("a") as file:
+            file.write(parts[1])
+        second = until_idle(live)
+        follow.stop()
+        rest = [item for item in live if not isinstance(item, Idle)]
+    assert len(first) == len(second) == 1
+    assert rest == []
+    assert first[0].triples != second[0].triples or first[0].end < second[0].end
+
+
+def test_silence_counts_from_the_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "live"
+    path.write_text("")
+    with read_stream(path, follow=Follow(poll=0.01), idle=0.05) as live:
+        assert until_idle(live) == []
+        path.write_text(line(1))
+        assert len(until_idle(live) or until_idle(live)) == 1
+
+
+def test_half_a_line_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "live.jsonl"
+    path.write_text(line(1)[:20])
+    follow = Follow(poll=0.01)
+    with read_stream(path, follow=follow, idle=0.1) as live:
+        assert until_idle(live) == []
+        with path.open("a") as file:
+            file.write(line(1)[20:])
+        assert len(until_idle(live)) == 1
+
+
+def test_a_followed_file_that_shrinks_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "live.jsonl"
+    path.write_text(line(1) + line(2))
+    with read_stream(path, follow=Follow(poll=0.01), idle=0.1) as live:
+        until_idle(live)
+        path.write_text("")
+        with pytest.raises(StreamError, match="became shorter"):
+            until_idle(live)
+
+
+def test_a_pipe_gives_what_is_there_at_once() -> None:
+    read_end, write_end = os.pipe()
+    with os.fdopen(read_end, "rb") as reader, os.fdopen(write_end, "wb", buffering=0) as writer:
+        writer.write(line(1).encode())
+        live = read_stream(reader, format="jsonl", idle=5.0, time_unit="us")
+        begin = time.monotonic()
+        assert next(live).end == 1
+        assert time.monotonic() - begin < 2
+        live.close()
+        writer.write(line(2).encode())
+
+
+def test_without_idle_no_thread_is_started() -> None:
+    before = threading.active_count()
+    assert len(list(opened(line(1)))) == 1
+    assert threading.active_count() == before
+
+
+def test_rows_of_a_growing_table(tmp_path: Path) -> None:
+    path = tmp_path / "live.csv"
+    path.write_text('id,text\n1,"an open\n')
+    mapping = {"subject": "<urn:{id}>", "predicate": "<urn:p>", "object": '"{text}"'}
+    follow = Follow(poll=0.01)
+    with read_stream(path, mapping=mapping, follow=follow, idle=0.05, now=lambda: 7) as live:
+        timer = threading.Timer(0.3, lambda: path.open("a").write('cell"\n2,x\n'))
+        timer.start()
+        found = [next(live), next(live)]
+        timer.join()
+    assert brief(found) == ["[7,7] 1 p an open\\ncell", "[8,8] 2 p x"]
+
+
+def test_standard_input_of_a_process() -> None:
+    program = "from etalis_py.streams import read_stream\nfor e in read_stream('-'): print(e.graph, flush=True)"
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        input=gzip.compress(b"<urn:a> <urn:p> <urn:b> <urn:g> .\n"),
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert run.stdout == b"<urn:g>\n"
+
+
+class Endless:
+    """N-Quads without an end, made as they are read."""
+
+    def __init__(self) -> None:
+        self.read_so_far = 0
+
+    def read(self, size: int = -1) -> bytes:
+        first, self.read_so_far = self.read_so_far, self.read_so_far + 100
+        lines = (
+            f'<urn:g{n}> <http://www.w3.org/ns/prov#generatedAtTime> "{n}" .\n<urn:a> <urn:p> _:b <urn:g{n}> .\n'
+            for n in range(first, first + 100)
+        )
+        return "".join(lines).encode()
+
+
+def test_an_endless_stream_is_read_as_it_comes_in_constant_memory(monkeypatch) -> None:
+    monkeypatch.setattr(elements, "REMEMBERED", 500)
+    source = Endless()
+    with read_stream(source, format="nq") as live:
+        next(live)
+        assert source.read_so_far < 500
+        for _ in range(2000):
+            next(live)
+        tracemalloc.start()
+        for _ in range(2000):
+            next(live)
+        held, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert held < 500_000
+
+
+def test_silence_completes_a_timed_element_first_and_any_other_later() -> None:
+    context = context_for_tests()
+    quads = [("<urn:a>", "<urn:p>", "<urn:b>", "<urn:g>", 1), None, None]
+    found = list(elements.document_events(quads, context))
+    assert [type(item).__name__ for item in found] == ["Idle", "Event", "Idle"]
+    timed = [quads[0], ("<urn:g>", GENERATED_AT_TIME, '"5"', "", 2), None]
+    found = list(elements.document_events(timed, context))
+    assert [type(item).__name__ for item in found] == ["Event", "Idle"]
+
+
+def context_for_tests() -> elements.Context:
+    return elements.Context("", Timing(), TimeReader(), Arrival(lambda: 7), elements.Counters(), pytest.fail)
