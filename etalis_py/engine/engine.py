@@ -1,0 +1,506 @@
+"""The embedded engine: events in, matches out.
+
+Events of one end form an instant, which closes when time moves on.  Everything is decided at instant close, so the
+order in which simultaneous events arrive does not matter.  What comes after its instant has closed is late: within the
+allowed lateness a buffer puts it in order, beyond it it goes to the dead letters and is counted.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from etalis_compiler.knowledge import KnowledgeSummary
+from etalis_compiler.pipeline import Compilation, rules_of
+from etalis_py.engine.background import compiler_summary
+from etalis_py.engine.backward import BackgroundSource, prepare
+from etalis_py.engine.blocks import Code
+from etalis_py.engine.codegen import Generated, generate, operand_functions
+from etalis_py.engine.describe import describer
+from etalis_py.engine.explanation import explainer
+from etalis_py.engine.layout import layouts
+from etalis_py.engine.matches import Matches, Report, Row, Shape, template_triples
+from etalis_py.engine.runtime import Context, LimitExceeded, Limits, Runtime, fresh_nodes_of
+from etalis_py.engine.snapshots import read_snapshot, write_snapshot
+from etalis_py.engine.state import State
+from etalis_py.engine.time import TIMELESS_END, TIMELESS_START
+from etalis_py.events import Event
+from etalis_py.knowledge import Knowledge, load
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+NEVER = -(2**63)
+NOTHING = Knowledge({}, "rdf")
+FOREVER = 2**63 - 1
+
+
+@dataclass(slots=True)
+class Counters:
+    """What an engine has done.  ``goals`` is what it remembers now."""
+
+    events: int = 0
+    triples: int = 0
+    late: int = 0
+    matches: int = 0
+    pruned: int = 0
+    instants: int = 0
+    goals: int = 0
+    per_rule: dict[str, int] = field(default_factory=dict)
+
+
+class Engine:
+    """Evaluates programs over a stream of events.
+
+    >>> from etalis_py import Engine, compile, event
+    >>> engine = Engine(compile("SELECT ?c WHERE { ?c :p ?x } SEQ { ?c :q ?y }"))
+    >>> len(engine.push(event("<urn:c> <http://example.org/p> 1", 1)))
+    0
+    >>> engine.push(event("<urn:c> <http://example.org/q> 2", 2)); engine.close()
+    []
+    [<q1 [1, 2] ?c=<urn:c>>]
+    """
+
+    def __init__(
+        self,
+        program: Any = None,
+        *,
+        background: Any = None,
+        policy: str = "unrestricted",
+        entailment: str = "rdfs",
+        explain: bool = False,
+        journal: bool = False,
+        lateness: int = 0,
+        eager: bool = False,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        render: Callable[[int], int | str] | None = None,
+        sweep_every: int = 8192,
+        changes: bool = False,
+    ) -> None:
+        self.knowledge = _knowledge(background, entailment)
+        self.policy = policy
+        self.explain = explain
+        self.journaling = journal
+        self.lateness = lateness
+        self.eager = eager
+        self.limits = limits
+        self.changes = changes
+        self.render = render or _seconds
+        self.sweep_every = sweep_every
+        self.counters = Counters()
+        self.dead_letters: list[Event] = []
+        self.programs: dict[str, tuple[Compilation, str]] = {}
+        self.state = State(explain)
+        self.closed_at = NEVER
+        self.finished = False
+        self._now = NEVER
+        self._pending: list[tuple[str, str, str, int, str]] = []
+        self._buffer: list[tuple[int, int, Event]] = []
+        self._arrivals = 0
+        self._since_sweep = 0
+        self._started = False
+        self._answered: set[str] = set()
+        self._rules = ir.Rules((), (), ())
+        self._names: dict[str, str] = {}
+        if program is not None:
+            self.add(program, policy=policy)
+        else:
+            self._load()
+
+    # --- programs ---
+
+    def add(self, program: Any, *, policy: str | None = None, name: str | None = None) -> str:
+        """Add a program while the engine runs; returns the id by which ``remove`` knows it."""
+        compilation = getattr(program, "compilation", program)
+        identifier = name or f"program{len(self.programs) + 1}"
+        while name is None and identifier in self.programs:
+            identifier += "'"
+        if identifier in self.programs:
+            raise ValueError(f"there is a program named {identifier} already; remove it first or choose another name")
+        taken = {q.name for c, _ in self.programs.values() for q in c.queries}
+        clash = sorted(taken & {q.name for q in compilation.queries})
+        if clash:
+            raise ValueError(f"queries named {', '.join(clash)} are running already; rename them or REGISTER a name")
+        self.programs[identifier] = (compilation, policy or getattr(program, "policy", None) or self.policy)
+        try:
+            self._load()
+        except Exception:
+            del self.programs[identifier]
+            self._load()
+            raise
+        return identifier
+
+    def remove(self, identifier: str) -> None:
+        """Stop a program: its goals go, those it shares with others stay."""
+        if identifier not in self.programs:
+            known = ", ".join(self.programs) or "none"
+            raise KeyError(f"no program {identifier}; running: {known}")
+        del self.programs[identifier]
+        self._load()
+
+    @property
+    def rules(self) -> ir.Rules:
+        """The rules that are loaded."""
+        return self._rules
+
+    @property
+    def source(self) -> str:
+        """The generated Python."""
+        return self._generated.source
+
+    def _load(self) -> None:
+        """Make rules of all programs and write their code; state of nodes that stay is kept."""
+        summary = self._summary()
+        self._rules = self._compiled(summary)
+        if self._timeless_rules():
+            summary = self._summary()
+            self._rules = self._compiled(summary)
+        state, rules = self.state, self._rules
+        state.nodes = dict(rules.nodes)
+        state.layouts = layouts(state.nodes)
+        state.late = _late_nodes(state.nodes)
+        state.background = BackgroundSource(self.knowledge if self.knowledge is not None else NOTHING)
+        _drop(state, frozenset(state.nodes) | {"out:" + o.query for o in rules.outputs} | {"seen", "seen in stream"})
+        code = Code(dict(rules.nodes), state.layouts, state, explain=self.explain, journal=self.journaling)
+        schema = getattr(self.knowledge, "schema", None)
+        entailed = None if schema is None else lambda triple: (triple, *schema.entailed(triple))
+        self._runtime = Runtime(rules, state, self.limits, lambda node: operand_functions(node, code), entailed)
+        self._generated: Generated = generate(rules, code, self._runtime)
+        self._shapes = [self._shape(i, output) for i, output in enumerate(rules.outputs)]
+        self._dispatch = self._generated.single
+        self._asks = any(output.form == "ask" for output in rules.outputs)
+
+    def _compiled(self, summary: KnowledgeSummary) -> ir.Rules:
+        queries = []
+        for compilation, policy in self.programs.values():
+            for query in compilation.queries:
+                chosen = query.syntax.policy or policy
+                queries.append(replace(query, syntax=replace(query.syntax, policy=chosen)))
+        return rules_of(Compilation(tuple(queries)), summary)
+
+    def _summary(self) -> KnowledgeSummary:
+        if self.knowledge is None:
+            return KnowledgeSummary()
+        return compiler_summary(self.knowledge, self.changes)
+
+    def _timeless_rules(self) -> bool:
+        """CONSTRUCTs over the background alone add to the background before the stream starts."""
+        derived = False
+        for output in self._rules.outputs:
+            if output.form != "construct" or output.timeless is None or self._started:
+                continue
+            if self.knowledge is None:
+                self.knowledge = _knowledge([], "rdfs")
+            derived |= self._derive_timeless(output)
+        return derived
+
+    def _derive_timeless(self, output: ir.Output) -> bool:
+        assert output.timeless is not None
+        prepared = prepare(output.timeless)
+        names = tuple(sorted(alg.scope(output.timeless)))
+        make = template_triples(output, names, self._fresh(output, names))
+        grew = False
+        while True:
+            source = BackgroundSource(self.knowledge)
+            rows = [
+                (TIMELESS_END, TIMELESS_START, *(mu.get(n, "") for n in names))
+                for mu, _, _ in prepared.solve({}, source, None)
+            ]
+            new = {t for row in rows for t in make(row)}
+            missing = [t for t in new if not self.knowledge.default.contains(*t)]
+            if not missing:
+                return grew
+            self.knowledge.update("", missing, ())
+            grew = True
+
+    # --- shapes ---
+
+    def _shape(self, number: int, output: ir.Output) -> Shape:
+        columns = () if output.source is None else output.source.columns
+        if output.source is None and output.timeless is not None:
+            columns = tuple(sorted(output.variables))
+        shown = tuple(sorted(output.variables))
+        places = tuple(2 + columns.index(v) if v in columns else 0 for v in shown)
+        triples = None
+        if output.form == "construct":
+            triples = template_triples(output, columns, self._fresh(output, columns))
+        elif output.form == "describe":
+            triples = describer(output, columns, self)
+        explain = explainer(self._rules, output, self.render) if self.explain else None
+        return Shape(output, shown, places, self.render, triples, explain)
+
+    def _fresh(self, output: ir.Output, columns: tuple[str, ...]) -> Callable[[Row], dict[str, str]] | None:
+        made = fresh_nodes_of(output, columns)
+        if made is None:
+            return None
+        labels, function = made
+        return lambda row: dict(zip(labels, function(row), strict=True))
+
+    # --- events ---
+
+    def push(self, event: Event) -> Matches:
+        """Take one event; returns the matches of the instants that it closed."""
+        return self.push_all((event,))
+
+    def push_all(self, events: Iterable[Event]) -> Matches:
+        """Take events in order; returns the matches of the instants that they closed."""
+        self._begin()
+        if self.lateness:
+            events = self._ordered(events)
+        now, pending = self._now, self._pending
+        single, other, instant = self._dispatch, self._generated.other, self._generated.instant
+        get = single.get
+        count = instants = 0
+        closed = self.closed_at
+        for start, end, triples, stream, graph in events:
+            count += 1
+            if end > now:
+                if pending:
+                    if len(pending) == 1:
+                        s, p, o, begun, source = pending[0]
+                        get(p, other)(s, o, begun, now, source, p)
+                    else:
+                        instant(now, pending)
+                    pending = []
+                    instants += 1
+                    if count > self.sweep_every:
+                        self._keep_house(count, now)
+                        count = 0
+                if end <= closed or start > end:
+                    self._refuse(Event(start, end, triples, stream, graph), closed)
+                    continue
+                now = end
+            elif end < now or end <= closed or start > end:
+                self._refuse(Event(start, end, triples, stream, graph), max(closed, now - 1))
+                continue
+            for s, p, o in triples:
+                pending.append((s, p, o, start, stream))
+            if self.eager:
+                self._now, self._pending = now, pending
+                self._close_instant()
+                pending = self._pending
+        self._now, self._pending = now, pending
+        self.counters.instants += instants
+        self._keep_house(count, now)
+        return self._matches()
+
+    def advance(self, t: int) -> Matches:
+        """Time has reached ``t``: every instant up to and including it is over."""
+        self._begin()
+        if self.lateness:
+            self._release(t)
+        if self._now <= t:
+            self._close_instant()
+            self._now = max(self._now, t)
+        self.closed_at = max(self.closed_at, t)
+        return self._matches()
+
+    def close(self) -> Matches:
+        """The stream has ended: the last instant closes, and what is only known at the end is reported."""
+        self._begin()
+        if not self.finished:
+            if self.lateness:
+                self._release(FOREVER)
+            self._close_instant()
+            self.finished = True
+            self._at_end()
+        return self._matches()
+
+    def update(self, graph: str = "", add: Iterable[Any] = (), remove: Iterable[Any] = ()) -> Any:
+        """Change the background; the new version holds from the next instant on."""
+        if self.knowledge is None:
+            raise ValueError("this engine has no background to change: make it with Engine(…, background=[])")
+        self._close_instant()
+        before = self.knowledge.schema_version
+        known = frozenset(self._summary().predicates or ())
+        change = self.knowledge.update(graph, add, remove)
+        if self.knowledge.schema_version != before or not frozenset(self._summary().predicates or ()) <= known:
+            self._load()
+        return change
+
+    def _begin(self) -> None:
+        if self.finished:
+            raise ValueError("this engine is closed; make a new one for another stream")
+        if not self._started:
+            self._started = True
+            for number, output in enumerate(self._rules.outputs):
+                if output.source is None:
+                    self._report_timeless(number, output)
+
+    def _close_instant(self) -> None:
+        if self._pending:
+            self._generated.instant(self._now, self._pending)
+            self._pending = []
+            self.counters.instants += 1
+
+    def _refuse(self, event: Event, closed: int) -> None:
+        if event.start > event.end:
+            raise ValueError(f"an event starts at {event.start} and ends before, at {event.end}: swap the two")
+        self.counters.late += 1
+        self.dead_letters.append(event)
+
+    def _ordered(self, events: Iterable[Event]) -> list[Event]:
+        """Events whose time has come, in order; the others wait in the buffer."""
+        ready: list[Event] = []
+        for event in events:
+            if event.end <= self.closed_at or event.end < self._now:
+                ready.append(event)
+                continue
+            self._arrivals += 1
+            heapq.heappush(self._buffer, (event.end, self._arrivals, event))
+            newest = max(self._newest, event.end)
+            self._newest = newest
+            while self._buffer and self._buffer[0][0] < newest - self.lateness:
+                ready.append(heapq.heappop(self._buffer)[2])
+        return ready
+
+    _newest = NEVER
+
+    def _release(self, t: int) -> None:
+        """What the buffer holds up to ``t``."""
+        ready = []
+        while self._buffer and self._buffer[0][0] <= t:
+            ready.append(heapq.heappop(self._buffer)[2])
+        lateness, self.lateness = self.lateness, 0
+        kept = self._runtime.reports[:]
+        matches = self.push_all(ready)
+        self._runtime.reports[:0] = kept + matches.reports
+        self.counters.matches -= len(matches)
+        self.lateness = lateness
+
+    def _keep_house(self, events: int, now: int) -> None:
+        """Count, sweep expired goals, look at the limits; now and then, not for every event."""
+        self.counters.events += events
+        self._since_sweep += events
+        if self._since_sweep < self.sweep_every:
+            return
+        self._since_sweep = 0
+        for store in self.state.stores.values():
+            if len(store.buckets) >= 2 * store.size_at_sweep or store.longest is not None:
+                store.waited += self.sweep_every
+                if store.waited >= store.size_at_sweep:
+                    self.counters.pruned += store.sweep(now)
+                    store.size_at_sweep = len(store.buckets)
+                    store.waited = 0
+        for closure in self.state.closures.values():
+            self.counters.pruned += closure.sweep(now)
+        live = self.state.live()
+        if live > self.limits.goals:
+            raise LimitExceeded(
+                f"{live} goals are open, the limit is {self.limits.goals}; bound the patterns with WITHIN, use a "
+                "consuming policy, or raise Limits(goals=…)"
+            )
+
+    # --- reports ---
+
+    def _matches(self) -> Matches:
+        reports = self._runtime.reports
+        if self._asks:
+            reports[:] = [report for report in map(self._asked, reports) if report is not None]
+        made = Matches(self._shapes, reports[:])
+        reports.clear()
+        self.counters.matches += len(made)
+        return made
+
+    def _asked(self, report: Report) -> Report | None:
+        """The first answer of an ASK; what comes after it is not reported."""
+        number, t, rows = report
+        output = self._rules.outputs[number]
+        if output.form != "ask":
+            return report
+        if output.query in self._answered:
+            return None
+        self._answered.add(output.query)
+        row = rows[0]
+        return number, t, [row if row[2:] == ("false",) else (row[0], row[1], "true")]
+
+    def _at_end(self) -> None:
+        for number, output in enumerate(self._rules.outputs):
+            if output.source is not None:
+                node = self.state.nodes[output.source.node]
+                if isinstance(node, ir.Group):
+                    group = self.state.groups.get(output.source.node)
+                    rows = [] if group is None else group.at_end(False)
+                    if rows:
+                        self._runtime.reports.append((number, self._now, rows))
+                if output.timeless is not None:
+                    self._report_timeless(number, output)
+            if output.form == "ask" and output.query not in self._answered:
+                row = (TIMELESS_END, TIMELESS_START, "false")
+                self._runtime.reports.append((number, self._now, [row]))
+
+    def _report_timeless(self, number: int, output: ir.Output) -> None:
+        """What the background alone answers."""
+        if output.timeless is None:
+            return
+        columns = self._shapes[number].variables
+        if output.source is not None:
+            columns = output.source.columns
+        found = prepare(output.timeless).solve({}, self.state.background, None, Context(max(self._now, 0)))
+        rows: list[Row] = [(e, s, *(mu.get(n, "") for n in columns)) for mu, s, e in found]
+        if output.form == "ask":
+            if not rows and output.source is not None:
+                return
+            rows = [(TIMELESS_END, TIMELESS_START, "true" if rows else "false")]
+        elif output.source is not None:
+            arrange = self._runtime.arrangement(number)
+            rows = arrange(self._now, rows) if arrange else sorted(rows, key=self._runtime.sort_key(number))
+        if rows:
+            self._runtime.reports.append((number, self._now, rows))
+
+    # --- state ---
+
+    def snapshot(self) -> bytes:
+        """Everything the engine remembers, as bytes: versioned, and readable by any MessagePack reader."""
+        return write_snapshot(self)
+
+    def restore(self, data: bytes) -> None:
+        """Go on from a snapshot that an engine with the same programs made."""
+        read_snapshot(self, data)
+
+    def count(self) -> Counters:
+        """The counters, with the goals that are live now, in all and for each rule."""
+        per_rule: dict[str, int] = {}
+        for (node, _), store in self.state.stores.items():
+            per_rule[node] = per_rule.get(node, 0) + store.live()
+        for node, group in self.state.groups.items():
+            per_rule[node] = group.live()
+        self.counters.goals = self.state.live()
+        self.counters.per_rule = per_rule
+        return self.counters
+
+
+def _seconds(us: int) -> int | str:
+    """Microseconds as whole seconds where they are, else as a decimal number of seconds."""
+    whole, rest = divmod(us, 1_000_000)
+    return whole if not rest else f"{whole}.{rest:06d}".rstrip("0")
+
+
+def _knowledge(background: Any, entailment: str) -> Any:
+    if background is None or hasattr(background, "default"):
+        return background
+    return load(background, entailment=entailment)
+
+
+def _late_nodes(nodes: dict[str, ir.Node]) -> set[str]:
+    """Nodes whose solutions may end before they are known: aggregates, and what is made from them."""
+    late: set[str] = set()
+    grew = True
+    while grew:
+        grew = False
+        for name, node in nodes.items():
+            if name not in late and (
+                isinstance(node, ir.Group) or any(ref.node in late for ref in ir.refs(node))
+            ):
+                late.add(name)
+                grew = True
+    return late
+
+
+def _drop(state: State, kept: frozenset[str]) -> None:
+    """Forget the state of nodes that are gone."""
+    state.stores = {key: store for key, store in state.stores.items() if key[0] in kept}
+    state.groups = {name: g for name, g in state.groups.items() if name in kept}
+    state.closures = {name: c for name, c in state.closures.items() if name in kept}
+    state.slices = {name: s for name, s in state.slices.items() if name in kept}

@@ -1,0 +1,202 @@
+"""Generated code for joins: goal-insertion rules, checking rules, and what they do under a consuming policy.
+
+A goal store maps the join key to a bucket: a list of solutions, ordered by their end because instants follow one
+another.  The right side of a SEQ looks up the bucket of its key; goals that ended before it started are its
+candidates.  A bucket is pruned by the window when it is looked at, and all of them now and then by a sweep.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from etalis_py.engine.blocks import Code, comprehension, emit_steps, too_long
+from etalis_py.engine.frames import Frame, merge
+from etalis_py.engine.writer import Writer
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+
+def key_of(ref: ir.Ref, certain: tuple[str, ...], variable: str) -> str:
+    """Source of the join key of a solution: one term, a tuple of terms, or None when nothing is shared."""
+    items = [f"{variable}[{2 + ref.columns.index(name)}]" for name in certain]
+    if not items:
+        return "None"
+    return items[0] if len(items) == 1 else f"({', '.join(items)})"
+
+
+def longest(bound: alg.Bound) -> int:
+    """No goal older than this can be in time."""
+    return bound.micros + bound.months * 31 * 86_400_000_000
+
+
+def insert(w: Writer, code: Code, node: str, side: str, ref: ir.Ref, certain: tuple[str, ...], source: str) -> None:
+    """The goal-insertion rule: every new solution waits in the bucket of its key."""
+    store = code.state.store(node, side, ref.node, code.layouts[ref.node])
+    goals = code.helper(side, node, store.buckets)
+    with w.block(f"for x in {source}:"):
+        w(f"k = {key_of(ref, certain, 'x')}", f"b = {goals}.get(k)")
+        with w.block("if b is None:"):
+            w(f"{goals}[k] = [x]")
+        with w.block("else:"):
+            w("b.append(x)")
+        if code.journal:
+            w(f"{code.names.use('journal', code.state.journal)}.append(({store.number}, x))")
+
+
+def prune(w: Writer, bound: alg.Bound | None, bucket: str = "b") -> None:
+    """Drop the goals of a bucket that can no longer be in time."""
+    if bound is None:
+        return
+    with w.block(f"if {bucket}[0][0] < t - {longest(bound)}:"):
+        w(f"del {bucket}[:bisect_left({bucket}, (t - {longest(bound)},))]")
+
+
+def _earlier(code: Code) -> str:
+    return code.names.use("bisect_left", bisect_left)
+
+
+def seq_check(w: Writer, code: Code, name: str, node: ir.Join, source: str) -> None:
+    """The checking rule of ``left SEQ right`` for each new solution ``y`` of the right."""
+    store = code.state.store(name, "G", node.left.node, code.layouts[node.left.node])
+    goals = code.helper("G", name, store.buckets)
+    _earlier(code)
+    frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
+    frame.end = "y[0]" if code.state.is_late(node.right.node) else "t"
+    frame.provenance = code.provenance(name, "x[-1]", "y[-1]")
+    if node.policy:
+        with w.block(f"if len({source}) > 1:"):
+            w(f"{source} = sorted({source})")
+    with w.block(f"for y in {source}:"):
+        w(f"b = {goals}.get({key_of(node.right, node.certain, 'y')})")
+        with w.block("if b:"):
+            prune(w, node.bound)
+            w("s = y[1]")
+            if node.policy:
+                _consume(w, code, name, node, frame, tests, "x[0] < s", store.number)
+                return
+            # All goals of the bucket, unless some ended too late for this solution.
+            with w.block("if b and b[-1][0] >= s:"):
+                w("b = b[:bisect_left(b, (s,))]")
+            _all_matches(w, code, name, node, frame, tests, "for x in b")
+
+
+def _all_matches(
+    w: Writer, code: Code, name: str, node: ir.Join, frame: Frame, tests: list[str], loop: str
+) -> None:
+    out = code.new(name)
+    layout = code.layouts[name]
+    plain = all(isinstance(s, ir.Condition) for s in node.steps)
+    if plain:
+        tests = list(tests)
+        if node.bound is not None:
+            tests.append(f"not ({too_long(node.bound, frame.start, frame.end, code.names)})")
+        emitter = frame.emitter()
+        tests += [emitter.test(s.expression) for s in node.steps if isinstance(s, ir.Condition)]
+        comprehension(w, out, frame.solution(layout), loop, tests)
+        return
+    with w.block(f"{loop}:"):
+        if tests:
+            with w.block(f"if not ({' and '.join(tests)}):"):
+                w("continue")
+        steps = node.steps if node.bound is None else (ir.Duration(node.bound), *node.steps)
+        emit_steps(w, code, name, steps, frame, "continue", lambda: w(f"{out}.append({frame.solution(layout)})"))
+
+
+def _consume(
+    w: Writer,
+    code: Code,
+    name: str,
+    node: ir.Join,
+    frame: Frame,
+    tests: list[str],
+    temporal: str,
+    number: int,
+) -> None:
+    """Take the earliest or the latest candidate of bucket ``b`` and retract its goal."""
+    out = code.new(name)
+    latest = node.policy == "recent"
+    with w.block("for i in " + ("range(len(b) - 1, -1, -1):" if latest else "range(len(b)):")):
+        w("x = b[i]")
+        required = [temporal, *tests] if temporal else tests
+        if required:
+            with w.block(f"if not ({' and '.join(required)}):"):
+                w("continue")
+        steps = node.steps if node.bound is None else (ir.Duration(node.bound), *node.steps)
+
+        def take() -> None:
+            w(f"{out}.append({frame.solution(code.layouts[name])})", "del b[i]")
+            if code.journal:
+                w(f"{code.names.use('journal', code.state.journal)}.append(({-number - 1}, x))")
+            w("break")
+
+        emit_steps(w, code, name, steps, frame, "continue", take)
+
+
+def equals(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str) -> None:
+    """EQUALS: both sides end in this instant; they meet by key and start, and no goal outlives the instant."""
+    goals = code.helper("G", name, code.state.instant_dict(name))
+    frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
+    frame.provenance = code.provenance(name, "x[-1]", "y[-1]")
+    if code.state.is_late(node.left.node) or code.state.is_late(node.right.node):
+        frame.end = "x[0]"
+        tests.append("x[0] == y[0]")
+    for source in (left, right):
+        if node.policy:
+            with w.block(f"if len({source}) > 1:"):
+                w(f"{source} = sorted({source})")
+    with w.block(f"for x in {left}:"):
+        w(f"{goals}.setdefault(({key_of(node.left, node.certain, 'x')}, x[1]), []).append(x)")
+    with w.block(f"for y in {right}:"):
+        w(f"b = {goals}.get(({key_of(node.right, node.certain, 'y')}, y[1]))")
+        with w.block("if b:"):
+            if node.policy:
+                # The goals of one instant do not outlive it, so their retraction needs no journal.
+                journal, code.journal = code.journal, False
+                _consume(w, code, name, node, frame, tests, "", 0)
+                code.journal = journal
+            else:
+                _all_matches(w, code, name, node, frame, tests, "for x in b")
+
+
+def equals_again(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str) -> None:
+    """EQUALS inside a recursion: both sides may grow while the instant lasts."""
+    mine = code.helper("G", name, code.state.instant_dict(name))
+    other = code.helper("H", name, code.state.instant_dict(name + "'"))
+    frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
+    frame.provenance = code.provenance(name, "x[-1]", "y[-1]")
+    left_key = f"({key_of(node.left, node.certain, 'x')}, x[1])"
+    right_key = f"({key_of(node.right, node.certain, 'y')}, y[1])"
+    with w.block(f"for x in {left}:"):
+        w(f"{mine}.setdefault({left_key}, []).append(x)")
+        _all_matches(w, code, name, node, frame, tests, f"for y in {other}.get({left_key}, ())")
+    with w.block(f"for y in {right}:"):
+        w(f"{other}.setdefault({right_key}, []).append(y)")
+        _all_matches(w, code, name, node, frame, tests, f"for x in {mine}.get({right_key}, ())")
+
+
+def both(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str) -> None:
+    """AND: each side checks the goals of the other and inserts its own; a pair within the instant is found once."""
+    _earlier(code)
+    mine = code.helper("G", name, code.state.store(name, "G", node.left.node, code.layouts[node.left.node]).buckets)
+    other = code.helper("H", name, code.state.store(name, "H", node.right.node, code.layouts[node.right.node]).buckets)
+    frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
+    frame.start = "(x[1] if x[1] < y[1] else y[1])"
+    if code.state.is_late(node.left.node) or code.state.is_late(node.right.node):
+        frame.end = "(x[0] if x[0] > y[0] else y[0])"
+    frame.provenance = code.provenance(name, "x[-1]", "y[-1]")
+    if left:
+        with w.block(f"for x in {left}:"):
+            w(f"b = {other}.get({key_of(node.left, node.certain, 'x')})")
+            with w.block("if b:"):
+                prune(w, node.bound)
+                _all_matches(w, code, name, node, frame, tests, "for y in b")
+        insert(w, code, name, "G", node.left, node.certain, left)
+    if right:
+        with w.block(f"for y in {right}:"):
+            w(f"b = {mine}.get({key_of(node.right, node.certain, 'y')})")
+            with w.block("if b:"):
+                prune(w, node.bound)
+                _all_matches(w, code, name, node, frame, tests, "for x in b")
+        insert(w, code, name, "H", node.right, node.certain, right)
+
+

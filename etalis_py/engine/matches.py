@@ -1,0 +1,271 @@
+"""Matches: what a query found, lazily made from the rows of the engine.
+
+The order is fixed: by instant, then by query in the order of the program, then as the query orders its rows (ORDER BY,
+else end, start and the terms in alphabetical order of their variables).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, overload
+
+from etalis_py.engine.time import TIMELESS_END
+from etalis_py.engine.values import BlankValue, DateTime, Duration, IriValue, LangString, Opaque, decode
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.terms import is_blank, is_iri, iri_value, parts
+
+Row = tuple[Any, ...]
+Triple = tuple[str, str, str]
+Report = tuple[int, int, list[Row]]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How the rows of one query are read: its variables and where they stand; its template; its times.
+
+    ``triples`` makes the triples of a CONSTRUCT or DESCRIBE from a row; ``explain`` the explanation of a row.
+    """
+
+    output: ir.Output
+    variables: tuple[str, ...]
+    places: tuple[int, ...]
+    render: Callable[[int], int | str]
+    triples: Callable[[Row], tuple[Triple, ...]] | None = None
+    explain: Callable[[Row], Any] | None = None
+
+    @property
+    def query(self) -> str:
+        return self.output.query
+
+
+class Match:
+    """One solution of a query: its bindings, its interval, and what it constructs.
+
+    ``start`` and ``end`` are as the stream gave its times; both are None for a timeless solution.
+    """
+
+    __slots__ = ("_row", "_shape", "ordinal")
+
+    def __init__(self, shape: Shape, row: Row, ordinal: int = 0) -> None:
+        self._shape = shape
+        self._row = row
+        self.ordinal = ordinal
+
+    @property
+    def query(self) -> str:
+        return self._shape.output.query
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """The terms, in alphabetical order of the variables; ``""`` where unbound."""
+        row = self._row
+        return tuple([row[i] if i > 0 else "" for i in self._shape.places])
+
+    @property
+    def bindings(self) -> dict[str, str]:
+        """Variable → term in N-Triples spelling, for the variables that are bound."""
+        row = self._row
+        shape = self._shape
+        return {v: row[i] for v, i in zip(shape.variables, shape.places, strict=True) if i > 0 and row[i]}
+
+    def __getitem__(self, variable: str) -> Any:
+        """The Python value of a variable: int, Decimal, float, bool, str, datetime values, or the IRI as a str."""
+        term = self.bindings.get(variable.removeprefix("?"))
+        if term is None:
+            known = ", ".join(self._shape.variables) or "no variables"
+            raise KeyError(f"{variable} is not bound in this match of {self.query}; it has {known}")
+        return python_value(term)
+
+    def get(self, variable: str, default: Any = None) -> Any:
+        """Like ``m[variable]``, with a default for an unbound variable."""
+        term = self.bindings.get(variable.removeprefix("?"))
+        return default if term is None else python_value(term)
+
+    @property
+    def is_timeless(self) -> bool:
+        return bool(self._row[0] == TIMELESS_END)
+
+    @property
+    def start_us(self) -> int | None:
+        return None if self.is_timeless else self._row[1]
+
+    @property
+    def end_us(self) -> int | None:
+        return None if self.is_timeless else self._row[0]
+
+    @property
+    def start(self) -> int | str | None:
+        return None if self.is_timeless else self._shape.render(self._row[1])
+
+    @property
+    def end(self) -> int | str | None:
+        return None if self.is_timeless else self._shape.render(self._row[0])
+
+    @property
+    def boolean(self) -> bool | None:
+        """The answer of an ASK query."""
+        if self._shape.output.form != "ask":
+            return None
+        return bool(self._row[2] == "true")
+
+    @property
+    def triples(self) -> tuple[Triple, ...] | None:
+        """What a CONSTRUCT or DESCRIBE makes of this solution; None for other queries."""
+        make = self._shape.triples
+        return None if make is None else make(self._row)
+
+    @property
+    def id(self) -> str:
+        """A name that is the same in every run over the same events."""
+        shape, row = self._shape, self._row
+        if shape.output.form == "ask":
+            key: tuple[Any, ...] = (row[2],)
+        else:
+            key = tuple((v, row[i]) for v, i in zip(shape.variables, shape.places, strict=True) if i > 0 and row[i])
+        text = repr((shape.output.query, key, row[1], row[0], self.ordinal))
+        return blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def why(self) -> Any:
+        """The rules, goals, events and background triples behind this match, as a printable tree."""
+        if self._shape.explain is None:
+            raise ValueError("this match carries no explanation: make the engine with Engine(…, explain=True)")
+        return self._shape.explain(self._row)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that ``--format jsonl`` prints."""
+        result: dict[str, Any] = {"query": self.query, "id": self.id}
+        triples = self.triples
+        if triples is not None:
+            result["triples"] = [f"{s} {p} {o} ." for s, p, o in triples]
+        elif self._shape.output.form == "ask":
+            result["boolean"] = self.boolean
+        else:
+            result["bindings"] = {v: json_term(t) for v, t in self.bindings.items()}
+        result["start"], result["end"] = self.start, self.end
+        return result
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Match) and self.id == other.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        triples = self.triples
+        if triples is not None:
+            shown = " . ".join(" ".join(t) for t in triples)
+        elif self._shape.output.form == "ask":
+            shown = str(self.boolean)
+        else:
+            shown = ", ".join(f"?{v}={t}" for v, t in self.bindings.items())
+        when = "timeless" if self.is_timeless else f"[{self.start}, {self.end}]"
+        return f"<{self.query} {when} {shown}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        cells = "".join(f"<tr><th>?{escape(v)}</th><td>{escape(t)}</td></tr>" for v, t in self.bindings.items())
+        return f"<table><caption>{escape(self.query)} [{self.start}, {self.end}]</caption>{cells}</table>"
+
+
+def json_term(term: str) -> dict[str, str]:
+    """A term as in the SPARQL 1.1 Query Results JSON Format."""
+    if is_iri(term):
+        return {"type": "uri", "value": iri_value(term)}
+    if is_blank(term):
+        return {"type": "bnode", "value": term[2:]}
+    lexical, datatype, language = parts(term)
+    result = {"type": "literal", "value": lexical}
+    if datatype:
+        result["datatype"] = datatype
+    if language:
+        result["xml:lang"] = language
+    return result
+
+
+def python_value(term: str) -> Any:
+    """A term as the Python object a user expects."""
+    from datetime import UTC, datetime, timedelta
+
+    value = decode(term)
+    match value:
+        case IriValue() | BlankValue():
+            return str(value)
+        case LangString():
+            return value.text
+        case DateTime():
+            moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value.us)
+            return moment.replace(tzinfo=None) if value.offset is None else moment
+        case Duration(0, micros):
+            return timedelta(microseconds=micros)
+        case Opaque():
+            return value.lexical
+    return value
+
+
+@dataclass(slots=True)
+class Matches(Sequence[Match]):
+    """The matches of the instants that a call closed; made one by one as they are looked at."""
+
+    shapes: Sequence[Shape]
+    reports: list[Report] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return sum(len(rows) for _, _, rows in self.reports)
+
+    def __iter__(self) -> Iterator[Match]:
+        shapes = self.shapes
+        for number, _, rows in self.reports:
+            shape = shapes[number]
+            if len(rows) == 1:
+                yield Match(shape, rows[0])
+                continue
+            seen: dict[Any, int] = {}
+            for row in rows:
+                key = (row[0], row[1], *(row[i] for i in shape.places if i > 0))
+                ordinal = seen.get(key, 0)
+                seen[key] = ordinal + 1
+                yield Match(shape, row, ordinal)
+
+    @overload
+    def __getitem__(self, index: int) -> Match: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Match]: ...
+    def __getitem__(self, index: int | slice) -> Match | list[Match]:
+        return list(self)[index]
+
+    def __add__(self, other: Iterable[Match]) -> list[Match]:
+        return [*self, *other]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+def template_triples(
+    output: ir.Output, columns: tuple[str, ...], fresh: Callable[[Row], dict[str, str]] | None
+) -> Callable[[Row], tuple[Triple, ...]]:
+    """A function from a row to the triples of the template; none when a variable of it is unbound."""
+    places = {name: 2 + i for i, name in enumerate(columns)}
+
+    def make(row: Row) -> tuple[Triple, ...]:
+        made = {} if fresh is None else fresh(row)
+
+        def term(node: alg.Var | alg.Const) -> str:
+            if isinstance(node, alg.Const):
+                return node.term
+            if node.name in made:
+                return made[node.name]
+            return row[places[node.name]] if node.name in places else ""
+
+        triples = tuple((term(t.subject), term(t.predicate), term(t.object)) for t in output.template)
+        if any("" in t for t in triples):
+            return ()
+        return tuple(dict.fromkeys(t for t in triples if t[0][0] != '"' and t[1][0] == "<"))
+
+    return make

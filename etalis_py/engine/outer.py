@@ -1,0 +1,204 @@
+"""Generated code for the operators with an optional side: OPTIONAL, OPTIONALSEQ, EQUALSOPTIONAL, MINUS, EXISTS.
+
+The strata see to it that the optional side is complete for the instant before the mandatory side looks at it.  A
+mandatory solution is decided once, when it arrives, and never taken back.
+"""
+
+from __future__ import annotations
+
+from etalis_py.engine.blocks import Code, emit_steps
+from etalis_py.engine.frames import Frame, merge
+from etalis_py.engine.joins import _earlier, insert, key_of, prune
+from etalis_py.engine.writer import Writer
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.terms import FALSE, TRUE
+
+
+def outer(w: Writer, code: Code, name: str, node: ir.Outer, left: str, right: str) -> None:
+    """The block of an outer node; ``right`` is empty where nothing of the optional side can be new."""
+    if node.right is not None and node.op == "equalsoptional":
+        goals = code.helper("G", name, code.state.instant_dict(name))
+        if right:
+            if node.policy:
+                with w.block(f"if len({right}) > 1:"):
+                    w(f"{right} = sorted({right})")
+            with w.block(f"for x in {right}:"):
+                w(f"{goals}.setdefault(({key_of(node.right, node.certain, 'x')}, x[1]), []).append(x)")
+    elif node.right is not None and right and node.op != "optionalseq":
+        insert(w, code, name, "G", node.right, node.certain, right)
+    if not left:
+        return
+    if node.policy:
+        with w.block(f"if len({left}) > 1:"):
+            w(f"{left} = sorted({left})")
+    with w.block(f"for y in {left}:"):
+        if node.op in ("minus", "exists"):
+            _test(w, code, name, node)
+        else:
+            _optional(w, code, name, node)
+
+
+def _bucket(w: Writer, code: Code, name: str, node: ir.Outer) -> tuple[str, list[str]]:
+    """``b``: the candidates of ``y``; returns the loop over them and the tests that the index leaves open."""
+    assert node.right is not None
+    key = key_of(node.left, node.certain, "y")
+    if node.op == "equalsoptional":
+        goals = code.helper("G", name, code.state.instant_dict(name))
+        w(f"b = {goals}.get(({key}, y[1]), ())")
+        return "for x in b", []
+    store = code.state.store(name, "G", node.right.node, code.layouts[node.right.node])
+    goals = code.helper("G", name, store.buckets)
+    w(f"b = {goals}.get({key}, ())")
+    if node.bound is not None:
+        _earlier(code)
+        with w.block("if b:"):
+            prune(w, node.bound)
+    return "for x in b", ["x[0] < y[1]"] if node.op == "optionalseq" else []
+
+
+def _combined(code: Code, name: str, node: ir.Outer) -> tuple[Frame, list[str]]:
+    assert node.right is not None
+    frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "y", "x")
+    frame.start = "y[1]" if node.op == "equalsoptional" else "(x[1] if x[1] < y[1] else y[1])"
+    _end(code, node, frame)
+    frame.provenance = code.provenance(name, "y[-1]", "x[-1]")
+    return frame, tests
+
+
+def _end(code: Code, node: ir.Outer, frame: Frame) -> None:
+    if code.state.is_late(node.left.node):
+        frame.end = "y[0]"
+
+
+def _alone(code: Code, node: ir.Outer) -> Frame:
+    frame = Frame(code.names, start="y[1]", seed="y")
+    frame.read(node.left, code.layouts[node.left.node], "y")
+    _end(code, node, frame)
+    frame.provenance = "y[-1]" if code.explain else ""
+    return frame
+
+
+def _optional(w: Writer, code: Code, name: str, node: ir.Outer) -> None:
+    out, layout = code.new(name), code.layouts[name]
+    w("hit = False")
+
+    def keep(frame: Frame, skip: str) -> None:
+        emit_steps(w, code, name, node.steps, frame, skip, lambda: w(f"{out}.append({frame.solution(layout)})"))
+
+    if node.right is not None:
+        loop, tests = _bucket(w, code, name, node)
+        frame, compatible = _combined(code, name, node)
+        tests = tests + compatible
+        if node.policy:
+            _consume_one(w, code, name, node, frame, tests)
+        else:
+            with w.block(f"{loop}:"):
+                if tests:
+                    with w.block(f"if not ({' and '.join(tests)}):"):
+                        w("continue")
+
+                def found() -> None:
+                    w("hit = True")
+                    keep(frame, "continue")
+
+                emit_steps(w, code, name, node.condition, frame, "continue", found)
+    if node.background is not None:
+        frame = _alone(code, node)
+        binds = tuple(sorted(alg.scope(node.background) - frozenset(frame.terms)))
+        step = ir.Background(node.background, binds)
+
+        def found_there() -> None:
+            w("hit = True")
+            keep(frame, "continue")
+
+        guard = w.block("if not hit:") if node.policy else None
+        if guard is not None:
+            guard.__enter__()
+        emit_steps(w, code, f"{name}", (step, *node.condition), frame, "continue", found_there)
+        if guard is not None:
+            guard.__exit__(None, None, None)
+    with w.block("if not hit:"):
+        keep(_alone(code, node), "continue")
+
+
+def _consume_one(
+    w: Writer, code: Code, name: str, node: ir.Outer, frame: Frame, tests: list[str]
+) -> None:
+    """The positive half under a consuming policy: one candidate, retracted."""
+    layout = code.layouts[name]
+    latest = node.policy == "recent"
+    with w.block("for i in " + ("range(len(b) - 1, -1, -1):" if latest else "range(len(b)):")):
+        w("x = b[i]")
+        if tests:
+            with w.block(f"if not ({' and '.join(tests)}):"):
+                w("continue")
+
+        def take() -> None:
+            w("hit = True", f"made = {frame.solution(layout)}", "del b[i]")
+            if code.journal and node.op == "optionalseq":
+                store = code.state.store(name, "G", node.right.node, code.layouts[node.right.node])  # type: ignore[union-attr]
+                w(f"{code.names.use('journal', code.state.journal)}.append(({-store.number - 1}, x))")
+            with w.block("while True:"):
+                emit_steps(
+                    w, code, name, node.steps, frame, "break", lambda: w(f"{code.new(name)}.append(made)", "break")
+                )
+            w("break")
+
+        emit_steps(w, code, name, node.condition, frame, "continue", take)
+
+
+def _test(w: Writer, code: Code, name: str, node: ir.Outer) -> None:
+    """MINUS and EXISTS: whether some solution of the right is compatible."""
+    out, layout = code.new(name), code.layouts[name]
+    w("hit = False")
+    if node.right is not None:
+        loop, tests = _bucket(w, code, name, node)
+        frame, compatible = _combined(code, name, node)
+        tests = tests + compatible
+        if node.op == "minus":
+            tests = _minus_tests(code, node)
+        with w.block(f"{loop}:"):
+            if tests:
+                with w.block(f"if not ({' and '.join(tests)}):"):
+                    w("continue")
+            emit_steps(w, code, name, node.condition, frame, "continue", lambda: w("hit = True", "break"))
+    if node.background is not None:
+        with w.block("if not hit:"):
+            _test_background(w, code, name, node)
+    frame = _alone(code, node)
+    if node.op == "minus":
+        with w.block("if hit:"):
+            w("continue")
+    else:
+        frame.terms[node.mark] = f"({TRUE!r} if hit else {FALSE!r})"
+        frame.values[node.mark] = "hit"
+    emit_steps(w, code, name, node.steps, frame, "continue", lambda: w(f"{out}.append({frame.solution(layout)})"))
+
+
+def _minus_tests(code: Code, node: ir.Outer) -> list[str]:
+    """Compatible on the shared variables, and at least one of them bound on both sides."""
+    assert node.right is not None
+    mine, other = Frame(code.names), Frame(code.names)
+    mine.read(node.left, code.layouts[node.left.node], "y")
+    other.read(node.right, code.layouts[node.right.node], "x")
+    open_ = [v for v in node.scope if v not in node.certain]
+    tests = [f"({mine.terms[v]} == {other.terms[v]} or not {mine.terms[v]} or not {other.terms[v]})" for v in open_]
+    if not node.certain:
+        tests.append("(" + " or ".join(f"({mine.terms[v]} and {other.terms[v]})" for v in open_) + ")")
+    return tests
+
+
+def _test_background(w: Writer, code: Code, name: str, node: ir.Outer) -> None:
+    assert node.background is not None
+    frame = _alone(code, node)
+    pattern = node.background
+    if node.op == "minus":
+        # Only the variables in scope count; each must be compared, not only looked up.
+        shared = [v for v in node.scope if v in frame.terms]
+        lookup = code.names.use(f"M{code.numbers[name]}", code.state.minus_lookup(pattern, tuple(shared)))
+        w(f"hit = {lookup}(({''.join(frame.terms[v] + ', ' for v in shared)}), t)")
+        return
+    binds = tuple(sorted(alg.scope(pattern) - frozenset(frame.terms)))
+    steps = (ir.Background(pattern, binds), *node.condition)
+    emit_steps(w, code, name, steps, frame, "continue", lambda: w("hit = True", "break"))

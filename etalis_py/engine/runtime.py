@@ -1,0 +1,282 @@
+"""What the generated functions of a program call and fill: reports, the sets of an instant, operators, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+from etalis_py.engine.backward import HistorySource, OccurrenceLog, prepare
+from etalis_py.engine.closure import PathClosure
+from etalis_py.engine.grouping import Grouping
+from etalis_py.engine.slicing import Slicing, canonical_key
+from etalis_py.engine.frames import decode_or_none
+from etalis_py.engine.state import Because, Solution, State, rebuilt
+from etalis_py.engine.values import SparqlError
+from etalis_py.engine.values.calendar import add_months
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.terms import FALSE, TRUE
+
+
+Fresh = Callable[[Solution], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an engine does before it gives up, loudly.
+
+    ``goals``: open goals and other remembered solutions.  ``derivations``: new solutions of one node in one instant.
+    ``rounds``: rounds of a recursion within an instant.  ``matches``: rows reported in one instant.
+    """
+
+    goals: int = 50_000_000
+    derivations: int = 10_000_000
+    rounds: int = 100_000
+    matches: int = 10_000_000
+
+
+class LimitExceeded(RuntimeError):
+    """A program went beyond a limit; the engine's state is no longer consistent and it must be closed."""
+
+
+class Context:
+    """What an expression outside generated code may ask for."""
+
+    def __init__(self, now: int) -> None:
+        self.now = now
+
+    def exists(self, pattern: alg.Pattern, mu: dict[str, str], start: int, end: int) -> bool:
+        raise SparqlError("EXISTS cannot stand here")
+
+
+class Runtime:
+    """The objects behind the names in generated code; one for each loaded set of rules."""
+
+    def __init__(
+        self,
+        rules: ir.Rules,
+        state: State,
+        limits: Limits,
+        operands: Callable[[ir.Group], list[Any]],
+        entailed: Callable[[tuple[str, str, str]], Iterable[tuple[str, str, str]]] | None = None,
+    ) -> None:
+        self.rules = rules
+        self.state = state
+        self.limits = limits
+        self.operands = operands
+        self.reports: list[tuple[int, int, list[Solution]]] = []
+        self.seen: set[Any] = state.instant_set("seen")
+        self.seen_in_stream: set[Any] = state.instant_set("seen in stream")
+        self.entailed = entailed or (lambda triple: (triple,))
+        self.slices: dict[int, Slicing] = {}
+
+    # --- limits ---
+
+    def too_many(self, node: str) -> None:
+        raise LimitExceeded(
+            f"more than {self.limits.derivations} solutions of {self.describe(node)} in one instant; "
+            "add a WITHIN or a join variable, or raise Limits(derivations=…)"
+        )
+
+    def too_deep(self, node: str) -> None:
+        raise LimitExceeded(
+            f"the recursion through {self.describe(node)} did not end within {self.limits.rounds} rounds of one "
+            "instant; make its rules derive finitely many triples, or raise Limits(rounds=…)"
+        )
+
+    def describe(self, node: str) -> str:
+        """The queries that a node belongs to, for messages."""
+        nodes = dict(self.rules.nodes)
+        users = []
+        for output in self.rules.outputs:
+            stack = [] if output.source is None else [output.source.node]
+            while stack:
+                here = stack.pop()
+                if here == node:
+                    users.append(output.query)
+                    break
+                stack.extend(ref.node for ref in ir.refs(nodes[here]))
+        return f"query {', '.join(users)}" if users else node.removeprefix("out:")
+
+    # --- instants ---
+
+    def must_clear(self, derives: bool) -> bool:
+        return derives or bool(self.state.instant_sets)
+
+    def end_instant(self) -> None:
+        self.state.end_instant()
+
+    def remember(self, s: str, p: str, o: str, start: int, t: int, stream: str) -> None:
+        """Add an occurrence to the history, for what is evaluated backwards."""
+        self.log.add(start, t, ((s, p, o),), stream)
+
+    @property
+    def log(self) -> OccurrenceLog:
+        if self.state.log is None:
+            self.state.log = OccurrenceLog()
+        return self.state.log
+
+    # --- operators that are objects ---
+
+    def operator(self, name: str, node: ir.Node) -> Callable[[int, list[Solution]], list[Solution]]:
+        """``advance`` of the node's operator, which is made on first use and kept with the state."""
+        state = self.state
+        match node:
+            case ir.Group():
+                group = state.groups.get(name)
+                if group is None:
+                    because = (lambda parts: Because(name, tuple(parts))) if state.explain else None
+                    group = Grouping(node, node.child.columns, self.operands(node), because)
+                    state.groups[name] = group
+                return group.advance
+            case ir.Closure():
+                closure = state.closures.get(name)
+                if closure is None:
+                    closure = state.closures[name] = self._closure(node)
+                return self._reordered(node, closure)
+            case ir.Slice():
+                sliced = state.slices.get(name)
+                if sliced is None:
+                    sliced = Slicing(
+                        node.child.columns, node.head, node.distinct, node.order, node.limit, node.offset
+                    )
+                    state.slices[name] = sliced
+                return self._projected(name, node, sliced)
+            case ir.Recall():
+                return self._recall(name, node)
+        raise TypeError(f"not an operator: {node!r}")
+
+    def _closure(self, node: ir.Closure) -> PathClosure:
+        bound = node.bound
+        forward = backward = None
+        if isinstance(node.background, alg.PathPattern):
+            source, target = _ends(node.background)
+            ahead = self.state.lookup(node.background, (source,), (target,))
+            behind = self.state.lookup(node.background, (target,), (source,))
+            forward = lambda term: dict.fromkeys([term, *(row[0] for row in ahead((term,), 0))])  # noqa: E731
+            backward = lambda term: dict.fromkeys([term, *(row[0] for row in behind((term,), 0))])  # noqa: E731
+        if bound is None:
+            return PathClosure(None, None, forward, backward)
+        longest = bound.micros + bound.months * 31 * 86_400_000_000
+        return PathClosure(lambda start, end: end <= _limit(start, bound), longest, forward, backward)
+
+    def _reordered(
+        self, node: ir.Closure, closure: PathClosure
+    ) -> Callable[[int, list[Solution]], list[Solution]]:
+        """The edge's columns as (from, to), the head's as they stand."""
+        source, target = node.ends
+        i, j = 2 + node.edge.columns.index(source), 2 + node.edge.columns.index(target)
+        flip = node.head.index(source) > node.head.index(target)
+
+        def advance(t: int, edges: list[Solution]) -> list[Solution]:
+            pairs = closure.advance(t, [(x[0], x[1], x[i], x[j], *x[4:]) for x in edges])
+            return [(p[0], p[1], p[3], p[2], *p[4:]) for p in pairs] if flip else pairs
+
+        return advance
+
+    def _projected(
+        self, name: str, node: ir.Slice, sliced: Slicing
+    ) -> Callable[[int, list[Solution]], list[Solution]]:
+        layout = self.state.layouts[name]
+        places = [2 + node.child.columns.index(c) if c in node.child.columns else -1 for c in node.head]
+        explain = self.state.explain
+
+        def advance(t: int, rows: list[Solution]) -> list[Solution]:
+            made = []
+            for x in sliced.advance(t, rows):
+                row = (x[0], x[1], *(x[i] if i > 0 else "" for i in places))
+                carried = [decode_column(node, x, c) for c in layout.values]
+                made.append((*row, *carried, x[-1]) if explain else (*row, *carried))
+            return made
+
+        return advance
+
+    def _recall(self, name: str, node: ir.Recall) -> Callable[[int, list[Solution]], list[Solution]]:
+        prepared = prepare(node.pattern, substitute=True, timed=True)
+        layout = self.state.layouts[name]
+        columns = node.child.columns
+        explain = self.state.explain
+        def advance(t: int, rows: list[Solution]) -> list[Solution]:
+            source = HistorySource(self.state.background, self.log)
+            context = Context(t)
+            made = []
+            for x in rows:
+                terms = {c: x[2 + i] for i, c in enumerate(columns)}
+                mu = {c: v for c, v in terms.items() if v}
+                terms[node.mark] = TRUE if prepared.holds(mu, source, x[0], context) else FALSE
+                row = (x[0], x[1], *(terms.get(c, "") for c in node.head))
+                row = rebuilt(layout, row)
+                made.append((*row, x[-1]) if explain else row)
+            return made
+
+        return advance
+
+    # --- reports ---
+
+    def arrangement(self, number: int) -> Callable[[int, list[Solution]], list[Solution]] | None:
+        """DISTINCT, ORDER BY, LIMIT and OFFSET of an output, or None when its rows are only sorted."""
+        output = self.rules.outputs[number]
+        assert output.source is not None
+        if not (output.distinct or output.order or output.limit is not None or output.offset):
+            return None
+        key = "out:" + output.query
+        found = self.state.slices.get(key)
+        if found is None:
+            found = Slicing(
+                output.source.columns, output.variables, output.distinct, output.order, output.limit, output.offset
+            )
+            self.state.slices[key] = found
+        return found.advance
+
+    def sort_key(self, number: int) -> Callable[[Solution], Any] | None:
+        output = self.rules.outputs[number]
+        assert output.source is not None
+        return canonical_key(output.source.columns, output.variables)
+
+    def fresh_nodes(self, output: ir.Output) -> tuple[tuple[str, ...], Fresh] | None:
+        assert output.source is not None
+        return fresh_nodes_of(output, output.source.columns)
+
+
+def fresh_nodes_of(output: ir.Output, columns: tuple[str, ...]) -> tuple[tuple[str, ...], Fresh] | None:
+    """The labels of a template's blank nodes, and a function from a solution to the nodes it gets."""
+    labels = tuple(
+        dict.fromkeys(
+            n.name
+            for t in output.template
+            for n in (t.subject, t.predicate, t.object)
+            if isinstance(n, alg.Var) and n.name.startswith("_:") and n.name not in columns
+        )
+    )
+    if not labels:
+        return None
+    order = [2 + columns.index(v) for v in sorted(columns)]
+
+    def fresh(x: Solution) -> tuple[str, ...]:
+        key = (output.query, x[0], x[1], *(x[i] for i in order))
+        return tuple(fresh_node(label, *key) for label in labels)
+
+    return labels, fresh
+
+
+def fresh_node(label: str, *key: object) -> str:
+    """The blank node of a template for one solution: a hash of the rule, μ and the interval."""
+    return "_:d" + blake2b(repr((label, *key)).encode(), digest_size=12).hexdigest()
+
+
+def decode_column(node: ir.Slice, x: Solution, column: str) -> object:
+    """The value of a column of the sliced solution."""
+    return decode_or_none(x[2 + node.child.columns.index(column)])
+
+
+def _limit(start: int, bound: alg.Bound) -> int:
+    return (add_months(start, bound.months) if bound.months else start) + bound.micros
+
+
+def _ends(pattern: alg.PathPattern) -> tuple[str, str]:
+    assert isinstance(pattern.subject, alg.Var)
+    assert isinstance(pattern.object, alg.Var)
+    return pattern.subject.name, pattern.object.name
+

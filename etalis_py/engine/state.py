@@ -1,0 +1,204 @@
+"""What an engine remembers: goal stores, groups, closures, histories; and what the generated code asks of it.
+
+The state of a node is found by the node's id, so that it survives when other programs come and go.  Solutions are
+stored as they are used; a snapshot holds times and columns only, decoded values are made again when it is read.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from etalis_py.engine.backward import BackgroundSource, OccurrenceLog, prepare
+from etalis_py.engine.closure import PathClosure
+from etalis_py.engine.frames import decode_or_none
+from etalis_py.engine.grouping import Grouping
+from etalis_py.engine.layout import Layout
+from etalis_py.engine.slicing import Slicing
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+Solution = tuple[Any, ...]
+Buckets = dict[Any, list[Solution]]
+
+
+class Because:
+    """Why a solution holds: the rule (a node's id) and the provenance of its parts; or an event, or knowledge."""
+
+    __slots__ = ("parts", "rule")
+
+    def __init__(self, rule: str, parts: tuple[Any, ...]) -> None:
+        self.rule = rule
+        self.parts = parts
+
+    def __lt__(self, other: object) -> bool:
+        """Solutions are compared by their terms; where these are equal, either may come first."""
+        return False
+
+
+@dataclass(slots=True)
+class Store:
+    """The goals of one side of a node: who waits there, in which layout, and for how long."""
+
+    number: int
+    node: str
+    side: str
+    layout: Layout
+    key: tuple[int, ...]
+    longest: int | None
+    buckets: Buckets = field(default_factory=dict)
+    size_at_sweep: int = 0
+    waited: int = 0
+
+    def key_of(self, x: Solution) -> Any:
+        if not self.key:
+            return None
+        return x[self.key[0]] if len(self.key) == 1 else tuple(x[i] for i in self.key)
+
+    def rebuild(self, x: Solution) -> Solution:
+        """A stored solution with the values it carries decoded again."""
+        return rebuilt(self.layout, x)
+
+    def add(self, x: Solution) -> None:
+        self.buckets.setdefault(self.key_of(x), []).append(x)
+
+    def remove(self, x: Solution) -> None:
+        bucket = self.buckets[self.key_of(x)]
+        bucket.remove(x)
+
+    def live(self) -> int:
+        return sum(map(len, self.buckets.values()))
+
+    def sweep(self, now: int) -> int:
+        """Drop expired goals and empty buckets; returns how many goals were dropped."""
+        dropped = 0
+        empty = []
+        for key, bucket in self.buckets.items():
+            if self.longest is not None and bucket and bucket[0][0] < now - self.longest:
+                stale = bisect_left(bucket, (now - self.longest,))
+                del bucket[:stale]
+                dropped += stale
+            if not bucket:
+                empty.append(key)
+        for key in empty:
+            del self.buckets[key]
+        return dropped
+
+
+def rebuilt(layout: Layout, x: Solution) -> Solution:
+    """The solution with the decoded values of its layout; what it already has beyond its columns is kept last."""
+    width = layout.width
+    values = [decode_or_none(x[layout.column(name)]) for name in layout.values]
+    return (*x[:width], *values, *x[width:])
+
+
+class State:
+    """All stores of an engine, by node."""
+
+    def __init__(self, explain: bool = False) -> None:
+        self.explain = explain
+        self.because = Because
+        self.nodes: dict[str, ir.Node] = {}
+        self.layouts: dict[str, Layout] = {}
+        self.late: set[str] = set()
+        self.stores: dict[tuple[str, str], Store] = {}
+        self.groups: dict[str, Grouping] = {}
+        self.closures: dict[str, PathClosure] = {}
+        self.slices: dict[str, Slicing] = {}
+        self.instant_sets: dict[str, set[Any]] = {}
+        self.instant_dicts: dict[str, dict[Any, list[Solution]]] = {}
+        self.journal: list[tuple[int, Solution]] = []
+        self.background: BackgroundSource
+        self.log: OccurrenceLog | None = None
+        self._numbers = 0
+
+    # --- what generated code asks for ---
+
+    def store(self, node: str, side: str, child: str, layout: Layout) -> Store:
+        """The goal store of one side of a node, made on first use."""
+        found = self.stores.get((node, side))
+        if found is None:
+            rule = self.nodes[node]
+            assert isinstance(rule, (ir.Join, ir.Outer))
+            waiting = rule.right if isinstance(rule, ir.Outer) or side == "H" else rule.left
+            assert waiting is not None
+            key = tuple(2 + waiting.columns.index(name) for name in rule.certain)
+            bound = rule.bound
+            oldest = None if bound is None else bound.micros + bound.months * 31 * 86_400_000_000
+            self._numbers += 1
+            found = self.stores[(node, side)] = Store(self._numbers, node, side, layout, key, oldest)
+        return found
+
+    def instant_set(self, node: str) -> set[Any]:
+        """A set that is emptied when the instant closes."""
+        return self.instant_sets.setdefault(node, set())
+
+    def instant_dict(self, node: str) -> dict[Any, list[Solution]]:
+        """A dictionary that is emptied when the instant closes."""
+        return self.instant_dicts.setdefault(node, {})
+
+    def is_late(self, node: str) -> bool:
+        """May solutions of this node end before the instant in which they are known?"""
+        return node in self.late
+
+    def lookup(
+        self, pattern: alg.Pattern, known: tuple[str, ...], wanted: tuple[str, ...]
+    ) -> Callable[[tuple[str, ...], int], list[tuple[str, ...]]]:
+        """A function from the terms of ``known`` to the rows of ``wanted`` that the background holds."""
+        prepared = prepare(pattern)
+        state = self
+
+        def look_up(terms: tuple[str, ...], t: int) -> list[tuple[str, ...]]:
+            source = state.background
+            mu = {name: value for name, value in zip(known, terms, strict=True) if value}
+            return [
+                tuple(found.get(name, "") for name in wanted) for found, _, _ in prepared.solve(mu, source, None)
+            ]
+
+        if not self.explain:
+            return look_up
+
+        def explained(terms: tuple[str, ...], t: int) -> list[tuple[Any, ...]]:
+            return [(*row, tuple(zip(wanted, row, strict=True))) for row in look_up(terms, t)]
+
+        return explained
+
+    def minus_lookup(
+        self, pattern: alg.Pattern, shared: tuple[str, ...]
+    ) -> Callable[[tuple[str, ...], int], bool]:
+        """Does the background hold a compatible solution that shares a bound variable?"""
+        prepared = prepare(pattern)
+        state = self
+
+        def look_up(terms: tuple[str, ...], t: int) -> bool:
+            source = state.background
+            mu = {name: value for name, value in zip(shared, terms, strict=True) if value}
+            # The bindings prune the search; that a solution binds one of them itself is asked afterwards.
+            bound_there = alg.certain(pattern)
+            if bound_there & mu.keys():
+                return next(iter(prepared.solve(mu, source, None)), None) is not None
+            for found, _, _ in prepared.solve({}, source, None):
+                if found.keys() & mu.keys() and all(found.get(k, v) == v for k, v in mu.items()):
+                    return True
+            return False
+
+        return look_up
+
+    # --- housekeeping ---
+
+    def end_instant(self) -> None:
+        for kept in self.instant_sets.values():
+            kept.clear()
+        for goals in self.instant_dicts.values():
+            goals.clear()
+
+    def live(self) -> int:
+        """All goals, group members, path pairs and remembered occurrences."""
+        return (
+            sum(store.live() for store in self.stores.values())
+            + sum(g.live() for g in self.groups.values())
+            + sum(c.live() for c in self.closures.values())
+            + (0 if self.log is None else len(self.log))
+        )

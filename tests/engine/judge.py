@@ -1,0 +1,100 @@
+"""Running one case through the engine and through the oracle."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from etalis_compiler.diagnostics import QueryError, Source
+from etalis_compiler.pipeline import compile_documents
+
+from etalis_py import Engine, Event, Match
+from etalis_py.knowledge import Knowledge, load
+from tests.oracle import Asked, Background, Derived, Row, Unstratified, evaluation
+from tests.oracle.compare import same
+from tests.oracle.strategies import Case
+
+
+def knowledge_of(background: Background) -> Knowledge | None:
+    """The oracle's background as the engine's, without entailment."""
+    named = {name: list(triples) for name, triples in (background.named or {}).items()}
+    if not background.default and not named:
+        return None
+    return load([list(background.default)] if background.default else [], named={}, entailment="rdf", cache=False) if (
+        not named
+    ) else load(
+        [list(background.default)] if background.default else [],
+        named={k: [v] for k, v in named.items()},
+        entailment="rdf",
+        cache=False,
+    )
+
+
+def engine_for(case: Case, **options: Any) -> Engine:
+    compilation = compile_documents([(case.program, Source("", "<case>"))])
+    return Engine(compilation, policy=case.policy, background=knowledge_of(case.background), **options)
+
+
+def answers_of(matches: Iterable[Match], names: Iterable[str], document: Any) -> dict[str, Any]:
+    """The engine's matches in the form of the oracle's answers."""
+    from etalis_compiler import ast
+
+    found: dict[str, Any] = {}
+    rows: dict[str, list[Match]] = {}
+    for match in matches:
+        rows.setdefault(match.query, []).append(match)
+    for name, query in zip(names, document.queries, strict=True):
+        mine = rows.get(name, [])
+        match query.form:
+            case ast.Ask():
+                assert len(mine) == 1, f"an ASK answers once, not {len(mine)} times"
+                found[name] = Asked(bool(mine[0].boolean), mine[0].end_us if mine[0].boolean else None)
+            case ast.Construct():
+                found[name] = [Derived(frozenset(m.triples or ()), m.start_us, m.end_us) for m in mine if m.triples]
+            case _:
+                found[name] = [Row(m.bindings, m.start_us, m.end_us) for m in mine]
+    return found
+
+
+def run(case: Case, feed: Callable[[Engine], Iterable[Match]] | None = None, **options: Any) -> dict[str, Any]:
+    engine = engine_for(case, **options)
+    matches = feed(engine) if feed else [*engine.push_all(case.events), *engine.close()]
+    names = [o.query for o in engine.rules.outputs]
+    return answers_of(matches, names, case.program)
+
+
+def agree(case: Case, **options: Any) -> None:
+    """The engine answers as the oracle does, or both refuse the program."""
+    try:
+        expected = evaluation(case.program, case.events, case.background, case.policy).answers
+    except Unstratified:
+        try:
+            engine_for(case, **options)
+        except QueryError as error:
+            assert error.diagnostics[0].code == "unstratified"  # noqa: PT017
+            return
+        raise AssertionError("the oracle refuses the program as unstratified, the engine takes it") from None
+    actual = run(case, **options)
+    assert expected.keys() == {*actual}
+    for name, mine in actual.items():
+        assert same(expected[name], mine), difference(expected[name], mine)
+
+
+def difference(expected: Any, actual: Any) -> str:
+    if isinstance(expected, Asked) or isinstance(actual, Asked):
+        return f"oracle {expected}, engine {actual}"
+    wanted, got = Counter(map(_key, expected)), Counter(map(_key, actual))
+    lines = [f"missing {k} × {n}" for k, n in (wanted - got).items()]
+    lines += [f"too much {k} × {n}" for k, n in (got - wanted).items()]
+    return "\n".join(lines) or "blank nodes differ"
+
+
+def _key(row: Any) -> Any:
+    if isinstance(row, Row):
+        return tuple(sorted(row.bindings.items())), row.start, row.end
+    return tuple(sorted(row.triples)), row.start, row.end
+
+
+def event_order(events: Iterable[Event]) -> list[Event]:
+    return sorted(events, key=lambda e: e.end)

@@ -1,0 +1,54 @@
+"""The engine answers as the definitions say, over random programs and streams."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from tests.engine.judge import agree
+from tests.oracle import strategies
+from tests.oracle.strategies import Case
+
+
+@given(strategies.core())
+def test_patterns_joins_and_filters(case: Case) -> None:
+    agree(case)
+
+
+@given(strategies.negation())
+def test_optional_minus_and_exists(case: Case) -> None:
+    agree(case)
+
+
+@given(strategies.policies())
+def test_consuming_policies(case: Case) -> None:
+    agree(case)
+
+
+@given(strategies.aggregates())
+def test_aggregates_and_windows(case: Case) -> None:
+    agree(case)
+
+
+@given(strategies.recursion())
+def test_construct_rules(case: Case) -> None:
+    agree(case)
+
+
+@given(strategies.stratified())
+def test_rules_with_negation(case: Case) -> None:
+    agree(case)
+
+
+@given(strategies.several_streams())
+def test_streams(case: Case) -> None:
+    agree(case)
+
+
+@given(strategies.background())
+def test_background_knowledge(case: Case) -> None:
+    agree(case)
+
+
+@given(strategies.paths())
+def test_property_paths(case: Case) -> None:
+    agree(case)
