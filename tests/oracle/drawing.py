@@ -1,0 +1,249 @@
+"""Drawing random groups, filters and paths as syntax trees.
+
+What may occur is a ``Palette``.  The vocabulary is small so that joins happen, and a budget of triple patterns per
+query keeps an evaluation at a few milliseconds.  The drawn queries are valid: a BIND's variable is fresh, and a
+mandatory side always holds a triple pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from etalis_compiler import ast
+from etalis_rules.terms import XSD, literal
+from hypothesis import strategies as st
+
+T = TypeVar("T")
+Draw = Callable[[st.SearchStrategy[T]], T]
+
+SUBJECTS = ("<urn:a>", "<urn:b>", "<urn:c>")
+PREDICATES = ("<urn:p>", "<urn:q>", "<urn:r>")
+NUMBERS = tuple(literal(n, XSD + "integer") for n in ("1", "01", "2", "3"))
+LIKELY = (*PREDICATES[:1] * 6, *PREDICATES[1:2] * 4, PREDICATES[2])
+NODES = (*SUBJECTS[:1] * 4, *SUBJECTS[1:2] * 2, SUBJECTS[2])
+VALUES = (*NODES[2:], *NUMBERS, *NUMBERS[:3])
+STREAMS = ("<urn:s1>", "<urn:s2>")
+GRAPHS = ("<urn:g1>", "<urn:g2>")
+VARIABLES = ("x", "y", "z", "v")  # ?x mostly a subject, ?y a subject or an object
+COMPARISONS = ("!=", "!=", "!=", "<=", ">=", "<=", ">=", "<", ">", "=")
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """Which constructs may be drawn; predicates other than the stream's are those of derived triples."""
+
+    pairs: tuple[str, ...] = ("SEQ", "SEQ", "EQUALS", "AND", "UNION")
+    optionals: tuple[str, ...] = ()  # of OPTIONAL, OPTIONALSEQ, EQUALSOPTIONAL
+    minus: bool = False
+    exists: bool = False
+    bind: bool = True
+    values: bool = True
+    within: bool = True
+    paths: bool = False
+    graphs: bool = False
+    streams: bool = False
+    blanks: bool = True
+    subselect: bool = True
+    times: bool = True  # getDURATION and its like
+    open: bool = True  # variables for predicates
+    predicates: tuple[str, ...] = LIKELY
+
+
+@dataclass
+class Pen:
+    """Draws the parts of one query; counts what must be fresh and how many triple patterns are left."""
+
+    draw: Draw[Any]
+    palette: Palette
+    patterns: int = 3
+    filters: int = 2
+    values: int = 1
+    serial: int = 0
+    used: list[str] = field(default_factory=list)  # variables of the triple patterns so far
+
+    def pick(self, choices: Sequence[T]) -> T:
+        return self.draw(st.sampled_from(choices))
+
+    def chance(self, one_in: int) -> bool:
+        return self.draw(st.sampled_from([False] * (one_in - 1) + [True]))
+
+    def fresh(self, prefix: str) -> str:
+        self.serial += 1
+        return f"{prefix}{self.serial}"
+
+    def mention(self, names: Sequence[str]) -> ast.Var:
+        """A variable for a triple pattern."""
+        self.used.append(self.pick(names))
+        return ast.Var(self.used[-1])
+
+    # --- triples ---------------------------------------------------------------------------------------------
+
+    def subject(self) -> ast.Node:
+        if self.palette.blanks and self.chance(12):
+            return ast.Blank(self.fresh("n"))
+        return ast.Term(self.pick(NODES)) if self.chance(20) else self.mention("xxxxxxyv")
+
+    def object(self) -> ast.Node:
+        if self.palette.blanks and self.chance(12):
+            return ast.Blank(self.fresh("n"))
+        if self.chance(20):
+            return ast.Term(self.pick(VALUES))
+        return self.mention("yyyzzzvvx")
+
+    def predicate(self) -> ast.Var | ast.Term | ast.Path:
+        if self.palette.paths and not self.chance(3):
+            return self.path(2)
+        return (
+            self.mention("w") if self.palette.open and self.chance(20) else ast.Term(self.pick(self.palette.predicates))
+        )
+
+    def path(self, depth: int) -> ast.Path:
+        """A path that is more than one IRI."""
+        kind = self.pick(("repeat", "repeat", "sequence", "alternative", "inverse", "negated"))
+        if kind == "negated":
+            forward = tuple(sorted(set(self.draw(st.lists(st.sampled_from(PREDICATES), min_size=1, max_size=2)))))
+            return ast.PathNegated(forward, (self.pick(PREDICATES),) if self.chance(3) else ())
+        if kind == "repeat":
+            return ast.PathRepeat(self.step(depth - 1), self.pick(("*", "+", "?")))
+        if kind == "inverse":
+            return ast.PathInverse(self.step(depth - 1))
+        parts = (self.step(depth - 1), self.step(depth - 1))
+        return ast.PathSequence(parts) if kind == "sequence" else ast.PathAlternative(parts)
+
+    def step(self, depth: int) -> ast.Path:
+        return ast.PathIri(self.pick(LIKELY)) if depth <= 0 or self.chance(2) else self.path(depth)
+
+    def triples(self) -> ast.Triples:
+        size = 2 if self.patterns > 1 and self.chance(4) else 1
+        self.patterns -= size
+        return ast.Triples(
+            tuple(ast.TriplePattern(self.subject(), self.predicate(), self.object()) for _ in range(size))
+        )
+
+    # --- groups ----------------------------------------------------------------------------------------------
+
+    def group(self, depth: int) -> ast.Group:
+        """Something with a triple in it, perhaps more elements, perhaps a filter."""
+        elements: list[ast.Element] = [self.mandatory(depth)]
+        while self.chance(3) and len(elements) < 4:
+            more = self.extra(depth)
+            if isinstance(elements[-1], ast.Triples) and isinstance(more, ast.Triples):
+                more = ast.Triples(elements.pop().patterns + more.patterns)  # one block, as it would be read
+            elements.append(more)
+        if self.filters > 0 and self.chance(4):
+            self.filters -= 1
+            elements.insert(self.draw(st.integers(0, len(elements))), ast.Filter(self.condition(1)))
+        return ast.Group(tuple(elements))
+
+    def mandatory(self, depth: int) -> ast.Element:
+        if depth <= 0 or self.patterns <= 1 or self.chance(3):
+            return self.wrapped(self.triples())
+        optionals = tuple(o for o in self.palette.optionals if o != "OPTIONAL")
+        operator = self.pick(self.palette.pairs + optionals)
+        return ast.Combined(ast.Operator(operator), self.side(depth - 1), self.side(depth - 1))
+
+    def wrapped(self, triples: ast.Triples) -> ast.Element:
+        """The triples, or within GRAPH or STREAM."""
+        group = ast.Group((triples,))
+        if self.palette.graphs and self.chance(3):
+            name: ast.Var | ast.Term = ast.Var("g") if self.chance(2) else ast.Term(self.pick(GRAPHS))
+            return ast.GraphGroup(name, group)
+        if self.palette.streams and self.chance(2):
+            return ast.StreamGroup(ast.Term(self.pick(STREAMS)), group)
+        return triples
+
+    def side(self, depth: int) -> ast.Pattern:
+        group = self.group(depth)
+        if self.palette.within and self.chance(8):
+            return ast.Within(group, ast.Duration("duration", self.pick(("PT0S", "PT1S", "PT2S"))))
+        return group
+
+    def extra(self, depth: int) -> ast.Element:
+        palette = self.palette
+        kinds = ["triples"] if self.patterns > 0 else []
+        kinds += ["bind"] * palette.bind + ["values"] * (palette.values and self.values > 0)
+        if self.patterns > 0:
+            kinds += ["optional"] * 2 * ("OPTIONAL" in palette.optionals)
+            kinds += ["minus"] * 2 * palette.minus + ["subselect"] * palette.subselect
+        match self.pick(kinds or ["bind"]):
+            case "triples":
+                return self.wrapped(self.triples())
+            case "bind":
+                return ast.Bind(self.value(), ast.Var(self.fresh("b")))
+            case "optional":
+                return ast.Optional(self.group(depth - 1))
+            case "minus":
+                return ast.Minus(self.group(depth - 1))
+            case "subselect":
+                return ast.Group((self.subselect(depth - 1),))
+        self.values -= 1
+        names = tuple(self.draw(st.permutations(VARIABLES[:3]))[: self.pick((1, 1, 2))])
+        terms = st.sampled_from([*NODES, *NUMBERS, *[None] * 5]).map(lambda t: ast.Term(t) if t else None)
+        row = st.tuples(*(terms for _ in names))
+        rows = tuple(self.draw(st.lists(row, min_size=2, max_size=3)))
+        return ast.Values(tuple(ast.Var(n) for n in names), rows)
+
+    def subselect(self, depth: int) -> ast.Query:
+        shown = self.draw(st.permutations(VARIABLES))[:2]
+        modifier = "DISTINCT" if self.chance(3) else ""
+        return ast.Query(ast.Select(tuple(ast.Projection(ast.Var(v)) for v in shown), modifier), self.group(depth))
+
+    # --- expressions -----------------------------------------------------------------------------------------
+
+    def variable(self) -> ast.Var:
+        """A variable for an expression: mostly one that some pattern binds."""
+        if self.serial and self.chance(5):
+            return ast.Var(f"b{self.serial}")
+        return ast.Var(self.pick(VARIABLES if self.chance(6) else self.used or VARIABLES))
+
+    def value(self) -> ast.Expression:
+        kind = self.pick(
+            ("variable", "constant", "sum", "if", "coalesce", "str", *("end", "start") * self.palette.times)
+        )
+        match kind:
+            case "constant":
+                return ast.Term(self.pick(SUBJECTS + NUMBERS))
+            case "sum":
+                return ast.Binary(self.pick(("+", "-", "*")), self.variable(), ast.Term(self.pick(NUMBERS)))
+            case "end" | "start":
+                return ast.Call("GETENDTIME" if kind == "end" else "GETSTARTTIME", ())
+            case "if":
+                condition = ast.Binary("<", self.variable(), ast.Term(NUMBERS[2]))
+                return ast.Call("IF", (condition, self.variable(), ast.Term(NUMBERS[0])))
+            case "coalesce" if self.palette.optionals or "UNION" in self.palette.pairs:
+                return ast.Call("COALESCE", (self.variable(), ast.Term(NUMBERS[3])))
+            case "str":
+                return ast.Call("STR", (self.variable(),))
+        return self.variable()
+
+    def condition(self, depth: int) -> ast.Expression:
+        kinds = ["compare"] * 3 + ["constant"] * 3 + ["in", "bound"]
+        kinds += ["duration", "duration", "time"] * self.palette.times
+        kinds += ["and", "or", "not"] * (depth > 0)
+        kinds += ["exists"] * 3 * (self.palette.exists and self.patterns > 0)
+        kinds += ["bound"] * 2 * bool(self.palette.optionals)
+        match self.pick(kinds):
+            case "compare":
+                return ast.Binary(self.pick(COMPARISONS), self.variable(), self.value())
+            case "duration":
+                bound = literal(self.pick(("PT1S", "PT2S", "PT3S")), XSD + "dayTimeDuration")
+                return ast.Binary(self.pick(("<=", "<=", "<=", "<", ">")), ast.Call("GETDURATION", ()), ast.Term(bound))
+            case "time":
+                times = (ast.Call("GETSTARTTIME", ()), ast.Call("GETENDTIME", ()))
+                return ast.Binary(self.pick(("<", ">=")), self.variable(), self.pick(times))
+            case "in":
+                choices = (ast.Term(self.pick(NUMBERS)), ast.Term(self.pick(SUBJECTS)))
+                return ast.In(self.variable(), choices, self.chance(2))
+            case "bound":
+                bound_call = ast.Call("BOUND", (ast.Var(self.pick(VARIABLES)),))
+                return ast.Unary("!", bound_call) if self.chance(2) else bound_call
+            case "and" | "or" as kind:
+                operator = "&&" if kind == "and" else "||"
+                return ast.Binary(operator, self.condition(depth - 1), self.condition(depth - 1))
+            case "not":
+                return ast.Unary("!", self.condition(depth - 1))
+            case "exists":
+                return ast.Exists(self.group(0), self.chance(2))
+        return ast.Binary(self.pick(COMPARISONS), self.variable(), ast.Term(self.pick(NUMBERS)))

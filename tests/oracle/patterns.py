@@ -1,0 +1,252 @@
+"""What each operator of the plan answers over a whole stream: [EP] §4.2, one function an operator.
+
+Solutions are lists (multisets).  The two halves of the LeftJoin family are written as printed there, with
+DESIGN §4.3's ``t'ω ≤ tω`` for OPTIONAL and F on the combined solution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from etalis_compiler import ast
+
+from . import policies
+from .expressions import Environment, holds, value_or_unbound
+from .matching import Fact, Scope, match_block
+from .plan import (
+    Block,
+    Condition,
+    Difference,
+    Extended,
+    Filtered,
+    InGraph,
+    InStream,
+    Outer,
+    Pair,
+    Plan,
+    Rows,
+    Sub,
+    Union,
+    Unit,
+    plain_walk,
+    plan_group,
+    substituted,
+    variables,
+)
+from .reports import report
+from .solutions import (
+    AFTER,
+    BEFORE,
+    UNIT,
+    Instant,
+    Solution,
+    bindings,
+    combine,
+    compatible,
+    in_time,
+    not_after,
+    simultaneous,
+    strictly_before,
+)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What patterns range over: the default scope, background graphs by IRI, streams by IRI."""
+
+    default: Scope
+    graphs: dict[str, Scope] = field(default_factory=dict)
+    streams: dict[str, Scope] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a pattern stands: its dataset, the scope of its triples, the policy, and the filters' environment."""
+
+    dataset: Dataset
+    scope: Scope
+    policy: str = "unrestricted"
+    timed: bool = True  # whether triples here may match occurrences
+
+    def environment(self, solution: Solution, plan_variables: frozenset[str] = frozenset()) -> Environment:
+        mu, start, end, known = solution
+        return Environment(dict(mu), start, end, known, self.exists, None, plan_variables)
+
+    def exists(self, group: ast.Group, outer: Solution) -> bool:
+        """Some solution of ``substitute(group, μ)`` ends by the end of the group EXISTS is written in."""
+        mu = dict(outer.mu)
+        plan = plan_group(substituted(group, mu))
+        found = answers(plan, replace(self, policy="unrestricted"))
+        return any(compatible(s.mu, outer.mu) and not_after(s, outer) for s in found)
+
+    def fulfils(self, solution: Solution, when: tuple[Condition, ...]) -> bool:
+        env = self.environment(solution)
+        return all(holds(c, env) for c in when)
+
+
+def answers(plan: Plan, place: Place) -> list[Solution]:
+    """The solutions of a plan."""
+    match plan:
+        case Unit():
+            return [UNIT]
+        case Block(patterns):
+            return match_block(patterns, place.scope)
+        case Pair():
+            return _pair(plan, place)
+        case Outer():
+            return _outer(plan, place)
+        case Union(left, right):
+            return answers(left, place) + answers(right, place)
+        case Difference(left, right):
+            return _difference(answers(left, place), right, place)
+        case Filtered(child, when):
+            kept = [s for s in answers(child, place) if place.fulfils(s, when)]
+            asked = [n.group for n in plain_walk(when) if isinstance(n, ast.Exists)]
+            waits = any(may_match(group, place.timed) for group in asked)
+            return [_decided_late(s) for s in kept] if waits else kept
+        case Extended(child, variable, expression):
+            return [_extended(s, variable, expression, place) for s in answers(child, place)]
+        case Rows(values):
+            return [_row(values, row) for row in values.rows]
+        case InGraph(name, child):
+            inner = replace(place, timed=False)
+            return _scoped(name, child, inner, place.dataset.graphs)
+        case InStream(name, child):
+            inner = replace(place, timed=True)
+            return _scoped(name, child, inner, place.dataset.streams)
+        case Sub(query, where):
+            solutions = answers(where, replace(place, policy=query.policy or place.policy))
+            reports = report(query, where, solutions, place.exists, may_match(where, place.timed))
+            return [Solution(r.mu, r.start, r.end, r.known) for r in reports]
+    raise TypeError(f"not a plan: {plan!r}")
+
+
+def _decided_late(s: Solution) -> Solution:
+    """A timeless solution that depends on what the stream holds is known when the stream has ended."""
+    return s._replace(known=AFTER) if s.timeless else s
+
+
+def may_match(plan: Plan | ast.Group, timed: bool = True) -> bool:
+    """Whether some pattern, wherever it stands, can match an occurrence: a triple that is not inside GRAPH."""
+    return any(True for _ in _timed_blocks(plan, timed))
+
+
+def _timed_blocks(plan: object, timed: bool) -> Iterator[object]:
+    match plan:
+        case Block() | ast.Triples():
+            if timed:
+                yield plan
+        case InGraph(_, child) | ast.GraphGroup(_, child):
+            yield from _timed_blocks(child, False)
+        case InStream(_, child) | ast.StreamGroup(_, child):
+            yield from _timed_blocks(child, True)
+        case _:
+            for child in _children(plan):
+                yield from _timed_blocks(child, timed)
+
+
+def _children(node: object) -> Iterator[object]:
+    if isinstance(node, tuple):
+        yield from node
+    elif hasattr(node, "__dataclass_fields__"):
+        yield from (getattr(node, name) for name in node.__dataclass_fields__ if name != "span")
+
+
+def _scoped(name: ast.Var | ast.Term, child: Plan, place: Place, scopes: dict[str, Scope]) -> list[Solution]:
+    """GRAPH and STREAM: the child over one scope, or over each with its IRI bound to the variable."""
+    if isinstance(name, ast.Term):
+        return answers(child, replace(place, scope=scopes.get(name.spelling, Scope({}))))
+    found = []
+    for iri in sorted(scopes):
+        here = UNIT._replace(mu=((name.name, iri),))
+        for s in answers(child, replace(place, scope=scopes[iri])):
+            if compatible(here.mu, s.mu):
+                found.append(combine(here, s))
+    return found
+
+
+def _row(values: ast.Values, row: tuple[ast.Term | None, ...]) -> Solution:
+    mu = {v.name: t.spelling for v, t in zip(values.variables, row, strict=True) if t is not None}
+    return UNIT._replace(mu=bindings(mu))
+
+
+def _extended(s: Solution, variable: str, expression: ast.Expression, place: Place) -> Solution:
+    """Extend(μ, var, expr): an error leaves the variable unbound."""
+    value = value_or_unbound(expression, place.environment(s))
+    return s._replace(mu=bindings(dict(s.mu) | {variable: value}))
+
+
+Related = Callable[[Solution, Solution], bool]
+RELATED: dict[str, Related] = {
+    "AND": lambda left, right: True,
+    "SEQ": strictly_before,
+    "EQUALS": simultaneous,
+}
+
+
+def _pair(plan: Pair, place: Place) -> list[Solution]:
+    """Join, SeqJoin, EqJoin: all compatible pairs in the operator's temporal relation, or those a policy picks."""
+    left, right = answers(plan.left, place), answers(plan.right, place)
+    related = RELATED[plan.operator]
+
+    def fits(a: Solution, b: Solution) -> bool:
+        if not (compatible(a.mu, b.mu) and in_time(a, b) and in_time(b, a) and related(a, b)):
+            return False
+        return place.fulfils(combine(a, b), plan.when)
+
+    if plan.operator == "AND" or place.policy == "unrestricted":
+        return [combine(a, b) for a in left for b in right if fits(a, b)]
+    pairs = policies.consumed(left, right, fits, place.policy, variables(plan.left), variables(plan.right))
+    return [combine(left[i], right[j]) for i, j in pairs]
+
+
+def _outer(plan: Outer, place: Place) -> list[Solution]:
+    """LeftJoin, SeqRightJoin, EqLeftJoin: the positive half, then the mandatory solutions without a partner."""
+    mandatory, optional = answers(plan.mandatory, place), answers(plan.optional, place)
+
+    def fits(m: Solution, o: Solution) -> bool:
+        if not compatible(m.mu, o.mu) or not place.fulfils(combine(m, o), plan.when):
+            return False
+        if plan.operator == "OPTIONAL":
+            return not_after(o, m)
+        if plan.operator == "OPTIONALSEQ":
+            return strictly_before(o, m) and not_after(o, m)
+        return simultaneous(m, o) and not_after(o, m)
+
+    if plan.operator == "OPTIONAL" or place.policy == "unrestricted":
+        pairs = [(i, j) for i, m in enumerate(mandatory) for j, o in enumerate(optional) if fits(m, o)]
+    else:
+        pairs = _picked(plan, place.policy, mandatory, optional, fits)
+    partnered = {i for i, _ in pairs}
+    late = may_match(plan.optional, place.timed)
+    alone = [_decided_late(m) if late else m for i, m in enumerate(mandatory) if i not in partnered]
+    return [combine(mandatory[i], optional[j]) for i, j in pairs] + alone
+
+
+def _picked(
+    plan: Outer, policy: str, mandatory: list[Solution], optional: list[Solution], fits: Related
+) -> list[tuple[int, int]]:
+    """The positive half under a consuming policy is that of SEQ and EQUALS: the right side checks the left's goals."""
+    names = variables(plan.mandatory), variables(plan.optional)
+    if plan.operator == "EQUALSOPTIONAL":
+        return policies.consumed(mandatory, optional, fits, policy, *names)
+    turned = policies.consumed(optional, mandatory, lambda o, m: fits(m, o), policy, *reversed(names))
+    return [(i, j) for j, i in turned]
+
+
+def _difference(left: list[Solution], right: Plan, place: Place) -> list[Solution]:
+    """Minus: without those that have a compatible solution with a shared variable, ended by their own end."""
+    others = answers(right, replace(place, policy="unrestricted"))
+
+    def removed(s: Solution) -> bool:
+        domain = {v for v, _ in s.mu}
+        return any(compatible(s.mu, o.mu) and not_after(o, s) and any(v in domain for v, _ in o.mu) for o in others)
+
+    late = may_match(right, place.timed)
+    return [_decided_late(s) if late else s for s in left if not removed(s)]
+
+
+def scope_of(facts: dict[Fact, Instant], background: set[tuple[str, str, str]]) -> Scope:
+    """Occurrences and, timeless and known from the start, background triples."""
+    return Scope(facts | {(s, p, o, None, None): BEFORE for s, p, o in background})

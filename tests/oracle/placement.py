@@ -1,0 +1,163 @@
+"""Where the conjuncts of a filter belong in the left-deep plan (DESIGN §4, Policies).
+
+A consuming policy fixes the plan: *each conjunct at the lowest node where all its variables are certainly bound (never
+BOUND, COALESCE, EXISTS or anything volatile below an outer join), getDURATION upper bounds at every inner-joined node
+below*.  ``placed`` moves the conjuncts there; without a consuming policy it must not change any answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from etalis_compiler import ast
+
+from .plan import (
+    Block,
+    Condition,
+    Difference,
+    Extended,
+    Filtered,
+    InGraph,
+    InStream,
+    Lasting,
+    Outer,
+    Pair,
+    Plan,
+    Rows,
+    Sub,
+    Union,
+    is_aggregated,
+    plain_walk,
+)
+from .times import duration_of
+
+Conditions = tuple[Condition, ...]
+OF_THE_INTERVAL = {"GETDURATION", "GETSTARTTIME", "GETENDTIME", "NOW"}
+VOLATILE = {"RAND", "UUID", "STRUUID", "BNODE"}
+OF_ABSENCE = {"BOUND", "COALESCE"}
+
+
+def certain(plan: Plan) -> set[str]:
+    """The variables that every solution of the plan binds; a BIND may fail, so its variable is not among them."""
+    match plan:
+        case Block(patterns):
+            return {n.name for n in plain_walk(patterns) if isinstance(n, ast.Var)}
+        case Pair(_, left, right):
+            return certain(left) | certain(right)
+        case Outer(_, child, _) | Difference(child, _) | Filtered(child) | Extended(child):
+            return certain(child)
+        case Union(left, right):
+            return certain(left) & certain(right)
+        case Rows(values):
+            return {v.name for i, v in enumerate(values.variables) if all(row[i] is not None for row in values.rows)}
+        case InGraph(name, child) | InStream(name, child):
+            return certain(child) | ({name.name} if isinstance(name, ast.Var) else set())
+        case Sub(query, where):
+            return _certain_of_query(query, where)
+    return set()
+
+
+def _certain_of_query(query: ast.Query, where: Plan) -> set[str]:
+    """Plain variables that the WHERE clause certainly binds; of a grouped query those among the keys."""
+    inside = certain(where)
+    if is_aggregated(query):
+        inside &= {k.name for k in query.group_by if isinstance(k, ast.Var)}
+    if isinstance(query.form, ast.Select) and query.form.projections:
+        inside &= {p.variable.name for p in query.form.projections if p.expression is None}
+    return inside
+
+
+def _mentioned(c: Condition) -> set[str]:
+    """All variables of a conjunct, those inside EXISTS too."""
+    return {n.name for n in ast.walk(c) if isinstance(n, ast.Var)}
+
+
+def _calls(c: Condition) -> set[str]:
+    return {n.name.upper() for n in plain_walk(c) if isinstance(n, ast.Call)}
+
+
+def _stays(c: Condition) -> bool:
+    """Whether the conjunct depends on the node itself: on its interval, on what is seen at its end, on chance."""
+    asks = any(isinstance(n, ast.Exists) for n in plain_walk(c))
+    return asks or isinstance(c, Lasting) or bool(_calls(c) & (OF_THE_INTERVAL | VOLATILE))
+
+
+def _may_sink(c: Condition, child: Plan, below_outer: bool = False) -> bool:
+    """Whether the conjunct may be decided in this child already."""
+    if _stays(c) or (below_outer and _calls(c) & OF_ABSENCE):
+        return False
+    names = _mentioned(c)
+    return bool(names) and names <= certain(child)
+
+
+def _upper_bounds(conditions: Conditions) -> Conditions:
+    """The conjuncts that bound the duration from above, as bounds."""
+    found = []
+    for c in conditions:
+        if isinstance(c, Lasting):
+            found.append(c)
+        if isinstance(c, ast.Binary):
+            call, bound, strict = c.left, c.right, c.operator == "<"
+            if c.operator in (">", ">="):
+                call, bound, strict = c.right, c.left, c.operator == ">"
+            elif c.operator not in ("<", "<="):
+                continue
+            asks = isinstance(call, ast.Call) and call.name.upper() == "GETDURATION"
+            if asks and isinstance(bound, ast.Term) and duration_of(bound.spelling) is not None:
+                found.append(Lasting(bound.spelling[1 : bound.spelling.rindex('"')], strict))
+    return tuple(found)
+
+
+def placed(plan: Plan, conditions: Conditions = ()) -> Plan:
+    """The plan with every conjunct of its filters, and the ``conditions`` on its solutions, where they belong."""
+    bounds = _upper_bounds(conditions)
+    match plan:
+        case Filtered(child, when):
+            return placed(child, conditions + when)
+        case Pair(operator, left, right, when):
+            here = conditions + when
+            sunk = [tuple(c for c in here if _may_sink(c, side)) for side in (left, right)]
+            kept = tuple(c for c in here if not any(c in s for s in sunk))
+            sides = [placed(side, s + _upper_bounds(here)) for side, s in zip((left, right), sunk, strict=True)]
+            return Pair(operator, sides[0], sides[1], kept)
+        case Outer(operator, mandatory, optional, when):
+            sunk_m = tuple(c for c in conditions if _may_sink(c, mandatory, below_outer=True))
+            sunk_o = tuple(c for c in when if _may_sink(c, optional, below_outer=True))
+            outer = Outer(
+                operator,
+                placed(mandatory, sunk_m + bounds),
+                placed(optional, sunk_o + _upper_bounds(when)),
+                tuple(c for c in when if c not in sunk_o),
+            )
+            return _filtered(outer, tuple(c for c in conditions if c not in sunk_m))
+        case Difference(left, right):
+            sunk_l = tuple(c for c in conditions if _may_sink(c, left, below_outer=True))
+            kept = tuple(c for c in conditions if c not in sunk_l)
+            return _filtered(Difference(placed(left, sunk_l + bounds), right), kept)
+        case Union(left, right):
+            both = tuple(c for c in conditions if _may_sink(c, left) and _may_sink(c, right))
+            kept = tuple(c for c in conditions if c not in both)
+            return _filtered(Union(placed(left, both + bounds), placed(right, both + bounds)), kept)
+        case Extended(child, variable):
+            through = tuple(c for c in conditions if variable not in _mentioned(c))
+            kept = tuple(c for c in conditions if c not in through)
+            return _filtered(replace(plan, child=placed(child, through + bounds)), kept)
+        case InGraph(name, child) | InStream(name, child):
+            through = tuple(c for c in conditions if not _names(c, name) and not _asks(c))
+            kept = tuple(c for c in conditions if c not in through)
+            return _filtered(replace(plan, child=placed(child, through + bounds)), kept)
+        case Sub(query, where):
+            return _filtered(Sub(query, placed(where)), conditions)
+    return _filtered(plan, conditions)
+
+
+def _names(c: Condition, name: ast.Var | ast.Term) -> bool:
+    return isinstance(name, ast.Var) and name.name in _mentioned(c)
+
+
+def _asks(c: Condition) -> bool:
+    return any(isinstance(n, ast.Exists) for n in plain_walk(c))
+
+
+def _filtered(plan: Plan, conditions: Conditions) -> Plan:
+    return Filtered(plan, conditions) if conditions else plan

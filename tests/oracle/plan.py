@@ -1,0 +1,300 @@
+"""From syntax to a tree of operators: SPARQL §18.2 with the operators of [EP] §4.2.
+
+``plan_group`` reads a group's elements from left to right: adjacent triples (filters between them do not part them)
+are one block, each further element is joined to what stands before it, and the group's filters come last.  ``F``,
+the filters at the top level of an optional group, goes to the operator (DESIGN §4.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from etalis_compiler import ast
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The empty pattern: one empty timeless solution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    patterns: tuple[ast.TriplePattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """The condition end − start ≤ bound (or < when ``strict``); ``lexical`` is a duration."""
+
+    lexical: str
+    strict: bool = False
+
+
+Condition = ast.Expression | Lasting
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Inner joins: ``operator`` is AND, SEQ or EQUALS; ``when`` are the conditions that belong to this node."""
+
+    operator: str
+    left: Plan
+    right: Plan
+    when: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """LeftJoin, SeqRightJoin, EqLeftJoin: ``operator`` is OPTIONAL, OPTIONALSEQ or EQUALSOPTIONAL."""
+
+    operator: str
+    mandatory: Plan
+    optional: Plan
+    when: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    left: Plan
+    right: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    left: Plan
+    right: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    child: Plan
+    when: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Extended:
+    child: Plan
+    variable: str
+    expression: ast.Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    values: ast.Values
+
+
+@dataclass(frozen=True, slots=True)
+class InGraph:
+    graph: ast.Var | ast.Term
+    child: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class InStream:
+    stream: ast.Var | ast.Term
+    child: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Sub:
+    query: ast.Query
+    where: Plan
+
+
+Plan = Unit | Block | Pair | Outer | Difference | Union | Filtered | Extended | Rows | InGraph | InStream | Sub
+
+
+class Unsupported(NotImplementedError):
+    """The oracle does not define this construct (RSP-QL, SERVICE, DESCRIBE)."""
+
+
+def plan_query(query: ast.Query) -> Plan:
+    """The WHERE clause; a trailing VALUES of a query without aggregates is joined to it."""
+    plan = plan_group(query.where) if query.where else Unit()
+    if query.values and not is_aggregated(query):
+        plan = _joined(plan, Rows(query.values))
+    return plan
+
+
+def plan_group(group: ast.Group) -> Plan:
+    plan, conditions = _group_parts(group)
+    return Filtered(plan, conditions) if conditions else plan
+
+
+def _group_parts(group: ast.Group) -> tuple[Plan, tuple[Condition, ...]]:
+    """The group without its own filters, and these as conjuncts."""
+    plan: Plan = Unit()
+    conditions: list[Condition] = []
+    triples: list[ast.TriplePattern] = []
+    for element in group.elements:
+        if isinstance(element, ast.Filter):
+            conditions += conjuncts(element.condition)
+            continue
+        if isinstance(element, ast.Triples):
+            triples += element.patterns
+            continue
+        if triples:
+            plan, triples = _joined(plan, Block(tuple(triples))), []
+        plan = _extended_by(plan, element)
+    if triples:
+        plan = _joined(plan, Block(tuple(triples)))
+    return plan, tuple(conditions)
+
+
+def _extended_by(plan: Plan, element: ast.Element) -> Plan:
+    match element:
+        case ast.Bind(expression, variable):
+            return Extended(plan, variable.name, expression)
+        case ast.Optional(group):
+            return Outer("OPTIONAL", plan, *_group_parts(group))
+        case ast.Minus(group):
+            return Difference(plan, plan_group(group))
+        case _:
+            return _joined(plan, _element(element))
+
+
+def _joined(left: Plan, right: Plan) -> Plan:
+    return right if isinstance(left, Unit) else Pair("AND", left, right)
+
+
+def _element(element: Any) -> Plan:
+    match element:
+        case ast.Group():
+            return plan_group(element)
+        case ast.Values():
+            return Rows(element)
+        case ast.Query():
+            return Sub(element, plan_query(element))
+        case ast.GraphGroup(graph, group):
+            return InGraph(graph, plan_group(group))
+        case ast.StreamGroup(stream, group, None):
+            return InStream(stream, plan_group(group))
+        case ast.Within(pattern, bound):
+            return Filtered(_element(pattern), (_bound(bound),))
+        case ast.Combined(operator, left, right):
+            return _combined(operator.value, left, right)
+    raise Unsupported(f"{type(element).__name__} is not part of EP-SPARQL's definitions")
+
+
+def _combined(operator: str, left: ast.Pattern, right: ast.Pattern) -> Plan:
+    if operator == "OPTIONALSEQ":
+        optional, conditions = _optional_parts(left)
+        return Outer(operator, _element(right), optional, conditions)
+    if operator == "EQUALSOPTIONAL":
+        optional, conditions = _optional_parts(right)
+        return Outer(operator, _element(left), optional, conditions)
+    if operator == "UNION":
+        return Union(_element(left), _element(right))
+    return Pair(operator, _element(left), _element(right))
+
+
+def _optional_parts(pattern: ast.Pattern) -> tuple[Plan, tuple[Condition, ...]]:
+    if isinstance(pattern, ast.Group):
+        return _group_parts(pattern)
+    if isinstance(pattern, ast.Within):
+        plan, conditions = _optional_parts(pattern.pattern)
+        return Filtered(plan, (_bound(pattern.bound),)), conditions
+    return _element(pattern), ()
+
+
+def _bound(bound: ast.Duration) -> Lasting:
+    if bound.kind != "duration":
+        raise Unsupported("WITHIN n EVENTS stands after the WHERE clause only")
+    return Lasting(bound.lexical)
+
+
+def conjuncts(expression: ast.Expression) -> list[Condition]:
+    if isinstance(expression, ast.Binary) and expression.operator == "&&":
+        return conjuncts(expression.left) + conjuncts(expression.right)
+    return [expression]
+
+
+def plain_walk(node: Any) -> Iterator[Any]:
+    """An expression's nodes without those inside EXISTS."""
+    yield node
+    if isinstance(node, ast.Exists):
+        return
+    if isinstance(node, tuple):
+        for part in node:
+            yield from plain_walk(part)
+    elif is_dataclass(node) and not isinstance(node, type):
+        for f in fields(node):
+            if f.name != "span":
+                yield from plain_walk(getattr(node, f.name))
+
+
+def is_aggregated(query: ast.Query) -> bool:
+    """Whether a SELECT groups: GROUP BY, HAVING or an aggregate in its projection or order."""
+    if query.group_by or query.having:
+        return True
+    shown = query.form.projections if isinstance(query.form, ast.Select) else ()
+    return any(isinstance(n, ast.Aggregate) for n in plain_walk((shown, query.order_by)))
+
+
+def variables(plan: Plan) -> set[str]:
+    """The variables in scope (SPARQL §18.2.1)."""
+    match plan:
+        case Block(patterns):
+            return {n.name for n in plain_walk(patterns) if isinstance(n, ast.Var)}
+        case Pair(_, left, right) | Union(left, right) | Outer(_, left, right):
+            return variables(left) | variables(right)
+        case Difference(left, _):
+            return variables(left)
+        case Filtered(child):
+            return variables(child)
+        case Extended(child, variable):
+            return variables(child) | {variable}
+        case Rows(values):
+            return {v.name for v in values.variables}
+        case InGraph(name, child) | InStream(name, child):
+            return variables(child) | ({name.name} if isinstance(name, ast.Var) else set())
+        case Sub(query, where):
+            return projected(query, where)
+    return set()
+
+
+def projected(query: ast.Query, where: Plan) -> set[str]:
+    """The variables a query hands out; all in scope for ``*`` and the other forms."""
+    if isinstance(query.form, ast.Select) and query.form.projections:
+        return {p.variable.name for p in query.form.projections}
+    return variables(where)
+
+
+def substituted(node: Any, mu: dict[str, str]) -> Any:
+    """``substitute(pattern, μ)`` of SPARQL §18.6, literally: each variable of μ becomes its term.
+
+    What cannot hold a term keeps its variable: the targets of BIND, VALUES and projections; the solutions are then
+    joined with μ.  In a sub-SELECT only the projected variables are the outer ones.
+    """
+
+    def inside(child: Any) -> Any:
+        return substituted(child, mu)
+
+    match node:
+        case ast.Var(name):
+            return ast.Term(mu[name]) if name in mu else node
+        case ast.Values() | ast.Duration():
+            return node
+        case ast.Bind(expression, variable):
+            return ast.Bind(inside(expression), variable)
+        case ast.Projection(variable, expression):
+            return ast.Projection(variable, expression and inside(expression))
+        case ast.Call("BOUND", (ast.Var(name),)) if name in mu:
+            return ast.Term('"true"^^<http://www.w3.org/2001/XMLSchema#boolean>')
+        case ast.Query():
+            return _substituted_query(node, mu)
+    if isinstance(node, tuple):
+        return tuple(inside(part) for part in node)
+    if is_dataclass(node) and not isinstance(node, type):
+        return replace(node, **{f.name: inside(getattr(node, f.name)) for f in fields(node) if f.name != "span"})
+    return node
+
+
+def _substituted_query(query: ast.Query, mu: dict[str, str]) -> ast.Query:
+    where = plan_query(query)
+    kept = {v: t for v, t in mu.items() if v in projected(query, where)}
+    assert query.where
+    changed: Callable[[Any], Any] = lambda part: substituted(part, kept)  # noqa: E731
+    return replace(query, where=changed(query.where), having=changed(query.having), form=changed(query.form))

@@ -1,0 +1,225 @@
+"""In which order rules are decided within an instant (DESIGN §4.6).
+
+A rule depends on another when a triple that the other makes may match one of its patterns.  The dependency is
+*negative* under the OPTIONAL family, MINUS, EXISTS, aggregates, LIMIT or a consuming policy; it is *strictly
+delayed*, and then no dependency within the instant, at the left of a SEQ (or OPTIONALSEQ) whose right certainly holds
+an occurrence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from etalis_compiler import ast
+
+from .plan import (
+    Block,
+    Difference,
+    Filtered,
+    InGraph,
+    InStream,
+    Outer,
+    Pair,
+    Plan,
+    Sub,
+    Union,
+    is_aggregated,
+    plain_walk,
+    plan_group,
+)
+
+Triple = tuple[str, str, str]
+Shape = tuple[str | None, str | None, str | None]  # None: any term
+
+
+class Unstratified(Exception):
+    """Rules that depend on their own absence within one instant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A CONSTRUCT query: its number, its plan, the policy it runs under and the stream it writes to."""
+
+    index: int
+    query: ast.Query
+    plan: Plan
+    policy: str
+    stream: str
+
+    @property
+    def template(self) -> tuple[ast.TriplePattern, ...]:
+        assert isinstance(self.query.form, ast.Construct)
+        if self.query.form.template is not None:
+            return self.query.form.template
+        assert self.query.where
+        return tuple(p for e in self.query.where.elements if isinstance(e, ast.Triples) for p in e.patterns)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One pattern that a rule reads: its constants, the stream it is restricted to, and whether negatively."""
+
+    shape: Shape
+    stream: str | None
+    negative: bool
+
+
+def strata(rules: Sequence[Rule], background: Collection[Triple]) -> list[list[Rule]]:
+    """Groups of mutually dependent rules, what is read before what reads it."""
+    edges: dict[int, dict[int, bool]] = {}
+    for rule in rules:
+        edges[rule.index] = {}
+        for reading in readings(rule, background):
+            for maker in rules:
+                if _feeds(maker, reading):
+                    edges[rule.index][maker.index] = edges[rule.index].get(maker.index, False) or reading.negative
+    reach = {r.index: _reachable(r.index, edges) for r in rules}
+    for rule in rules:
+        for maker, negative in edges[rule.index].items():
+            if negative and rule.index in reach[maker] | {maker}:
+                raise Unstratified(f"rule {rule.index} depends on its own absence through rule {maker}")
+    ordered: list[list[Rule]] = []
+    left = list(rules)
+    while left:
+        ready = next(r for r in left if not _waits(r, left, reach))
+        component = [r for r in left if r is ready or (r.index in reach[ready.index] and ready.index in reach[r.index])]
+        ordered.append(component)
+        left = [r for r in left if r not in component]
+    return ordered
+
+
+def _waits(rule: Rule, left: Sequence[Rule], reach: dict[int, set[int]]) -> bool:
+    """Whether the rule reads, perhaps through others, one of these that does not read it."""
+    return any(r.index in reach[rule.index] and rule.index not in reach[r.index] for r in left)
+
+
+def _reachable(start: int, edges: dict[int, dict[int, bool]]) -> set[int]:
+    found: set[int] = set()
+    todo = list(edges[start])
+    while todo:
+        here = todo.pop()
+        if here not in found:
+            found.add(here)
+            todo += edges[here]
+    return found
+
+
+def _feeds(maker: Rule, reading: Reading) -> bool:
+    if reading.stream is not None and reading.stream != maker.stream:
+        return False
+    return any(_unify(t, reading.shape) for t in maker.template)
+
+
+def _unify(made: ast.TriplePattern, shape: Shape) -> bool:
+    for node, wanted in zip((made.subject, made.predicate, made.object), shape, strict=True):
+        if wanted is None or isinstance(node, ast.Var):
+            continue
+        if isinstance(node, ast.Blank) or (isinstance(node, ast.Term) and node.spelling != wanted):
+            return False
+    return True
+
+
+def readings(rule: Rule, background: Collection[Triple]) -> list[Reading]:
+    """What a rule reads within the instant; everything negatively when the rule as a whole is not monotonic."""
+    query = rule.query
+    whole = is_aggregated(query) or query.limit is not None or bool(query.offset)
+    whole = whole or (rule.policy != "unrestricted" and _consumes(rule.plan))
+    return list(_read(rule.plan, whole, "", background))
+
+
+def _consumes(plan: object) -> bool:
+    if isinstance(plan, Pair) and plan.operator in ("SEQ", "EQUALS"):
+        return True
+    if isinstance(plan, Outer) and plan.operator != "OPTIONAL":
+        return True
+    return any(_consumes(getattr(plan, f)) for f in getattr(plan, "__dataclass_fields__", {}))
+
+
+def _read(plan: Plan, negative: bool, stream: str | None, background: Collection[Triple]) -> Iterator[Reading]:
+    """``stream``: "" in the default scope, an IRI inside STREAM, None inside GRAPH."""
+    match plan:
+        case Block(patterns):
+            if stream is not None:
+                for p in patterns:
+                    for shape in shapes(p):
+                        yield Reading(shape, stream or None, negative)
+        case Pair(operator, left, right, when):
+            if not (operator == "SEQ" and certainly_timed(right, stream, background)):
+                yield from _read(left, negative, stream, background)
+            yield from _read(right, negative, stream, background)
+            yield from _asked(when, stream, background)
+        case Outer(operator, mandatory, optional, when):
+            yield from _read(mandatory, negative, stream, background)
+            if not (operator == "OPTIONALSEQ" and certainly_timed(mandatory, stream, background)):
+                yield from _read(optional, True, stream, background)
+            yield from _asked(when, stream, background)
+        case Union(left, right):
+            yield from _read(left, negative, stream, background)
+            yield from _read(right, negative, stream, background)
+        case Difference(left, right):
+            yield from _read(left, negative, stream, background)
+            yield from _read(right, True, stream, background)
+        case Filtered(child, when):
+            yield from _read(child, negative, stream, background)
+            yield from _asked(when, stream, background)
+        case InGraph(_, child):
+            yield from _read(child, negative, None, background)
+        case InStream(name, child):
+            yield from _read(child, negative, name.spelling if isinstance(name, ast.Term) else "", background)
+        case Sub(query, where):
+            whole = negative or is_aggregated(query) or query.limit is not None or bool(query.offset)
+            yield from _read(where, whole, stream, background)
+        case _:
+            if hasattr(plan, "child"):
+                yield from _read(plan.child, negative, stream, background)
+                yield from _asked((plan.expression,), stream, background)
+
+
+def _asked(when: tuple[object, ...], stream: str | None, background: Collection[Triple]) -> Iterator[Reading]:
+    for node in plain_walk(when):
+        if isinstance(node, ast.Exists):
+            yield from _read(plan_group(node.group), True, stream, background)
+
+
+def shapes(p: ast.TriplePattern) -> list[Shape]:
+    """The triples a pattern may match; a path any triple of its predicates, a zero-length or negated one any at all."""
+    if isinstance(p.predicate, (ast.Var, ast.Term)):
+        s, q, o = (n.spelling if isinstance(n, ast.Term) else None for n in (p.subject, p.predicate, p.object))
+        return [(s, q, o)]
+    parts = list(plain_walk(p.predicate))
+    if any(isinstance(n, ast.PathNegated) or (isinstance(n, ast.PathRepeat) and n.mark != "+") for n in parts):
+        return [(None, None, None)]
+    return [(None, n.iri, None) for n in parts if isinstance(n, ast.PathIri)]
+
+
+def certainly_timed(plan: Plan, stream: str | None, background: Collection[Triple]) -> bool:
+    """Whether every solution holds an occurrence: some triple pattern that no background triple matches."""
+    match plan:
+        case Block(patterns):
+            return stream is not None and any(_timed(p, stream, background) for p in patterns)
+        case Pair(_, left, right):
+            return certainly_timed(left, stream, background) or certainly_timed(right, stream, background)
+        case Union(left, right):
+            return certainly_timed(left, stream, background) and certainly_timed(right, stream, background)
+        case Outer(_, child, _) | Difference(child, _) | Filtered(child):
+            return certainly_timed(child, stream, background)
+        case InStream(name, child):
+            return certainly_timed(child, name.spelling if isinstance(name, ast.Term) else "*", background)
+        case Sub(query, where):
+            return (bool(query.group_by) or not is_aggregated(query)) and certainly_timed(where, stream, background)
+        case _:
+            return (
+                hasattr(plan, "child")
+                and not isinstance(plan, InGraph)
+                and certainly_timed(plan.child, stream, background)
+            )
+
+
+def _timed(p: ast.TriplePattern, stream: str, background: Collection[Triple]) -> bool:
+    if not isinstance(p.predicate, (ast.Var, ast.Term)):
+        return False
+    if stream:
+        return True
+    wanted = shapes(p)[0]
+    return not any(all(w is None or w == t for w, t in zip(wanted, triple, strict=True)) for triple in background)

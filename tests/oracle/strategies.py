@@ -1,0 +1,294 @@
+"""Random programs and streams for Hypothesis, one strategy per group of features.
+
+Each gives a ``Case``: a program, the events in order of their ends, the background and the policy.  A case is drawn so
+that the oracle decides it in a few milliseconds.
+
+>>> from hypothesis import given
+>>> @given(core())
+... def engine_agrees(case): ...
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from etalis_compiler import ast
+from hypothesis import strategies as st
+
+from etalis_py.events import Event
+
+from . import printing
+from .closure import Background
+from .drawing import (
+    GRAPHS,
+    LIKELY,
+    NODES,
+    NUMBERS,
+    STREAMS,
+    SUBJECTS,
+    VALUES,
+    VARIABLES,
+    Draw,
+    Palette,
+    Pen,
+)
+
+SECOND = 1_000_000
+DERIVED = ("<urn:d>", "<urn:e>")
+NO_BACKGROUND = Background()
+OUTER = ("OPTIONAL", "OPTIONALSEQ", "EQUALSOPTIONAL")
+
+
+@dataclass(frozen=True)
+class Case:
+    program: ast.Document
+    events: tuple[Event, ...]
+    background: Background = NO_BACKGROUND
+    policy: str = "unrestricted"
+
+    def __repr__(self) -> str:
+        lines = [f"Case(policy={self.policy!r},", *printing.program(self.program).splitlines()]
+        lines += [f"  {e!r}," for e in self.events]
+        return "\n".join([*lines, f"  background={self.background!r})"])
+
+
+TRIPLES = st.tuples(st.sampled_from(NODES), st.sampled_from(LIKELY), st.sampled_from(VALUES))
+CHAINS = st.tuples(st.sampled_from(SUBJECTS), st.sampled_from(LIKELY), st.sampled_from(SUBJECTS))
+
+
+@st.composite
+def streams(
+    draw: Draw[Any], least: int = 5, most: int = 12, names: tuple[str, ...] = ("",), triples: Any = None
+) -> tuple[Event, ...]:
+    """Events of one to three triples, ordered by end: points and intervals, ties and duplicates."""
+    events = []
+    for _ in range(draw(st.sampled_from((*(*range(least, most + 1),) * 3, 0)))):
+        end = draw(st.integers(0, 6))
+        length = draw(st.sampled_from((0, 0, 0, 1, 2)))
+        size = draw(st.sampled_from((1, 1, 1, 2, 3)))
+        content = tuple(draw(st.lists(TRIPLES if triples is None else triples, min_size=size, max_size=size)))
+        events.append(Event((end - length) * SECOND, end * SECOND, content, draw(st.sampled_from(names))))
+    return tuple(sorted(events, key=lambda e: e.end))
+
+
+def backgrounds() -> st.SearchStrategy[Background]:
+    graph = st.frozensets(TRIPLES, max_size=3)
+    named = st.fixed_dictionaries({}, optional={g: graph.map(set) for g in GRAPHS})
+    return st.builds(Background, graph, named)
+
+
+def document(*queries: ast.Query) -> ast.Document:
+    return ast.Document(queries)
+
+
+@st.composite
+def selects(draw: Draw[Any], palette: Palette, depth: int | None = None) -> ast.Query:
+    """SELECT over a group: ``*`` or some variables, perhaps an expression, DISTINCT, LIMIT; ASK now and then."""
+    pen = Pen(draw, palette, patterns=draw(st.sampled_from((2, 3, 3, 4))))
+    where = pen.group(draw(st.sampled_from((1, 1, 2))) if depth is None else depth)
+    if pen.chance(20):
+        return ast.Query(ast.Ask(), where)
+    shown = [ast.Projection(ast.Var(v)) for v in draw(st.permutations(VARIABLES))[: draw(st.sampled_from((0, 2, 3)))]]
+    if shown and pen.chance(5):
+        shown.append(ast.Projection(ast.Var(pen.fresh("e")), pen.value()))
+    query = ast.Query(ast.Select(tuple(shown), "DISTINCT" if pen.chance(5) else ""), where)
+    if pen.chance(8):
+        query = replace(query, order_by=(ast.OrderKey(ast.Var(draw(st.sampled_from(VARIABLES))), pen.chance(2)),))
+    if pen.chance(8):
+        query = replace(query, limit=draw(st.integers(1, 4)), offset=draw(st.sampled_from((None, 1))))
+    return query
+
+
+CORE = Palette()
+PLAIN = Palette(bind=False, values=False, within=False, subselect=False)
+NEGATION = Palette(optionals=OUTER, minus=True, exists=True, bind=False, subselect=False)
+PATHS = Palette(paths=True, pairs=("SEQ", "AND"), subselect=False, values=False)
+CONSUMING = Palette(pairs=("SEQ", "SEQ", "SEQ", "EQUALS", "AND", "UNION"), bind=False, values=False, subselect=False)
+
+
+def core() -> st.SearchStrategy[Case]:
+    """Basic graph patterns, SEQ, EQUALS, AND, UNION, FILTER, BIND, VALUES, WITHIN, sub-SELECT."""
+    query = st.one_of(selects(PLAIN), selects(CORE))
+    return st.builds(Case, query.map(document), streams())
+
+
+def negation() -> st.SearchStrategy[Case]:
+    """The OPTIONAL family, MINUS, EXISTS and BOUND."""
+    return st.builds(Case, selects(NEGATION).map(document), streams())
+
+
+def several_streams() -> st.SearchStrategy[Case]:
+    """STREAM <s> {…} beside patterns over all streams."""
+    palette = replace(PLAIN, streams=True)
+    return st.builds(Case, selects(palette).map(document), streams(names=("", *STREAMS)))
+
+
+def background() -> st.SearchStrategy[Case]:
+    """Triple patterns that match the stream or the background, GRAPH, timeless solutions."""
+    return st.builds(Case, selects(replace(CORE, graphs=True)).map(document), streams(most=8), backgrounds())
+
+
+def paths() -> st.SearchStrategy[Case]:
+    """Property paths over the stream."""
+    return st.builds(Case, selects(PATHS, depth=1).map(document), streams(most=6, triples=CHAINS))
+
+
+def policies() -> st.SearchStrategy[Case]:
+    """Consuming policies over SEQ, EQUALS, OPTIONALSEQ and EQUALSOPTIONAL, with filters at every level."""
+    outer = replace(CONSUMING, optionals=("OPTIONALSEQ", "EQUALSOPTIONAL"))
+    query = st.one_of(selects(CONSUMING), selects(CONSUMING, depth=3), selects(outer))
+    return st.builds(
+        Case,
+        query.map(document),
+        streams(most=11),
+        st.just(NO_BACKGROUND),
+        st.sampled_from(("recent", "chronological")),
+    )
+
+
+def policies_and_negation() -> st.SearchStrategy[Case]:
+    """Consuming policies beside OPTIONAL, MINUS and EXISTS, which see the whole stream."""
+    palette = replace(CONSUMING, optionals=OUTER, minus=True, exists=True)
+    ruling = st.sampled_from(("recent", "chronological"))
+    return st.builds(Case, selects(palette).map(document), streams(most=10), st.just(NO_BACKGROUND), ruling)
+
+
+# --- aggregates ------------------------------------------------------------------------------------------------
+
+SLIDING = st.sampled_from(
+    [None, None, ast.Duration("duration", "PT2S"), ast.Duration("EVENTS", "", 2), ast.Duration("EVENTS", "", 1)]
+)
+
+
+@st.composite
+def aggregate_queries(draw: Draw[Any], palette: Palette = PLAIN, fresh: str = "a") -> ast.Query:
+    """SELECT with GROUP BY, aggregates, HAVING, WITHIN, and now and then ORDER BY and LIMIT."""
+    pen = Pen(draw, palette, patterns=draw(st.sampled_from((1, 2, 3))))
+    where = pen.group(1)
+    keys = [ast.Var(v) for v in draw(st.permutations(VARIABLES))[: draw(st.integers(0, 2))]]
+    shown = [ast.Projection(k) for k in keys if not pen.chance(4)]
+    for _ in range(draw(st.integers(1, 2))):
+        shown.append(ast.Projection(ast.Var(pen.fresh(fresh)), _aggregate(pen)))
+    query = ast.Query(ast.Select(tuple(shown)), where, group_by=tuple(keys), within=draw(SLIDING))
+    if pen.chance(4):
+        count = ast.Binary(">", ast.Aggregate("COUNT", None), ast.Term(NUMBERS[0]))
+        query = replace(query, having=(count,))
+    if pen.chance(4):
+        order = ast.OrderKey(shown[-1].variable, pen.chance(2))
+        query = replace(query, order_by=(order,), limit=draw(st.sampled_from((None, 1, 2))))
+    return query
+
+
+def _aggregate(pen: Pen) -> ast.Expression:
+    name = pen.pick(("COUNT", "COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"))
+    if name == "COUNT" and pen.chance(2):
+        return ast.Aggregate("COUNT", None)
+    return ast.Aggregate(name, ast.Var(pen.pick(VARIABLES)), pen.chance(4))
+
+
+@st.composite
+def reporting_subselects(draw: Draw[Any]) -> ast.Query:
+    """An aggregating sub-SELECT after or before another group."""
+    inner = ast.Group((draw(aggregate_queries(fresh="n")),))
+    other = Pen(draw, replace(PLAIN, blanks=False), patterns=1).group(0)
+    sides = (inner, other) if draw(st.booleans()) else (other, inner)
+    operator = ast.Operator(draw(st.sampled_from(("SEQ", "AND", "EQUALS"))))
+    return ast.Query(ast.Select(()), ast.Group((ast.Combined(operator, *sides),)))
+
+
+def aggregates() -> st.SearchStrategy[Case]:
+    """Grouping over sliding windows, reported at each instant."""
+    query = st.one_of(aggregate_queries(), aggregate_queries(), reporting_subselects())
+    return st.builds(Case, query.map(document), streams())
+
+
+# --- rules -----------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def rules(draw: Draw[Any], palette: Palette, recursive: bool = True) -> ast.Query:
+    """CONSTRUCT {?x d ?y} over the stream and, when recursive, derived triples."""
+    reads = LIKELY + DERIVED * 2 if recursive else LIKELY
+    pen = Pen(draw, replace(palette, predicates=reads), patterns=draw(st.sampled_from((1, 2, 2, 3))))
+    where = pen.group(draw(st.sampled_from((0, 1, 1))) if recursive else 0)
+    used = sorted(set(pen.used)) or ["x"]
+    subject, object_ = "x" if "x" in used else pen.pick(used), pen.pick(used)
+    made = [ast.TriplePattern(ast.Var(subject), ast.Term(draw(st.sampled_from(DERIVED))), ast.Var(object_))]
+    if pen.chance(6):
+        made.append(ast.TriplePattern(ast.Var(subject), ast.Term("<urn:made>"), ast.Blank("new")))
+    register = None
+    if palette.streams and pen.chance(2):
+        register = ast.Register("STREAM", draw(st.sampled_from(STREAMS)))
+    return ast.Query(ast.Construct(tuple(made)), where, register=register)
+
+
+TRANSITIVE = ast.Query(
+    ast.Construct((ast.TriplePattern(ast.Var("x"), ast.Term(DERIVED[0]), ast.Var("z")),)),
+    ast.Group(
+        (
+            ast.Triples(
+                (
+                    ast.TriplePattern(ast.Var("x"), ast.Term(DERIVED[0]), ast.Var("y")),
+                    ast.TriplePattern(ast.Var("y"), ast.Term(DERIVED[0]), ast.Var("z")),
+                )
+            ),
+        )
+    ),
+)
+
+
+@st.composite
+def counting_rules(draw: Draw[Any]) -> ast.Query:
+    """CONSTRUCT {?x d ?n}, ?n an aggregate over the stream's own triples or over the other derived ones."""
+    pen = Pen(draw, replace(PLAIN, open=False, predicates=(*LIKELY, *DERIVED[1:] * 6)), patterns=2)
+    where = pen.group(1)
+    shown = (ast.Projection(ast.Var("x")), ast.Projection(ast.Var("n"), _aggregate(pen)))
+    inner = ast.Query(ast.Select(shown), where, group_by=(ast.Var("x"),), within=draw(SLIDING))
+    made = ast.TriplePattern(ast.Var("x"), ast.Term(DERIVED[0]), ast.Var("n"))
+    return ast.Query(ast.Construct((made,)), ast.Group((inner,)))
+
+
+@st.composite
+def programs(draw: Draw[Any], palette: Palette) -> ast.Document:
+    """One to three rules, perhaps the transitive closure of one derived predicate, and a query over all."""
+    made = [
+        draw(rules(replace(PLAIN, open=False), recursive=False)),
+        *draw(st.lists(rules(palette), min_size=1, max_size=2)),
+    ]
+    if palette.minus and draw(st.booleans()):
+        made.append(draw(counting_rules()))
+    elif draw(st.integers(1, 3)) == 1:
+        made.append(TRANSITIVE)
+    reader = Palette(
+        bind=False, values=False, within=False, subselect=False, predicates=(*DERIVED * 2, "<urn:p>", "<urn:made>")
+    )
+    return ast.Document((*made, draw(selects(reader, depth=draw(st.sampled_from((0, 1)))))))
+
+
+RULES = Palette(bind=False, values=False, subselect=False, blanks=False, open=False)
+
+
+def recursion() -> st.SearchStrategy[Case]:
+    """CONSTRUCT rules that read each other's triples."""
+    return st.builds(Case, programs(RULES), streams(most=7))
+
+
+def stratified() -> st.SearchStrategy[Case]:
+    """Rules with negation and aggregates; the program may turn out to depend on its own absence (``Unstratified``)."""
+    palette = replace(RULES, optionals=OUTER, minus=True, exists=True)
+    return st.builds(Case, programs(palette), streams(most=7))
+
+
+ALL = {
+    "core": core,
+    "negation": negation,
+    "several_streams": several_streams,
+    "background": background,
+    "paths": paths,
+    "policies": policies,
+    "policies_and_negation": policies_and_negation,
+    "aggregates": aggregates,
+    "recursion": recursion,
+    "stratified": stratified,
+}
