@@ -31,7 +31,7 @@ from .correlation import is_correlated
 from .faults import Fault
 from .knowledge import KnowledgeSummary
 from .rewrites.push_filters import TIME, VOLATILE, operators
-from .rewrites.push_windows import tighter
+from .rewrites.push_windows import condition_bound, tighter
 
 MAX_BACKGROUND_TRIPLES = 8
 
@@ -161,7 +161,9 @@ def lower(
         case alg.PathPattern():
             from .paths import lower_path
 
-            return _mapped(lower_path(pattern, b, bound), wanted, b, _steps(conditions), conditions)
+            return _mapped(lower_path(pattern, b, bound), wanted, b, _steps(conditions, bound), conditions)
+        case alg.Block(child):
+            return _block(child, wanted, b, conditions, bound)
         case alg.GraphNames() | alg.Table():
             return Part(None, _guard(pattern, conditions))
         case alg.Join():
@@ -252,8 +254,10 @@ def lower_bgp(
     timeless = None
     if len(stored) == len(triples):
         timeless = _guard(alg.BGP(triples), conditions)
-    everything = alg.scope(bgp)
-    ref = _union(branches, everything, b, distinct=len(branches) > 1)
+    ref = _union(branches, alg.scope(bgp), b, distinct=len(branches) > 1)
+    if b.consuming and ref is not None and any(name[0] in "._" for name in ref.columns):
+        visible = tuple(name for name in sorted(ref.columns) if name[0] not in "._")
+        ref = b.add(ir.Map(visible, ref))
     return Part(ref, timeless)
 
 
@@ -277,6 +281,9 @@ def _bgp_chain(
         waiting[:] = [c for c in waiting if c not in now]
         return tuple(now)
 
+    if b.consuming:
+        # The blank nodes of a block are dropped after it; all other variables decide the order of candidates.
+        wanted = frozenset(name for name in wanted if name[0] not in "._")
     single = alone and len(timed) == 1
     ref = lower_leaf(order[0], b, wanted if single else None, stream)
     names = _triple_variables(order[0])
@@ -301,6 +308,22 @@ def _bgp_chain(
     return ref
 
 
+def _block(
+    child: alg.Pattern, wanted: Names, b: Builder, conditions: tuple[alg.Expr, ...], bound: alg.Bound | None
+) -> Part:
+    """Joined triple patterns and paths: a set over all variables, before any of them is dropped."""
+    early = tuple(c for c in conditions if not operators(c) & (TIME | VOLATILE))
+    late = tuple(c for c in conditions if c not in early)
+    part = lower(child, alg.scope(child), b, early, bound)
+    timed = part.timed
+    if timed is not None:
+        timed = b.add(ir.Map(tuple(sorted(timed.columns)), timed, (), distinct=True))
+        visible = tuple(name for name in sorted(timed.columns) if name in wanted and name[0] not in "._")
+        if late or b.consuming:
+            timed = b.add(ir.Map(visible if b.consuming else tuple(sorted(timed.columns)), timed, _steps(late)))
+    return Part(timed, _guard(part.timeless, late))
+
+
 def _connected(triples: list[alg.Triple]) -> list[alg.Triple]:
     """As written, but a triple that shares a variable with those before it comes first."""
     rest = list(triples)
@@ -321,7 +344,7 @@ def _triple_variables(t: alg.Triple) -> Names:
 def lower_leaf(t: alg.Triple, b: Builder, wanted: Names | None, stream: str = "") -> ir.Ref:
     """The leaf, or the leaves, that see the occurrences of a triple pattern and of what implies it."""
     names = _triple_variables(t)
-    head = tuple(sorted(names if wanted is None or b.consuming else names & wanted))
+    head = tuple(sorted(names if wanted is None else names & wanted))
 
     def leaf(s: ir.Position, p: ir.Position, o: ir.Position, entailed: bool = False) -> ir.Ref:
         return b.add(ir.Leaf(head, s, p, o, stream, entailed))
@@ -429,12 +452,6 @@ def _outer(
     conditions: tuple[alg.Expr, ...],
     bound: alg.Bound | None,
 ) -> Part:
-    if any(map(_has_exists, condition)):
-        raise Fault(
-            "exists-in-optional",
-            "EXISTS at the top level of an optional group is not executed",
-            "give it a group of its own: OPTIONAL { { … FILTER EXISTS {…} } }",
-        )
     mine, other = alg.scope(mandatory), alg.scope(optional)
     above = wanted | reads(condition)
     left = lower(mandatory, (above | other) & mine, b)
@@ -453,7 +470,8 @@ def _outer(
             background=right.timeless,
             certain=tuple(sorted(certain)),
             condition=_steps(condition),
-            bound=_optional_bound(optional),
+            bound=condition_bound(condition),
+            leaves=_watched(condition, b),
             steps=_steps(conditions, bound),
             policy=b.policy if b.consuming and op != "optional" else "",
         )
@@ -465,16 +483,6 @@ def _outer(
         assert right.timeless is not None
         timeless = _guard(alg.LeftJoin(left.timeless, right.timeless, condition), conditions)
     return Part(_union(branches, wanted, b), timeless)
-
-
-def _optional_bound(optional: alg.Pattern) -> alg.Bound | None:
-    """The bound that F puts on the combined solution, as ``push_windows`` left it on the optional side."""
-    match optional:
-        case alg.Within(_, bound):
-            return bound
-        case alg.Filter(child, _):
-            return _optional_bound(child)
-    return None
 
 
 def _refuse_timeless(op: str) -> None:
@@ -496,9 +504,9 @@ def _minus(
     other = alg.scope(pattern.right)
     shared = tuple(sorted(frozenset(pattern.scope) & other))
     left = lower(pattern.left, (wanted | frozenset(shared)) & alg.scope(pattern.left), b)
-    if not shared:
-        return _mapped(left, wanted, b, _steps(conditions, bound), conditions)
     right = lower(pattern.right, frozenset(shared), b)
+    if not shared and right.timed is None:
+        return _mapped(left, wanted, b, _steps(conditions, bound), conditions)
     timed = None
     if left.timed is not None:
         names = frozenset(left.timed.columns)
@@ -562,14 +570,8 @@ def _mark(part: Part, certain: Names, b: Builder, pattern: alg.Pattern, mark: st
         inner = alg.Filter(inner.child, kept) if kept else inner.child
     head = tuple(sorted(columns | {mark}))
     if any(map(_has_exists, conditions)) or is_correlated(inner, columns):
-        private = Builder(b.summary)
-        lower(pattern, alg.scope(pattern), private)
-        leaves = []
-        for identifier, node in private.nodes.items():
-            if isinstance(node, ir.Leaf):
-                b.nodes.setdefault(identifier, node)
-                leaves.append(identifier)
-        return Part(b.add(ir.Recall(head, part.timed, pattern, mark, tuple(sorted(leaves)))), part.timeless)
+        leaves = _watched((alg.Exists(pattern),), b)
+        return Part(b.add(ir.Recall(head, part.timed, pattern, mark, leaves)), part.timeless)
     shared = columns & alg.scope(inner)
     right = lower(inner, shared | reads(conditions) & alg.scope(inner), b)
     node = ir.Outer(
@@ -585,6 +587,19 @@ def _mark(part: Part, certain: Names, b: Builder, pattern: alg.Pattern, mark: st
     if part.timeless is not None and right.timed is not None:
         _refuse_timeless("exists")
     return Part(b.add(node), part.timeless)
+
+
+def _watched(conditions: Iterable[alg.Expr], b: Builder) -> tuple[str, ...]:
+    """The leaves of the patterns inside EXISTS: their occurrences make up the history that is asked."""
+    private = Builder(b.summary)
+    for condition in conditions:
+        for part in alg.subexpressions(condition):
+            if isinstance(part, alg.Exists):
+                lower(part.pattern, alg.scope(part.pattern), private)
+    leaves = {name: node for name, node in private.nodes.items() if isinstance(node, ir.Leaf)}
+    for name, node in leaves.items():
+        b.nodes.setdefault(name, node)
+    return tuple(sorted(leaves))
 
 
 def _exists_over_background(part: Part, b: Builder, pattern: alg.Pattern) -> Part:
@@ -606,6 +621,8 @@ def lower_select(select: alg.Select, b: Builder) -> Part:
     operands = tuple(a.operand for a in select.aggregates if a.operand is not None)
     named = frozenset(name for name, _ in select.extends)
     needed = outputs | reads(calls) | reads(order) | reads(operands) | frozenset(select.keys)
+    if select.grouped and _needs_order(select):
+        needed |= frozenset(name for name in alg.scope(select.pattern) if name[0] not in "._")
     inner = lower(select.pattern, needed & alg.scope(select.pattern), b)
     if inner.timed is None:
         if inner.timeless is None:
@@ -621,6 +638,8 @@ def lower_select(select: alg.Select, b: Builder) -> Part:
         node = ir.Group(
             head=tuple(sorted(outputs | reads(order))),
             child=inner.timed,
+            canonical=tuple(sorted(inner.timed.columns)),
+            shown=tuple(sorted(outputs)),
             keys=select.keys,
             aggregates=select.aggregates,
             having=select.having,
@@ -652,9 +671,21 @@ def lower_select(select: alg.Select, b: Builder) -> Part:
     return Part(ref, timeless)
 
 
+def _needs_order(select: alg.Select) -> bool:
+    """Does it matter which of the solutions of an instant comes first?"""
+    counted = select.window is not None and select.window.events > 0
+    ordered = any(a.name in ("GROUP_CONCAT", "SAMPLE", "MIN", "MAX") or a.operand is None for a in select.aggregates)
+    return counted or ordered
+
+
+def _shown(select: alg.Select, ref: ir.Ref) -> tuple[str, ...]:
+    return tuple(name for name in sorted(select.variables) if name in ref.columns)
+
+
 def _slice(select: alg.Select, ref: ir.Ref, b: Builder) -> ir.Ref:
     """DISTINCT, LIMIT and OFFSET of a sub-SELECT without aggregates."""
     if select.grouped or not (select.distinct or select.limit is not None or select.offset):
         return ref
-    node = ir.Slice(tuple(sorted(select.variables)), ref, select.distinct, select.order, select.limit, select.offset)
+    head, shown = tuple(sorted(select.variables)), _shown(select, ref)
+    node = ir.Slice(head, ref, shown, select.distinct, select.order, select.limit, select.offset)
     return b.add(node)

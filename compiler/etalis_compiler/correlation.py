@@ -2,8 +2,8 @@
 
 SPARQL substitutes the outer solution into P.  Usually that is the same as evaluating P on its own and looking for a
 compatible solution, which can be done incrementally.  It is not the same where a variable of the outer solution is
-read inside P at a place where P itself does not bind it: in a nested filter, or in the optional or subtracted side of
-an operator only.  Such patterns are evaluated backwards, with the substitution, over the history of occurrences.
+read inside P at a place where P itself does not bind it: in a nested filter, or in the optional side of an operator
+only; or where a MINUS inside P shares it.  Such patterns are evaluated backwards, with the substitution, over the history of occurrences.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ def is_correlated(pattern: alg.Pattern, outer: frozenset[str]) -> bool:
             hidden = (alg.scope(right) & outer) - alg.certain(left)
         case alg.SeqRightJoin(left, right, _):
             hidden = (alg.scope(left) & outer) - alg.certain(right)
-        case alg.Minus(left, right, _):
-            hidden = (alg.scope(right) & outer) - alg.certain(left)
+        case alg.Minus(_, right, _):
+            # A substituted variable is a constant: MINUS no longer shares it.
+            hidden = alg.scope(right) & outer
         case alg.SubSelect():
             return False
         case _:

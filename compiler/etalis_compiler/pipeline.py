@@ -17,7 +17,7 @@ from .parser import parse
 from .rewrites.push_filters import push_select
 from .rewrites.push_windows import push_select_windows
 from .stratify import stratify
-from .translate import translate
+from .translate import translate, visible
 
 POLICIES = ("unrestricted", "chronological", "recent")
 
@@ -147,7 +147,7 @@ def _reachable(nodes: dict[str, ir.Node], outputs: Sequence[ir.Output]) -> dict[
         wanted.add(name)
         node = nodes[name]
         stack.extend(ref.node for ref in ir.refs(node))
-        if isinstance(node, ir.Recall):
+        if isinstance(node, (ir.Recall, ir.Outer)):
             stack.extend(node.leaves)
     return {name: node for name, node in nodes.items() if name in wanted}
 
@@ -167,7 +167,7 @@ def _output(query: CompiledQuery, b: Builder) -> ir.Output:
             fresh = any(n.startswith("_:") for n in named)
             if fresh:
                 # A fresh blank node is a function of the whole solution.
-                variables = tuple(sorted(alg.scope(select.pattern)))
+                variables = visible(alg.scope(select.pattern))
         case ast.Describe(asked):
             subjects = tuple(_template_node(s) for s in asked) or tuple(map(alg.Var, select.variables))
             variables = tuple(dict.fromkeys(s.name for s in subjects if isinstance(s, alg.Var)))

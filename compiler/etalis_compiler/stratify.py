@@ -32,19 +32,22 @@ def output_id(query: str) -> str:
 
 def edges(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterator[Edge]:
     """The dependencies within an instant."""
+    nodes = dict(nodes)
+    late = late_nodes(nodes)
     for identifier, node in nodes.items():
         match node:
             case ir.Leaf():
                 pass
             case ir.Join():
-                consumes = bool(node.policy)
-                yield Edge(node.right.node, identifier, consumes, "a consuming policy")
-                if node.op != "seq":
-                    yield Edge(node.left.node, identifier, consumes, "a consuming policy")
+                for ref in (node.left, node.right):
+                    if identifier in late or not is_delayed(node, ref):
+                        yield Edge(ref.node, identifier, bool(node.policy), "a consuming policy")
             case ir.Outer():
                 yield Edge(node.left.node, identifier, bool(node.policy), "a consuming policy")
-                if node.right is not None and node.op != "optionalseq":
+                if node.right is not None and (identifier in late or not is_delayed(node, node.right)):
                     yield Edge(node.right.node, identifier, True, node.op.upper())
+                for leaf in node.leaves:
+                    yield Edge(leaf, identifier, True, "EXISTS")
             case ir.Group() | ir.Slice():
                 yield Edge(node.child.node, identifier, True, "an aggregate or LIMIT")
             case ir.Recall():
@@ -63,6 +66,29 @@ def edges(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterato
             for identifier, node in nodes.items():
                 if isinstance(node, ir.Leaf) and any(feeds(t, output.stream, node) for t in output.template):
                     yield Edge(output_id(output.query), identifier, False)
+
+
+def is_delayed(node: ir.Node, ref: ir.Ref) -> bool:
+    """Does this input end strictly before the solutions it takes part in?"""
+    if isinstance(node, ir.Join):
+        return node.op == "seq" and ref is node.left
+    return isinstance(node, ir.Outer) and node.op == "optionalseq" and ref is node.right
+
+
+def late_nodes(nodes: Mapping[str, ir.Node]) -> frozenset[str]:
+    """Nodes whose solutions may end before the instant in which they are known.
+
+    The row of an aggregate has the hull of its contributing solutions; it may change because old ones left the window.
+    """
+    late: set[str] = set()
+    grew = True
+    while grew:
+        grew = False
+        for name, node in nodes.items():
+            if name not in late and (isinstance(node, ir.Group) or any(ref.node in late for ref in ir.refs(node))):
+                late.add(name)
+                grew = True
+    return frozenset(late)
 
 
 def feeds(template: ir.Template, stream: str, leaf: ir.Leaf) -> bool:

@@ -4,10 +4,9 @@
 SPARQL translates it.  Three readings are taken here:
 
 * The condition F of the optional operators is the filters at the top level of the optional group, as OPTIONAL's is.
-* MINUS looks at solutions that end no later than the group it is written in, so it is applied after the joins of its
-  group, to the variables that were bound where it stood (``Minus.scope``).
-* Adjacent triple patterns are one BGP; a FILTER between them does not cut it (SPARQL 1.1 §5.1), a path does not
-  either: it is joined to the rest of its block.
+* OPTIONAL, MINUS and BIND see the group so far, its solutions and their intervals; FILTERs see the whole group.
+* Adjacent triple patterns are one block; a FILTER between them does not cut it (SPARQL 1.1 §5.1), a path does not
+  either.  The solutions of a block are a set over all its variables; alternatives of a path (``|``) are a union.
 """
 
 from __future__ import annotations
@@ -47,8 +46,7 @@ class _Group:
 
     pattern: alg.Pattern = alg.UNIT
     filters: list[alg.Expr] = field(default_factory=list)
-    minuses: list[tuple[alg.Pattern, tuple[str, ...]]] = field(default_factory=list)
-    triples: list[alg.Triple] = field(default_factory=list)
+    block: list[ast.TriplePattern] = field(default_factory=list)
 
 
 def error(span: ast.Span, code: str, message: str, hint: str = "") -> Fault:
@@ -87,21 +85,19 @@ def _group_parts(group: ast.Group, scope: Scope) -> tuple[alg.Pattern, tuple[alg
     for element in group.elements:
         _element(element, state, scope)
     _flush(state, scope)
-    for removed, names in state.minuses:
-        state.pattern = alg.Minus(state.pattern, removed, names)
     return state.pattern, tuple(state.filters)
 
 
 def _flush(state: _Group, scope: Scope) -> None:
-    if state.triples:
-        state.pattern = _conjoin(state.pattern, alg.BGP(tuple(state.triples), scope.stream, scope.graph))
-        state.triples.clear()
+    if state.block:
+        state.pattern = _conjoin(state.pattern, _block(tuple(state.block), scope))
+        state.block.clear()
 
 
 def _element(element: ast.Element, state: _Group, scope: Scope) -> None:
     match element:
         case ast.Triples(patterns):
-            _triples(patterns, state, scope)
+            state.block.extend(patterns)
             return
         case ast.Filter(condition):
             state.filters.extend(conjuncts(expression(condition, scope)))
@@ -116,8 +112,8 @@ def _element(element: ast.Element, state: _Group, scope: Scope) -> None:
             right, conditions = _group_parts(inner, scope)
             state.pattern = alg.LeftJoin(state.pattern, right, conditions)
         case ast.Minus(inner):
-            visible = tuple(sorted(alg.scope(state.pattern)))
-            state.minuses.append((_group(inner, scope), visible))
+            shared = tuple(sorted(alg.scope(state.pattern)))
+            state.pattern = alg.Minus(state.pattern, _group(inner, scope), shared)
         case ast.EventDeclaration() | ast.Match() | ast.WindowGroup():
             raise error(
                 element.span,
@@ -225,13 +221,44 @@ def _node(node: ast.Node) -> alg.Var | alg.Const:
             return alg.Const(spelling)
 
 
-def _triples(patterns: tuple[ast.TriplePattern, ...], state: _Group, scope: Scope) -> None:
+MAX_ALTERNATIVES = 64
+
+Item = alg.Triple | alg.PathPattern
+
+
+def _block(patterns: tuple[ast.TriplePattern, ...], scope: Scope) -> alg.Pattern:
+    """Adjacent triple patterns: for each choice among the alternatives of their paths, one set of solutions."""
+    choices: list[tuple[Item, ...]] = [()]
     for p in patterns:
-        subject, object = _node(p.subject), _node(p.object)
-        if isinstance(p.predicate, (ast.Var, ast.Term)):
-            state.triples.append(alg.Triple(subject, _node(p.predicate), object))
-            continue
-        _path(subject, path(p.predicate), object, state, scope)
+        ways = _expand(p, scope)
+        choices = [(*before, *way) for before in choices for way in ways]
+        if len(choices) > MAX_ALTERNATIVES:
+            raise error(
+                p.span,
+                "path-alternatives",
+                f"the alternatives of the paths in this block multiply to more than {MAX_ALTERNATIVES} combinations",
+                "put a path with many alternatives into a group of its own",
+            )
+    result = _items(choices[0], scope)
+    for choice in choices[1:]:
+        result = alg.Union(result, _items(choice, scope))
+    return result
+
+
+def _items(items: tuple[Item, ...], scope: Scope) -> alg.Pattern:
+    triples = tuple(item for item in items if isinstance(item, alg.Triple))
+    result: alg.Pattern = alg.BGP(triples, scope.stream, scope.graph) if triples else alg.UNIT
+    for item in items:
+        if isinstance(item, alg.PathPattern):
+            result = _conjoin(result, item)
+    return alg.Block(result) if isinstance(result, alg.Join) else result
+
+
+def _expand(p: ast.TriplePattern, scope: Scope) -> list[tuple[Item, ...]]:
+    subject, object = _node(p.subject), _node(p.object)
+    if isinstance(p.predicate, (ast.Var, ast.Term)):
+        return [(alg.Triple(subject, _node(p.predicate), object),)]
+    return _path(subject, path(p.predicate), object, scope)
 
 
 def path(source: ast.Path) -> alg.Path:
@@ -275,30 +302,24 @@ def invert(p: alg.Path) -> alg.Path:
             return alg.Inverse(p)
 
 
-def _path(subject: alg.Var | alg.Const, p: alg.Path, object: alg.Var | alg.Const, state: _Group, scope: Scope) -> None:
-    """SPARQL 1.1 §18.2.2.4: plain steps join the BGP, the rest stands beside it."""
+def _path(
+    subject: alg.Var | alg.Const, p: alg.Path, object: alg.Var | alg.Const, scope: Scope
+) -> list[tuple[Item, ...]]:
+    """SPARQL 1.1 §18.2.2.4: sequences get a middle node, alternatives are alternatives; the rest stays a path."""
     match p:
         case alg.Step(iri):
-            state.triples.append(alg.Triple(subject, alg.Const(iri), object))
+            return [(alg.Triple(subject, alg.Const(iri), object),)]
         case alg.Inverse(alg.Step(iri)):
-            state.triples.append(alg.Triple(object, alg.Const(iri), subject))
+            return [(alg.Triple(object, alg.Const(iri), subject),)]
         case alg.Inverse(inner):
-            _path(object, inner, subject, state, scope)
+            return _path(object, inner, subject, scope)
         case alg.Chain(first, second):
             middle = alg.Var("_:" + scope.names.fresh("p"))
-            _path(subject, first, middle, state, scope)
-            _path(middle, second, object, state, scope)
+            ahead, behind = _path(subject, first, middle, scope), _path(middle, second, object, scope)
+            return [(*a, *b) for a in ahead for b in behind]
         case alg.Choice(first, second):
-            left, right = _Group(), _Group()
-            _path(subject, first, object, left, scope)
-            _path(subject, second, object, right, scope)
-            _flush(left, scope)
-            _flush(right, scope)
-            _flush(state, scope)
-            state.pattern = _conjoin(state.pattern, alg.Union(left.pattern, right.pattern))
-        case _:
-            _flush(state, scope)
-            state.pattern = _conjoin(state.pattern, alg.PathPattern(subject, p, object, scope.stream, scope.graph))
+            return [*_path(subject, first, object, scope), *_path(subject, second, object, scope)]
+    return [(alg.PathPattern(subject, p, object, scope.stream, scope.graph),)]
 
 
 # --- expressions -----------------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ class Code:
     def __post_init__(self) -> None:
         self.numbers = {name: i for i, name in enumerate(self.nodes)}
         self.names.use("SparqlError", SparqlError)
+        self.names.use("look_back", self.state.look_back)
 
     def new(self, node: str) -> str:
         """The list of a node's new solutions."""

@@ -13,10 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from etalis_compiler.stratify import feeds, output_id
+from etalis_compiler.stratify import feeds, is_delayed, output_id
 from etalis_py.engine import blocks, joins
 from etalis_py.engine.blocks import Code
-from etalis_py.engine.expressions import bound
 from etalis_py.engine.frames import Frame
 from etalis_py.engine.outer import outer
 from etalis_py.engine.runtime import Runtime
@@ -56,7 +55,7 @@ class _Generator:
             for oid, (_, o) in self.outputs.items()
             if o.form == "construct" and o.source is not None
         }
-        self.remembers = any(isinstance(n, ir.Recall) for n in self.nodes.values())
+        self.remembers = self.runtime.remembers
         self.derives = any(self.fed.values())
 
     # --- reachability ---
@@ -64,25 +63,30 @@ class _Generator:
     def reach(self, leaves: Iterable[str]) -> frozenset[str]:
         """The nodes and outputs that may have something new when these leaves have."""
         found: set[str] = set()
-        stack = list(leaves)
+        visited: set[str] = set()
         parents: dict[str, list[str]] = {}
+        keepers: dict[str, list[str]] = {}
         for name, node in self.nodes.items():
             for ref in ir.refs(node):
-                delayed = isinstance(node, ir.Join) and node.op == "seq" and ref is node.left
-                delayed |= isinstance(node, ir.Outer) and ref is node.right
-                if not delayed:
+                if isinstance(node, ir.Outer) and ref is node.right:
+                    # What is optional is kept; it makes nothing new by itself.
+                    if node.op != "optionalseq" or self.code.state.is_late(name):
+                        keepers.setdefault(ref.node, []).append(name)
+                elif not (is_delayed(node, ref) and not self.code.state.is_late(name)):
                     parents.setdefault(ref.node, []).append(name)
         for oid, (_, o) in self.outputs.items():
             if o.source is not None:
                 parents.setdefault(o.source.node, []).append(oid)
+        stack = list(leaves)
         while stack:
             here = stack.pop()
             if here in found:
                 continue
             found.add(here)
+            visited.update(keepers.get(here, ()))
             stack.extend(parents.get(here, ()))
             stack.extend(self.fed.get(here, ()))
-        return frozenset(found)
+        return frozenset(found | visited)
 
     # --- functions ---
 
@@ -221,10 +225,11 @@ class _Generator:
             members = [n for n in stratum if n in reached]
             if not members:
                 continue
-            if len(stratum) > 1:
+            if len(stratum) > 1 and len(members) == len(stratum):
                 self._recursion(w, stratum, reached)
             else:
-                self._node(w, members[0], reached, {})
+                for name in members:
+                    self._node(w, name, reached, {})
         self._insert_goals(w, reached)
         if code.state.instant_sets or code.state.instant_dicts or self.runtime.must_clear(self.derives):
             w(f"{code.names.use('end_instant', self.runtime.end_instant)}()")
@@ -251,6 +256,8 @@ class _Generator:
     def _inputs(self, name: str) -> list[str]:
         """The nodes whose news this block reads (not those that only insert goals for later)."""
         node = self.nodes[name]
+        if self.code.state.is_late(name):
+            return [ref.node for ref in ir.refs(node)]
         match node:
             case ir.Join(op="seq"):
                 return [node.right.node]
@@ -266,6 +273,8 @@ class _Generator:
             case ir.Union():
                 sources = [(ref, new[ref.node]) for ref in node.branches if ref.node in new]
                 blocks.union(w, code, name, node, sources)
+            case ir.Join() if code.state.is_late(name):
+                joins.both(w, code, name, node, new.get(node.left.node, ""), new.get(node.right.node, ""))
             case ir.Join(op="seq"):
                 joins.seq_check(w, code, name, node, new[node.right.node])
             case ir.Join(op="equals"):
@@ -333,6 +342,8 @@ class _Generator:
         """Goals that await something later are inserted when the instant is over."""
         code = self.code
         for name, node in self.nodes.items():
+            if code.state.is_late(name):
+                continue  # what is known late is inserted at once
             if isinstance(node, ir.Join) and node.op == "seq":
                 ref = node.left
             elif isinstance(node, ir.Outer) and node.op == "optionalseq" and node.right is not None:
@@ -389,17 +400,6 @@ class _Generator:
                 w(f"fresh = {maker}(x)")
                 for i, label in enumerate(fresh[0]):
                     frame.terms[label] = f"fresh[{i}]"
-            needed = sorted(
-                {
-                    frame.terms.get(n.name, "''")
-                    for t in output.template
-                    for n in (t.subject, t.predicate, t.object)
-                    if isinstance(n, alg.Var)
-                }
-            )
-            if needed:
-                with w.block(f"if not ({' and '.join(needed)}):"):
-                    w("continue")
             w("start = x[1]", f"stream = {output.stream!r}")
             late = code.state.is_late(output.source.node)
             if late:
@@ -409,6 +409,8 @@ class _Generator:
                 parts = [_written(n, frame) for n in (template.subject, template.predicate, template.object)]
                 w(f"s, p, o = {', '.join(parts)}")
                 tests = [f"(s, p, o, start) not in {seen}"]
+                variables = ((x, n) for x, n in zip("spo", (template.subject, template.predicate, template.object), strict=True))
+                tests += [letter for letter, n in variables if isinstance(n, alg.Var)]
                 if isinstance(template.subject, alg.Var):
                     tests.append("""s[:1] != '"'""")
                 if isinstance(template.predicate, alg.Var):
@@ -495,17 +497,8 @@ def operand_functions(node: ir.Group, code: Code) -> list[Any]:
         needs_term = call.distinct or call.name in ("MIN", "MAX", "SAMPLE", "GROUP_CONCAT", "COUNT")
         value = emitter.value(call.operand)
         given = emitter.term(call.operand) if needs_term else "''"
-        if isinstance(call.operand, alg.Var):
-            value = f"{code.names.use('present', present)}({value}, {emitter.term(call.operand)})"
         text = f"def operand{i}(x):\n    return {value}, {given}\n"
         scope = dict(code.names.objects)
         exec(compile(text, "<aggregate>", "exec"), scope)
         functions.append(scope[f"operand{i}"])
     return functions
-
-
-def present(value: Any, term: str) -> Any:
-    """The value of a bound variable, or the error that it is unbound."""
-    bound(term)
-    return value if value is not None else decode(term)
-

@@ -14,6 +14,7 @@ from typing import Any
 
 from etalis_compiler.knowledge import KnowledgeSummary
 from etalis_compiler.pipeline import Compilation, rules_of
+from etalis_compiler.stratify import late_nodes
 from etalis_py.engine.background import compiler_summary
 from etalis_py.engine.backward import BackgroundSource, prepare
 from etalis_py.engine.blocks import Code
@@ -159,7 +160,7 @@ class Engine:
         state, rules = self.state, self._rules
         state.nodes = dict(rules.nodes)
         state.layouts = layouts(state.nodes)
-        state.late = _late_nodes(state.nodes)
+        state.late = late_nodes(state.nodes)
         state.background = BackgroundSource(self.knowledge if self.knowledge is not None else NOTHING)
         _drop(state, frozenset(state.nodes) | {"out:" + o.query for o in rules.outputs} | {"seen", "seen in stream"})
         code = Code(dict(rules.nodes), state.layouts, state, explain=self.explain, journal=self.journaling)
@@ -481,21 +482,6 @@ def _knowledge(background: Any, entailment: str) -> Any:
     if background is None or hasattr(background, "default"):
         return background
     return load(background, entailment=entailment)
-
-
-def _late_nodes(nodes: dict[str, ir.Node]) -> set[str]:
-    """Nodes whose solutions may end before they are known: aggregates, and what is made from them."""
-    late: set[str] = set()
-    grew = True
-    while grew:
-        grew = False
-        for name, node in nodes.items():
-            if name not in late and (
-                isinstance(node, ir.Group) or any(ref.node in late for ref in ir.refs(node))
-            ):
-                late.add(name)
-                grew = True
-    return late
 
 
 def _drop(state: State, kept: frozenset[str]) -> None:

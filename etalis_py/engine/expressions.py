@@ -172,6 +172,12 @@ class Emitter:
                 return self.bindings.terms.get(name, "''")
             case alg.Const(term):
                 return repr(term)
+            case alg.Apply("COALESCE" | "IF" as op, args):
+                # The chosen argument keeps its lexical form.
+                first = [f"lambda: {self.value(args[0])}"] if op == "IF" else []
+                chosen = [f"lambda: {self._bound_term(a)}" for a in args[len(first) :]]
+                spec = find_function(op, len(args))
+                return f"{self.names.constant(spec.name, spec.call)}({', '.join(first + chosen)})"
             case alg.Apply(op, args):
                 spec = self._function(op, args)
                 if spec is not None and spec.gives == "term":

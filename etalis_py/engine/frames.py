@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from etalis_py.engine.expressions import Bindings, Emitter, Names
 from etalis_py.engine.layout import Layout
-from etalis_py.engine.values import SparqlError, decode
+from etalis_py.engine.values import SparqlError, Unbound, decode
 from etalis_rules import program as ir
 
 
@@ -23,6 +23,13 @@ def decode_or_none(term: str) -> object:
         return decode(term)
     except SparqlError:
         return None
+
+
+def present(value: object) -> object:
+    """A carried value, or the error that its variable is unbound."""
+    if value is None:
+        raise Unbound("the variable is unbound")
+    return value
 
 
 @dataclass(slots=True)
@@ -38,7 +45,9 @@ class Frame:
     provenance: str = ""
 
     def emitter(self) -> Emitter:
-        return Emitter(self.names, Bindings(self.terms, self.values, self.start, self.end, "t", self.seed))
+        mu = ", ".join(f"{name!r}: {term}" for name, term in self.terms.items())
+        exists = f"(lambda pattern: look_back(pattern, {{{mu}}}, {self.end}, t))"
+        return Emitter(self.names, Bindings(self.terms, self.values, self.start, self.end, "t", self.seed, exists))
 
     def read(self, ref: ir.Ref, layout: Layout, variable: str) -> None:
         """Take in the columns and values of a solution tuple that is in ``variable``."""
@@ -46,7 +55,11 @@ class Frame:
             self.terms[name] = f"{variable}[{2 + i}]"
             column = layout.head[i]
             if column in layout.values:
-                self.values[name] = f"{variable}[{layout.value(column)}]"
+                value = f"{variable}[{layout.value(column)}]"
+                self.values[name] = value if column in layout.certain else self._present(value)
+
+    def _present(self, value: str) -> str:
+        return f"{self.names.use('present', present)}({value})"
 
     def solution(self, layout: Layout, names: Mapping[str, str] | None = None) -> str:
         """Source of the solution tuple for a node with this layout (``names``: its head → the variables here)."""
@@ -56,7 +69,7 @@ class Frame:
         for column in layout.values:
             name = here(column)
             if name in self.values:
-                items.append(self.values[name])
+                items.append(self.values[name].removeprefix("present"))
             elif name in self.terms:
                 items.append(f"{self.names.use('decode_or_none', decode_or_none)}({self.terms[name]})")
             else:

@@ -95,7 +95,7 @@ class Grouping:
         self.having = tuple(condition(e) for e in node.having)
         self.order_by = tuple((term(k.expression), k.descending) for k in node.order)
         self.sliced = bool(node.order or node.distinct or node.limit is not None or node.offset)
-        self.alphabetical = tuple(2 + columns.index(c) for c in sorted(columns))
+        self.canonical = tuple(2 + columns.index(c) for c in node.canonical)
         self.windowed = node.window is not None
         self.now = 0
         self.because = because
@@ -112,7 +112,7 @@ class Grouping:
         self.now = t
         touched = self._expire(t)
         if len(solutions) > 1:
-            solutions = sorted(solutions, key=lambda x: (x[0], x[1], *(x[i] for i in self.alphabetical)))
+            solutions = sorted(solutions, key=lambda x: (x[0], x[1], *(x[i] for i in self.canonical)))
         for x in solutions:
             touched.add(self._enter(x))
         for key in touched:
@@ -223,7 +223,7 @@ class Grouping:
         width = 2 + len(self.node.head)
         rows = [(row, key) for key, group in self.rows.items() for row in group]
         # Canonical order first: by end, start, and the terms in alphabetical order of their variables.
-        columns = [2 + self.node.head.index(name) for name in sorted(self.node.head)]
+        columns = [2 + self.node.head.index(name) for name in self.node.shown]
         rows.sort(key=lambda item: (item[0][0], item[0][1], *(item[0][i] for i in columns)))
         if self.order_by:
             directions = [descending for _, descending in self.order_by]

@@ -7,7 +7,7 @@ candidates.  A bucket is pruned by the window when it is looked at, and all of t
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 
 from etalis_py.engine.blocks import Code, comprehension, emit_steps, too_long
 from etalis_py.engine.frames import Frame, merge
@@ -38,7 +38,8 @@ def insert(w: Writer, code: Code, node: str, side: str, ref: ir.Ref, certain: tu
         with w.block("if b is None:"):
             w(f"{goals}[k] = [x]")
         with w.block("else:"):
-            w("b.append(x)")
+            # What is known late ended earlier than what waits already.
+            w(f"{code.names.use('insort', insort)}(b, x)" if code.state.is_late(ref.node) else "b.append(x)")
         if code.journal:
             w(f"{code.names.use('journal', code.state.journal)}.append(({store.number}, x))")
 
@@ -61,7 +62,6 @@ def seq_check(w: Writer, code: Code, name: str, node: ir.Join, source: str) -> N
     goals = code.helper("G", name, store.buckets)
     _earlier(code)
     frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
-    frame.end = "y[0]" if code.state.is_late(node.right.node) else "t"
     frame.provenance = code.provenance(name, "x[-1]", "y[-1]")
     if node.policy:
         with w.block(f"if len({source}) > 1:"):
@@ -137,9 +137,6 @@ def equals(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: st
     goals = code.helper("G", name, code.state.instant_dict(name))
     frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
     frame.provenance = code.provenance(name, "x[-1]", "y[-1]")
-    if code.state.is_late(node.left.node) or code.state.is_late(node.right.node):
-        frame.end = "x[0]"
-        tests.append("x[0] == y[0]")
     for source in (left, right):
         if node.policy:
             with w.block(f"if len({source}) > 1:"):
@@ -175,14 +172,18 @@ def equals_again(w: Writer, code: Code, name: str, node: ir.Join, left: str, rig
 
 
 def both(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str) -> None:
-    """AND: each side checks the goals of the other and inserts its own; a pair within the instant is found once."""
+    """AND: each side checks the goals of the other and inserts its own; a pair within the instant is found once.
+
+    Also SEQ and EQUALS where a side may be known late, so that either side can come last.
+    """
     _earlier(code)
     mine = code.helper("G", name, code.state.store(name, "G", node.left.node, code.layouts[node.left.node]).buckets)
     other = code.helper("H", name, code.state.store(name, "H", node.right.node, code.layouts[node.right.node]).buckets)
     frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
     frame.start = "(x[1] if x[1] < y[1] else y[1])"
-    if code.state.is_late(node.left.node) or code.state.is_late(node.right.node):
+    if code.state.is_late(name):
         frame.end = "(x[0] if x[0] > y[0] else y[0])"
+    tests += {"seq": ["x[0] < y[1]"], "equals": ["x[0] == y[0]", "x[1] == y[1]"]}.get(node.op, [])
     frame.provenance = code.provenance(name, "x[-1]", "y[-1]")
     if left:
         with w.block(f"for x in {left}:"):

@@ -26,6 +26,8 @@ class Layout:
 
     head: tuple[str, ...]
     values: tuple[str, ...]
+    certain: frozenset[str] = frozenset()
+    """The columns that are bound in every solution, so that their values are too."""
 
     def column(self, name: str) -> int:
         return 2 + self.head.index(name)
@@ -84,7 +86,32 @@ def layouts(nodes: Mapping[str, ir.Node]) -> dict[str, Layout]:
             for column, variable in zip(child.head, ref.columns, strict=True):
                 if variable in reads:
                     wanted[ref.node].add(column)
-    return {name: Layout(node.head, tuple(sorted(wanted[name]))) for name, node in nodes.items()}
+    bound = _certain_columns(nodes)
+    return {name: Layout(node.head, tuple(sorted(wanted[name])), bound[name]) for name, node in nodes.items()}
+
+
+def _certain_columns(nodes: Mapping[str, ir.Node]) -> dict[str, frozenset[str]]:
+    """For every node the columns that no solution leaves unbound."""
+    found: dict[str, frozenset[str]] = {}
+    for name in reversed(_parents_first(nodes)):
+        node = nodes[name]
+        sides = [
+            frozenset(v for c, v in zip(nodes[r.node].head, r.columns, strict=True) if c in found[r.node])
+            for r in ir.refs(node)
+        ]
+        match node:
+            case ir.Leaf() | ir.Closure():
+                bound = frozenset(node.head)
+            case ir.Join():
+                bound = sides[0] | sides[1]
+            case ir.Union():
+                bound = frozenset.intersection(*sides)
+            case ir.Group():
+                bound = sides[0] & frozenset(node.keys)
+            case _:
+                bound = sides[0]
+        found[name] = bound & frozenset(node.head)
+    return found
 
 
 def _parents_first(nodes: Mapping[str, ir.Node]) -> list[str]:

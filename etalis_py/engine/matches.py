@@ -250,7 +250,7 @@ class Matches(Sequence[Match]):
 def template_triples(
     output: ir.Output, columns: tuple[str, ...], fresh: Callable[[Row], dict[str, str]] | None
 ) -> Callable[[Row], tuple[Triple, ...]]:
-    """A function from a row to the triples of the template; none when a variable of it is unbound."""
+    """A function from a row to the triples of the template; one that would not be RDF is left out (SPARQL §16.2)."""
     places = {name: 2 + i for i, name in enumerate(columns)}
 
     def make(row: Row) -> tuple[Triple, ...]:
@@ -264,8 +264,6 @@ def template_triples(
             return row[places[node.name]] if node.name in places else ""
 
         triples = tuple((term(t.subject), term(t.predicate), term(t.object)) for t in output.template)
-        if any("" in t for t in triples):
-            return ()
-        return tuple(dict.fromkeys(t for t in triples if t[0][0] != '"' and t[1][0] == "<"))
+        return tuple(dict.fromkeys(t for t in triples if "" not in t and t[0][0] != '"' and t[1][0] == "<"))
 
     return make

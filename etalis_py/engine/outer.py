@@ -17,15 +17,16 @@ from etalis_rules.terms import FALSE, TRUE
 
 def outer(w: Writer, code: Code, name: str, node: ir.Outer, left: str, right: str) -> None:
     """The block of an outer node; ``right`` is empty where nothing of the optional side can be new."""
-    if node.right is not None and node.op == "equalsoptional":
+    if node.op == "equalsoptional" and node.policy and node.right is not None and node.background is None:
+        if left:
+            _pick_mandatory(w, code, name, node, left, right)
+        return
+    if node.right is not None and node.op == "equalsoptional" and not code.state.is_late(name):
         goals = code.helper("G", name, code.state.instant_dict(name))
         if right:
-            if node.policy:
-                with w.block(f"if len({right}) > 1:"):
-                    w(f"{right} = sorted({right})")
             with w.block(f"for x in {right}:"):
                 w(f"{goals}.setdefault(({key_of(node.right, node.certain, 'x')}, x[1]), []).append(x)")
-    elif node.right is not None and right and node.op != "optionalseq":
+    elif node.right is not None and right and (node.op != "optionalseq" or code.state.is_late(name)):
         insert(w, code, name, "G", node.right, node.certain, right)
     if not left:
         return
@@ -43,7 +44,7 @@ def _bucket(w: Writer, code: Code, name: str, node: ir.Outer) -> tuple[str, list
     """``b``: the candidates of ``y``; returns the loop over them and the tests that the index leaves open."""
     assert node.right is not None
     key = key_of(node.left, node.certain, "y")
-    if node.op == "equalsoptional":
+    if node.op == "equalsoptional" and not code.state.is_late(name):
         goals = code.helper("G", name, code.state.instant_dict(name))
         w(f"b = {goals}.get(({key}, y[1]), ())")
         return "for x in b", []
@@ -54,7 +55,11 @@ def _bucket(w: Writer, code: Code, name: str, node: ir.Outer) -> tuple[str, list
         _earlier(code)
         with w.block("if b:"):
             prune(w, node.bound)
-    return "for x in b", ["x[0] < y[1]"] if node.op == "optionalseq" else []
+    if node.op == "optionalseq":
+        return "for x in b", ["x[0] < y[1]"]
+    if node.op == "equalsoptional":
+        return "for x in b", ["x[0] == y[0]", "x[1] == y[1]"]
+    return "for x in b", ["x[0] <= y[0]"] if code.state.is_late(name) else []
 
 
 def _combined(code: Code, name: str, node: ir.Outer) -> tuple[Frame, list[str]]:
@@ -68,7 +73,7 @@ def _combined(code: Code, name: str, node: ir.Outer) -> tuple[Frame, list[str]]:
 
 def _end(code: Code, node: ir.Outer, frame: Frame) -> None:
     if code.state.is_late(node.left.node):
-        frame.end = "y[0]"
+        frame.end = "y[0]"  # the optional side ends no later
 
 
 def _alone(code: Code, node: ir.Outer) -> Frame:
@@ -120,6 +125,42 @@ def _optional(w: Writer, code: Code, name: str, node: ir.Outer) -> None:
             guard.__exit__(None, None, None)
     with w.block("if not hit:"):
         keep(_alone(code, node), "continue")
+
+
+def _pick_mandatory(w: Writer, code: Code, name: str, node: ir.Outer, left: str, right: str) -> None:
+    """EQUALSOPTIONAL under a consuming policy: as in EQUALS the right side, here the optional one, picks its partner.
+
+    The mandatory solutions that nobody picked are the negative half.
+    """
+    assert node.right is not None
+    out, layout = code.new(name), code.layouts[name]
+    w("waiting = {}")
+    with w.block(f"for y in sorted({left}):"):
+        w(f"waiting.setdefault(({key_of(node.left, node.certain, 'y')}, y[1]), []).append(y)")
+    frame, tests = _combined(code, name, node)
+    if right:
+        with w.block(f"for x in sorted({right}):"):
+            w(f"b = waiting.get(({key_of(node.right, node.certain, 'x')}, x[1]), ())")
+            order = "range(len(b) - 1, -1, -1)" if node.policy == "recent" else "range(len(b))"
+            with w.block(f"for i in {order}:"):
+                w("y = b[i]")
+                if tests:
+                    with w.block(f"if not ({' and '.join(tests)}):"):
+                        w("continue")
+
+                def take() -> None:
+                    w("del b[i]")
+                    with w.block("while True:"):
+                        made = frame.solution(layout)
+                        emit_steps(w, code, name, node.steps, frame, "break", lambda: w(f"{out}.append({made})", "break"))
+                    w("break")
+
+                emit_steps(w, code, name, node.condition, frame, "continue", take)
+    alone = _alone(code, node)
+    with w.block("for b in waiting.values():"), w.block("for y in b:"):
+        emit_steps(
+            w, code, name, node.steps, alone, "continue", lambda: w(f"{out}.append({alone.solution(layout)})")
+        )
 
 
 def _consume_one(
@@ -184,7 +225,9 @@ def _minus_tests(code: Code, node: ir.Outer) -> list[str]:
     other.read(node.right, code.layouts[node.right.node], "x")
     open_ = [v for v in node.scope if v not in node.certain]
     tests = [f"({mine.terms[v]} == {other.terms[v]} or not {mine.terms[v]} or not {other.terms[v]})" for v in open_]
-    if not node.certain:
+    if not node.scope:
+        tests.append("False")  # without a shared variable MINUS removes nothing
+    elif not node.certain:
         tests.append("(" + " or ".join(f"({mine.terms[v]} and {other.terms[v]})" for v in open_) + ")")
     return tests
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from etalis_py.engine.backward import HistorySource, OccurrenceLog, prepare
 from etalis_py.engine.closure import PathClosure
 from etalis_py.engine.grouping import Grouping
 from etalis_py.engine.slicing import Slicing, canonical_key
@@ -72,6 +71,14 @@ class Runtime:
         self.entailed = entailed or (lambda triple: (triple,))
         self.slices: dict[int, Slicing] = {}
 
+    @property
+    def remembers(self) -> bool:
+        """Does anything look back at single occurrences?"""
+        nodes = (node for _, node in self.rules.nodes)
+        return any(isinstance(n, ir.Recall) or (isinstance(n, ir.Outer) and n.leaves) for n in nodes) or any(
+            o.form == "describe" for o in self.rules.outputs
+        )
+
     # --- limits ---
 
     def too_many(self, node: str) -> None:
@@ -110,13 +117,7 @@ class Runtime:
 
     def remember(self, s: str, p: str, o: str, start: int, t: int, stream: str) -> None:
         """Add an occurrence to the history, for what is evaluated backwards."""
-        self.log.add(start, t, ((s, p, o),), stream)
-
-    @property
-    def log(self) -> OccurrenceLog:
-        if self.state.log is None:
-            self.state.log = OccurrenceLog()
-        return self.state.log
+        self.state.history.add(start, t, ((s, p, o),), stream)
 
     # --- operators that are objects ---
 
@@ -135,12 +136,12 @@ class Runtime:
                 closure = state.closures.get(name)
                 if closure is None:
                     closure = state.closures[name] = self._closure(node)
-                return self._reordered(node, closure)
+                return self._reordered(name, node, closure)
             case ir.Slice():
                 sliced = state.slices.get(name)
                 if sliced is None:
                     sliced = Slicing(
-                        node.child.columns, node.head, node.distinct, node.order, node.limit, node.offset
+                        node.child.columns, node.canonical, node.distinct, node.order, node.limit, node.offset
                     )
                     state.slices[name] = sliced
                 return self._projected(name, node, sliced)
@@ -163,16 +164,22 @@ class Runtime:
         return PathClosure(lambda start, end: end <= _limit(start, bound), longest, forward, backward)
 
     def _reordered(
-        self, node: ir.Closure, closure: PathClosure
+        self, name: str, node: ir.Closure, closure: PathClosure
     ) -> Callable[[int, list[Solution]], list[Solution]]:
         """The edge's columns as (from, to), the head's as they stand."""
         source, target = node.ends
         i, j = 2 + node.edge.columns.index(source), 2 + node.edge.columns.index(target)
         flip = node.head.index(source) > node.head.index(target)
 
+        layout = self.state.layouts[name]
+        explain = self.state.explain
+
         def advance(t: int, edges: list[Solution]) -> list[Solution]:
-            pairs = closure.advance(t, [(x[0], x[1], x[i], x[j], *x[4:]) for x in edges])
-            return [(p[0], p[1], p[3], p[2], *p[4:]) for p in pairs] if flip else pairs
+            made = []
+            for p in closure.advance(t, [(x[0], x[1], x[i], x[j], *(x[-1:] if explain else ())) for x in edges]):
+                row = rebuilt(layout, (p[0], p[1], p[3], p[2]) if flip else p[:4])
+                made.append((*row, p[-1]) if explain else row)
+            return made
 
         return advance
 
@@ -194,20 +201,17 @@ class Runtime:
         return advance
 
     def _recall(self, name: str, node: ir.Recall) -> Callable[[int, list[Solution]], list[Solution]]:
-        prepared = prepare(node.pattern, substitute=True, timed=True)
         layout = self.state.layouts[name]
         columns = node.child.columns
         explain = self.state.explain
+        look_back = self.state.look_back
+
         def advance(t: int, rows: list[Solution]) -> list[Solution]:
-            source = HistorySource(self.state.background, self.log)
-            context = Context(t)
             made = []
             for x in rows:
                 terms = {c: x[2 + i] for i, c in enumerate(columns)}
-                mu = {c: v for c, v in terms.items() if v}
-                terms[node.mark] = TRUE if prepared.holds(mu, source, x[0], context) else FALSE
-                row = (x[0], x[1], *(terms.get(c, "") for c in node.head))
-                row = rebuilt(layout, row)
+                terms[node.mark] = TRUE if look_back(node.pattern, terms, x[0], t) else FALSE
+                row = rebuilt(layout, (x[0], x[1], *(terms.get(c, "") for c in node.head)))
                 made.append((*row, x[-1]) if explain else row)
             return made
 
@@ -225,7 +229,7 @@ class Runtime:
         found = self.state.slices.get(key)
         if found is None:
             found = Slicing(
-                output.source.columns, output.variables, output.distinct, output.order, output.limit, output.offset
+                output.source.columns, tuple(sorted(output.variables)), output.distinct, output.order, output.limit, output.offset
             )
             self.state.slices[key] = found
         return found.advance
@@ -233,7 +237,7 @@ class Runtime:
     def sort_key(self, number: int) -> Callable[[Solution], Any] | None:
         output = self.rules.outputs[number]
         assert output.source is not None
-        return canonical_key(output.source.columns, output.variables)
+        return canonical_key(output.source.columns, tuple(sorted(output.variables)))
 
     def fresh_nodes(self, output: ir.Output) -> tuple[tuple[str, ...], Fresh] | None:
         assert output.source is not None
@@ -268,6 +272,8 @@ def fresh_node(label: str, *key: object) -> str:
 
 def decode_column(node: ir.Slice, x: Solution, column: str) -> object:
     """The value of a column of the sliced solution."""
+    if column not in node.child.columns:
+        return None
     return decode_or_none(x[2 + node.child.columns.index(column)])
 
 

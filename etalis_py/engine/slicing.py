@@ -20,8 +20,8 @@ SortKey = Callable[[Solution], Any]
 
 
 def canonical_key(columns: tuple[str, ...], shown: tuple[str, ...]) -> SortKey | None:
-    """The key of the canonical order over the shown columns; None when solutions sort as they are."""
-    order = [2 + columns.index(name) for name in sorted(shown) if name in columns]
+    """The key of the canonical order; ``shown`` has the columns that count, in order.  None: as they stand."""
+    order = [2 + columns.index(name) for name in shown if name in columns]
     if order == list(range(2, 2 + len(columns))):
         return None
     return lambda x: (x[0], x[1], *(x[i] for i in order))
@@ -41,7 +41,7 @@ class Slicing:
     ) -> None:
         self.columns = columns
         self.distinct = distinct
-        self.shown = tuple(2 + columns.index(v) for v in sorted(shown) if v in columns)
+        self.shown = tuple(2 + columns.index(v) for v in shown if v in columns)
         self.key = canonical_key(columns, shown)
         self.order = tuple((term(k.expression), k.descending) for k in order)
         self.stop = None if limit is None else offset + limit

@@ -87,7 +87,7 @@ def read_snapshot(engine: Engine, raw: bytes) -> None:
         sliced.passed = data["slices"].get(name, 0)
     state.log = None
     for s, p, o, start, end in data["log"]:
-        engine._runtime.log.add(start, end, ((s, p, o),))
+        state.history.add(start, end, ((s, p, o),))
     engine._answered = set(data["answered"])
     engine._now, engine.closed_at = data["now"], data["closed"]
     engine._started, engine.finished = data["started"], data["finished"]

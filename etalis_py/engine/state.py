@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from etalis_py.engine.backward import BackgroundSource, OccurrenceLog, prepare
+from etalis_py.engine.backward import BackgroundSource, Clock, HistorySource, OccurrenceLog, Prepared, prepare
 from etalis_py.engine.closure import PathClosure
 from etalis_py.engine.frames import decode_or_none
 from etalis_py.engine.grouping import Grouping
@@ -102,7 +102,7 @@ class State:
         self.because = Because
         self.nodes: dict[str, ir.Node] = {}
         self.layouts: dict[str, Layout] = {}
-        self.late: set[str] = set()
+        self.late: frozenset[str] = frozenset()
         self.stores: dict[tuple[str, str], Store] = {}
         self.groups: dict[str, Grouping] = {}
         self.closures: dict[str, PathClosure] = {}
@@ -113,6 +113,7 @@ class State:
         self.background: BackgroundSource
         self.log: OccurrenceLog | None = None
         self._numbers = 0
+        self._looked: dict[alg.Pattern, Prepared] = {}
 
     # --- what generated code asks for ---
 
@@ -185,6 +186,21 @@ class State:
             return False
 
         return look_up
+
+    def look_back(self, pattern: alg.Pattern, mu: dict[str, str], end: int, t: int) -> bool:
+        """EXISTS, evaluated backwards over what has ended by ``end`` and the background."""
+        prepared = self._looked.get(pattern)
+        if prepared is None:
+            prepared = self._looked[pattern] = prepare(pattern, substitute=True, timed=True)
+        source = HistorySource(self.background, self.history)
+        return prepared.holds({v: term for v, term in mu.items() if term}, source, end, Clock(t))
+
+    @property
+    def history(self) -> OccurrenceLog:
+        """The occurrences so far, kept where something looks back at them."""
+        if self.log is None:
+            self.log = OccurrenceLog()
+        return self.log
 
     # --- housekeeping ---
 

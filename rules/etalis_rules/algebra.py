@@ -122,6 +122,13 @@ class PathPattern:
 
 
 @dataclass(frozen=True, slots=True)
+class Block:
+    """The solutions of joined triple patterns and paths as a set over all their variables: one written block."""
+
+    child: Pattern
+
+
+@dataclass(frozen=True, slots=True)
 class GraphNames:
     """``GRAPH ?g {}``: one timeless solution per named background graph."""
 
@@ -245,6 +252,7 @@ class SubSelect:
 Pattern = (
     BGP
     | PathPattern
+    | Block
     | GraphNames
     | Table
     | Join
@@ -338,7 +346,7 @@ def scope(pattern: Pattern) -> frozenset[str]:
             return frozenset(names)
         case Minus(left, _, _):
             return scope(left)
-        case Filter(child, _) | Within(child, _):
+        case Filter(child, _) | Within(child, _) | Block(child):
             return scope(child)
         case Extend(child, variable, _):
             return scope(child) | {variable}
@@ -363,12 +371,10 @@ def certain(pattern: Pattern) -> frozenset[str]:
             return certain(left)
         case SeqRightJoin(_, right, _):
             return certain(right)
-        case Filter(child, _) | Within(child, _):
+        case Filter(child, _) | Within(child, _) | Block(child):
             return certain(child)
-        case Extend(child, variable, expression):
-            if isinstance(expression, Const) or (isinstance(expression, Var) and expression.name in certain(child)):
-                return certain(child) | {variable}
-            return certain(child)
+        case Extend(child, _, _):
+            return certain(child)  # an error leaves the variable unbound
         case SubSelect(select):
             inner = frozenset(select.keys) if select.grouped else certain(select.pattern)
             if select.grouped:
@@ -383,7 +389,7 @@ def children(pattern: Pattern) -> tuple[Pattern, ...]:
     match pattern:
         case BGP() | PathPattern() | GraphNames() | Table():
             return ()
-        case Filter(child, _) | Within(child, _) | Extend(child, _, _):
+        case Filter(child, _) | Within(child, _) | Extend(child, _, _) | Block(child):
             return (child,)
         case SubSelect(select):
             return (select.pattern,)
@@ -424,6 +430,18 @@ def subexpressions(expr: Expr) -> Iterator[Expr]:
             yield from subexpressions(arg)
 
 
+def without_blocks(value: object) -> object:
+    """The same with every ``Block`` replaced by what is in it: without intervals a join of sets is a set."""
+    if isinstance(value, Block):
+        return without_blocks(value.child)
+    if isinstance(value, tuple):
+        return tuple(map(without_blocks, value))
+    if not hasattr(value, "__dataclass_fields__"):
+        return value
+    parts = {f.name: getattr(value, f.name) for f in fields(value)}  # type: ignore[arg-type]
+    return type(value)(**{name: without_blocks(part) for name, part in parts.items()})
+
+
 def rename(value: object, names: dict[str, str]) -> object:
     """The same expression or pattern with its variables renamed (α-renaming, everywhere)."""
     if isinstance(value, Var):
@@ -437,7 +455,7 @@ def rename(value: object, names: dict[str, str]) -> object:
     changed = {}
     for f in fields(value):  # type: ignore[arg-type]
         part = getattr(value, f.name)
-        if f.name in _NAME_FIELDS:
+        if f.name in NAME_FIELDS:
             part = names.get(part, part) if isinstance(part, str) else _rename_names(part, names)
         else:
             part = rename(part, names)
@@ -446,8 +464,8 @@ def rename(value: object, names: dict[str, str]) -> object:
 
 
 # The fields that hold variable names, here and in the rules.
-_NAME_FIELDS = frozenset(
-    {"variable", "variables", "keys", "scope", "extends", "head", "columns", "certain", "binds", "mark", "ends"}
+NAME_FIELDS = frozenset(
+    {"variable", "variables", "keys", "scope", "extends", "head", "columns", "certain", "binds", "mark", "ends", "canonical", "shown"}
 )
 
 

@@ -148,7 +148,8 @@ class Outer:
     ``op``: ``optional`` (right.end ≤ left.end), ``optionalseq`` (right.end < left.start), ``equalsoptional`` (equal
     intervals), ``minus`` (left survives without a compatible right sharing one of ``scope``) and ``exists`` (left
     gets the column ``mark``: was there a compatible right).  ``right`` is what streams, ``background`` what stands in
-    the knowledge.  ``condition`` is F, on the combined solution and interval.  ``steps`` follow for what comes out.
+    the knowledge.  ``condition`` is F, on the combined solution and interval; an EXISTS in it is evaluated backwards over the
+    occurrences of ``leaves``.  ``steps`` follow for what comes out.
     """
 
     head: tuple[str, ...]
@@ -161,6 +162,7 @@ class Outer:
     bound: Bound | None = None
     scope: tuple[str, ...] = ()
     mark: str = ""
+    leaves: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     policy: str = ""
     owner: str = ""
@@ -198,10 +200,15 @@ class Closure:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Aggregation: in an instant in which a solution entered, the rows of the full result that changed."""
+    """Aggregation: in an instant in which a solution entered, the rows of the full result that changed.
+
+    ``canonical`` are the child's columns in the order in which solutions are compared, ``shown`` those of the rows.
+    """
 
     head: tuple[str, ...]
     child: Ref
+    canonical: tuple[str, ...]
+    shown: tuple[str, ...]
     keys: tuple[str, ...]
     aggregates: tuple[AggregateCall, ...]
     having: tuple[Expr, ...] = ()
@@ -217,10 +224,11 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A sub-SELECT's DISTINCT, ORDER BY, LIMIT and OFFSET over plain solutions, or WITHIN n EVENTS on them."""
+    """A sub-SELECT's DISTINCT, ORDER BY, LIMIT and OFFSET over plain solutions, compared by ``canonical``."""
 
     head: tuple[str, ...]
     child: Ref
+    canonical: tuple[str, ...]
     distinct: bool = False
     order: tuple[OrderKey, ...] = ()
     limit: int | None = None
@@ -303,3 +311,9 @@ def identify(node: Node) -> str:
     """The node's id: a letter for its kind and a hash of its definition."""
     digest = hashlib.blake2s(repr(node).encode(), digest_size=6).hexdigest()
     return f"{type(node).__name__[0].lower()}{digest}"
+
+
+def made_from(node: Node) -> tuple[str, ...]:
+    """The ids of all nodes that a node reads: those of its refs, and the leaves whose history it asks."""
+    leaves = node.leaves if isinstance(node, (Outer, Recall)) else ()
+    return (*(ref.node for ref in refs(node)), *leaves)

@@ -211,7 +211,7 @@ def _aggregate(e: ast.Aggregate, env: Environment) -> str:
     if name == "SAMPLE":
         if not terms:
             raise ExpressionError("SAMPLE of nothing")
-        return terms[0]
+        return _folded("MIN", terms, None)
     if failed:
         raise ExpressionError(f"{name} of an error")
     return _folded(name, terms, e.separator)

@@ -3,7 +3,7 @@
 Filter(A SEQ B, p1 ∧ p2) = (Filter(A, p1) SEQ B) with p2 kept, when p1 speaks of A's variables only.
 
 A conjunct that reads the interval stays with its group (``push_windows`` takes upper bounds of the duration further
-down).  BOUND, COALESCE and IF, EXISTS and volatile functions never go below an outer join, because there they can
+down).  BOUND and COALESCE, EXISTS and volatile functions never go below an outer join, because there they can
 tell a missing variable from a bound one, or would be drawn another number of times.
 
 >>> from etalis_rules.algebra import *
@@ -21,7 +21,7 @@ from etalis_rules import algebra as alg
 
 TIME = frozenset({"GETDURATION", "GETSTARTTIME", "GETENDTIME"})
 VOLATILE = frozenset({"RAND", "UUID", "STRUUID", "BNODE", "NOW"})
-TELLS_UNBOUND = frozenset({"BOUND", "COALESCE", "IF"})
+TELLS_UNBOUND = frozenset({"BOUND", "COALESCE"})
 
 
 def operators(e: alg.Expr) -> frozenset[str]:
@@ -48,7 +48,7 @@ def push_filters(pattern: alg.Pattern) -> alg.Pattern:
             return _filter(child, tuple(kept))
         case alg.BGP() | alg.PathPattern() | alg.GraphNames() | alg.Table():
             return pattern
-        case alg.Within(child, _):
+        case alg.Within(child, _) | alg.Block(child):
             return replace(pattern, child=push_filters(child))
         case alg.Extend(child, _, expression):
             return replace(pattern, child=push_filters(child), expression=_inside(expression))
@@ -83,14 +83,11 @@ def _push_condition(
     optional, mandatory = (left, right) if optional_is_left else (right, left)
     kept = []
     for part in map(_inside, condition):
-        # A variable that both sides bind may be bound by the mandatory side only.
-        sunk = None
-        if not alg.variables(part) & alg.scope(mandatory) or alg.variables(part) <= alg.certain(optional):
-            sunk = _sink(part, optional)
-        if sunk is None:
+        names = operators(part)
+        if names & (TIME | VOLATILE | TELLS_UNBOUND | {"EXISTS"}) or not _binds(optional, alg.variables(part)):
             kept.append(part)
         else:
-            optional = sunk
+            optional = _place_or_filter(part, False, optional)
     left, right = (optional, mandatory) if optional_is_left else (mandatory, optional)
     return replace(pattern, left=left, right=right, condition=tuple(kept))
 
@@ -124,7 +121,7 @@ def _sink(condition: alg.Expr, pattern: alg.Pattern) -> alg.Pattern | None:
 def _place(condition: alg.Expr, tells_unbound: bool, pattern: alg.Pattern) -> alg.Pattern | None:
     needed = alg.variables(condition)
     match pattern:
-        case alg.BGP() | alg.PathPattern() if needed <= alg.certain(pattern):
+        case alg.BGP() | alg.PathPattern() | alg.Block() if needed <= alg.certain(pattern):
             return alg.Filter(pattern, (condition,))
         case alg.Filter(child, _) | alg.Within(child, _):
             below = _place(condition, tells_unbound, child)
@@ -135,8 +132,7 @@ def _place(condition: alg.Expr, tells_unbound: bool, pattern: alg.Pattern) -> al
             below = _place_or_filter(condition, tells_unbound, child)
             return None if below is None else replace(pattern, child=below)
         case alg.Join(left, right) | alg.SeqJoin(left, right) | alg.EqJoin(left, right):
-            in_left = needed <= alg.certain(left)
-            in_right = needed <= alg.certain(right)
+            in_left, in_right = _binds(left, needed), _binds(right, needed)
             if not in_left and not in_right:
                 return None
             if in_left:
@@ -145,18 +141,23 @@ def _place(condition: alg.Expr, tells_unbound: bool, pattern: alg.Pattern) -> al
                 right = _place_or_filter(condition, tells_unbound, right)
             return replace(pattern, left=left, right=right)
         case alg.LeftJoin(left, _, _) | alg.EqLeftJoin(left, _, _) | alg.Minus(left, _, _):
-            if tells_unbound or not needed <= alg.certain(left):
+            if tells_unbound or not _binds(left, needed):
                 return None
             return replace(pattern, left=_place_or_filter(condition, tells_unbound, left))
         case alg.SeqRightJoin(_, right, _):
-            if tells_unbound or not needed <= alg.certain(right):
+            if tells_unbound or not _binds(right, needed):
                 return None
             return replace(pattern, right=_place_or_filter(condition, tells_unbound, right))
-        case alg.Union(left, right):
+        case alg.Union(left, right) if _binds(left, needed) and _binds(right, needed):
             return alg.Union(
                 _place_or_filter(condition, tells_unbound, left), _place_or_filter(condition, tells_unbound, right)
             )
     return None
+
+
+def _binds(pattern: alg.Pattern, needed: frozenset[str]) -> bool:
+    """Does every solution bind these variables?  A BIND may fail, whatever its expression."""
+    return bool(needed) and needed <= alg.certain(pattern)
 
 
 def _place_or_filter(condition: alg.Expr, tells_unbound: bool, pattern: alg.Pattern) -> alg.Pattern:

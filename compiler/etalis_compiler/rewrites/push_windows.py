@@ -102,6 +102,8 @@ def _push(pattern: alg.Pattern, bound: alg.Bound | None, background: bool) -> al
             return alg.Within(pushed, own) if own.months else pushed
         case alg.BGP() | alg.PathPattern():
             return _within(pattern, bound)
+        case alg.Block(child):
+            return _within(alg.Block(_push(child, bound, background)), bound)
         case alg.GraphNames() | alg.Table():
             return pattern
         case alg.Extend(child, _, expression):
@@ -114,7 +116,7 @@ def _push(pattern: alg.Pattern, bound: alg.Bound | None, background: bool) -> al
             joined = replace(pattern, left=_push(left, bound, background), right=_push(right, bound, background))
             return _within(joined, bound)
         case alg.LeftJoin(left, right, condition) | alg.EqLeftJoin(left, right, condition):
-            inner = _condition_bound(condition)
+            inner = condition_bound(condition)
             outer = replace(
                 pattern,
                 left=_push(left, bound, background),
@@ -123,7 +125,7 @@ def _push(pattern: alg.Pattern, bound: alg.Bound | None, background: bool) -> al
             )
             return _within(outer, bound)
         case alg.SeqRightJoin(left, right, condition):
-            inner = _condition_bound(condition)
+            inner = condition_bound(condition)
             reverse = replace(
                 pattern,
                 left=_push(left, inner, background),
@@ -150,7 +152,8 @@ def _is_equality(condition: alg.Expr) -> bool:
     return isinstance(condition, alg.Apply) and condition.op == "="
 
 
-def _condition_bound(condition: tuple[alg.Expr, ...]) -> alg.Bound | None:
+def condition_bound(condition: tuple[alg.Expr, ...]) -> alg.Bound | None:
+    """The tightest bound that a conjunction puts on the duration."""
     bound = None
     for part in condition:
         bound = tighter(bound, upper_bound(part))

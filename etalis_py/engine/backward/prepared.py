@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from time import time_ns
-from typing import Any
+from typing import Any, cast
 
-from etalis_rules.algebra import Pattern
+from etalis_rules.algebra import Pattern, without_blocks
 
 from etalis_py.engine.backward.operators import compile_pattern, enter
 from etalis_py.engine.backward.registry import Registry
@@ -36,7 +36,7 @@ class Prepared:
     __slots__ = ("_names", "_registry", "_run", "_substitute", "_variants", "_volatile", "pattern", "timed")
 
     def __init__(self, pattern: Pattern, *, substitute: bool = False, timed: bool = False) -> None:
-        self.pattern = standardise_apart(pattern)
+        self.pattern = standardise_apart(cast(Pattern, without_blocks(pattern)))
         self.timed = timed
         self._substitute = substitute
         self._names = mentioned(self.pattern)

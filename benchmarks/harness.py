@@ -1,0 +1,164 @@
+"""How a workload is measured: on one core, against a hand-written loop, and with every answer checked.
+
+What the clock sees
+- The events are made, the query compiled and its code generated before the clock starts.
+- The engine is given all events by one ``push_all`` and is closed; its matches are made into a list of ``Match``
+  objects.  The hand-written loop is given the same events and makes a list of tuples.
+- Engine and loop run in turn, five times each unless told otherwise, each time from nothing; the median counts.
+- The figures are processor time: nothing here waits for anything, so on an idle machine it is the time that passes,
+  and on a busy one it leaves out what other programs took.  The time that passed is recorded beside it.
+- The process keeps to one core.  The garbage collector stays on, as it is for a user; what exists before a run, the
+  prepared events above all, is collected and frozen first, so that a run pays for its own objects only.
+
+What is checked: in every run the engine's matches are the same multiset of ``(start, end, row)`` as the loop's.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import statistics
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from benchmarks.workloads.definition import Answer, Workload
+from etalis_py import Engine, Match, compile
+from etalis_py.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The seconds of the runs, in the order in which they ran: of the processor, and those that passed."""
+
+    processor: tuple[float, ...]
+    passed: tuple[float, ...]
+
+    @property
+    def seconds(self) -> float:
+        return statistics.median(self.processor)
+
+    @property
+    def spread(self) -> float:
+        """(slowest − fastest) / median: how much to trust the figure."""
+        return (max(self.processor) - min(self.processor)) / self.seconds
+
+    @property
+    def waiting(self) -> float:
+        """The time that passed over the processor's: 1 on an idle machine."""
+        return sum(self.passed) / sum(self.processor)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What was measured of a workload; ``differences`` says how the engine's answers differ from the loop's."""
+
+    workload: Workload
+    events: int
+    matches: int
+    engine: Timing
+    loop: Timing
+    differences: tuple[str, ...]
+    few: Timing | None = None
+
+    @property
+    def figure(self) -> float:
+        """In the unit of the bar."""
+        match self.workload.bar.unit:
+            case "events/s":
+                return self.events / self.engine.seconds
+            case "seconds":
+                return self.engine.seconds
+        return self.engine.seconds / (self.few or self.engine).seconds
+
+    @property
+    def ratio(self) -> float:
+        """The engine's time over the hand-written loop's."""
+        return self.engine.seconds / self.loop.seconds
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the bar is met; None when the bar was meant for another number of events."""
+        return self.workload.bar.met(self.figure) if self.events == self.workload.size else None
+
+
+def keep_to_one_core() -> int | None:
+    """Bind the process to the last core it may use; None where the system has no such call."""
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    core = max(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {core})
+    return core
+
+
+def answers_of(workload: Workload, matches: Iterable[Match]) -> list[Answer]:
+    """The engine's matches as the loops give theirs."""
+    return [(m.start_us, m.end_us, m.triples if workload.triples else m.row) for m in matches]
+
+
+def differences(found: Sequence[Answer], expected: Sequence[Answer], shown: int = 3) -> tuple[str, ...]:
+    """How two multisets of answers differ: nothing when they do not."""
+    if found == expected or sorted(found) == sorted(expected):
+        return ()
+    a, b = Counter(found), Counter(expected)
+    extra, missing = list((a - b).elements()), list((b - a).elements())
+    return (
+        f"{len(found):,} matches, expected {len(expected):,}: {len(extra):,} too many, {len(missing):,} missing",
+        *(f"too many: {answer}" for answer in extra[:shown]),
+        *(f"missing: {answer}" for answer in missing[:shown]),
+    )
+
+
+def measure(workload: Workload, size: int | None = None, repeat: int = 5) -> Result:
+    """Measure one workload with so many events (its own number when not given)."""
+    events = workload.events(size or workload.size)
+    goals = [0] if workload.idle is None else sorted(set(workload.live))
+    engine: dict[int, list[tuple[float, float]]] = {n: [] for n in goals}
+    loop: dict[int, list[tuple[float, float]]] = {n: [] for n in goals}
+    wrong: tuple[str, ...] = ()
+    count = 0
+    for _ in range(repeat):
+        for live in goals:
+            taken, expected = _run_loop(workload, events, live)
+            loop[live].append(taken)
+            taken, found = _run_engine(workload, events, live)
+            engine[live].append(taken)
+            wrong = wrong or differences(found, expected)
+            count = len(found)
+    few = _timing(engine[goals[0]]) if len(goals) > 1 else None
+    return Result(workload, len(events), count, _timing(engine[goals[-1]]), _timing(loop[goals[-1]]), wrong, few)
+
+
+def _run_loop(workload: Workload, events: list[Event], live: int) -> tuple[tuple[float, float], list[Answer]]:
+    feed = workload.loop()
+    _freeze()
+    if workload.idle is not None:
+        feed(workload.idle(live))
+    processor, passed = time.process_time(), time.perf_counter()
+    answers = feed(events)
+    taken = time.process_time() - processor, time.perf_counter() - passed
+    gc.unfreeze()
+    return taken, answers
+
+
+def _run_engine(workload: Workload, events: list[Event], live: int) -> tuple[tuple[float, float], list[Answer]]:
+    engine = Engine(compile(workload.query), policy=workload.policy)
+    _freeze()
+    if workload.idle is not None:
+        engine.push_all(workload.idle(live))
+    processor, passed = time.process_time(), time.perf_counter()
+    matches = list(engine.push_all(events))
+    matches += engine.close()
+    taken = time.process_time() - processor, time.perf_counter() - passed
+    gc.unfreeze()
+    return taken, answers_of(workload, matches)
+
+
+def _freeze() -> None:
+    gc.collect()
+    gc.freeze()
+
+
+def _timing(runs: list[tuple[float, float]]) -> Timing:
+    return Timing(tuple(processor for processor, _ in runs), tuple(passed for _, passed in runs))

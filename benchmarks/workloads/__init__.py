@@ -1,0 +1,23 @@
+"""One file a workload: its data, its query, the hand-written loop of the same logic, and the bar."""
+
+from benchmarks.workloads import (
+    w1_pairs,
+    w1r_pairs_at_random,
+    w2_stock,
+    w2u_stock_unrestricted,
+    w3_chain,
+    w4_rising,
+    w5_window_sums,
+    w6_idle_goals,
+)
+
+WORKLOADS = (
+    w1_pairs.WORKLOAD,
+    w1r_pairs_at_random.WORKLOAD,
+    w2_stock.WORKLOAD,
+    w2u_stock_unrestricted.WORKLOAD,
+    w3_chain.WORKLOAD,
+    w4_rising.WORKLOAD,
+    *w5_window_sums.WORKLOADS,
+    w6_idle_goals.WORKLOAD,
+)

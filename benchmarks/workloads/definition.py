@@ -1,0 +1,51 @@
+"""What a workload is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from etalis_py.events import Event
+
+Answer = tuple[int, int, tuple]
+"""A match as ``(start, end, row)``: the terms in alphabetical order of variables, or the triples of a CONSTRUCT."""
+
+Feed = Callable[[Iterable[Event]], list[Answer]]
+"""A hand-written program: takes events in order and returns the answers of their instants; it keeps its goals."""
+
+Unit = Literal["events/s", "seconds", "times"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What is asked for: at least so many events a second, at most so many seconds, at most so many times the time."""
+
+    unit: Unit
+    value: float
+
+    def met(self, measured: float) -> bool:
+        return measured >= self.value if self.unit == "events/s" else measured <= self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One row of the table.
+
+    ``size`` is the number of events for which the bar is meant.  ``loop`` makes the hand-written program with nothing
+    in its memory.  ``triples``: a match's row is what its CONSTRUCT makes.  With ``live``, ``idle(n)`` gives the events
+    of n goals that wait before the clock starts; the figure is the time with the second number over that with the
+    first.
+    """
+
+    name: str
+    title: str
+    query: str
+    policy: str
+    size: int
+    events: Callable[[int], list[Event]]
+    loop: Callable[[], Feed]
+    bar: Bar
+    triples: bool = False
+    idle: Callable[[int], Iterable[Event]] | None = None
+    live: tuple[int, int] = (0, 0)

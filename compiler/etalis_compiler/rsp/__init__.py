@@ -1,0 +1,52 @@
+"""RSP-QL, RSEP-QL and the languages they explain: from the syntax of a windowed query to its plan.
+
+A plan says which windows stand on which streams, what is evaluated over their contents, at which times, and how the
+answers become a stream ([RSPQL] Definition 11: Q = (SE, SDS, ET, QF)).  This room knows the syntax and the algebra; the
+contents of windows, and time itself, are the run time's business.
+
+    ast.Query ──lower──▶ WindowPlan ──with_preset──▶ WindowPlan
+"""
+
+from .lowering import is_windowed, plan_query
+from .plan import (
+    Basic,
+    Count,
+    EventExpr,
+    First,
+    Identity,
+    Interval,
+    Landmark,
+    Last,
+    MatchPlan,
+    Now,
+    Sequence,
+    Shape,
+    Sliding,
+    Strategy,
+    WindowPlan,
+    WindowUse,
+)
+from .presets import PRESETS, with_preset
+
+__all__ = [
+    "PRESETS",
+    "Basic",
+    "Count",
+    "EventExpr",
+    "First",
+    "Identity",
+    "Interval",
+    "Landmark",
+    "Last",
+    "MatchPlan",
+    "Now",
+    "Sequence",
+    "Shape",
+    "Sliding",
+    "Strategy",
+    "WindowPlan",
+    "WindowUse",
+    "is_windowed",
+    "plan_query",
+    "with_preset",
+]

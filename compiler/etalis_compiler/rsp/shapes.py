@@ -1,0 +1,117 @@
+"""What stands between the brackets of a window, as a shape in microseconds."""
+
+from __future__ import annotations
+
+import re
+
+from etalis_rules.durations import SECOND, parse_duration
+from etalis_rules.terms import XSD, parts
+
+from .. import ast
+from ..faults import Fault
+from .plan import Count, Identity, Interval, Landmark, Now, Shape, Sliding
+
+_DATETIME = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d):(\d\d)(?:\.(\d+))?)?(?:Z|([+-])(\d\d):(\d\d))?", re.ASCII
+)
+_NUMBER = re.compile(r"([+-]?)(\d+)(?:\.(\d+))?", re.ASCII)
+CONTINUOUS = 1  # the slide of a window that moves with time itself: one microsecond
+MAX_OVERLAP = 1_000_000  # range / slide: above it windows that report when they close would never stop closing
+
+
+def length_of(duration: ast.Duration) -> int:
+    """A length of time in microseconds."""
+    parsed = parse_duration(duration.lexical)
+    if parsed is None or parsed[1] <= 0 or parsed[0]:
+        raise Fault(
+            "duration",
+            f"a window cannot last {duration.lexical}",
+            "months and years have no fixed length: write the window in days or smaller units (P30D, PT5M)",
+            duration.span,
+        )
+    return parsed[1]
+
+
+def instant_of(expression: ast.Expression) -> int:
+    """A fixed time in the text: a number of seconds, or an xsd:dateTime."""
+    text, datatype, _ = parts(expression.spelling) if isinstance(expression, ast.Term) else ("", "", "")
+    number = _NUMBER.fullmatch(text)
+    if number is not None and datatype in (XSD + "integer", XSD + "decimal"):
+        micros = int(number[2]) * SECOND + int((number[3] or "").ljust(6, "0")[:6])
+        return -micros if number[1] == "-" else micros
+    moment = _DATETIME.fullmatch(text)
+    if moment is not None:
+        try:
+            return _micros(moment)
+        except ValueError:
+            pass  # the 30th of February: said below, with the place
+    raise Fault(
+        "time",
+        "this is no fixed time",
+        'write a number of seconds, or "2016-03-01T13:00:00Z"^^xsd:dateTime',
+        expression.span,
+    )
+
+
+def _micros(moment: re.Match[str]) -> int:
+    from datetime import UTC, datetime
+
+    year, month, day, hour, minute, second = (int(moment[i] or 0) for i in range(1, 7))
+    at = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+    seconds = (at - datetime(1970, 1, 1, tzinfo=UTC)) // (at.resolution * SECOND)
+    if moment[8]:
+        ahead = (int(moment[9]) * 60 + int(moment[10])) * 60
+        seconds += ahead if moment[8] == "-" else -ahead
+    return seconds * SECOND + int((moment[7] or "").ljust(6, "0")[:6])
+
+
+def shape_of(spec: ast.WindowSpec, *, continuous: bool = False) -> Shape:
+    """The shape of a window.  Without SLIDE it tumbles ([REQ]), or moves with time itself where ``continuous`` (CQELS)."""
+    offset = 0 if spec.offset is None else length_of(spec.offset)
+    match spec.kind:
+        case "landmark":
+            assert spec.start is not None
+            return Landmark(instant_of(spec.start))
+        case "interval":
+            assert spec.start is not None and spec.end is not None
+            start, end = instant_of(spec.start), instant_of(spec.end)
+            if start > end:
+                raise Fault("window", "the interval ends before it begins", "swap its two times", spec.span)
+            return Interval(start, end)
+        case "identity":
+            return Identity()
+        case "now":
+            return Now()
+    assert spec.range is not None
+    if spec.range.kind != "duration":
+        return _count(spec)
+    width = length_of(spec.range)
+    t0 = 0 if spec.t0 is None else instant_of(spec.t0)
+    if spec.kind == "tumbling" or (spec.slide is None and not continuous):
+        slide = width
+    elif spec.slide is None:
+        slide = CONTINUOUS
+    elif spec.slide.kind != "duration":
+        raise Fault(
+            "window", "the window lasts a time but moves by a count", "give both as times, or both as counts", spec.span
+        )
+    else:
+        slide = length_of(spec.slide)
+    return Sliding(width, slide, t0, offset)
+
+
+def _count(spec: ast.WindowSpec) -> Count:
+    assert spec.range is not None
+    if spec.offset is not None or spec.t0 is not None:
+        raise Fault("window", "a window that counts has no OFFSET and no T0", "leave them out", spec.span)
+    slide = spec.range.count if spec.kind == "tumbling" else 1
+    if spec.slide is not None:
+        if spec.slide.kind != spec.range.kind:
+            raise Fault(
+                "window",
+                f"the window counts {spec.range.kind} but moves by {spec.slide.kind}",
+                "count both in the same unit",
+                spec.span,
+            )
+        slide = spec.slide.count
+    return Count(spec.range.kind, spec.range.count, slide)
