@@ -1,0 +1,27 @@
+"""RDF streams as web resources: Stream Containers ([SC]) on the Linked Data Platform, and a page to watch them.
+
+This room knows HTTP, SQLite and RDF syntaxes, and of the rest only events and how times are spelled.  It does not know
+the engine: programs run through the small protocol of ``programs.ProgramRunner``.  The way of a request: ``app`` (the
+guard) → ``container_handlers`` and ``member_handlers`` → ``store`` with ``changes`` for writing, ``spans`` and
+``rendering`` for reading; ``push`` and ``programs`` follow the store's commits.  ``client`` is the other side.
+"""
+
+from __future__ import annotations
+
+from .client import ContainerError, ContainerSink, Follower, follow
+from .limits import Limits
+from .programs import MatchLike, ProgramRunner, RunnerFactory
+from .serve import ServeError, serve
+
+__all__ = [
+    "ContainerError",
+    "ContainerSink",
+    "Follower",
+    "Limits",
+    "MatchLike",
+    "ProgramRunner",
+    "RunnerFactory",
+    "ServeError",
+    "follow",
+    "serve",
+]

@@ -1,0 +1,258 @@
+"""The web application: the guard that every request passes, and the way to its handler."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import logging
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import asdict, dataclass
+from importlib import resources
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from . import container_handlers as containers
+from . import member_handlers as members
+from .exchange import CONTAINER_METHODS, MEMBER_METHODS, PROGRAM_METHODS, Exchange
+from .graphs import Base
+from .problems import Problem, constraints_page
+from .programs import Programs
+from .push import Hub
+from .push_responses import websocket
+from .status import status
+from .store import Store
+from .vocabulary import LDP
+
+_LOG = logging.getLogger("etalis.containers")
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::([0-9]{1,5}))?", re.ASCII)
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_ASSETS = {"page.css": "text/css", "page.js": "text/javascript"}
+_PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may ask: the token that writing needs (none: anybody), the host names answered for (None: any), origins."""
+
+    token: str | None = None
+    hosts: frozenset[str] | None = None
+    base_url: str | None = None
+    origins: tuple[str, ...] = ()
+
+
+class Application:
+    """The handlers of one server over its store."""
+
+    def __init__(self, store: Store, hub: Hub, programs: Programs, access: Access) -> None:
+        self.store, self.hub, self.programs, self.access = store, hub, programs, access
+        folder = resources.files(__package__).joinpath("page")
+        self.page = folder.joinpath("index.html").read_bytes()
+        self.assets = {name: folder.joinpath(name).read_bytes() for name in _ASSETS}
+        self._status: tuple[float, dict[str, object]] = (-10.0, {})
+        self._status_lock = asyncio.Lock()
+
+    # -- the guard ------------------------------------------------------------------------------------------------
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        request = Request(scope, receive)
+        exchange = Exchange(
+            request, self.store, self.store.limits, Base(self.store.base, "http://invalid/"), self.store.clock()
+        )
+        try:
+            exchange.base = Base(self.store.base, self._outer(request.headers.get("host"), scope))
+            self._check_origin(request.headers.get("origin"), exchange.base, request.method)
+            self._check_token(request.headers.get("authorization"), request.method)
+            response = await self._route(exchange)
+        except Problem as problem:
+            response = self._refusal(exchange, problem)
+        except Exception:
+            _LOG.exception("%s %s failed", request.method, request.url.path)
+            response = self._refusal(exchange, Problem("failed", "an unexpected error; see the log of the server"))
+        await response(scope, receive, send)
+
+    def _outer(self, host: str | None, scope: Any) -> str:
+        """The base of this server's addresses as the client knows them."""
+        found = _HOST.fullmatch(host or "")
+        if found is None:
+            raise Problem("bad-request", "the Host header is missing or cannot be read")
+        if self.access.hosts is not None and found[1].lower() not in self.access.hosts:
+            # A page of another site must not reach a loopback server through a name of its own (DNS rebinding).
+            raise Problem(
+                "wrong-host",
+                f"the host {found[1]!r} is not answered for; known: {', '.join(sorted(self.access.hosts))}",
+            )
+        return self.access.base_url or f"{scope['scheme'].replace('ws', 'http')}://{host}/"
+
+    def _check_origin(self, origin: str | None, base: Base, method: str) -> None:
+        """Pages of other sites may not write (nor open sockets) unless their origin is allowed."""
+        if method in _SAFE or origin is None:
+            return
+        if f"{origin}/" != base.outer and origin not in self.access.origins:
+            raise Problem("forbidden", f"requests from pages of {origin} are not allowed")
+
+    def _check_token(self, authorization: str | None, method: str) -> None:
+        if method not in _SAFE and not self._may_write(authorization):
+            raise Problem(
+                "unauthorized", "this server takes changes only with its token", headers={"WWW-Authenticate": "Bearer"}
+            )
+
+    def _may_write(self, authorization: str | None) -> bool:
+        if self.access.token is None:
+            return True
+        scheme, _, given = (authorization or "").partition(" ")
+        return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self.access.token.encode())
+
+    def _refusal(self, exchange: Exchange, problem: Problem) -> Response:
+        container = self.store.catalogue.by_path.get(exchange.path)
+        if not exchange.links and container is not None and exchange.base.outer != "http://invalid/":
+            containers.describe(exchange, container)
+        if 400 <= problem.status < 500:
+            exchange.links.append(f'</-/constraints>; rel="{LDP}constrainedBy"')
+        body = msgspec.json.encode(problem.document(exchange.path))
+        headers = exchange.headers() | problem.headers | {"Cache-Control": "no-store"}
+        if problem.status == 405 and "Allow" not in headers:
+            headers["Allow"] = "GET, HEAD, OPTIONS"
+        return Response(body, problem.status, headers, "application/problem+json")
+
+    # -- the way --------------------------------------------------------------------------------------------------
+
+    async def _route(self, exchange: Exchange) -> Any:
+        path = exchange.path
+        if path.startswith("/-/"):
+            return await self._service(exchange, path[3:])
+        if path.endswith("/"):
+            return await self._container(exchange)
+        row = members.program_at(exchange)
+        if row is not None:
+            return await members.program(exchange, row, self.programs)
+        handlers: dict[str, Callable[[Exchange], Awaitable[Response]]] = {
+            "GET": members.get,
+            "HEAD": members.get,
+            "OPTIONS": members.options,
+            "PUT": members.put,
+            "PATCH": members.patch_member,
+            "DELETE": members.delete,
+        }
+        handler = handlers.get(exchange.method)
+        if handler is None:
+            members.load(exchange)
+            exchange.is_member()
+            raise Problem("no-method", f"{exchange.method} is not taken here; taken: {MEMBER_METHODS}")
+        return await handler(exchange)
+
+    async def _container(self, exchange: Exchange) -> Any:
+        method = exchange.method
+        if method in ("GET", "HEAD"):
+            response = await containers.get(exchange, self.hub, self.page)
+            if getattr(response, "media_type", None) == containers.HTML:
+                response.headers["Content-Security-Policy"] = _PAGE_POLICY
+            return response
+        if method == "POST":
+            return await containers.post(exchange, self.programs)
+        if method == "PUT":
+            return await containers.put(exchange)
+        if method == "PATCH":
+            return await containers.patch_container(exchange)
+        if method == "DELETE":
+            return await containers.delete(exchange, self.hub)
+        containers.describe(exchange, containers.find(exchange, exchange.path))
+        if method == "OPTIONS":
+            return exchange.reply(204)
+        raise Problem("no-method", f"{method} is not taken here; taken: {CONTAINER_METHODS}")
+
+    async def _service(self, exchange: Exchange, name: str) -> Response:
+        """The server's own folder: the parts of the page, its state, the constraints."""
+        if exchange.method not in ("GET", "HEAD"):
+            raise Problem("no-method", f"{exchange.method} is not taken here; taken: GET, HEAD")
+        exchange.query()
+        if name in self.assets:
+            tag = containers.digest(self.assets[name])
+            reply = exchange.not_modified(tag)
+            return reply or exchange.reply(
+                200, self.assets[name], _ASSETS[name], ETag=f'"{tag}"', Cache_Control="no-cache"
+            )
+        if name == "constraints":
+            text = constraints_page(asdict(self.store.limits)).encode()
+            return exchange.reply(200, text, "text/plain", Cache_Control="no-cache")
+        if name == "status":
+            document = await self._current_status(exchange)
+            document["writable"] = self._may_write(exchange.header("authorization"))
+            return exchange.reply(200, msgspec.json.encode(document), "application/json", Cache_Control="no-store")
+        raise Problem("not-found", f"there is no /-/{name}; there are: status, constraints, {', '.join(self.assets)}")
+
+    async def _current_status(self, exchange: Exchange) -> dict[str, object]:
+        """The state, computed at most once a second however many watch."""
+        async with self._status_lock:
+            made, document = self._status
+            now = asyncio.get_running_loop().time()
+            if now - made >= 1.0:
+                document = await exchange.read(status, self.store, self.hub, self.programs, False)
+                self._status = (now, document)
+        return dict(document)
+
+    async def socket(self, socket: WebSocket) -> None:
+        """A WebSocket on a container's address."""
+        try:
+            base = Base(self.store.base, self._outer(socket.headers.get("host"), socket.scope))
+            self._check_origin(socket.headers.get("origin"), base, "WEBSOCKET")
+            container = self.store.catalogue.by_path.get(socket.url.path)
+            if container is None:
+                raise Problem("not-found", f"there is no container {socket.url.path}")
+            await websocket(socket, self.hub, container, base)
+        except Problem as problem:
+            document = msgspec.json.encode(problem.document(socket.url.path))
+            await socket.send_denial_response(
+                Response(document, problem.status, problem.headers, "application/problem+json")
+            )
+
+
+def make_app(store: Store, programs: Programs, access: Access) -> Starlette:
+    """The application of a store; it starts the programs when it starts, and closes the store when it stops."""
+    hub = Hub(store)
+    application = Application(store, hub, programs, access)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        hub.start()
+        await asyncio.to_thread(programs.start_all)
+        yield
+        hub.stop()
+        await asyncio.to_thread(programs.stop_all)
+        await asyncio.to_thread(store.close)
+
+    cors = Middleware(
+        CORSMiddleware,
+        allow_origins=list(access.origins),
+        allow_methods=sorted({*CONTAINER_METHODS.split(", "), *PROGRAM_METHODS.split(", ")}),
+        allow_headers=[
+            "Accept",
+            "Authorization",
+            "Content-Type",
+            "If-Match",
+            "If-None-Match",
+            "Link",
+            "Prefer",
+            "Slug",
+        ],
+        expose_headers=["ETag", "Link", "Location", "Window", "Accept-Post", "Accept-Patch", "Allow"],
+    )
+    app = Starlette(
+        routes=[WebSocketRoute("/{path:path}", application.socket), Route("/{path:path}", application)],
+        middleware=[cors] if access.origins else [],
+        lifespan=lifespan,
+    )
+    app.state.hub = hub
+    return app

@@ -1,0 +1,408 @@
+"""The changes of a store: each a function to ``Store.submit``; a refused one raises a ``Problem``.
+
+Conditions (If-Match) are judged here, inside the transaction, so that nothing happens between judging and doing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from hashlib import blake2b
+
+from etalis_rules.terms import RDF_TYPE, literal
+
+from etalis_py.events import Triple
+from etalis_py.streams.clock import render_datetime
+
+from . import vocabulary as v
+from .catalogue import Container, ProgramRow
+from .graphs import BLANK, DATE_TIME_STAMP, Graph, ntriples, order_time, triples_of
+from .problems import Problem
+from .retention import count, counts, forget, remember_gone
+from .spec import Spec, read_spec
+from .store import Stored, Transaction
+
+# Judges a state tag ("…") of the resource; None: there is no such resource yet.
+Condition = Callable[[str | None], None]
+
+_NAME = re.compile(r"[A-Za-z0-9._~-]{1,128}", re.ASCII)
+_OUTSIDE = re.compile(r"[^A-Za-z0-9._~-]+")
+
+
+def container_tag(container: Container) -> str:
+    """The state of a container as a tag: its description, then its content."""
+    return f"c{container.id}.{container.version}.{container.changes}"
+
+
+def member_tag(number: int, version: int) -> str:
+    return f"m{number}.{version}"
+
+
+def is_name(name: str) -> bool:
+    """May this be the last part of an address? ``-`` is the server's own folder."""
+    return _NAME.fullmatch(name) is not None and name not in (".", "..", "-")
+
+
+def as_name(slug: str) -> str | None:
+    """A Slug made into a name; None where nothing is left, or only digits, which the server gives itself."""
+    name = _OUTSIDE.sub("-", slug).strip("-.")[:96]
+    return name if name and not name.isdigit() and is_name(name) else None
+
+
+def find(transaction: Transaction, path: str) -> Container:
+    container = transaction.catalogue.by_path.get(path)
+    if container is None:
+        raise Problem("gone" if _is_gone(transaction, path) else "not-found", f"there is no container {path}")
+    return container
+
+
+def _is_gone(transaction: Transaction, path: str) -> bool:
+    return transaction.db.execute("SELECT 1 FROM gone WHERE path = ?", (path,)).fetchone() is not None
+
+
+def _is_taken(transaction: Transaction, parent: Container, name: str) -> bool:
+    path = parent.path + name
+    db = transaction.db
+    return (
+        f"{path}/" in transaction.catalogue.by_path
+        or (parent.id, name) in transaction.catalogue.programs
+        or db.execute("SELECT 1 FROM members WHERE container = ? AND name = ?", (parent.id, name)).fetchone()
+        is not None
+        or db.execute("SELECT 1 FROM gone WHERE path IN (?, ?)", (path, f"{path}/")).fetchone() is not None
+    )
+
+
+def _free_name(transaction: Transaction, parent: Container, slug: str | None, fallback: str) -> str:
+    name = as_name(slug) if slug else None
+    name = name or fallback
+    tried, number = name, 1
+    while _is_taken(transaction, parent, tried):
+        number += 1
+        if number > 1000:
+            raise Problem("conflict", f"a thousand resources here have names like {name!r}; suggest another Slug")
+        tried = f"{name}-{number}"
+    return tried
+
+
+# -- members ----------------------------------------------------------------------------------------------------
+
+
+def _timed(graph: Graph, spec: Spec, arrival: int) -> tuple[Graph, int]:
+    """The graph with its time said of the resource itself, so that the rule of [SC] Figure 5 finds it as printed."""
+    time = order_time(graph, spec.order)
+    stamp = graph.stamps.get(spec.order)
+    if time is not None and stamp is not None and stamp.own:
+        return graph, time
+    time = arrival if time is None else time
+    triple = (graph.me, spec.order, literal(render_datetime(time), DATE_TIME_STAMP))
+    return Graph((*graph.triples, triple), graph.stamps, graph.me), time
+
+
+def add_member(
+    path: str, graph: Graph, arrival: int, slug: str | None = None, name: str | None = None
+) -> Callable[[Transaction], Stored]:
+    """POST: put a graph into a container; its name is the next number, or made from ``slug``, or ``name`` itself."""
+
+    def change(transaction: Transaction) -> Stored:
+        container = find(transaction, path)
+        timed, time = _timed(graph, container.spec, arrival)
+        if name is not None:
+            if not is_name(name) or name.isdigit():
+                raise Problem("conflict", f"{name!r} cannot be chosen as a name; plain numbers are given by the server")
+            if _is_gone(transaction, path + name):
+                raise Problem("gone", f"{path}{name} was deleted, and its address is not used again")
+        final = name or (_free_name(transaction, container, slug, "") if slug and as_name(slug) else "")
+        number = count(transaction, container, 1, len(timed.triples), used=0 if final else 1)
+        final = final or str(number)
+        db = transaction.db
+        body = _settled(transaction, container, final, timed)
+        triples = len(timed.triples)
+        cursor = db.execute(
+            "INSERT INTO members (container, name, time, triples, version, body) VALUES (?, ?, ?, ?, 1, ?)",
+            (container.id, final, time, triples, body),
+        )
+        stored = Stored(int(cursor.lastrowid or 0), container.id, path, final, time, triples, 1, body)
+        _stamp(transaction, container, stored, timed)
+        transaction.stored.append(stored)
+        return stored
+
+    return change
+
+
+def _settled(transaction: Transaction, container: Container, name: str, graph: Graph) -> bytes:
+    """The graph as it is stored; its blank nodes are labelled by container and name, so no two members share any."""
+    label = name if name.isdigit() else "n" + blake2b(name.encode(), digest_size=8).hexdigest()
+    return graph.settled(f"<{transaction.base}{container.path[1:]}{name}>", f"m{container.id}x{label}x")
+
+
+def _stamp(transaction: Transaction, container: Container, stored: Stored, graph: Graph) -> None:
+    rows = [
+        (container.id, relation, stamp.time, stored.id, stamp.own, stored.triples)
+        for relation, stamp in graph.stamps.items()
+        if relation != container.spec.order
+    ]
+    if rows:
+        transaction.db.executemany("INSERT INTO stamps VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+
+def put_member(
+    path: str, name: str, graph: Graph, arrival: int, condition: Condition
+) -> Callable[[Transaction], tuple[Stored, bool]]:
+    """PUT: replace a member (it keeps its time where the new graph gives none), or create it; was it created?"""
+
+    def change(transaction: Transaction) -> tuple[Stored, bool]:
+        container = find(transaction, path)
+        row = _row(transaction, container, name)
+        condition(None if row is None else member_tag(row[0], row[3]))
+        if row is None:
+            if (
+                f"{path}{name}/" in transaction.catalogue.by_path
+                or (container.id, name) in transaction.catalogue.programs
+            ):
+                raise Problem("conflict", f"{path}{name} is taken by another kind of resource")
+            return add_member(path, graph, arrival, name=name)(transaction), True
+        number, time, triples, version = row
+        timed, time = _timed(graph, container.spec, time)
+        body = _settled(transaction, container, name, timed)
+        stored = Stored(number, container.id, path, name, time, len(timed.triples), version + 1, body)
+        db = transaction.db
+        db.execute("DELETE FROM stamps WHERE member = ?", (number,))
+        db.execute(
+            "UPDATE members SET time = ?, triples = ?, version = ?, body = ? WHERE id = ?",
+            (time, stored.triples, stored.version, body, number),
+        )
+        count(transaction, container, 0, stored.triples - triples)
+        _stamp(transaction, container, stored, timed)
+        return stored, False
+
+    return change
+
+
+def delete_member(path: str, name: str, condition: Condition) -> Callable[[Transaction], None]:
+    def change(transaction: Transaction) -> None:
+        container = find(transaction, path)
+        row = _row(transaction, container, name)
+        if row is None:
+            raise Problem("not-found", f"there is no {path}{name}")
+        condition(member_tag(row[0], row[3]))
+        forget(transaction, container, [(row[0], name, row[2])])
+
+    return change
+
+
+def _row(transaction: Transaction, container: Container, name: str) -> tuple[int, int, int, int] | None:
+    sql = "SELECT id, time, triples, version FROM members WHERE container = ? AND name = ?"
+    return transaction.db.execute(sql, (container.id, name)).fetchone()
+
+
+# -- containers (submit with alone=True) ------------------------------------------------------------------------
+
+
+def add_container(
+    path: str, graph: Graph, model: str, slug: str | None = None, name: str | None = None
+) -> Callable[[Transaction], Container]:
+    """POST: nest a new container in another; ``model`` is the interaction model that was asked for."""
+
+    def change(transaction: Transaction) -> Container:
+        parent = find(transaction, path)
+        limits = transaction.limits
+        if len(transaction.catalogue.by_id) >= limits.containers:
+            raise Problem("limit", f"the server holds {limits.containers} containers (containers)")
+        if parent.depth >= limits.nesting_depth:
+            raise Problem("limit", f"containers nest {limits.nesting_depth} deep at most (nesting_depth)")
+        final = name or _free_name(transaction, parent, slug, f"container-{len(transaction.catalogue.by_id)}")
+        if name is not None and (not is_name(name) or _is_taken(transaction, parent, name)):
+            raise Problem("conflict", f"{path}{name}/ cannot be created: the name is taken, was used, or is none")
+        new = f"{path}{final}/"
+        config, spec = _described(transaction, new, graph, model)
+        row = transaction.db.execute(
+            "INSERT INTO containers (path, parent, config, sort) VALUES (?, ?, ?, ?) RETURNING id",
+            (new, parent.id, config, spec.order),
+        ).fetchone()
+        created = Container(row[0], new, parent.id, config, spec, 1, 1, 0, 0, 0)
+        count(transaction, parent, 0, 0)
+        transaction.after.append(lambda: transaction.catalogue.put(created))
+        return created
+
+    return change
+
+
+def _described(transaction: Transaction, path: str, graph: Graph, model: str) -> tuple[bytes, Spec]:
+    """The stored description of a container: the graph as given, with its type made explicit."""
+    me = f"<{transaction.base}{path[1:]}>"
+    triples = triples_of(graph.settled(me, "c"))
+    types = {o for s, p, o in triples if s == me and p == RDF_TYPE}
+    if model == v.STREAM_CONTAINER or model == v.DIRECT_CONTAINER:
+        triples = triples if model in types else (*triples, (me, RDF_TYPE, model))
+    elif not types & {v.BASIC_CONTAINER, v.DIRECT_CONTAINER, v.STREAM_CONTAINER}:
+        triples = (*triples, (me, RDF_TYPE, v.BASIC_CONTAINER))
+    if model == v.BASIC_CONTAINER and v.DIRECT_CONTAINER in types:
+        raise Problem(
+            "constraint", "the Link header asks for a basic container, the graph for a direct one; ask for one"
+        )
+    managed = [t for t in triples if t[1] == v.CONTAINS]
+    if managed:
+        raise Problem("conflict", f"ldp:contains is kept by the server; leave out {' '.join(managed[0])}")
+    return ntriples(triples), read_spec(me, triples, transaction.limits)
+
+
+def replace_container(
+    path: str,
+    graph: Graph | None,
+    condition: Condition,
+    edit: Callable[[tuple[Triple, ...]], tuple[Triple, ...]] | None = None,
+) -> Callable[[Transaction], Container]:
+    """PUT (``graph``) or PATCH (``edit``, from the old triples to the new): a new description of a container."""
+
+    def change(transaction: Transaction) -> Container:
+        container = find(transaction, path)
+        condition(container_tag(container))
+        me = f"<{transaction.base}{path[1:]}>"
+        given = edit(triples_of(container.config)) if edit else graph.triples if graph else ()
+        triples = tuple(t for t in given if not _is_managed(transaction, container, t))
+        body = ntriples(triples).replace(BLANK.encode(), f"_:c{container.version}x".encode())
+        triples = triples_of(body)
+        spec = read_spec(me, triples, transaction.limits)
+        if (spec.stream, spec.interaction_model) != (container.spec.stream, container.spec.interaction_model):
+            raise Problem("conflict", "the type of a container does not change; keep its rdf:type, or create another")
+        if not any(s == me and p == RDF_TYPE for s, p, _ in triples):
+            raise Problem("conflict", f"the description lacks the type of the container; add {me} a ldp:BasicContainer")
+        if spec.order != container.spec.order and container.next + container.members:
+            declared = any(s == me and p == v.CONTENT_TIMESTAMP_RELATION for s, p, _ in triples)
+            if declared:
+                raise Problem(
+                    "conflict",
+                    f"it is ordered by {container.spec.order}; to order by {spec.order} create another container",
+                )
+            spec = replace(spec, order=container.spec.order)
+        transaction.db.execute(
+            "UPDATE containers SET config = ?, sort = ?, version = version + 1 WHERE id = ?",
+            (body, spec.order, container.id),
+        )
+        count(transaction, container, 0, 0)
+        new = replace(
+            container,
+            config=body,
+            spec=spec,
+            version=container.version + 1,
+            changes=counts(transaction, container)[0],
+        )
+        transaction.after.append(lambda: transaction.catalogue.put(new))
+        return new
+
+    return change
+
+
+def _is_managed(transaction: Transaction, container: Container, triple: tuple[str, str, str]) -> bool:
+    """Is this a containment or membership triple as the server states it itself?  One that is not so is refused."""
+    s, p, o = triple
+    me = f"<{transaction.base}{container.path[1:]}>"
+    direct = container.spec.direct
+    if (
+        (s == me and p == v.CONTAINS)
+        or any(s == w.resource and p == w.member_relation for w in container.spec.windows)
+        or (direct and not direct.inverse and (s, p) == (direct.resource, direct.relation))
+    ):
+        member = o
+    elif direct and direct.inverse and (o, p) == (direct.resource, direct.relation):
+        member = s
+    elif p == v.CONTAINS:
+        raise Problem("conflict", f"ldp:contains is kept by the server; leave out {s} {p} {o}")
+    else:
+        return False
+    path = "/" + member[1 + len(transaction.base) : -1] if member.startswith(f"<{transaction.base}") else ""
+    name = path.removeprefix(container.path)
+    known = path.startswith(container.path) and (
+        path in transaction.catalogue.children.get(container.id, {})
+        or (container.id, name) in transaction.catalogue.programs
+        or _row(transaction, container, name) is not None
+    )
+    if not known:
+        raise Problem("conflict", f"containment and membership are kept by the server; leave out {s} {p} {o}")
+    return True
+
+
+def delete_container(path: str, condition: Condition) -> Callable[[Transaction], None]:
+    """DELETE: a container with all its members; one that holds containers or programs is refused."""
+
+    def change(transaction: Transaction) -> None:
+        container = find(transaction, path)
+        condition(container_tag(container))
+        if not container.parent:
+            raise Problem("conflict", "the root container cannot be deleted")
+        if transaction.catalogue.children.get(container.id) or transaction.catalogue.programs_of(container.id):
+            raise Problem("conflict", f"{path} holds containers or programs; delete those first")
+        readers = [p for p in transaction.catalogue.programs.values() if p.output == path]
+        if readers:
+            raise Problem("conflict", f"the program {readers[0].name} writes to {path}; delete that first")
+        parent = transaction.catalogue.by_id[container.parent]
+        transaction.db.execute("DELETE FROM containers WHERE id = ?", (container.id,))
+        transaction.db.execute("INSERT OR IGNORE INTO purges VALUES (?)", (container.id,))
+        remember_gone(transaction, [path])
+        count(transaction, parent, 0, 0)
+        transaction.after.append(lambda: transaction.catalogue.drop(container))
+
+    return change
+
+
+def ensure_root(transaction: Transaction) -> None:
+    """The root container exists from the first start on."""
+    if "/" in transaction.catalogue.by_path:
+        return
+    me = f"<{transaction.base}>"
+    config = ntriples([(me, RDF_TYPE, v.BASIC_CONTAINER)])
+    spec = read_spec(me, triples_of(config), transaction.limits)
+    row = transaction.db.execute(
+        "INSERT INTO containers (path, parent, config, sort) VALUES ('/', 0, ?, ?) RETURNING id", (config, spec.order)
+    ).fetchone()
+    root = Container(row[0], "/", 0, config, spec, 1, 1, 0, 0, 0)
+    transaction.after.append(lambda: transaction.catalogue.put(root))
+
+
+# -- programs (submit with alone=True) --------------------------------------------------------------------------
+
+
+def add_program(
+    path: str, query: str, output: str | None, slug: str | None, from_start: bool
+) -> Callable[[Transaction], ProgramRow]:
+    """Register a program over a container; without ``output`` a stream container is made beside it."""
+
+    def change(transaction: Transaction) -> ProgramRow:
+        container = find(transaction, path)
+        if len(transaction.catalogue.programs) >= transaction.limits.programs:
+            raise Problem("limit", f"{transaction.limits.programs} programs run already (programs); delete one")
+        name = _free_name(transaction, container, slug, "program-1")
+        if output is not None:
+            target = find(transaction, output)
+            if target.path == path:
+                raise Problem("conflict", "a program cannot write into the container it reads")
+        else:
+            made = add_container(path, Graph((), {}, "<>"), v.STREAM_CONTAINER, slug=f"{name}-matches")(transaction)
+            target = made
+        after = 0 if from_start else transaction.db.execute("SELECT coalesce(max(id), 0) FROM members").fetchone()[0]
+        row = transaction.db.execute(
+            "INSERT INTO programs (container, name, query, output, after) VALUES (?, ?, ?, ?, ?) RETURNING id",
+            (container.id, name, query, target.path, after),
+        ).fetchone()
+        program = ProgramRow(row[0], container.id, name, query, target.path, after)
+        count(transaction, container, 0, 0)
+        transaction.after.append(lambda: transaction.catalogue.put_program(program))
+        return program
+
+    return change
+
+
+def delete_program(path: str, name: str) -> Callable[[Transaction], ProgramRow]:
+    def change(transaction: Transaction) -> ProgramRow:
+        container = find(transaction, path)
+        program = transaction.catalogue.programs.get((container.id, name))
+        if program is None:
+            raise Problem("not-found", f"there is no {path}{name}")
+        transaction.db.execute("DELETE FROM programs WHERE id = ?", (program.id,))
+        remember_gone(transaction, [path + name])
+        count(transaction, container, 0, 0)
+        transaction.after.append(lambda: transaction.catalogue.drop_program(program))
+        return program
+
+    return change

@@ -1,0 +1,376 @@
+"""The other side: follow a container as a stream of events, and post matches to one.
+
+Following uses push (server-sent events) where the server offers it, else its feed with conditional requests; any other
+LDP server is read as [SC] Figure 6 has it: the container, then each new member.  A lost connection is taken up again
+at the cursor, so that no event is lost or seen twice.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from types import TracebackType
+from typing import TypeVar
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+import pyoxigraph as ox
+from etalis_rules.terms import iri
+
+from etalis_py.events import Event, Triple
+from etalis_py.streams.clock import parse_datetime
+
+from . import negotiation
+from . import vocabulary as v
+from .graphs import NDJSON, TURTLE, stamped
+from .programs import MatchLike, match_graph, match_name
+
+T = TypeVar("T")
+_QUEUE = 1_000
+_LONGEST_PAUSE = 15.0
+_FINAL = (400, 401, 403, 404, 405, 410, 421)
+
+
+class ContainerError(OSError):
+    """A container that cannot be read or written: which, what it answered, what to do."""
+
+
+def follow(
+    url: str, *, since: str | int = "oldest", poll: float = 1.0, push: bool = True, patience: float = 60.0
+) -> Iterator[Event]:
+    """The events of a container, the stored ones first, then as they come, without end; see ``Follower``."""
+    with Follower(url, since=since, poll=poll, push=push, patience=patience) as follower:
+        yield from follower
+
+
+class Follower:
+    """A reader of one container, in order of arrival.
+
+    ``since`` is "oldest", "now", or the ``cursor`` of an earlier follower.  ``poll`` is the pause between requests
+    where there is no push, ``patience`` how long the server may be out of reach before that is an error.  Memory: a
+    queue of at most a thousand events; who reads slowly slows the connection down.
+    """
+
+    def __init__(
+        self, url: str, *, since: str | int = "oldest", poll: float = 1.0, push: bool = True, patience: float = 60.0
+    ) -> None:
+        self.url = _checked(url)
+        if not isinstance(since, int) and since not in ("oldest", "now"):
+            raise ContainerError(f"since is 'oldest', 'now' or a cursor (a number), found {since!r}")
+        self.cursor = since if isinstance(since, int) else 0
+        self._now, self._poll, self._push, self._patience = since == "now", poll, push, patience
+        self._queue: queue.Queue[tuple[int, Event] | BaseException] = queue.Queue(_QUEUE)
+        self._stop = threading.Event()
+        self._reached = time.monotonic()
+        self._client = httpx.Client(timeout=httpx.Timeout(10.0, read=45.0), follow_redirects=True)
+        self._thread = threading.Thread(target=self._run, name="follow", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Follower:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Event]:
+        return (event for event in self.items(1.0) if event is not None)
+
+    def items(self, idle: float) -> Iterator[Event | None]:
+        """The events, and None whenever none came for ``idle`` seconds (time to close the open instant)."""
+        while not self._stop.is_set():
+            try:
+                found = self._queue.get(timeout=idle)
+            except queue.Empty:
+                yield None
+                continue
+            if isinstance(found, BaseException):
+                raise found
+            self.cursor = max(self.cursor, found[0])
+            yield found[1]
+
+    def close(self) -> None:
+        """Stop reading; ``cursor`` stays where the last event that was taken ends."""
+        self._stop.set()
+        with suppress(queue.Empty):
+            while True:
+                self._queue.get_nowait()
+        # A request under way ends with its connection; the thread is a daemon and need not be waited for.
+        self._client.close()
+
+    # -- reading, in a thread of its own -------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            feed = self._attempt(self._discover)
+            if feed is None:
+                self._follow_members()
+            else:
+                self._follow_feed(feed)
+        except _Stopped:
+            return
+        except Exception as error:
+            if not self._stop.is_set():
+                self._put(error if isinstance(error, ContainerError) else ContainerError(f"{self.url}: {error}"))
+
+    def _put(self, item: tuple[int, Event] | BaseException) -> None:
+        while not self._stop.is_set():
+            with suppress(queue.Full):
+                self._queue.put(item, timeout=0.2)
+                return
+        raise _Stopped
+
+    def _attempt(self, request: Callable[[], T]) -> T:
+        """Do a request until it succeeds; what will not change by waiting, or takes too long, is an error."""
+        pause = 0.2
+        while True:
+            try:
+                result = request()
+                self._reached = time.monotonic()
+                return result
+            except httpx.HTTPStatusError as error:
+                if error.response.status_code in _FINAL:
+                    raise _answered(self.url, error.response) from None
+                reason = f"it answers {error.response.status_code}"
+            except httpx.TransportError as error:
+                reason = str(error) or type(error).__name__
+            if time.monotonic() - self._reached > self._patience:
+                raise _out_of_reach(self.url, self._patience, reason)
+            self._pause(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _pause(self, seconds: float) -> None:
+        if self._stop.wait(seconds):
+            raise _Stopped
+
+    def _get(self, url: str, accept: str, etag: str | None = None, prefer: str | None = None) -> httpx.Response:
+        headers = (
+            {"Accept": accept} | ({"If-None-Match": etag} if etag else {}) | ({"Prefer": prefer} if prefer else {})
+        )
+        response = self._client.get(url, headers=headers)
+        if response.status_code != 304:
+            response.raise_for_status()
+        return response
+
+    def _discover(self) -> str | None:
+        """The feed of the container, where the server has one."""
+        minimal = f'return=representation; include="{v.PREFER_MINIMAL}"'
+        response = self._get(self.url, TURTLE, prefer=minimal)
+        for relation, target in negotiation.links(response.headers.get_list("link")):
+            if relation == v.REL_FEED:
+                return urljoin(self.url, target)
+        return None
+
+    def _follow_feed(self, feed: str) -> None:
+        position = self.cursor
+        if self._now:
+            newest = self._attempt(lambda: self._get(f"{self.url}?newest=1", NDJSON))
+            for number, _ in _items(newest.text):
+                position = number
+        pushing, etag = self._push, None
+        while True:
+            if pushing:
+                position, pushing = self._listen(position)
+                continue
+            url = urljoin(feed, f"?after={position}&limit=1000")
+            response = self._attempt(lambda url=url, etag=etag: self._get(url, NDJSON, etag))
+            found = _items(response.text) if response.status_code == 200 else []
+            for number, event in found:
+                self._put((number, event))
+                position = number
+            etag = None if found else response.headers.get("etag")
+            if not found:
+                self._pause(self._poll)
+
+    def _listen(self, position: int) -> tuple[int, bool]:
+        """Take pushed events until the connection ends; the position reached, and whether push is offered at all."""
+        headers = {"Accept": "text/event-stream", "Last-Event-ID": str(position)}
+        try:
+            with self._client.stream("GET", self.url, headers=headers) as response:
+                if not response.headers.get("content-type", "").startswith("text/event-stream"):
+                    return position, False
+                self._reached = time.monotonic()
+                number = position
+                for line in response.iter_lines():
+                    if line.startswith("id:"):
+                        number = int(line[3:])
+                    elif line.startswith("data:"):
+                        for _, event in _items(line[5:]):
+                            self._put((number, event))
+                            position = number
+                    elif self._stop.is_set():
+                        raise _Stopped
+        except httpx.TransportError as error:
+            if time.monotonic() - self._reached > self._patience:
+                raise _out_of_reach(self.url, self._patience, str(error)) from None
+        self._pause(0.3)
+        return position, True
+
+    def _follow_members(self) -> None:
+        """Any LDP container: read it when it changed, then every member not seen before ([SC] Figure 6)."""
+        etag, seen, number = None, set[str](), 0
+        first = self._now
+        while True:
+            response = self._attempt(lambda etag=etag: self._get(self.url, TURTLE, etag))
+            if response.status_code == 200:
+                etag = response.headers.get("etag")
+                triples = _triples(response.content, str(response.url))
+                contained = {o for _, p, o in triples if p == v.CONTAINS}
+                order = next((o for _, p, o in triples if p == v.CONTENT_TIMESTAMP_RELATION), v.GENERATED_AT)
+                fresh = [] if first else [self._member(o, order) for o in sorted(contained - seen)]
+                for event in sorted((e for e in fresh if e is not None), key=lambda e: (e.end, e.graph)):
+                    number += 1
+                    self._put((number, event))
+                seen, first = contained, False
+            self._pause(self._poll)
+
+    def _member(self, member: str, order: str) -> Event | None:
+        url = member[1:-1]
+        if urlsplit(url).netloc != urlsplit(self.url).netloc:
+            raise ContainerError(f"{self.url} contains {url} on another server, which is not followed")
+        response = self._attempt(lambda: self._client.get(url, headers={"Accept": TURTLE}))
+        if response.status_code in (404, 410):
+            return None
+        if response.status_code != 200:
+            raise _answered(url, response)
+        triples = _triples(response.content, url)
+        return _event(triples, member, iri(self.url), order, time.time_ns() // 1000)
+
+
+class _Stopped(Exception):
+    """The follower was closed."""
+
+
+def _checked(url: str) -> str:
+    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
+        raise ContainerError(
+            f"{url!r} is no address of a container; expected something like http://127.0.0.1:8080/stream/"
+        )
+    return url
+
+
+def _out_of_reach(url: str, patience: float, reason: str) -> ContainerError:
+    hint = "start the server or check the address"
+    return ContainerError(f"{url} was out of reach for {patience:g} s ({reason}); {hint}")
+
+
+def _answered(url: str, response: httpx.Response) -> ContainerError:
+    """What a refusal means to the user: the problem document's own words where there is one."""
+    try:
+        document = response.json()
+        said = f"{document['detail']}. {document.get('hint', '')}".strip()
+    except (ValueError, KeyError, TypeError, httpx.ResponseNotRead):
+        said = response.reason_phrase
+    return ContainerError(f"{url} answers {response.status_code}: {said}")
+
+
+def _triples(data: bytes, url: str) -> tuple[Triple, ...]:
+    quads = ox.parse(data, ox.RdfFormat.TURTLE, base_iri=url)
+    return tuple((str(q.subject), str(q.predicate), str(q.object)) for q in quads)
+
+
+def _event(triples: tuple[Triple, ...], member: str, stream: str, order: str, arrival: int) -> Event:
+    graph = stamped(triples, member)
+    end = graph.stamps[order].time if order in graph.stamps else arrival
+    started = graph.stamps.get(v.STARTED_AT)
+    return Event(started.time if started and started.own and started.time <= end else end, end, triples, stream, member)
+
+
+def _items(text: str) -> list[tuple[int, Event]]:
+    """The members in lines of JSON, as (cursor, event)."""
+    found = []
+    for line in text.splitlines():
+        if line.strip():
+            item = json.loads(line)
+            triples = _triples(item["triples"].encode(), item["graph"])
+            end = parse_datetime(item["time"])
+            started = stamped(triples, iri(item["graph"])).stamps.get(v.STARTED_AT)
+            start = started.time if started and started.own and started.time <= end else end
+            found.append((item["id"], Event(start, end, triples, iri(item["stream"]), iri(item["graph"]))))
+    return found
+
+
+class ContainerSink:
+    """Posts matches to a container, each as one graph with its interval (``prov:startedAtTime`` and the end).
+
+    On a server of ours each match is written under its id, so that a repeated run writes nothing twice
+    (``repeated`` counts those); elsewhere it is POSTed with the id as Slug.  ``create``: make the container if it is
+    not there.
+    """
+
+    def __init__(self, url: str, *, token: str | None = None, create: bool = True, patience: float = 60.0) -> None:
+        self.url = _checked(url if url.endswith("/") else url + "/")
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._client = httpx.Client(timeout=30.0, headers=headers)
+        self._patience = patience
+        self.written = self.repeated = 0
+        self._named, self._order = self._prepare(create)
+
+    def _prepare(self, create: bool) -> tuple[bool, str]:
+        prefer = f'return=representation; include="{v.PREFER_MINIMAL}"'
+        response = self._send("GET", self.url, {"Accept": TURTLE, "Prefer": prefer}, b"")
+        if response.status_code == 404 and create:
+            body = f"<> a {v.STREAM_CONTAINER} .".encode()
+            headers = {"Content-Type": TURTLE, "If-None-Match": "*", "Link": f'{v.BASIC_CONTAINER}; rel="type"'}
+            made = self._send("PUT", self.url, headers, body)
+            if made.status_code not in (200, 201, 204, 412):
+                raise _answered(self.url, made)
+            response = self._send("GET", self.url, {"Accept": TURTLE, "Prefer": prefer}, b"")
+        if response.status_code != 200:
+            raise _answered(self.url, response)
+        relations = [relation for relation, _ in negotiation.links(response.headers.get_list("link"))]
+        triples = _triples(response.content, self.url)
+        own = [o for s, p, o in triples if p == v.CONTENT_TIMESTAMP_RELATION and s == iri(self.url)]
+        windows = {o for _, p, o in triples if p == v.CONTENT_TIMESTAMP_RELATION}
+        order = own[0] if own else windows.pop() if len(windows) == 1 else v.GENERATED_AT
+        return v.REL_FEED in relations, order
+
+    def _send(self, method: str, url: str, headers: dict[str, str], body: bytes) -> httpx.Response:
+        """A request; where repeating it does no harm, until the server is there."""
+        started, pause = time.monotonic(), 0.2
+        while True:
+            try:
+                response = self._client.request(method, url, headers=headers, content=body)
+                if response.status_code != 503:
+                    return response
+                reason = "it answers 503"
+            except httpx.TransportError as error:
+                if method == "POST" and not isinstance(error, httpx.ConnectError):
+                    raise ContainerError(
+                        f"{url}: the connection broke ({error}); the last match may have been written"
+                    ) from None
+                reason = str(error) or type(error).__name__
+            if time.monotonic() - started > self._patience:
+                raise _out_of_reach(url, self._patience, reason)
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def write(self, match: MatchLike) -> None:
+        """Write one match; it is durable when this returns."""
+        name, body = match_name(match.id), match_graph(match, self._order)
+        if self._named:
+            response = self._send("PUT", urljoin(self.url, name), {"Content-Type": TURTLE, "If-None-Match": "*"}, body)
+        else:
+            response = self._send("POST", self.url, {"Content-Type": TURTLE, "Slug": name}, body)
+        if self._named and response.status_code in (410, 412):
+            self.repeated += 1
+        elif response.status_code in (200, 201, 204):
+            self.written += 1
+        else:
+            raise _answered(self.url, response)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def __enter__(self) -> ContainerSink:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

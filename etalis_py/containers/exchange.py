@@ -1,0 +1,198 @@
+"""One request and its answers: what handlers read, and how responses get the headers that LDP asks for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+
+from . import negotiation
+from . import vocabulary as v
+from .graphs import POSTABLE, Base
+from .limits import Limits
+from .patch import MEDIA_TYPE as PATCH_TYPE
+from .problems import Problem
+from .store import Store
+
+T = TypeVar("T")
+QUERY_TYPE = "application/sparql-query"
+CONTAINER_METHODS = "GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE"
+MEMBER_METHODS = "GET, HEAD, OPTIONS, PUT, PATCH, DELETE"
+PROGRAM_METHODS = "GET, HEAD, OPTIONS, DELETE"
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A request that has passed the guard: who is asked, when it arrived, and under which name this server is known."""
+
+    request: Request
+    store: Store
+    limits: Limits
+    base: Base
+    arrival: int
+    links: list[str] = field(default_factory=list)
+    allow: str = ""
+    accept_post: str = ""
+
+    @property
+    def method(self) -> str:
+        return self.request.method
+
+    @property
+    def path(self) -> str:
+        return self.request.url.path
+
+    def header(self, name: str) -> str | None:
+        """A header's value; several lines of it are one list."""
+        values = self.request.headers.getlist(name)
+        return ", ".join(values) if values else None
+
+    def query(self, *allowed: str) -> dict[str, str]:
+        """The query parameters; one that has no meaning here is refused rather than ignored."""
+        items = self.request.query_params.multi_items()
+        found = dict(items)
+        unknown = sorted(set(found) - set(allowed))
+        if unknown:
+            raise Problem(
+                "bad-request", f"unknown query parameter {unknown[0]!r}; here are: {', '.join(allowed) or 'none'}"
+            )
+        if len(items) != len(found):
+            raise Problem("bad-request", "a query parameter is given twice")
+        return found
+
+    async def read(self, function: Callable[..., T], *arguments: object) -> T:
+        """Run a reading function beside the event loop."""
+        return await asyncio.get_running_loop().run_in_executor(self.store.pool, function, *arguments)
+
+    async def body(self, most: int | None = None) -> bytes:
+        """The body within the limits of size and time."""
+        most = most or self.limits.body_bytes
+        too_large = Problem("too-large", f"the body is larger than {most} bytes (body_bytes)")
+        length = self.header("content-length")
+        if length and length.isdigit() and (len(length) > 18 or int(length) > most):
+            raise too_large
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(self.limits.body_seconds):
+                async for chunk in self.request.stream():
+                    size += len(chunk)
+                    if size > most:
+                        raise too_large
+                    parts.append(chunk)
+        except TimeoutError:
+            raise Problem(
+                "timeout", f"the body did not arrive within {self.limits.body_seconds} s (body_seconds)"
+            ) from None
+        except ClientDisconnect:
+            raise Problem("bad-request", "the connection closed before the body was complete") from None
+        return b"".join(parts)
+
+    def content_type(self, offered: tuple[str, ...]) -> str:
+        """The media type of the body, one of those offered."""
+        if (self.header("content-encoding") or "identity") != "identity":
+            raise Problem("wrong-type", "compressed bodies are not taken; send it without Content-Encoding")
+        name, *parameters = (p.strip() for p in (self.header("content-type") or "").lower().split(";"))
+        if name not in offered:
+            raise Problem("wrong-type", f"Content-Type is {name or 'missing'}; taken here: {', '.join(offered)}")
+        charset = next((p.partition("=")[2].strip('"') for p in parameters if p.startswith("charset=")), "utf-8")
+        if charset not in ("utf-8", "utf8", "us-ascii"):
+            raise Problem("wrong-type", f"the charset {charset!r} is not taken; send UTF-8")
+        return name
+
+    # -- answers --------------------------------------------------------------------------------------------------
+
+    def is_container(self, model: str, stream: bool, extra: list[tuple[str, str, str]]) -> None:
+        """The headers of a container: its types, and links given as (target, relation, further parameters)."""
+        types = [v.RESOURCE, v.RDF_SOURCE, v.CONTAINER, model] + ([v.STREAM_CONTAINER] if stream else [])
+        self.links += [f'{t}; rel="type"' for t in types]
+        self.links += [f'<{target}>; rel="{relation}"{more}' for target, relation, more in extra]
+        self.allow, self.accept_post = CONTAINER_METHODS, ", ".join((*POSTABLE, QUERY_TYPE))
+
+    def is_content(self, path: str) -> None:
+        """The headers of a window or of the feed: resources to read, which belong to a container."""
+        self.links = [f'<{path}>; rel="collection"']
+        self.allow, self.accept_post = "GET, HEAD", ""
+
+    def is_member(self) -> None:
+        self.links += [f'{t}; rel="type"' for t in (v.RESOURCE, v.RDF_SOURCE)]
+        self.allow = MEMBER_METHODS
+
+    def is_program(self, output: str) -> None:
+        self.links += [f'{t}; rel="type"' for t in (v.RESOURCE, v.NON_RDF_SOURCE)]
+        self.links.append(f'<{output}>; rel="{v.REL_OUTPUT}"')
+        self.allow = PROGRAM_METHODS
+
+    def headers(self, **more: str) -> dict[str, str]:
+        """The headers that every response about this resource carries."""
+        found = {name.replace("_", "-"): value for name, value in more.items()}
+        if self.links:
+            found["Link"] = ", ".join(self.links)
+        if self.allow:
+            found["Allow"] = self.allow
+        if self.accept_post:
+            found["Accept-Post"] = self.accept_post
+        if "PATCH" in self.allow:
+            found["Accept-Patch"] = PATCH_TYPE
+        return found
+
+    def reply(self, status: int, body: bytes = b"", media_type: str | None = None, **headers: str) -> Response:
+        kind = media_type + "; charset=utf-8" if media_type and media_type.startswith("text/") else media_type
+        return Response(body, status, self.headers(**headers), kind)
+
+    def not_modified(self, tag: str) -> Response | None:
+        """304 when the client holds the representation with this tag."""
+        if negotiation.unchanged(self.header("if-none-match"), tag):
+            return self.reply(304, ETag=f'"{tag}"', Cache_Control="no-cache", Vary="Accept, Prefer")
+        return None
+
+    async def stream(
+        self,
+        chunks: Iterator[T],
+        encode: Callable[[T, bool], bytes],
+        media_type: str,
+        brackets: tuple[bytes, bytes, bytes],
+        headers: dict[str, str],
+        *,
+        small: bool = False,
+    ) -> Response:
+        """Chunks as a response; one alone goes out with its length.
+
+        ``brackets``: what opens, parts and closes them.  ``small``: the first two chunks are read at once, on the event
+        loop, since a chunk is bounded and mostly there is but one.
+        """
+        opening, comma, closing = brackets
+
+        def begin() -> tuple[bytes, T | None]:
+            first = next(chunks, None)
+            second = next(chunks, None) if first is not None else None
+            return (b"" if first is None else encode(first, second is None)), second
+
+        def proceed(chunk: T) -> tuple[bytes, T | None]:
+            return encode(chunk, False), next(chunks, None)
+
+        piece, chunk = begin() if small else await self.read(begin)
+        if chunk is None:
+            return self.reply(200, opening + piece + closing, media_type, **headers)
+        if self.method == "HEAD":
+            return Response(b"", 200, self.headers(**headers), media_type)
+
+        async def parts(piece: bytes, chunk: T | None) -> AsyncIterator[bytes]:
+            yield opening + piece
+            started = bool(piece)
+            while chunk is not None:
+                piece, chunk = await self.read(proceed, chunk)
+                if piece:
+                    yield comma + piece if started else piece
+                    started = True
+            yield closing
+
+        return StreamingResponse(parts(piece, chunk), 200, self.headers(**headers), media_type)
+
+
+def brackets(media_type: str) -> tuple[bytes, bytes, bytes]:
+    """What stands around and between chunks: only JSON-LD's array needs something."""
+    return (b"[", b",", b"]") if media_type == "application/ld+json" else (b"", b"", b"")

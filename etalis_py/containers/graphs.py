@@ -1,0 +1,201 @@
+"""RDF in and out: from a request's body to stored N-Triples, and back to whatever syntax is asked for.
+
+A stored graph is canonical N-Triples in which this server's own addresses begin with a base of the store's
+(``x-…://s/``), so that a store can be served under any host name; the base is replaced when a graph leaves
+(``Base.out``).  The base is random for each store, so no literal holds it by accident.
+
+Blank nodes are relabelled on arrival, one series per member: windows of several graphs then never mix them up.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyoxigraph as ox
+from etalis_rules.terms import XSD, iri, literal
+
+from etalis_py.events import Triple
+from etalis_py.streams.clock import TimeError, parse_datetime
+
+from .problems import Problem
+from .vocabulary import PREFIXES
+
+DATE_TIME = XSD + "dateTime"
+DATE_TIME_STAMP = XSD + "dateTimeStamp"
+_TIME_ENDS = (f'"^^<{DATE_TIME}>', f'"^^<{DATE_TIME_STAMP}>')
+
+TURTLE, NTRIPLES, JSONLD = "text/turtle", "application/n-triples", "application/ld+json"
+TRIG, NQUADS, NDJSON = "application/trig", "application/n-quads", "application/x-ndjson"
+
+FORMATS: dict[str, ox.RdfFormat] = {
+    TURTLE: ox.RdfFormat.TURTLE,
+    JSONLD: ox.RdfFormat.JSON_LD,
+    NTRIPLES: ox.RdfFormat.N_TRIPLES,
+    TRIG: ox.RdfFormat.TRIG,
+    NQUADS: ox.RdfFormat.N_QUADS,
+}
+SHORT = {TURTLE: "ttl", JSONLD: "jsonld", NTRIPLES: "nt", TRIG: "trig", NQUADS: "nq", NDJSON: "ndjson"}
+POSTABLE = (TURTLE, JSONLD, NTRIPLES, TRIG, NQUADS)
+
+# The name and the blank nodes of a member are known only when it is stored: until then these stand for them.
+SELF = f"self-{secrets.token_hex(8)}"
+BLANK = f"_:b{secrets.token_hex(8)}x"
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The two spellings of this server's addresses: the store's own and the one of a request."""
+
+    inner: str
+    outer: str
+
+    def out(self, data: bytes) -> bytes:
+        return data.replace(b"<" + self.inner.encode(), b"<" + self.outer.encode())
+
+    def out_iri(self, path: str) -> str:
+        """The public address of a path that begins with ``/``."""
+        return self.outer + path[1:]
+
+    def into(self, value: str) -> str:
+        """The stored spelling of an IRI (without angle brackets)."""
+        if value.startswith(self.outer):
+            return self.inner + value[len(self.outer) :]
+        scheme = self.inner.partition(":")[0] + ":"
+        if value.startswith(scheme) and not value.startswith(self.inner):
+            # A reference such as <//other.org/x> takes no more than the scheme of the base.
+            return self.outer.partition(":")[0] + ":" + value[len(scheme) :]
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """The time of a graph by one relation ([SC] §3.3, t_pred); ``own``: said of the resource itself.
+
+    Of several times the resource's own count first, then the latest: the graph is complete when its last part is.
+    """
+
+    time: int
+    own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A graph as it came: its triples (stored spelling), its times by relation, and the IRI that it calls itself by."""
+
+    triples: tuple[Triple, ...]
+    stamps: dict[str, Stamp]
+    me: str
+
+    def settled(self, me: str, blank: str) -> bytes:
+        """The graph to be stored: under its final address, its blank nodes in a series of their own."""
+        body = ntriples(self.triples).replace(BLANK.encode(), f"_:{blank}".encode())
+        return body if me == self.me else body.replace(self.me[:-1].encode(), me[:-1].encode())
+
+
+def ntriples(triples: Iterable[Triple]) -> bytes:
+    return "".join(f"{s} {p} {o} .\n" for s, p, o in triples).encode()
+
+
+def parse(data: bytes, media_type: str, path: str, base: Base, max_triples: int) -> Graph:
+    """The graph of a body whose null relative IRI is ``path``; a ``Problem`` that says where it is wrong.
+
+    Named graphs are taken as one graph with the default one only where a single graph is named: a stream item is one
+    graph.  JSON-LD contexts are never fetched.
+    """
+    try:
+        quads = ox.parse(data, FORMATS[media_type], base_iri=base.inner + path[1:])
+        return _graph(quads, base, base.inner + path[1:], max_triples)
+    except (SyntaxError, ValueError) as error:
+        reason = str(error)
+        if "LoadDocumentCallback" in reason:
+            raise Problem(
+                "constraint", "the JSON-LD names a remote context, which is never fetched; write it inline"
+            ) from None
+        raise Problem("bad-request", f"the body is not {media_type}: {reason}") from None
+
+
+def _graph(quads: Iterable[ox.Quad], base: Base, me: str, max_triples: int) -> Graph:
+    blanks: dict[str, str] = {}
+    names: set[str] = set()
+    triples: dict[Triple, None] = {}
+
+    def spell(term: object) -> str:
+        if isinstance(term, ox.NamedNode):
+            return iri(base.into(term.value))
+        if isinstance(term, ox.BlankNode):
+            return blanks.setdefault(term.value, f"{BLANK}{len(blanks)}")
+        if isinstance(term, ox.Literal) and term.direction is None:
+            return literal(term.value, term.datatype.value, term.language or "")
+        raise Problem(
+            "constraint", "triple terms and base directions (RDF 1.2) are not taken; write plain RDF 1.1 terms"
+        )
+
+    for quad in quads:
+        triple = (spell(quad.subject), spell(quad.predicate), spell(quad.object))
+        triples[triple] = None
+        if len(triples) > max_triples:
+            raise Problem("too-large", f"the graph has more than {max_triples} triples (triples_per_graph)")
+        if not isinstance(quad.graph_name, ox.DefaultGraph):
+            names.add(str(quad.graph_name))
+            if len(names) > 1:
+                raise Problem("constraint", "the body names several graphs; post one graph at a time")
+    return stamped(tuple(triples), f"<{me}>")
+
+
+def stamped(triples: tuple[Triple, ...], me: str) -> Graph:
+    """The graph of these triples about ``me``, with the times that it gives."""
+    stamps: dict[str, Stamp] = {}
+    for s, p, o in triples:
+        if o.endswith(_TIME_ENDS):
+            _stamp(stamps, p, o[1 : o.rindex('"')], s == me)
+    return Graph(triples, stamps, me)
+
+
+def _stamp(stamps: dict[str, Stamp], relation: str, lexical: str, own: bool) -> None:
+    try:
+        found = Stamp(parse_datetime(lexical), own)
+    except TimeError:
+        return  # data, but no time: it counts only if the container orders by it, and ``order_time`` says so
+    known = stamps.get(relation)
+    if known is None or (found.own, found.time) > (known.own, known.time):
+        stamps[relation] = found
+
+
+def order_time(graph: Graph, relation: str) -> int | None:
+    """The time of a graph by the relation that orders its container; None when it gives none."""
+    stamp = graph.stamps.get(relation)
+    if stamp is not None:
+        return stamp.time
+    unreadable = next((o for _, p, o in graph.triples if p == relation), None)
+    if unreadable is None:
+        return None
+    raise Problem(
+        "constraint",
+        f"{relation} orders this container, and its value {unreadable} is no time; "
+        "expected an xsd:dateTime or xsd:dateTimeStamp such as 2021-07-20T10:51:08.657Z, no finer than microseconds",
+    )
+
+
+def triples_of(body: bytes) -> tuple[Triple, ...]:
+    """The triples of a stored graph."""
+    quads = ox.parse(body, ox.RdfFormat.N_TRIPLES)
+    return tuple((str(q.subject), str(q.predicate), str(q.object)) for q in quads)
+
+
+def serialize(body: bytes, media_type: str, base: Base, path: str) -> bytes:
+    """A stored graph in a syntax, with public addresses; in Turtle they are relative to ``path``."""
+    if media_type in (NTRIPLES, NQUADS):
+        return base.out(body)
+    if media_type == JSONLD:
+        quads = ox.parse(base.out(body), ox.RdfFormat.N_TRIPLES)
+        return ox.serialize((q.triple for q in quads), format=FORMATS[media_type]) or b"[]"
+    by_subject: dict[object, list[ox.Triple]] = {}
+    for quad in ox.parse(body, ox.RdfFormat.N_TRIPLES):
+        by_subject.setdefault(quad.subject, []).append(quad.triple)
+    used = {k: iri for k, iri in PREFIXES.items() if f"<{iri}".encode() in body}
+    grouped = (triple for group in by_subject.values() for triple in group)
+    # With the inner base only this server's own addresses become relative, no others of the same scheme.
+    me = base.inner + path[1:]
+    return base.out(ox.serialize(grouped, format=FORMATS[media_type], prefixes=used, base_iri=me) or b"")

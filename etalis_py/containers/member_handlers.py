@@ -1,0 +1,170 @@
+"""Requests to what a container holds: the graphs of the stream, and its programs."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+from starlette.responses import Response
+
+from . import changes, graphs, negotiation, patch
+from .catalogue import ProgramRow
+from .container_handlers import digest, text_of
+from .exchange import QUERY_TYPE, Exchange
+from .graphs import FORMATS, POSTABLE, SHORT, Graph
+from .problems import Problem
+from .programs import Programs
+from .store import Stored
+
+JSON = "application/json"
+_MATCHES = 200
+
+
+def split(path: str) -> tuple[str, str]:
+    """A path as the container's and the name in it."""
+    parent, _, name = path.rpartition("/")
+    return f"{parent}/", name
+
+
+def program_at(exchange: Exchange) -> ProgramRow | None:
+    path, name = split(exchange.path)
+    container = exchange.store.catalogue.by_path.get(path)
+    return exchange.store.catalogue.programs.get((container.id, name)) if container else None
+
+
+def load(exchange: Exchange) -> Stored:
+    """The member at the request's path; a ``Problem`` that tells never-was from was-deleted."""
+    path, name = split(exchange.path)
+    container = exchange.store.catalogue.by_path.get(path)
+    with exchange.store.reading() as db:
+        if container is not None:
+            row = db.execute(
+                "SELECT id, time, triples, version, body FROM members WHERE container = ? AND name = ?",
+                (container.id, name),
+            ).fetchone()
+            if row is not None:
+                return Stored(row[0], container.id, path, name, row[1], row[2], row[3], row[4])
+        gone = db.execute("SELECT 1 FROM gone WHERE path = ?", (exchange.path,)).fetchone() is not None
+    if container is not None and name.isascii() and name.isdigit() and len(name) < 19:
+        gone = gone or (int(name) < container.next and name == str(int(name)))
+    folder = exchange.path + "/"
+    hint = f"; there is a container {folder}" if folder in exchange.store.catalogue.by_path else ""
+    raise Problem("gone" if gone else "not-found", f"there is no {exchange.path}{hint}")
+
+
+async def get(exchange: Exchange) -> Response:
+    exchange.query()
+    stored = load(exchange)
+    exchange.is_member()
+    media_type = negotiation.accepted(exchange.header("accept"), tuple(FORMATS))
+    tag = f"{changes.member_tag(stored.id, stored.version)}-{SHORT[media_type]}"
+    if (response := exchange.not_modified(tag)) is not None:
+        return response
+    data = graphs.serialize(stored.body, media_type, exchange.base, exchange.path)
+    return exchange.reply(200, data, media_type, ETag=f'"{tag}"', Cache_Control="no-cache", Vary="Accept")
+
+
+async def options(exchange: Exchange) -> Response:
+    load(exchange)
+    exchange.is_member()
+    return exchange.reply(204)
+
+
+def _conditions(exchange: Exchange, *, needed: bool) -> changes.Condition:
+    return negotiation.condition(exchange.header("if-match"), exchange.header("if-none-match"), needed=needed)
+
+
+async def put(exchange: Exchange) -> Response:
+    """Replace a graph, or create it under the name that the client chose (a sink can so write each match once)."""
+    exchange.is_member()
+    media_type = exchange.content_type(POSTABLE)
+    exchange.query()
+    graph = graphs.parse(
+        await exchange.body(), media_type, exchange.path, exchange.base, exchange.limits.triples_per_graph
+    )
+    path, name = split(exchange.path)
+    change = changes.put_member(path, name, graph, exchange.arrival, _conditions(exchange, needed=True))
+    stored, created = await asyncio.wrap_future(exchange.store.submit(change))
+    tag = f'"{changes.member_tag(stored.id, stored.version)}-{SHORT[graphs.TURTLE]}"'
+    if created:
+        return exchange.reply(201, Location=exchange.base.out_iri(exchange.path), ETag=tag)
+    return exchange.reply(204, ETag=tag)
+
+
+async def patch_member(exchange: Exchange) -> Response:
+    stored = load(exchange)
+    exchange.is_member()
+    exchange.content_type((patch.MEDIA_TYPE,))
+    exchange.query()
+    operations = patch.parse_patch(text_of(await exchange.body()), exchange.path, exchange.base)
+    triples = await exchange.read(patch.apply, operations, graphs.triples_of(stored.body))
+    if len(triples) > exchange.limits.triples_per_graph:
+        raise Problem("too-large", f"the graph would have more than {exchange.limits.triples_per_graph} triples")
+    graph: Graph = graphs.stamped(triples, f"<{exchange.base.inner}{exchange.path[1:]}>")
+    judge, seen = _conditions(exchange, needed=True), changes.member_tag(stored.id, stored.version)
+
+    def check(state: str | None) -> None:
+        judge(state)
+        if state != seen:
+            raise Problem("stale", "the resource changed while the patch was applied; read it again")
+
+    path, name = split(exchange.path)
+    new, _ = await asyncio.wrap_future(
+        exchange.store.submit(changes.put_member(path, name, graph, exchange.arrival, check))
+    )
+    return exchange.reply(204, ETag=f'"{changes.member_tag(new.id, new.version)}-{SHORT[graphs.TURTLE]}"')
+
+
+async def delete(exchange: Exchange) -> Response:
+    load(exchange)
+    exchange.is_member()
+    exchange.query()
+    path, name = split(exchange.path)
+    change = changes.delete_member(path, name, _conditions(exchange, needed=False))
+    await asyncio.wrap_future(exchange.store.submit(change))
+    exchange.links, exchange.allow = [], ""
+    return exchange.reply(204)
+
+
+# -- programs -----------------------------------------------------------------------------------------------------
+
+
+async def program(exchange: Exchange, row: ProgramRow, programs: Programs) -> Response:
+    """A program: its text, or as JSON its state and matches, or with ``?match=ID`` why that match was found."""
+    exchange.is_program(row.output)
+    if exchange.method == "OPTIONS":
+        return exchange.reply(204)
+    if exchange.method == "DELETE":
+        exchange.query()
+        _conditions(exchange, needed=False)(f"p{row.id}")
+        path, name = split(exchange.path)
+        await asyncio.wrap_future(exchange.store.submit(changes.delete_program(path, name), alone=True))
+        await asyncio.to_thread(programs.stop, row)
+        exchange.links, exchange.allow = [], ""
+        return exchange.reply(204)
+    if exchange.method not in ("GET", "HEAD"):
+        raise Problem("no-method", f"a program takes no {exchange.method}; delete it and register another")
+    parameters = exchange.query("after", "match")
+    media_type = negotiation.accepted(exchange.header("accept"), (QUERY_TYPE, JSON))
+    if media_type == QUERY_TYPE and not parameters:
+        return exchange.reply(200, row.query.encode(), QUERY_TYPE, ETag=f'"p{row.id}"', Vary="Accept")
+    running = programs.running.get(row.id)
+    document: object
+    if "match" in parameters:
+        if running is None:
+            raise Problem("not-found", "the program is not running, so it explains nothing")
+        document = {"match": parameters["match"], "why": await asyncio.to_thread(running.why, parameters["match"])}
+    else:
+        after = parameters.get("after", "0")
+        if not (after.isascii() and after.isdigit() and len(after) < 19):
+            raise Problem("bad-request", f"after is the number of a match, found {after[:40]!r}")
+        found = running.since(int(after), _MATCHES) if running else []
+        document = programs.describe(row) | {
+            "rules": running.graph if running else {"nodes": [], "edges": []},
+            "found": [{"number": f.number} | f.document for f in found],
+        }
+    data = msgspec.json.encode(document)
+    tag = f"p{row.id}.{digest(data)}-json"
+    if (response := exchange.not_modified(tag)) is not None:
+        return response
+    return exchange.reply(200, data, JSON, ETag=f'"{tag}"', Cache_Control="no-cache", Vary="Accept")

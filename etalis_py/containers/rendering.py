@@ -1,0 +1,234 @@
+"""What a reader gets: the listing of a container, or the graphs of a window, piece by piece.
+
+Both are generators of chunks, each read from the store when the one before has gone out: a window of millions of
+graphs needs no more memory than one of five hundred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
+import pyoxigraph as ox
+from etalis_rules.terms import literal
+
+from etalis_py.streams.clock import render_datetime
+
+from . import spans
+from . import vocabulary as v
+from .catalogue import Container
+from .graphs import DATE_TIME_STAMP, FORMATS, JSONLD, NDJSON, NTRIPLES, TRIG, TURTLE, Base, serialize
+from .store import Store, Stored
+
+CHUNK = 500
+_CHUNK_BYTES = 256 * 1024
+_PRETTY = 256 * 1024
+
+
+class Item(msgspec.Struct):
+    """A member as one line of JSON, the ``.jsonl`` form of a stream."""
+
+    id: int
+    time: str
+    triples: str
+    graph: str
+    stream: str
+
+
+def item(stored: Stored, base: Base) -> bytes:
+    """A member as JSON."""
+    return msgspec.json.encode(
+        Item(
+            id=stored.id,
+            time=render_datetime(stored.time),
+            triples=base.out(stored.body).decode(),
+            graph=base.out_iri(stored.path + stored.name),
+            stream=base.out_iri(stored.path),
+        )
+    )
+
+
+# -- the graphs of a span, or of the feed -----------------------------------------------------------------------
+
+
+def span_members(store: Store, container: Container, span: spans.Span, newest: int) -> Iterator[list[Stored]]:
+    """The members of a span in stream order, no younger than ``newest``, by chunks of bounded number and size."""
+    while True:
+        found: list[Stored] = []
+        size, seen, place = 0, 0, None
+        with store.reading() as db:
+            cursor = spans.select(db, span, "name, triples, version, body", limit=CHUNK)
+            for time, number, name, triples, version, body in cursor:
+                place, seen = (time, number), seen + 1
+                if number <= newest:
+                    found.append(Stored(number, container.id, container.path, name, time, triples, version, body))
+                    size += len(body)
+                    if size > _CHUNK_BYTES:
+                        cursor.close()
+                        break
+            else:
+                # The cursor is at its end: with less than a chunk this was the last one.
+                place = place if seen == CHUNK else None
+        if found:
+            yield found
+        if place is None:
+            return
+        span = spans.beyond(span, place)
+
+
+def arrivals(store: Store, container: Container, after: int, limit: int) -> list[Stored]:
+    """The members that arrived after the one with id ``after``, in order of arrival."""
+    with store.reading() as db:
+        found = db.execute(
+            "SELECT id, name, time, triples, version, body FROM members INDEXED BY members_by_arrival "
+            "WHERE container = ? AND id > ? ORDER BY id LIMIT ?",
+            (container.id, after, limit),
+        ).fetchall()
+    return [Stored(r[0], container.id, container.path, r[1], r[2], r[3], r[4], r[5]) for r in found]
+
+
+def latest(store: Store, container: Container, count: int) -> list[Stored]:
+    """The last members to arrive, in order of arrival."""
+    with store.reading() as db:
+        found = db.execute(
+            "SELECT id FROM members INDEXED BY members_by_arrival WHERE container = ? "
+            "ORDER BY id DESC LIMIT 1 OFFSET ?",
+            (container.id, count),
+        ).fetchone()
+    return arrivals(store, container, found[0] if found else 0, count)
+
+
+def encode_members(members: list[Stored], media_type: str, base: Base) -> bytes:
+    """Graphs in a syntax; where it names graphs each keeps its own, with its time in the default graph."""
+    if media_type == NDJSON:
+        return b"".join(item(m, base) + b"\n" for m in members)
+    if media_type in (TURTLE, NTRIPLES):
+        return base.out(b"".join(m.body for m in members))
+    inner = base.inner.encode()
+    parts = []
+    for m in members:
+        name = b"<" + inner + f"{m.path[1:]}{m.name}>".encode()
+        stamp = literal(render_datetime(m.time), DATE_TIME_STAMP)
+        parts.append(name + f" {v.GENERATED_AT} {stamp} .\n".encode())
+        if media_type == TRIG:
+            parts += [name, b" {\n", m.body, b"}\n"]
+        else:
+            parts.append(m.body.replace(b" .\n", b" " + name + b" .\n"))
+    data = base.out(b"".join(parts))
+    if media_type != JSONLD:
+        return data
+    return _inside(ox.serialize(ox.parse(data, ox.RdfFormat.N_QUADS), format=FORMATS[JSONLD]) or b"[]")
+
+
+def _inside(array: bytes) -> bytes:
+    return array.strip()[1:-1]
+
+
+# -- the listing of a container ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What of a container to list, as of when: its description, and sections of containment and membership triples."""
+
+    container: Container
+    now: int
+    newest: int
+    containment: bool = True
+    membership: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Members of one span, each giving the triple ``before`` member ``after``."""
+
+    before: str
+    after: str
+    span: spans.Span
+
+
+def sections(store: Store, listing: Listing, base: Base) -> list[Section]:
+    """The sections of a listing: containment, the direct container's membership, then each window's (Figure 5)."""
+    c = listing.container
+    me = f"<{base.inner}{c.path[1:]}>"
+    found = []
+    if listing.containment:
+        found.append(Section(f"{me} {v.CONTAINS} ", "", spans.whole(c.id)))
+    if listing.membership and c.spec.direct:
+        d = c.spec.direct
+        before, after = ("", f" {d.relation} {d.resource}") if d.inverse else (f"{d.resource} {d.relation} ", "")
+        found.append(Section(before, after, spans.whole(c.id)))
+    if listing.membership:
+        with store.reading() as db:
+            for w in c.spec.windows:
+                span = spans.membership(db, c.id, c.spec.order, w, listing.now)
+                found.append(Section(f"{w.resource} {w.member_relation} ", "", span))
+    return found
+
+
+def window_state(store: Store, parts: list[Section]) -> tuple[object, ...]:
+    """What of the listing moves with time alone: the first and last member of each section."""
+    with store.reading() as db:
+        return tuple(spans.ends(db, part.span) for part in parts)
+
+
+def head(store: Store, listing: Listing, base: Base) -> bytes:
+    """The description, and the contained resources and direct members that are no members of the stream."""
+    c = listing.container
+    children = [path[1:] for path in list(store.catalogue.children.get(c.id, {}))]
+    programs = [f"{c.path[1:]}{p.name}" for p in store.catalogue.programs_of(c.id)]
+    me = f"<{base.inner}{c.path[1:]}>"
+    lines = [c.config]
+    for path in children + programs:
+        resource = f"<{base.inner}{path}>"
+        if listing.containment:
+            lines.append(f"{me} {v.CONTAINS} {resource} .\n".encode())
+        if listing.membership and (d := c.spec.direct):
+            s, o = (resource, d.resource) if d.inverse else (d.resource, resource)
+            lines.append(f"{s} {d.relation} {o} .\n".encode())
+    return b"".join(lines)
+
+
+Cursor = tuple[int, int, int]
+
+
+def page(
+    store: Store, listing: Listing, parts: list[Section], base: Base, start: Cursor | None, limit: int
+) -> tuple[bytes, Cursor | None]:
+    """Up to ``limit`` triples of the sections, the newest members first, and where the next page starts."""
+    lines: list[str] = []
+    index, place = (start[0], start[1:]) if start else (0, None)
+    prefix = f"<{base.inner}{listing.container.path[1:]}"
+    while index < len(parts):
+        section = parts[index]
+        span = spans.beyond(section.span, place, newest_first=True) if place else section.span
+        room = limit - len(lines)
+        with store.reading() as db:
+            found = spans.rows(db, span, "name", newest_first=True, limit=room)
+        lines += [f"{section.before}{prefix}{name}>{section.after} .\n" for _, i, name in found if i <= listing.newest]
+        if len(found) == room:
+            return "".join(lines).encode(), (index, *found[-1][:2])
+        index, place = index + 1, None
+    return "".join(lines).encode(), None
+
+
+def listing_chunks(store: Store, listing: Listing, parts: list[Section], base: Base) -> Iterator[bytes]:
+    """The whole listing as N-Triples in chunks."""
+    cursor: Cursor | None = None
+    first = head(store, listing, base)
+    while True:
+        data, cursor = page(store, listing, parts, base, cursor, 4 * CHUNK)
+        yield first + data
+        if cursor is None:
+            return
+        first = b""
+
+
+def encode_listing(data: bytes, media_type: str, base: Base, path: str, *, only: bool) -> bytes:
+    """A chunk of a listing in a syntax; ``only``: there is no other, so it can be set nicely."""
+    if media_type == JSONLD:
+        return _inside(serialize(data, JSONLD, base, path))
+    if only and len(data) <= _PRETTY:
+        return serialize(data, media_type, base, path)
+    return base.out(data)

@@ -1,0 +1,121 @@
+"""The tables of a store, and how its connections are opened.
+
+``members`` is the stream: ids rise with arrival, and the indexes by (container, time) and by container (the row id is
+part of every index of SQLite) serve windows and the feed without a look at anything else.  ``stamps`` holds the times
+that a graph gives by other relations than the one that orders its container.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import sqlite3
+from pathlib import Path
+from typing import IO
+
+VERSION = "1"
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS containers (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    path TEXT NOT NULL UNIQUE,
+    parent INTEGER NOT NULL,
+    config BLOB NOT NULL,
+    sort TEXT NOT NULL,
+    version INTEGER NOT NULL DEFAULT 1,
+    changes INTEGER NOT NULL DEFAULT 1,
+    next INTEGER NOT NULL DEFAULT 0,
+    members INTEGER NOT NULL DEFAULT 0,
+    triples INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE IF NOT EXISTS members (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    container INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    time INTEGER NOT NULL,
+    triples INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    body BLOB NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS members_by_name ON members (container, name);
+CREATE INDEX IF NOT EXISTS members_by_time ON members (container, time);
+CREATE INDEX IF NOT EXISTS members_by_arrival ON members (container);
+CREATE TABLE IF NOT EXISTS stamps (
+    container INTEGER NOT NULL,
+    relation TEXT NOT NULL,
+    time INTEGER NOT NULL,
+    member INTEGER NOT NULL,
+    own INTEGER NOT NULL,
+    triples INTEGER NOT NULL,
+    PRIMARY KEY (container, relation, time, member)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS stamps_by_member ON stamps (member);
+CREATE TABLE IF NOT EXISTS programs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    container INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    query TEXT NOT NULL,
+    output TEXT NOT NULL,
+    after INTEGER NOT NULL,
+    UNIQUE (container, name)
+);
+CREATE TABLE IF NOT EXISTS gone (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS purges (container INTEGER PRIMARY KEY);
+"""
+
+
+class StoreError(RuntimeError):
+    """A store that cannot be opened or written: what was found and what to do."""
+
+
+def take(path: Path) -> IO[str]:
+    """The lock of a store file: one server at a time, since a second one would not see what the first knows."""
+    try:
+        handle = open(f"{path}.lock", "w")  # noqa: SIM115 - held for the life of the store
+    except OSError as error:
+        raise StoreError(f"cannot open {path}: {error.strerror}; name a file in a folder that can be written") from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        handle.close()
+        raise StoreError(f"{path} is in use by another server; stop that one, or name another store") from None
+    handle.write(str(os.getpid()))
+    handle.flush()
+    return handle
+
+
+def connect(path: Path | None, *, read_only: bool = False) -> sqlite3.Connection:
+    """A connection in autocommit mode; transactions are begun by hand."""
+    try:
+        connection = sqlite3.connect(str(path or ":memory:"), isolation_level=None, check_same_thread=False, timeout=10)
+        if path is not None:
+            connection.execute("PRAGMA journal_mode = WAL")
+            # FULL: a commit is on the disk when it returns, so what is acknowledged also survives a power cut.
+            connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA cache_size = -32000")
+        if read_only:
+            connection.execute("PRAGMA query_only = 1")
+    except sqlite3.Error as error:
+        raise StoreError(
+            f"cannot open the store {path}: {error}; name a file in a folder that can be written"
+        ) from None
+    return connection
+
+
+def prepare(connection: sqlite3.Connection, path: Path | None) -> str:
+    """Create what is missing; the answer is the base of the addresses in stored graphs."""
+    try:
+        connection.executescript(_TABLES)
+        found = dict(connection.execute("SELECT key, value FROM meta"))
+        if not found:
+            found = {"version": VERSION, "base": f"x-{secrets.token_hex(8)}://s/"}
+            connection.executemany("INSERT INTO meta VALUES (?, ?)", found.items())
+    except sqlite3.Error as error:
+        raise StoreError(f"{path} is no store of stream containers: {error}; name another file") from None
+    if found.get("version") != VERSION:
+        raise StoreError(
+            f"{path} has the format {found.get('version')}, this release reads {VERSION}; use the release that wrote it"
+        )
+    return found["base"]

@@ -1,0 +1,56 @@
+"""A server in a process of its own, as the tests of this folder start it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+_PROGRAM = """
+import json, logging, sys
+logging.basicConfig(level="INFO", stream=sys.stderr)
+sys.path.insert(0, sys.argv[1])
+from fake_runner import factory
+from etalis_py.containers import Limits, serve
+options = json.loads(sys.argv[2])
+limits = Limits(**options.pop("limits", {}))
+engine = factory if options.pop("engine", True) else None
+serve(port=options.pop("port", 0), limits=limits, runner_factory=engine, idle=0.1,
+      ready=lambda url: print(url, flush=True), **options)
+"""
+
+
+class Server:
+    """A server in a process of its own."""
+
+    def __init__(self, log: Path, **options: object) -> None:
+        self.log, self.options = log, options
+        self.start()
+
+    def start(self) -> None:
+        arguments = [sys.executable, "-c", _PROGRAM, str(HERE), json.dumps(self.options)]
+        with self.log.open("ab") as errors:
+            self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=errors, text=True)
+        assert self.process.stdout is not None
+        self.url = self.process.stdout.readline().strip()
+        assert self.url, f"the server did not start:\n{self.log.read_text()}"
+
+    def kill(self) -> None:
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait(10)
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(15)
+        finally:
+            if self.process.poll() is None:
+                self.kill()
+
+    def errors(self) -> str:
+        """What the server wrote about failures."""
+        return "\n".join(line for line in self.log.read_text().splitlines() if "Traceback" in line or "ERROR" in line)

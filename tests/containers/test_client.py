@@ -1,0 +1,217 @@
+"""Following containers and writing to them: push, polling, other servers, lost connections."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import httpx
+import pytest
+
+from etalis_py.containers import ContainerError, ContainerSink, Follower, follow
+from etalis_py.events import Event
+from tests.containers.fake_runner import FakeMatch
+from tests.containers.server import Server
+
+TURTLE = {"Content-Type": "text/turtle"}
+STREAM = "<> a <https://solid.ti.rw.fau.de/public/ns/stream-containers#StreamContainer> ."
+VALUE = "<http://ex.org/v>"
+
+
+@pytest.fixture
+def stream(http: httpx.Client) -> str:
+    return http.post("/", content=STREAM, headers=TURTLE).headers["location"]
+
+
+def post(http: httpx.Client, url: str, *values: int) -> None:
+    for value in values:
+        assert http.post(url, content=f"<> {VALUE} {value} .", headers=TURTLE).status_code == 201
+
+
+def values(events: list[Event]) -> list[int]:
+    return [int(o.split('"')[1]) for e in events for _, p, o in e.triples if p == VALUE]
+
+
+@pytest.mark.parametrize("push", [True, False], ids=["push", "polling"])
+def test_the_stored_events_come_first_then_the_new_ones(http: httpx.Client, stream: str, push: bool) -> None:
+    post(http, stream, 1, 2)
+    events = follow(stream, push=push, poll=0.05)
+    found = [next(events), next(events)]
+    post(http, stream, 3)
+    found.append(next(events))
+    events.close()
+    assert values(found) == [1, 2, 3]
+    assert found[0].stream == f"<{stream}>"
+    assert found[0].graph == f"<{stream}0>"
+    assert found[0].start == found[0].end <= found[1].end
+    assert any(p == "<http://www.w3.org/ns/prov#generatedAtTime>" for _, p, _ in found[0].triples)
+
+
+def test_from_now_on(http: httpx.Client, stream: str) -> None:
+    post(http, stream, 1)
+    with Follower(stream, since="now") as follower:
+        items = follower.items(0.3)
+        assert next(items) is None, "nothing new, and time to close the open instant"
+        post(http, stream, 2)
+        assert values([e for e in (next(items), next(items)) if e]) == [2]
+
+
+def test_a_cursor_takes_up_where_another_follower_stopped(http: httpx.Client, stream: str) -> None:
+    post(http, stream, 1, 2, 3, 4)
+    with Follower(stream) as follower:
+        events = iter(follower)
+        assert values([next(events), next(events)]) == [1, 2]
+        cursor = follower.cursor
+    with Follower(stream, since=cursor) as follower:
+        events = iter(follower)
+        assert values([next(events), next(events)]) == [3, 4]
+
+
+def test_a_server_that_dies_and_comes_back_loses_no_event(start: Callable[..., Server]) -> None:
+    server = start()
+    port = int(server.url.rstrip("/").rpartition(":")[2])
+    server.options["port"] = port
+    with httpx.Client(base_url=server.url) as http:
+        http.post("/", content=STREAM, headers=TURTLE | {"Slug": "s"})
+        post(http, "/s/", 1, 2)
+        with Follower(f"{server.url}s/") as follower:
+            events = iter(follower)
+            assert values([next(events), next(events)]) == [1, 2]
+            server.kill()
+            server.start()
+            with httpx.Client(base_url=server.url) as again:
+                post(again, "/s/", 3)
+            assert values([next(events)]) == [3]
+
+
+def test_what_is_wrong_is_said(http: httpx.Client, server: Server) -> None:
+    with pytest.raises(ContainerError, match=r"404: there is no container /none/\. Look the address up"):
+        next(follow(f"{server.url}none/"))
+    with pytest.raises(ContainerError, match="no address of a container"):
+        next(follow("ftp://x/"))
+    with pytest.raises(ContainerError, match=r"out of reach for 0\.5 s"):
+        next(follow("http://127.0.0.1:9/s/", patience=0.5))
+    with pytest.raises(ContainerError, match="a cursor"):
+        Follower(server.url, since="yesterday")
+
+
+# -- the sink --------------------------------------------------------------------------------------------------------
+
+
+def match(number: int) -> FakeMatch:
+    triples = (("<x:s>", VALUE, f'"{number}"'), ("_:b", VALUE, "_:c"))
+    return FakeMatch(f"q-{number}", {}, triples, number * 1_000_000, number * 1_000_000 + 500_000)
+
+
+def test_matches_go_into_a_container_that_is_made_for_them_and_come_out_as_events(
+    http: httpx.Client, server: Server
+) -> None:
+    url = f"{server.url}alarms/"
+    with ContainerSink(url) as sink:
+        for n in (1, 2):
+            sink.write(match(n))
+        assert (sink.written, sink.repeated) == (2, 0)
+    with ContainerSink(url) as sink:
+        sink.write(match(2))
+        sink.write(FakeMatch("row", {"x": "<x:a>"}, (), 3_000_000, 3_000_000))
+        assert (sink.written, sink.repeated) == (1, 1)
+    events = follow(url)
+    found = [next(events), next(events), next(events)]
+    events.close()
+    assert [(e.start, e.end) for e in found] == [(1_000_000, 1_500_000), (2_000_000, 2_500_000), (3_000_000, 3_000_000)]
+    assert ("<x:s>", VALUE, '"1"') in found[0].triples
+    assert found[0].graph == f"<{url}q-1>"
+
+
+def test_the_sink_writes_the_time_by_the_relation_that_orders_the_container(http: httpx.Client, server: Server) -> None:
+    order = "<https://solid.ti.rw.fau.de/public/ns/stream-containers#contentTimestampRelation> <http://ex.org/at>"
+    url = http.post("/", content=f"{STREAM} <> {order} .", headers=TURTLE).headers["location"]
+    with ContainerSink(url) as sink:
+        sink.write(match(7))
+    text = http.get(f"{url}q-7", headers={"Accept": "application/n-triples"}).text
+    assert '<http://ex.org/at> "1970-01-01T00:00:07.5Z"' in text
+    assert "generatedAtTime" not in text
+
+
+def test_a_sink_needs_the_token(start: Callable[..., Server]) -> None:
+    server = start(store=None, token="secret")
+    with pytest.raises(ContainerError, match="401: this server takes changes only with its token"):
+        ContainerSink(f"{server.url}alarms/")
+    with ContainerSink(f"{server.url}alarms/", token="secret") as sink:
+        sink.write(match(1))
+    assert sink.written == 1
+    with pytest.raises(ContainerError, match="404"):
+        ContainerSink(f"{server.url}none/", token="secret", create=False)
+
+
+# -- another LDP server, which has neither feed nor push --------------------------------------------------------------
+
+
+class _Plain(BaseHTTPRequestHandler):
+    members: dict[str, str]
+    posted: list[tuple[str, bytes]]
+    not_modified = 0
+
+    def do_GET(self) -> None:
+        if self.path == "/s/":
+            tag = f'"{len(self.members)}"'
+            if self.headers["If-None-Match"] == tag:
+                type(self).not_modified += 1
+                return self._answer(304, "", tag)
+            contained = ", ".join(f"<{name}>" for name in self.members) or "<none>"
+            body = f"""@prefix ldp: <http://www.w3.org/ns/ldp#> . <> a ldp:BasicContainer ; ldp:contains {contained} ;
+                <https://solid.ti.rw.fau.de/public/ns/stream-containers#contentTimestampRelation> <x:t> ."""
+            return self._answer(200, body, tag)
+        name = self.path.rpartition("/")[2]
+        return self._answer(200, self.members[name]) if name in self.members else self._answer(404, "")
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.posted.append((self.headers["Slug"], body))
+        self._answer(201, "")
+
+    def _answer(self, status: int, body: str, tag: str = '"x"') -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "text/turtle")
+        self.send_header("ETag", tag)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def plain() -> Iterator[tuple[str, type[_Plain]]]:
+    handler = type("Plain", (_Plain,), {"members": {}, "posted": []})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/s/", handler
+    server.shutdown()
+    server.server_close()
+
+
+def test_any_ldp_container_is_followed_by_n_plus_1_conditional_requests(plain: tuple[str, type[_Plain]]) -> None:
+    url, handler = plain
+    time_ = '<> <x:t> "1970-01-01T00:00:0{}Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> ; <http://ex.org/v> {} .'
+    handler.members |= {"a": time_.format(2, 2), "b": time_.format(1, 1)}
+    events = follow(url, poll=0.05)
+    assert values([next(events), next(events)]) == [1, 2]
+    time.sleep(0.3)
+    handler.members["c"] = time_.format(3, 3)
+    third = next(events)
+    assert (values([third]), third.end, third.graph) == ([3], 3_000_000, f"<{url}c>")
+    assert handler.not_modified >= 2
+    events.close()
+
+
+def test_matches_are_posted_to_any_ldp_container(plain: tuple[str, type[_Plain]]) -> None:
+    url, handler = plain
+    with ContainerSink(url) as sink:
+        sink.write(match(5))
+    ((slug, body),) = handler.posted
+    assert slug == "q-5"
+    assert b'<> <x:t> "1970-01-01T00:00:05.5Z"' in body

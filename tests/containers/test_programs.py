@@ -1,0 +1,190 @@
+"""Programs in the server, with a stand-in for the engine: registration, output, restart, explanation, failure."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from etalis_py.containers.programs import match_graph, match_name
+from etalis_py.containers.vocabulary import GENERATED_AT
+from tests.containers.fake_runner import FakeMatch
+from tests.containers.server import Server
+
+TURTLE = {"Content-Type": "text/turtle"}
+QUERY = {"Content-Type": "application/sparql-query"}
+JSON = {"Accept": "application/json"}
+STREAM = "<> a <https://solid.ti.rw.fau.de/public/ns/stream-containers#StreamContainer> ."
+HOT = "HOT <http://ex.org/v> 30"
+
+
+@pytest.fixture
+def stream(http: httpx.Client) -> str:
+    return http.post("/", content=STREAM, headers=TURTLE).headers["location"]
+
+
+def post(http: httpx.Client, url: str, *values: int) -> None:
+    for value in values:
+        assert http.post(url, content=f"<> <http://ex.org/v> {value} .", headers=TURTLE).status_code == 201
+
+
+def members(http: httpx.Client, url: str) -> list[str]:
+    """The addresses of the graphs in a container, in order of arrival."""
+    lines = http.get(f"{url}?after=0", headers={"Accept": "application/x-ndjson"}).text.splitlines()
+    return [json.loads(line)["graph"] for line in lines]
+
+
+def until(http: httpx.Client, url: str, key: str, value: Any) -> dict:
+    """The state of a program, once this much of it is so."""
+    deadline = time.monotonic() + 5
+    while True:
+        state = http.get(url, headers=JSON).json()
+        if state[key] == value or time.monotonic() > deadline:
+            assert state[key] == value, state
+            return state
+        time.sleep(0.02)
+
+
+def test_a_program_reads_a_container_and_writes_its_matches_into_another(http: httpx.Client, stream: str) -> None:
+    post(http, stream, 50)
+    answer = http.post(stream, content=HOT, headers=QUERY | {"Slug": "hot"})
+    assert answer.status_code == 201
+    program = answer.headers["location"]
+    assert program == f"{stream}hot"
+    post(http, stream, 20, 40)
+    state = until(http, program, "written", 1)
+    assert (state["pushed"], state["matches"], state["running"]) == (2, 1, True), "what came before it does not count"
+    output = httpx.URL(stream).join(state["output"])
+    (written,) = members(http, str(output))
+    assert written.endswith("-hot-2")
+    match = http.get(written, headers={"Accept": "application/n-triples"})
+    assert f"<{stream}2> <http://ex.org/hotterThan> <{stream}1> ." in match.text
+    assert "prov#startedAtTime" in match.text
+    assert "prov#generatedAtTime" in match.text
+    assert f"<{stream}hot>" in http.get(stream, headers={"Accept": "application/n-triples"}).text
+    assert http.get(program).text == HOT
+    assert http.get(program).headers["content-type"] == "application/sparql-query"
+
+
+def test_a_program_may_start_with_the_oldest_member_and_write_into_a_given_container(
+    http: httpx.Client, stream: str
+) -> None:
+    output = http.post("/", content=STREAM, headers=TURTLE).headers["location"]
+    post(http, stream, 50, 20, 60)
+    parameters = {"from": "oldest", "output": httpx.URL(output).path}
+    program = http.post(stream, content=HOT, headers=QUERY, params=parameters).headers["location"]
+    until(http, program, "written", 2)
+    assert [name.rpartition("-hot-")[2] for name in members(http, output)] == ["0", "2"]
+    assert http.delete(output).status_code == 409, "a program writes there"
+
+
+def test_matches_are_listed_and_explained(http: httpx.Client, stream: str) -> None:
+    program = http.post(stream, content=HOT.replace("HOT", "ROWS"), headers=QUERY).headers["location"]
+    post(http, stream, 20, 40, 50)
+    state = until(http, program, "matches", 2)
+    assert state["written"] == 0, "a row of SELECT becomes no member"
+    assert [f["number"] for f in state["found"]] == [1, 2]
+    match = state["found"][0]["match"]
+    assert match["bindings"]["value"].startswith('"40"')
+    assert [f["number"] for f in http.get(program, params={"after": 1}, headers=JSON).json()["found"]] == [2]
+    why = http.get(program, params={"match": match["id"]}, headers=JSON).json()["why"]
+    assert [e["graph"] for e in why["events"]] == [f"<{stream}0>", f"<{stream}1>"]
+    assert {node["kind"] for node in state["rules"]["nodes"]} == {"leaf", "goal", "rule"}
+    assert http.get(program, params={"match": "none"}, headers=JSON).status_code == 404
+
+
+def test_two_programs_may_write_into_one_container(http: httpx.Client, stream: str) -> None:
+    output = http.post("/", content=STREAM, headers=TURTLE).headers["location"]
+    parameters = {"output": httpx.URL(output).path}
+    programs = [http.post(stream, content=HOT, headers=QUERY, params=parameters).headers["location"] for _ in range(2)]
+    post(http, stream, 50)
+    for program in programs:
+        until(http, program, "written", 1)
+    assert len(members(http, output)) == 2, "both found a match of the same id"
+
+
+def test_after_a_restart_the_program_goes_on_and_writes_nothing_twice(start: Callable[..., Server]) -> None:
+    server = start()
+    with httpx.Client(base_url=server.url) as http:
+        stream = http.post("/", content=STREAM, headers=TURTLE | {"Slug": "s"}).headers["location"]
+        program = http.post(stream, content=HOT, headers=QUERY | {"Slug": "hot"}).headers["location"]
+        post(http, stream, 40, 20)
+        until(http, program, "written", 1)
+    server.kill()
+    server.start()
+    with httpx.Client(base_url=server.url) as http:
+        state = until(http, "/s/hot", "pushed", 2)
+        state = until(http, "/s/hot", "repeated", 1)
+        assert state["written"] == 0
+        post(http, "/s/", 60)
+        until(http, "/s/hot", "written", 1)
+        names = http.get("/s/hot-matches/", headers={"Accept": "application/n-triples"}).text
+        assert names.count("ldp#contains") == 2
+
+
+def test_a_query_that_does_not_compile_is_refused_with_the_compilers_words(http: httpx.Client, stream: str) -> None:
+    answer = http.post(stream, content="SELECT nonsense", headers=QUERY)
+    assert answer.status_code == 400
+    assert "line 1, column 1: expected HOT" in answer.json()["detail"]
+    assert http.post(stream, content=b"\xff", headers=QUERY).status_code == 400
+    assert http.post(stream, content=HOT, headers=QUERY, params={"from": "tomorrow"}).status_code == 400
+    assert http.post(stream, content=HOT, headers=QUERY, params={"output": "/none/"}).status_code == 404
+    path = httpx.URL(stream).path
+    assert http.post(stream, content=HOT, headers=QUERY, params={"output": path}).status_code == 409
+
+
+def test_a_program_is_deleted(http: httpx.Client, stream: str) -> None:
+    program = http.post(stream, content=HOT, headers=QUERY | {"Slug": "gone"}).headers["location"]
+    assert http.delete(stream).status_code == 409
+    assert http.put(program, content="", headers=TURTLE).status_code == 405
+    assert http.options(program).headers["allow"] == "GET, HEAD, OPTIONS, DELETE"
+    assert http.delete(program).status_code == 204
+    assert http.get(program).status_code == 410
+    post(http, stream, 99)
+    again = http.post(stream, content=HOT, headers=QUERY | {"Slug": "gone"}).headers["location"]
+    assert again == f"{program}-2"
+
+
+def test_a_program_that_fails_says_so_and_harms_nobody(http: httpx.Client, stream: str) -> None:
+    program = http.post(stream, content=HOT, headers=QUERY).headers["location"]
+    assert http.post(stream, content='<> <http://ex.org/v> "warm" .', headers=TURTLE).status_code == 201
+    state = until(http, program, "running", False)
+    assert "could not convert" in state["error"]
+    assert http.get("/-/status").status_code == 200
+
+
+@pytest.fixture(autouse=True)
+def forget_the_expected_failure(server: Server) -> Any:
+    yield
+    text = server.log.read_text()
+    if "could not convert" in text:
+        server.log.write_text("")
+
+
+def test_without_an_engine_programs_are_refused(start: Callable[..., Server]) -> None:
+    server = start(store=None, engine=False)
+    answer = httpx.post(server.url, content=HOT, headers=QUERY)
+    assert answer.status_code == 501
+    assert "without an engine" in answer.json()["detail"]
+
+
+def test_programs_are_limited(start: Callable[..., Server]) -> None:
+    server = start(store=None, limits={"programs": 1})
+    assert httpx.post(server.url, content=HOT, headers=QUERY).status_code == 201
+    assert httpx.post(server.url, content=HOT, headers=QUERY).status_code == 429
+
+
+def test_matches_as_graphs() -> None:
+    row = FakeMatch("7", {"x": '"1"', "y": "<x:a>", "z": ""}, (), 0, 1_500_000)
+    text = match_graph(row, GENERATED_AT).decode()
+    assert 'result-set#variable> "x"' in text
+    assert '"z"' in text, "an unbound variable is named, but has no binding"
+    assert text.count("result-set#variable>") == 2
+    assert f'<> {GENERATED_AT} "1970-01-01T00:00:01.5Z"' in text
+    assert match_name("q-1f") == "q-1f"
+    assert match_name("7").startswith("m-")
+    assert match_name("a/b") != match_name("a/c")
