@@ -17,6 +17,7 @@ from . import program as ir
 from .spelling import Spelling, bound_text
 
 INFIX = frozenset({"+", "-", "*", "/", "<", "<=", ">", ">=", "=", "!=", "&&", "||"})
+NOT = "not"  # how the operator ! is written
 
 
 def is_infix(e: alg.Apply) -> bool:
@@ -25,7 +26,7 @@ def is_infix(e: alg.Apply) -> bool:
 
 def is_call(e: alg.Apply) -> bool:
     """Can it be written ``NAME(…)`` or ``<iri>(…)``?"""
-    return e.op[:1] == "<" or e.op in ("neg", "pos") or e.op.replace("_", "").isalnum() and e.op.isupper()
+    return e.op[:1] == "<" or e.op in ("!", "neg", "pos") or (e.op.replace("_", "").isalnum() and e.op.isupper())
 
 
 def required(cls: type) -> tuple[Field[Any], ...]:
@@ -104,5 +105,5 @@ class Definitions:
             case alg.Apply(op, args) if is_infix(value):
                 return f"({self.value(args[0])} {op} {self.value(args[1])})"
             case alg.Apply(op, args) if is_call(value):
-                return f"{self.spelling.text(op)}({', '.join(map(self.value, args))})"
+                return f"{NOT if op == '!' else self.spelling.text(op)}({', '.join(map(self.value, args))})"
         return self._call(value)

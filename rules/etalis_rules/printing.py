@@ -55,20 +55,25 @@ def sorted_nodes(rules: ir.Rules) -> list[tuple[str, ir.Node]]:
     return list(placed.items())
 
 
-def print_rules(rules: ir.Rules, prefixes: Mapping[str, str] = PREFIXES) -> str:
-    """The text of the rules; IRIs are shortened by the prefixes, of which those that are used are declared."""
-    body = "\n".join(_body(rules, Spelling(prefixes)))
+def print_rules(rules: ir.Rules, prefixes: Mapping[str, str] = PREFIXES, *, ids: bool = True) -> str:
+    """The text of the rules; IRIs are shortened by the prefixes, of which those that are used are declared.
+
+    ``ids``: with the ids of the nodes, by which programs are compared and state is kept.
+    """
+    body = "\n".join(_body(rules, Spelling(prefixes), ids))
     used = {found[1] or "" for found in _SHORTENED.finditer(body)}
     declared = [f"prefix {p}: <{namespace}>" for p, namespace in sorted(prefixes.items()) if p in used]
     return "\n".join([f"policy {Spelling({}).text(rules.policy)}", *declared, "", body, ""])
 
 
-def block(rules: ir.Rules, identifier: str, names: Mapping[str, str], spelling: Spelling) -> list[str]:
+def block(
+    rules: ir.Rules, identifier: str, names: Mapping[str, str], spelling: Spelling, ids: bool = True
+) -> list[str]:
     """The definition of a node and its event-driven rules."""
     node = rules.node(identifier)
     written = Definitions(spelling, names)
     clauses = Clauses(dict(rules.nodes), names, spelling)
-    head = f"{names[identifier]} {identifier}({written.variables(node.head)})"
+    head = f"{names[identifier]}{f' {identifier}' if ids else ''}({written.variables(node.head)})"
     return [f"{head} := {written.node(node)}", *(f"    {line}" for line in clauses.node(identifier, node))]
 
 
@@ -80,10 +85,10 @@ def output_block(rules: ir.Rules, output: ir.Output, names: Mapping[str, str], s
     return [head, *(f"    {line}" for line in clauses.output(output))]
 
 
-def _body(rules: ir.Rules, spelling: Spelling) -> Iterator[str]:
+def _body(rules: ir.Rules, spelling: Spelling, ids: bool) -> Iterator[str]:
     names = node_names(rules)
     for identifier, _ in sorted_nodes(rules):
-        yield from block(rules, identifier, names, spelling)
+        yield from block(rules, identifier, names, spelling, ids)
         yield ""
     for output in rules.outputs:
         yield from output_block(rules, output, names, spelling)

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, cast
 
 from . import algebra as alg
 from . import program as ir
-from .definitions import INFIX, required
+from .definitions import INFIX, NOT, required
 from .printing import print_rules
 from .spelling import Spelling, Token, bound_of, tokens
 
@@ -212,7 +212,7 @@ class _Line:
 
     def _listed(self, opening: str, closing: str, item: Callable[[], Any]) -> tuple[Any, ...]:
         self.mark(opening)
-        items = []
+        items: list[Any] = []
         while not self.is_mark(closing):
             if items:
                 self.mark(",")
@@ -348,4 +348,5 @@ class _Line:
             right = self.value(expression)
             self.mark(")")
             return alg.Apply(operator, (left, right))
-        return alg.Apply(self.text(), self._listed("(", ")", lambda: self.value(expression)))
+        name = self.text()
+        return alg.Apply("!" if name == NOT else name, self._listed("(", ")", lambda: self.value(expression)))

@@ -1,0 +1,63 @@
+"""What a replay is: events, rule programs, background knowledge, and how its matches are told and drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from etalis_py.events import Event
+from etalis_py.streams.clock import Clock
+
+Row = dict[str, str]
+
+
+class Found(Protocol):
+    """What a replay reads of a match (``etalis_py.Match`` is one); times in microseconds since the epoch."""
+
+    @property
+    def query(self) -> str: ...
+    @property
+    def bindings(self) -> dict[str, str]: ...
+    @property
+    def triples(self) -> Sequence[tuple[str, str, str]] | None: ...
+    @property
+    def start_us(self) -> int | None: ...
+    @property
+    def end_us(self) -> int | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A worked example that runs as it is.
+
+    ``programs`` are the files (or texts) that form the program, ``background`` its files, ``clock`` how the stream
+    spells its times.  ``shown`` names the queries whose matches are the result, ``reads`` those that ``summary`` and
+    ``plot`` look at; the matches of the others (rules in between) need not be kept.  ``notes`` says what was odd about
+    the input, one line each.
+    """
+
+    name: str
+    programs: tuple[Path | str, ...]
+    background: tuple[Path, ...]
+    clock: Clock
+    shown: tuple[str, ...]
+    reads: tuple[str, ...]
+    notes: tuple[str, ...]
+    make_events: Callable[[], Iterator[Event]]
+    tell: Callable[[Iterable[Found]], list[Row]]
+    draw: Callable[[Iterable[Found], Path], None]
+
+    @property
+    def events(self) -> Iterator[Event]:
+        """The stream in order of time, from its beginning each time it is asked for."""
+        return self.make_events()
+
+    def summary(self, matches: Iterable[Found]) -> list[Row]:
+        """The result as rows of a table: column name → text, the same columns in every row."""
+        return self.tell(matches)
+
+    def plot(self, matches: Iterable[Found], path: str | Path) -> None:
+        """Draw the result into a file; its ending (.png, .svg or .pdf) says as what."""
+        self.draw(matches, Path(path))
