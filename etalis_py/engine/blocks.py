@@ -121,7 +121,7 @@ def _background(
         if name in binds:
             frame.values.pop(name, None)
     if code.explain:
-        frame.provenance = code.provenance(node, frame.provenance or "x[-1]", f"('background', {row}[-1])")
+        frame.provenance = code.provenance(node, frame.provenance or "x[-1]", f"Because('background', {row}[-1])")
 
 
 def single_pass(w: Writer, code: Code, name: str, node: ir.Map, source: str) -> None:

@@ -124,7 +124,7 @@ class _Generator:
                 w(f"{code.names.use('remember', self.runtime.remember)}(s, p, o, start, t, stream)")
             if self.derives and any(oid in reached for oid, fed in self.fed.items() if fed):
                 w(f"{code.names.use('seen', self.runtime.seen)}.add((s, p, o, start))")
-            self._feed(w, chosen, f"('event', s, p, o, start, t, stream)", predicate)
+            self._feed(w, chosen, self._event(), predicate)
             self._run(w, reached)
 
     def _instant(self, w: Writer) -> None:
@@ -141,7 +141,7 @@ class _Generator:
             with w.block("for s, p, o, start, stream in occurrences:"):
                 if self.remembers:
                     w(f"{code.names.use('remember', self.runtime.remember)}(s, p, o, start, t, stream)")
-                because = "('event', s, p, o, start, t, stream)"
+                because = self._event()
                 if streams:
                     with w.block(f"if (s, p, o, start, stream) in {in_stream}:"):
                         w("continue")
@@ -169,6 +169,10 @@ class _Generator:
         return {t: i for i, t in enumerate(terms)}
 
     # --- leaves ---
+
+    def _event(self) -> str:
+        """Source of the provenance of the occurrence at hand."""
+        return f"{self.code.names.use('Because', self.code.state.because)}('event', (s, p, o, start, t, stream))"
 
     def _feed(
         self, w: Writer, leaves: list[str], because: str, predicate: str | None, anything: bool = False
@@ -287,6 +291,8 @@ class _Generator:
                 outer(w, code, name, node, new.get(node.left.node, ""), right)
             case ir.Group() | ir.Closure() | ir.Slice() | ir.Recall():
                 child = ir.refs(node)[0].node
+                if code.journal and not isinstance(node, ir.Recall):
+                    w(f"{code.names.use('journal', code.state.journal)}.append(({name!r}, t, {new[child]}))")
                 run = code.helper("run", name, self.runtime.operator(name, node))
                 w(f"{code.new(name)} += {run}(t, {new[child]})")
 

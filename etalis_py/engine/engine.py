@@ -24,7 +24,7 @@ from etalis_py.engine.explanation import explainer
 from etalis_py.engine.layout import layouts
 from etalis_py.engine.matches import Matches, Report, Row, Shape, template_triples
 from etalis_py.engine.runtime import Context, LimitExceeded, Limits, Runtime, fresh_nodes_of
-from etalis_py.engine.snapshots import read_snapshot, write_snapshot
+from etalis_py.engine.snapshots import read_journal, read_snapshot, write_journal, write_snapshot
 from etalis_py.engine.state import State
 from etalis_py.engine.time import TIMELESS_END, TIMELESS_START
 from etalis_py.events import Event
@@ -166,7 +166,7 @@ class Engine:
         code = Code(dict(rules.nodes), state.layouts, state, explain=self.explain, journal=self.journaling)
         schema = getattr(self.knowledge, "schema", None)
         entailed = None if schema is None else lambda triple: (triple, *schema.entailed(triple))
-        self._runtime = Runtime(rules, state, self.limits, lambda node: operand_functions(node, code), entailed)
+        self._runtime = Runtime(rules, state, self.limits, lambda node: operand_functions(node, code), entailed, self.journaling)
         self._generated: Generated = generate(rules, code, self._runtime)
         self._shapes = [self._shape(i, output) for i, output in enumerate(rules.outputs)]
         self._dispatch = self._generated.single
@@ -247,8 +247,11 @@ class Engine:
     def push_all(self, events: Iterable[Event]) -> Matches:
         """Take events in order; returns the matches of the instants that they closed."""
         self._begin()
-        if self.lateness:
-            events = self._ordered(events)
+        self._feed(self._ordered(events) if self.lateness else events)
+        return self._matches()
+
+    def _feed(self, events: Iterable[Event]) -> None:
+        """Events in order of their ends, into the generated functions."""
         now, pending = self._now, self._pending
         single, other, instant = self._dispatch, self._generated.other, self._generated.instant
         get = single.get
@@ -284,7 +287,6 @@ class Engine:
         self._now, self._pending = now, pending
         self.counters.instants += instants
         self._keep_house(count, now)
-        return self._matches()
 
     def advance(self, t: int) -> Matches:
         """Time has reached ``t``: every instant up to and including it is over."""
@@ -363,12 +365,7 @@ class Engine:
         ready = []
         while self._buffer and self._buffer[0][0] <= t:
             ready.append(heapq.heappop(self._buffer)[2])
-        lateness, self.lateness = self.lateness, 0
-        kept = self._runtime.reports[:]
-        matches = self.push_all(ready)
-        self._runtime.reports[:0] = kept + matches.reports
-        self.counters.matches -= len(matches)
-        self.lateness = lateness
+        self._feed(ready)
 
     def _keep_house(self, events: int, now: int) -> None:
         """Count, sweep expired goals, look at the limits; now and then, not for every event."""
@@ -459,6 +456,17 @@ class Engine:
     def restore(self, data: bytes) -> None:
         """Go on from a snapshot that an engine with the same programs made."""
         read_snapshot(self, data)
+
+    def take_journal(self) -> bytes:
+        """What was asserted and retracted since the last call, as bytes; needs ``Engine(…, journal=True)``.
+
+        A snapshot and the journals taken after it, in order, are the whole state.
+        """
+        return write_journal(self)
+
+    def apply_journal(self, data: bytes) -> None:
+        """Catch up by a journal that another engine with the same programs and state wrote."""
+        read_journal(self, data)
 
     def count(self) -> Counters:
         """The counters, with the goals that are live now, in all and for each rule."""

@@ -87,11 +87,11 @@ def explainer(
         return Explanation(output.query, parts, interval=(render(row[1]), render(row[0])))
 
     def _build(provenance: Any) -> Explanation:
-        if isinstance(provenance, tuple):
-            if provenance[0] == "event":
-                _, s, p, o, start, end, stream = provenance
-                return Explanation("event", (), (s, p, o), (render(start), render(end)), stream)
-            bound = ", ".join(f"{name.lstrip('~.')} = {term}" for name, term in provenance[1] if term)
+        if provenance.rule == "event":
+            s, p, o, start, end, stream = provenance.parts
+            return Explanation("event", (), (s, p, o), (render(start), render(end)), stream)
+        if provenance.rule == "background":
+            bound = ", ".join(f"{name.lstrip('~.')} = {term}" for name, term in provenance.parts if term)
             return Explanation(f"background knowledge: {bound}")
         parts = tuple(_build(part) for part in provenance.parts)
         return Explanation(_rule_text(provenance.rule), parts)

@@ -246,6 +246,11 @@ class Matches(Sequence[Match]):
     def __repr__(self) -> str:
         return repr(list(self))
 
+    def _repr_html_(self) -> str:
+        from etalis_py.notebook import matches_html  # notebooks only
+
+        return matches_html(self, len(self))
+
 
 def template_triples(
     output: ir.Output, columns: tuple[str, ...], fresh: Callable[[Row], dict[str, str]] | None

@@ -60,6 +60,7 @@ class Runtime:
         limits: Limits,
         operands: Callable[[ir.Group], list[Any]],
         entailed: Callable[[tuple[str, str, str]], Iterable[tuple[str, str, str]]] | None = None,
+        journaling: bool = False,
     ) -> None:
         self.rules = rules
         self.state = state
@@ -69,7 +70,7 @@ class Runtime:
         self.seen: set[Any] = state.instant_set("seen")
         self.seen_in_stream: set[Any] = state.instant_set("seen in stream")
         self.entailed = entailed or (lambda triple: (triple,))
-        self.slices: dict[int, Slicing] = {}
+        self.journaling = journaling
 
     @property
     def remembers(self) -> bool:
@@ -118,6 +119,8 @@ class Runtime:
     def remember(self, s: str, p: str, o: str, start: int, t: int, stream: str) -> None:
         """Add an occurrence to the history, for what is evaluated backwards."""
         self.state.history.add(start, t, ((s, p, o),), stream)
+        if self.journaling:
+            self.state.journal.append(("", t, [(s, p, o, start, stream)]))
 
     # --- operators that are objects ---
 

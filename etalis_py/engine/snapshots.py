@@ -1,4 +1,4 @@
-"""Snapshots: what an engine remembers, as MessagePack with a header.
+"""Snapshots and journals: what an engine remembers, as MessagePack with a header.
 
 Only times and columns are written; what is decoded from them is made again on reading.  A snapshot names the nodes it
 belongs to, so it can be read by an engine whose programs have these nodes, and refused with what differs otherwise.
@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from etalis_py.engine.state import Because, Store, rebuilt
+from etalis_py.events import Event
+from etalis_rules import program as ir
 
 if TYPE_CHECKING:
     from etalis_py.engine.engine import Engine
 
 MAGIC = b"ETALIS-SNAPSHOT\x01"
+JOURNAL = b"ETALIS-JOURNAL\x01"
 
 
 class SnapshotError(ValueError):
@@ -39,29 +42,16 @@ def write_snapshot(engine: Engine) -> bytes:
         "closures": {name: closure.snapshot() for name, closure in state.closures.items()},
         "slices": {name: sliced.passed for name, sliced in state.slices.items()},
         "log": [] if state.log is None else [list(x) for x in state.log.match(None, None, None, None)],
-        "answered": sorted(engine._answered),
-        "now": engine._now,
-        "closed": engine.closed_at,
-        "started": engine._started,
-        "finished": engine.finished,
-        "newest": engine._newest,
-        "pending": [list(x) for x in engine._pending],
-        "buffer": [[end, n, list(event)] for end, n, event in sorted(engine._buffer, key=lambda b: b[:2])],
-        "counters": [engine.counters.events, engine.counters.late, engine.counters.matches, engine.counters.instants],
+        "position": _position(engine),
     }
     return MAGIC + msgspec.msgpack.encode(data)
 
 
 def read_snapshot(engine: Engine, raw: bytes) -> None:
     """Put an engine into the state of a snapshot."""
-    from etalis_py.events import Event
-
     if raw[: len(MAGIC)] != MAGIC:
         raise SnapshotError("these bytes are no snapshot of this version; start without it, or replay the stream")
-    try:
-        data = msgspec.msgpack.decode(raw[len(MAGIC) :])
-    except msgspec.DecodeError as error:
-        raise SnapshotError(f"the snapshot is damaged ({error}); start without it, or replay the stream") from None
+    data = _decoded(raw[len(MAGIC) :])
     state = engine.state
     if data["nodes"] != sorted(state.nodes):
         missing = len(set(data["nodes"]) ^ set(state.nodes))
@@ -88,45 +78,125 @@ def read_snapshot(engine: Engine, raw: bytes) -> None:
     state.log = None
     for s, p, o, start, end in data["log"]:
         state.history.add(start, end, ((s, p, o),))
-    engine._answered = set(data["answered"])
-    engine._now, engine.closed_at = data["now"], data["closed"]
-    engine._started, engine.finished = data["started"], data["finished"]
-    engine._newest = data["newest"]
-    engine._pending = [tuple(x) for x in data["pending"]]
-    engine._buffer = [(end, n, _event(Event, raw_event)) for end, n, raw_event in data["buffer"]]
+    _go_to(engine, data["position"])
+    state.journal.clear()
+
+
+def write_journal(engine: Engine) -> bytes:
+    """Asserts and retracts since the last journal, what operators took in, and where the engine stands."""
+    state = engine.state
+    if not engine.journaling:
+        raise ValueError("this engine keeps no journal: make it with Engine(…, journal=True)")
+    keys = {store.number: (key, store.layout.width) for key, store in state.stores.items()}
+    entries: list[list[Any]] = []
+    for entry in state.journal:
+        if isinstance(entry[0], int):
+            number = entry[0] if entry[0] >= 0 else -entry[0] - 1
+            (node, side), width = keys[number]
+            entries.append(["+" if entry[0] >= 0 else "-", node, side, _stored(entry[1], width, engine.explain)])
+        elif entry[0]:
+            width = state.layouts[ir.refs(state.nodes[entry[0]])[0].node].width
+            entries.append(["o", entry[0], entry[1], [_stored(x, width, engine.explain) for x in entry[2]]])
+        else:
+            entries.append(["h", entry[1], entry[2]])
+    state.journal.clear()
+    slices = {name: sliced.passed for name, sliced in state.slices.items()}
+    return JOURNAL + msgspec.msgpack.encode([entries, slices, _position(engine)])
+
+
+def read_journal(engine: Engine, raw: bytes) -> None:
+    """Repeat what a journal says."""
+    if raw[: len(JOURNAL)] != JOURNAL:
+        raise SnapshotError("these bytes are no journal of this version; start from a snapshot, or replay the stream")
+    entries, slices, position = _decoded(raw[len(JOURNAL) :])
+    state = engine.state
+    for entry in entries:
+        match entry:
+            case ["+", node, side, stored]:
+                store = state.stores[(node, side)]
+                store.add(store.rebuild(_solution(stored, store.layout.width, engine.explain)))
+            case ["-", node, side, stored]:
+                store = state.stores[(node, side)]
+                store.remove(_solution(stored, store.layout.width, engine.explain))
+            case ["o", name, t, rows]:
+                layout = state.layouts[ir.refs(state.nodes[name])[0].node]
+                solutions = [rebuilt(layout, _solution(x, layout.width, engine.explain)) for x in rows]
+                engine._runtime.operator(name, state.nodes[name])(t, solutions)
+            case ["h", t, occurrences]:
+                for s, p, o, start, stream in occurrences:
+                    state.history.add(start, t, ((s, p, o),), stream)
+    for name, passed in slices.items():
+        if name in state.slices:
+            state.slices[name].passed = passed
+    _go_to(engine, position)
+    state.journal.clear()
+
+
+def _decoded(raw: bytes) -> Any:
+    try:
+        return msgspec.msgpack.decode(raw)
+    except msgspec.DecodeError as error:
+        raise SnapshotError(f"the stored state is damaged ({error}); start without it, or replay the stream") from None
+
+
+def _position(engine: Engine) -> dict[str, Any]:
+    """Where an engine stands in its stream."""
     c = engine.counters
-    c.events, c.late, c.matches, c.instants = data["counters"]
+    return {
+        "answered": sorted(engine._answered),
+        "now": engine._now,
+        "closed": engine.closed_at,
+        "started": engine._started,
+        "finished": engine.finished,
+        "newest": engine._newest,
+        "pending": [list(x) for x in engine._pending],
+        "buffer": [[end, n, list(event)] for end, n, event in sorted(engine._buffer, key=lambda b: b[:2])],
+        "counters": [c.events, c.late, c.matches, c.instants],
+    }
+
+
+def _go_to(engine: Engine, position: dict[str, Any]) -> None:
+    engine._answered = set(position["answered"])
+    engine._now, engine.closed_at = position["now"], position["closed"]
+    engine._started, engine.finished = position["started"], position["finished"]
+    engine._newest = position["newest"]
+    engine._pending = [tuple(x) for x in position["pending"]]
+    engine._buffer = [(end, n, _event(raw)) for end, n, raw in position["buffer"]]
+    c = engine.counters
+    c.events, c.late, c.matches, c.instants = position["counters"]
 
 
 def fill(store: Store, goals: Iterable[list[Any]], explain: bool) -> None:
     """Goals as they were stored, in their order."""
     width = store.layout.width
     for raw in goals:
-        x: tuple[Any, ...] = tuple(raw[:width])
-        if explain:
-            x = (*x, _provenance(raw[width]))
-        store.add(store.rebuild(x))
+        store.add(store.rebuild(_solution(raw, width, explain)))
+
+
+def _solution(raw: list[Any], width: int, explain: bool) -> tuple[Any, ...]:
+    columns = tuple(raw[:width])
+    return (*columns, _provenance(raw[width])) if explain else columns
 
 
 def _stored(x: tuple[Any, ...], width: int, explain: bool) -> list[Any]:
     return [*x[:width], _plain(x[-1])] if explain else list(x[:width])
 
 
-def _plain(provenance: Any) -> Any:
-    """Provenance as lists: ``[rule, parts]`` for a rule, a tagged list for an event or knowledge."""
-    if isinstance(provenance, Because):
-        return ["rule", provenance.rule, [_plain(p) for p in provenance.parts]]
-    return [list(item) if isinstance(item, tuple) else item for item in provenance]
+def _plain(provenance: Because) -> list[Any]:
+    """Provenance as plain data: ``[rule, parts]``."""
+    parts = [_plain(p) if isinstance(p, Because) else list(p) if isinstance(p, tuple) else p for p in provenance.parts]
+    return [provenance.rule, parts]
 
 
-def _provenance(plain: Any) -> Any:
-    if plain[0] == "rule":
-        return Because(plain[1], tuple(_provenance(p) for p in plain[2]))
-    if plain[0] == "background":
-        return ("background", tuple(tuple(item) for item in plain[1]))
-    return tuple(plain)
+def _provenance(plain: list[Any]) -> Because:
+    rule, parts = plain
+    if rule == "event":
+        return Because(rule, tuple(parts))
+    if rule == "background":
+        return Because(rule, tuple(tuple(pair) for pair in parts))
+    return Because(rule, tuple(_provenance(p) for p in parts))
 
 
-def _event(make: Any, raw: list[Any]) -> Any:
+def _event(raw: list[Any]) -> Event:
     start, end, triples, stream, graph = raw
-    return make(start, end, tuple(tuple(t) for t in triples), stream, graph)
+    return Event(start, end, tuple(tuple(t) for t in triples), stream, graph)

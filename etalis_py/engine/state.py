@@ -25,7 +25,10 @@ Buckets = dict[Any, list[Solution]]
 
 
 class Because:
-    """Why a solution holds: the rule (a node's id) and the provenance of its parts; or an event, or knowledge."""
+    """Why a solution holds: the rule (a node's id) and the provenance of its parts.
+
+    ``event`` has the triple, its interval and stream as parts; ``background`` the variables and terms found there.
+    """
 
     __slots__ = ("parts", "rule")
 
@@ -65,8 +68,13 @@ class Store:
         self.buckets.setdefault(self.key_of(x), []).append(x)
 
     def remove(self, x: Solution) -> None:
-        bucket = self.buckets[self.key_of(x)]
-        bucket.remove(x)
+        """Retract a goal; its times and columns tell which."""
+        width = self.layout.width
+        bucket = self.buckets.get(self.key_of(x), [])
+        for i, goal in enumerate(bucket):
+            if goal[:width] == x[:width]:
+                del bucket[i]
+                return
 
     def live(self) -> int:
         return sum(map(len, self.buckets.values()))
@@ -109,7 +117,7 @@ class State:
         self.slices: dict[str, Slicing] = {}
         self.instant_sets: dict[str, set[Any]] = {}
         self.instant_dicts: dict[str, dict[Any, list[Solution]]] = {}
-        self.journal: list[tuple[int, Solution]] = []
+        self.journal: list[tuple[Any, ...]] = []
         self.background: BackgroundSource
         self.log: OccurrenceLog | None = None
         self._numbers = 0
