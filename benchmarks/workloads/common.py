@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from decimal import Decimal
 
 from etalis_rules.terms import XSD
 
@@ -18,7 +17,7 @@ from etalis_py.events import Event
 UNIT = 1_000_000
 PRICE = "<urn:p:price>"
 
-_DECIMAL = f'"^^<{XSD}decimal>'
+_DOUBLE = f'"^^<{XSD}double>'
 _INTEGER = f'"^^<{XSD}integer>'
 
 
@@ -37,24 +36,24 @@ def int_of(term: str) -> int:
     return int(term[1 : -len(_INTEGER)])
 
 
-def price_of(term: str) -> Decimal:
-    """The value of a price, exactly as SPARQL's ``xsd:decimal`` has it."""
-    return Decimal(term[1 : -len(_DECIMAL)])
+def price_of(term: str) -> float:
+    """The value of a price, an ``xsd:double``."""
+    return float(term[1 : -len(_DOUBLE)])
 
 
 def quotes(events: int, companies: int, seed: int = 7) -> Iterator[tuple[str, str]]:
     """``(company, price)``, the company at random.
 
-    Its price starts at 100 and at each of its quotes becomes price × (1 + u), u uniform in ±15 %, clamped to 20..500
-    and rounded to the two digits with which it is quoted.  The company is drawn before u.
+    Its price starts at 100 and at each of its quotes becomes price × (1 + u), u uniform in ±15 %, clamped to 20..500;
+    nothing is rounded, so it is quoted as an ``xsd:double``.  The company is drawn before u.
     """
     draw = random.Random(seed)
     prices = [100.0] * companies
     for _ in range(events):
         company = draw.randrange(companies)
         moved = prices[company] * (1 + draw.uniform(-0.15, 0.15))
-        prices[company] = round(min(500.0, max(20.0, moved)), 2)
-        yield f"<urn:x:company{company}>", f'"{prices[company]:.2f}{_DECIMAL}'
+        prices[company] = min(500.0, max(20.0, moved))
+        yield f"<urn:x:company{company}>", f'"{prices[company]!r}{_DOUBLE}'
 
 
 def priced(events: int, companies: int) -> list[Event]:

@@ -1,6 +1,6 @@
 """W2: a fall and a recovery of a stock price within 1,000 units, ``recent``.
 
-``?company <urn:p:price> ?price``, 50 companies at random, prices as decimals with two digits (see ``quotes``).  The
+``?company <urn:p:price> ?price``, 50 companies at random, prices as doubles (see ``quotes``).  The
 three steps read the same triple pattern, so every event is tried as third, as second and as first step.  WITHIN stands
 after the group: it bounds the duration of the whole sequence.  Each half of the FILTER belongs to the node where its
 variables are bound, so a goal is consumed only by a pair that passes.
@@ -9,7 +9,6 @@ variables are bound, so a goal is consumed only by a pair that passes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
 
 from benchmarks.workloads.common import PRICE, UNIT, close, price_of, priced
 from benchmarks.workloads.definition import Answer, Bar, Feed, Workload
@@ -17,7 +16,7 @@ from etalis_py.events import Event
 
 COMPANIES = 50
 WINDOW = 1_000 * UNIT
-FALL, RISE = Decimal("0.7"), Decimal("1.05")
+FALL, RISE = 0.7, 1.05
 QUERY = """
 SELECT ?company ?p1 ?p2 ?p3 WHERE {
   { { ?company <urn:p:price> ?p1 } SEQ { ?company <urn:p:price> ?p2 } SEQ { ?company <urn:p:price> ?p3 }
@@ -34,8 +33,8 @@ def loop() -> Feed:
 
     ``firsts`` holds (end, start, p1 × 0.7, p1 × 1.05, p1), ``falls`` (end, start, p1 × 1.05, p1, p2), by end.
     """
-    firsts: dict[str, list[tuple[int, int, Decimal, Decimal, str]]] = {}
-    falls: dict[str, list[tuple[int, int, Decimal, str, str]]] = {}
+    firsts: dict[str, list[tuple[int, int, float, float, str]]] = {}
+    falls: dict[str, list[tuple[int, int, float, str, str]]] = {}
 
     def feed(stream: Iterable[Event]) -> list[Answer]:
         answers: list[Answer] = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from bisect import bisect_left, insort
 from collections.abc import Iterable
-from decimal import Decimal
 
 from benchmarks.workloads.common import PRICE, close, price_of
 from benchmarks.workloads.definition import Answer, Bar, Feed, Workload
@@ -19,8 +18,8 @@ def loop() -> Feed:
     ``firsts`` holds (p1 × 0.7, start, end, p1 × 1.05, p1), ``falls`` (p1 × 1.05, start, end, p1, p2); what has left the
     window is swept out when a list has doubled since the last sweep.
     """
-    firsts: dict[str, list[tuple[Decimal, int, int, Decimal, str]]] = {}
-    falls: dict[str, list[tuple[Decimal, int, int, str, str]]] = {}
+    firsts: dict[str, list[tuple[float, int, int, float, str]]] = {}
+    falls: dict[str, list[tuple[float, int, int, str, str]]] = {}
     sizes: dict[str, tuple[int, int]] = {}
 
     def feed(stream: Iterable[Event]) -> list[Answer]:

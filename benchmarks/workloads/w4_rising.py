@@ -1,6 +1,6 @@
 """W4: two prices of a company, the later one higher, ``recent``; a thousand companies.
 
-The quotes are those of W2 with 1,000 companies instead of 50, as decimals.  There is no window: a price that is never
+The quotes are those of W2 with 1,000 companies instead of 50, as doubles.  There is no window: a price that is never
 followed by a higher one waits for ever, so the goals of a company become more as the run goes on (about thirty on
 average at 200,000 events), and the latest that fits may lie behind several that do not.
 """
@@ -8,7 +8,6 @@ average at 200,000 events), and the latest that fits may lie behind several that
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
 
 from benchmarks.workloads.common import PRICE, close, price_of, priced
 from benchmarks.workloads.definition import Answer, Bar, Feed, Workload
@@ -27,7 +26,7 @@ def events(size: int) -> list[Event]:
 
 def loop() -> Feed:
     """An event takes the latest lower price of its company, and then waits as a price itself."""
-    goals: dict[str, list[tuple[int, int, Decimal, str]]] = {}
+    goals: dict[str, list[tuple[int, int, float, str]]] = {}
 
     def feed(stream: Iterable[Event]) -> list[Answer]:
         answers: list[Answer] = []

@@ -61,11 +61,15 @@ class Builder:
 
     def add(self, node: ir.Node) -> ir.Ref:
         """The node in its canonical form, as seen from the query (columns carry the query's variable names)."""
+        if self.consuming and isinstance(node, ir.Leaf):
+            # A leaf consumes nothing and can be shared; its columns keep their alphabetical order.
+            head = tuple(sorted(node.head))
+            others = [name for name in dict.fromkeys(_mentioned(node)) if name not in head]
+            order = {name: f"~{i}" for i, name in enumerate((*head, *others))}
+            return self._store(alg.rename(replace(node, head=head), order), head)  # type: ignore[arg-type]
         if self.consuming:
-            node = replace(node, head=tuple(sorted(node.head)))
-            if not isinstance(node, ir.Leaf):
-                self.serial += 1
-                node = replace(node, owner=f"{self.query}#{self.serial}")
+            self.serial += 1
+            node = replace(node, head=tuple(sorted(node.head)), owner=f"{self.query}#{self.serial}")
             return self._store(node, node.head)
         order = {name: f"~{i}" for i, name in enumerate(dict.fromkeys(_mentioned(node)))}
         head = tuple(sorted(node.head, key=lambda n: int(order[n][1:])))
@@ -395,8 +399,8 @@ def _join(
     bound: alg.Bound | None,
 ) -> Part:
     left_scope, right_scope = alg.scope(pattern.left), alg.scope(pattern.right)
-    left = lower(pattern.left, (wanted | right_scope) & left_scope, b)
-    right = lower(pattern.right, (wanted | left_scope) & right_scope, b)
+    left = lower(_freed(pattern.left, bound), (wanted | right_scope) & left_scope, b)
+    right = lower(_freed(pattern.right, bound), (wanted | left_scope) & right_scope, b)
     branches: list[ir.Ref] = []
     if left.timed is not None and right.timed is not None:
         certain = alg.certain(pattern.left) & alg.certain(pattern.right)
@@ -413,6 +417,16 @@ def _join(
     if left.timeless is not None and right.timeless is not None:
         timeless = _guard(_conjoin(left.timeless, right.timeless), conditions)
     return Part(_union(branches, wanted, b), timeless)
+
+
+def _freed(side: alg.Pattern, bound: alg.Bound | None) -> alg.Pattern:
+    """A single streamed triple need not be held to the bound of the join above it: the join tests the whole."""
+    match side:
+        case alg.Filter(child, conditions):
+            return alg.Filter(_freed(child, bound), conditions)
+        case alg.Within(alg.BGP(triples) as child, own) if len(triples) == 1 and own == bound:
+            return child
+    return side
 
 
 def _conjoin(left: alg.Pattern, right: alg.Pattern) -> alg.Pattern:
@@ -613,8 +627,8 @@ def _exists_over_background(part: Part, b: Builder, pattern: alg.Pattern) -> Par
 # --- SELECT ----------------------------------------------------------------------------------------------------
 
 
-def lower_select(select: alg.Select, b: Builder) -> Part:
-    """A SELECT as a goal: grouped, or projected and sliced."""
+def lower_select(select: alg.Select, b: Builder, top: bool = False) -> Part:
+    """A SELECT as a goal: grouped, or projected (at the ``top`` of a query its output does that)."""
     outputs = frozenset(select.variables)
     calls = tuple(e for _, e in select.extends)
     order = tuple(k.expression for k in select.order)
@@ -663,7 +677,7 @@ def lower_select(select: alg.Select, b: Builder) -> Part:
     assert inner.timed is not None
     keep = (outputs | (reads(order) & (frozenset(inner.timed.columns) | named))) & frozenset(inner.timed.columns)
     ref = inner.timed
-    if frozenset(ref.columns) != keep:
+    if frozenset(ref.columns) != keep and not top:
         ref = b.add(ir.Map(tuple(sorted(keep)), ref))
     timeless = None
     if inner.timeless is not None:

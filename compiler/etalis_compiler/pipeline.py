@@ -16,6 +16,7 @@ from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from .parser import parse
 from .rewrites.push_filters import push_select
 from .rewrites.push_windows import push_select_windows
+from .rewrites.reorder import AS_WRITTEN, Coupling, reorder_select
 from .stratify import stratify
 from .translate import translate, visible
 
@@ -24,13 +25,18 @@ POLICIES = ("unrestricted", "chronological", "recent")
 
 @dataclass(frozen=True, slots=True)
 class CompiledQuery:
-    """One query of a program: its syntax, its algebra and the name its matches carry."""
+    """One query of a program: its syntax, its algebra and the name its matches carry.
+
+    ``coupling`` is the order in which its joins are coupled where nothing is consumed.
+    """
 
     name: str
     syntax: ast.Query
     algebra: alg.Select
     source: Source
     template: tuple[ir.Template, ...] = ()
+    prefixes: tuple[tuple[str, str], ...] = ()
+    coupling: Coupling = AS_WRITTEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +48,18 @@ class Compilation:
 
 
 def compile_sources(
-    sources: Iterable[Source], *, base: str = "", prefixes: dict[str, str] | None = None
+    sources: Iterable[Source],
+    *,
+    base: str = "",
+    prefixes: dict[str, str] | None = None,
+    coupling: Coupling = AS_WRITTEN,
 ) -> Compilation:
     """Parse and translate; several texts form one program."""
     parsed = [(parse(s.text, source=s.name, base=base, prefixes=prefixes), s) for s in sources]
-    return compile_documents(parsed)
+    return compile_documents(parsed, coupling)
 
 
-def compile_documents(documents: Iterable[tuple[ast.Document, Source]]) -> Compilation:
+def compile_documents(documents: Iterable[tuple[ast.Document, Source]], coupling: Coupling = AS_WRITTEN) -> Compilation:
     """Translate parsed texts, each with the source that its spans point into."""
     queries: list[CompiledQuery] = []
     warnings: list[Diagnostic] = []
@@ -60,7 +70,8 @@ def compile_documents(documents: Iterable[tuple[ast.Document, Source]]) -> Compi
             if any(q.name == name for q in queries):
                 raise source.error("duplicate-name", f"two queries are named {name}", 0, 1, hint="rename one of them")
             try:
-                queries.append(CompiledQuery(name, syntax, translate(syntax), source, template_of(syntax)))
+                made, names = template_of(syntax), document.prefixes
+                queries.append(CompiledQuery(name, syntax, translate(syntax), source, made, names, coupling))
             except Fault as fault:
                 raise located(fault, source, syntax) from None
     return Compilation(tuple(queries), tuple(warnings))
@@ -119,6 +130,8 @@ def rules_of(
             raise ValueError(f"unknown policy {chosen!r}: use one of {', '.join(POLICIES)}")
         builder = Builder(knowledge, chosen, query.name, nodes)
         try:
+            if not builder.consuming:
+                query = replace(query, algebra=reorder_select(query.algebra, query.coupling))
             outputs.append(_output(query, builder))
         except Fault as fault:
             raise located(fault, query.source, query.syntax) from None
@@ -175,7 +188,7 @@ def _output(query: CompiledQuery, b: Builder) -> ir.Output:
             variables = ()
     if not select.grouped:
         select = replace(select, variables=variables)
-    part = lower_select(select, b)
+    part = lower_select(select, b, top=True)
     stream = ""
     if query.syntax.register is not None and query.syntax.register.kind == "STREAM":
         stream = query.syntax.register.name

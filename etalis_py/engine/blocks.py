@@ -32,6 +32,8 @@ class Code:
     explain: bool = False
     journal: bool = False
     numbers: dict[str, int] = field(default_factory=dict)
+    single: set[str] = field(default_factory=set)
+    """Lists that hold exactly one solution in the function being written."""
 
     def __post_init__(self) -> None:
         self.numbers = {name: i for i, name in enumerate(self.nodes)}
@@ -60,6 +62,13 @@ def too_long(bound: alg.Bound, start: str, end: str, names: Names) -> str:
         shifted = f"{names.use('add_months', add_months)}({start}, {bound.months})"
         return f"{end} > {shifted} + {bound.micros}"
     return f"{end} - {start} > {bound.micros}"
+
+
+def in_time(bound: alg.Bound, start: str, end: str, names: Names) -> str:
+    """Source that is true when an interval is no longer than the bound."""
+    if bound.months:
+        return f"not {too_long(bound, start, end, names)}"
+    return f"{end} - {start} <= {bound.micros}"
 
 
 def emit_steps(
@@ -129,6 +138,8 @@ def single_pass(w: Writer, code: Code, name: str, node: ir.Map, source: str) -> 
     layout = code.layouts[name]
     frame = Frame(code.names)
     frame.read(node.child, code.layouts[node.child.node], "x")
+    if code.state.is_late(name):
+        frame.end = "x[0]"
     out = code.new(name)
     if code.explain:
         frame.provenance = "x[-1]"
@@ -138,7 +149,7 @@ def single_pass(w: Writer, code: Code, name: str, node: ir.Map, source: str) -> 
     conditions = [s for s in node.steps if isinstance(s, ir.Condition)]
     durations = [s for s in node.steps if isinstance(s, ir.Duration)]
     if len(conditions) + len(durations) == len(node.steps):
-        tests = [f"not ({too_long(d.bound, 'x[1]', 't', code.names)})" for d in durations]
+        tests = [f"not ({too_long(d.bound, 'x[1]', frame.end, code.names)})" for d in durations]
         emitter = frame.emitter()
         tests += [emitter.test(c.expression) for c in conditions]
         same = not code.explain and _identical(node, layout, code)
@@ -190,6 +201,8 @@ def union(w: Writer, code: Code, name: str, node: ir.Union, sources: list[tuple[
     for ref, source in sources:
         frame = Frame(code.names)
         frame.read(ref, code.layouts[ref.node], "x")
+        if code.state.is_late(name):
+            frame.end = "x[0]"
         if code.explain:
             frame.provenance = "x[-1]"
         if not node.distinct:

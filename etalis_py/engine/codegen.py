@@ -57,6 +57,7 @@ class _Generator:
         }
         self.remembers = self.runtime.remembers
         self.derives = any(self.fed.values())
+        self.filled: frozenset[str] = frozenset()
 
     # --- reachability ---
 
@@ -117,20 +118,30 @@ class _Generator:
         chosen = [n for n, leaf in self.leaves.items() if _may_see(leaf, predicate)]
         reached = self.reach(chosen)
         with w.block(f"def {name}(s, o, start, t, stream, p):"):
+            derived = {leaf for oid, fed in self.fed.items() if oid in reached for leaf in fed}
             for leaf in self.leaves:
                 if leaf in reached:
+                    node = self.leaves[leaf]
+                    if leaf in chosen and leaf not in derived and not node.entailed:
+                        if not _leaf_tests(node, predicate, code):
+                            code.single.add(code.new(leaf))
+                            continue
                     w(f"{code.new(leaf)} = []")
             if self.remembers:
                 w(f"{code.names.use('remember', self.runtime.remember)}(s, p, o, start, t, stream)")
-            if self.derives and any(oid in reached for oid, fed in self.fed.items() if fed):
+            derives = any(oid in reached for oid, fed in self.fed.items() if fed)
+            self.filled = frozenset({"seen"} if derives else ())
+            if derives:
                 w(f"{code.names.use('seen', self.runtime.seen)}.add((s, p, o, start))")
             self._feed(w, chosen, self._event(), predicate)
             self._run(w, reached)
+        code.single.clear()
 
     def _instant(self, w: Writer) -> None:
         """Several triples that end at the same time: each is taken once."""
         code = self.code
         reached = self.reach(self.leaves)
+        self.filled = frozenset({"seen", "seen in stream"})
         w(f"PREDICATES = {self._predicate_numbers()!r}")
         with w.block("def instant(t, occurrences):"):
             for leaf in self.leaves:
@@ -189,7 +200,9 @@ class _Generator:
                 with w.block(f"if {' and '.join(tests)}:"):
                     w(f"{self.code.new(name)}.append({self._leaf_solution(leaf, name, because, {}, w)})")
             else:
-                w(f"{self.code.new(name)}.append({self._leaf_solution(leaf, name, because, decoded, w)})")
+                made = self._leaf_solution(leaf, name, because, decoded, w)
+                new = self.code.new(name)
+                w(f"{new} = ({made},)" if new in self.code.single else f"{new}.append({made})")
 
     def _leaf_solution(
         self, leaf: ir.Leaf, name: str, because: str, decoded: dict[str, str], w: Writer
@@ -235,8 +248,15 @@ class _Generator:
                 for name in members:
                     self._node(w, name, reached, {})
         self._insert_goals(w, reached)
-        if code.state.instant_sets or code.state.instant_dicts or self.runtime.must_clear(self.derives):
-            w(f"{code.names.use('end_instant', self.runtime.end_instant)}()")
+        self._end_instant(w, reached)
+
+    def _end_instant(self, w: Writer, reached: frozenset[str]) -> None:
+        """Empty what lasts for an instant only, where this function may have filled it."""
+        state, names = self.code.state, {id(value): name for name, value in self.code.names.objects.items()}
+        for kept in (state.instant_sets, state.instant_dicts):
+            for node, value in kept.items():
+                if id(value) in names and (node.removesuffix("'") in reached or node in self.filled):
+                    w(f"{names[id(value)]}.clear()")
 
     def _node(self, w: Writer, name: str, reached: frozenset[str], lists: Mapping[str, str]) -> None:
         """One block, guarded by whether there is anything new for it."""
@@ -252,8 +272,12 @@ class _Generator:
             w(f"{code.new(name)} = []")
         if not inputs:
             return
-        with w.block(f"if {' or '.join(inputs)}:"):
+        if code.single.intersection(inputs):
             self._block(w, name, node, new, recursive=bool(lists))
+        else:
+            with w.block(f"if {' or '.join(inputs)}:"):
+                self._block(w, name, node, new, recursive=bool(lists))
+        if _multiplies(node):
             limit = code.names.use("too_many", self.runtime.too_many)
             w(f"if len({code.new(name)}) > {self.runtime.limits.derivations}: {limit}({name!r})")
 
@@ -322,8 +346,10 @@ class _Generator:
             w("rounds += 1")
             limit = code.names.use("too_deep", self.runtime.too_deep)
             w(f"if rounds > {self.runtime.limits.rounds}: {limit}({', '.join(map(repr, stratum[:1]))})")
+            many = code.names.use("too_many", self.runtime.too_many)
             for leaf in leaves:
                 w(f"all_{code.new(leaf)} += {code.new(leaf)}", f"next_{code.new(leaf)} = []")
+                w(f"if len(all_{code.new(leaf)}) > {self.runtime.limits.derivations}: {many}({leaf!r})")
             for name in stratum:
                 if name in self.nodes and name not in self.leaves:
                     self._node(w, name, reached, {name: code.new(name)})
@@ -358,11 +384,13 @@ class _Generator:
                 continue
             if ref.node in reached:
                 new = code.new(ref.node)
+                if new in code.single:
+                    joins.insert(w, code, name, "G", ref, node.certain, new)
+                    continue
                 with w.block(f"if {new}:"):
                     if node.policy:
                         w(f"if len({new}) > 1: {new} = sorted({new})")
-                    side = "G"
-                    joins.insert(w, code, name, side, ref, node.certain, new)
+                    joins.insert(w, code, name, "G", ref, node.certain, new)
 
     # --- outputs ---
 
@@ -440,6 +468,13 @@ class _Generator:
             for i in range(before, len(w.lines)):
                 for leaf, waiting in later.items():
                     w.lines[i] = w.lines[i].replace(f"{self.code.new(leaf)}.append(", f"{waiting}.append(")
+
+
+def _multiplies(node: ir.Node) -> bool:
+    """May the block make more solutions than it is given?"""
+    if isinstance(node, ir.Map):
+        return any(isinstance(step, ir.Background) for step in node.steps)
+    return not isinstance(node, (ir.Union, ir.Slice, ir.Recall)) and not (isinstance(node, ir.Join) and node.policy)
 
 
 def _written(node: alg.Var | alg.Const, frame: Frame) -> str:

@@ -23,6 +23,7 @@ from etalis_py.engine.describe import describer
 from etalis_py.engine.explanation import explainer
 from etalis_py.engine.layout import layouts
 from etalis_py.engine.matches import Matches, Report, Row, Shape, template_triples
+from etalis_py.engine.running import Running
 from etalis_py.engine.runtime import Context, LimitExceeded, Limits, Runtime, fresh_nodes_of
 from etalis_py.engine.snapshots import read_journal, read_snapshot, write_journal, write_snapshot
 from etalis_py.engine.state import State
@@ -100,6 +101,8 @@ class Engine:
         self._buffer: list[tuple[int, int, Event]] = []
         self._arrivals = 0
         self._since_sweep = 0
+        self._since_count = 0
+        self._live = 0
         self._started = False
         self._answered: set[str] = set()
         self._rules = ir.Rules((), (), ())
@@ -166,10 +169,17 @@ class Engine:
         code = Code(dict(rules.nodes), state.layouts, state, explain=self.explain, journal=self.journaling)
         schema = getattr(self.knowledge, "schema", None)
         entailed = None if schema is None else lambda triple: (triple, *schema.entailed(triple))
-        self._runtime = Runtime(rules, state, self.limits, lambda node: operand_functions(node, code), entailed, self.journaling)
+        self._runtime = Runtime(
+            rules,
+            state,
+            self.limits,
+            lambda node: operand_functions(node, code),
+            entailed,
+            self.journaling,
+            lambda node: Running(node, code.names, code.layouts[node.child.node]),
+        )
         self._generated: Generated = generate(rules, code, self._runtime)
         self._shapes = [self._shape(i, output) for i, output in enumerate(rules.outputs)]
-        self._dispatch = self._generated.single
         self._asks = any(output.form == "ask" for output in rules.outputs)
 
     def _compiled(self, summary: KnowledgeSummary) -> ir.Rules:
@@ -251,39 +261,47 @@ class Engine:
         return self._matches()
 
     def _feed(self, events: Iterable[Event]) -> None:
-        """Events in order of their ends, into the generated functions."""
+        """Events in order of their ends, into the generated functions: one call for each instant.
+
+        The loop is the price of every event, so an instant of one event is handed over without being collected.
+        """
         now, pending = self._now, self._pending
-        single, other, instant = self._dispatch, self._generated.other, self._generated.instant
-        get = single.get
+        get, other, instant = self._generated.single.get, self._generated.other, self._generated.instant
+        eager = self.eager
         count = instants = 0
-        closed = self.closed_at
+        begun, held, source = 0, (), ""  # the first event of the instant, while it is the only one
         for start, end, triples, stream, graph in events:
-            count += 1
-            if end > now:
-                if pending:
-                    if len(pending) == 1:
-                        s, p, o, begun, source = pending[0]
+            if end > now and start <= end:
+                if held:
+                    if len(held) == 1:
+                        s, p, o = held[0]
                         get(p, other)(s, o, begun, now, source, p)
                     else:
-                        instant(now, pending)
-                    pending = []
+                        instant(now, [(s, p, o, begun, source) for s, p, o in held])
                     instants += 1
-                    if count > self.sweep_every:
-                        self._keep_house(count, now)
-                        count = 0
-                if end <= closed or start > end:
-                    self._refuse(Event(start, end, triples, stream, graph), closed)
-                    continue
-                now = end
-            elif end < now or end <= closed or start > end:
-                self._refuse(Event(start, end, triples, stream, graph), max(closed, now - 1))
-                continue
-            for s, p, o in triples:
-                pending.append((s, p, o, start, stream))
-            if self.eager:
-                self._now, self._pending = now, pending
-                self._close_instant()
-                pending = self._pending
+                elif pending:
+                    instant(now, pending)
+                    instants += 1
+                    pending = []
+                now, begun, held, source = end, start, triples, stream
+                count += 1
+                if count >= self.sweep_every:
+                    self._keep_house(count, now)
+                    count = 0
+            elif end == now and end > self.closed_at and start <= end:
+                pending.extend((s, p, o, begun, source) for s, p, o in held)
+                pending.extend((s, p, o, start, stream) for s, p, o in triples)
+                held = ()
+                count += 1
+            else:
+                self._refuse(Event(start, end, triples, stream, graph))
+            if eager:
+                pending.extend((s, p, o, begun, source) for s, p, o in held)
+                held = ()
+                if pending:
+                    instant(now, pending)
+                    pending = []
+        pending.extend((s, p, o, begun, source) for s, p, o in held)
         self._now, self._pending = now, pending
         self.counters.instants += instants
         self._keep_house(count, now)
@@ -337,7 +355,7 @@ class Engine:
             self._pending = []
             self.counters.instants += 1
 
-    def _refuse(self, event: Event, closed: int) -> None:
+    def _refuse(self, event: Event) -> None:
         if event.start > event.end:
             raise ValueError(f"an event starts at {event.start} and ends before, at {event.end}: swap the two")
         self.counters.late += 1
@@ -374,21 +392,25 @@ class Engine:
         if self._since_sweep < self.sweep_every:
             return
         self._since_sweep = 0
+        # A sweep costs as much as there are buckets, so it is done after as many events.
+        waiting = 0
         for store in self.state.stores.values():
-            if len(store.buckets) >= 2 * store.size_at_sweep or store.longest is not None:
-                store.waited += self.sweep_every
-                if store.waited >= store.size_at_sweep:
-                    self.counters.pruned += store.sweep(now)
-                    store.size_at_sweep = len(store.buckets)
-                    store.waited = 0
+            waiting += len(store.buckets)
+            store.waited += self.sweep_every
+            if store.longest is not None and store.waited >= len(store.buckets):
+                self.counters.pruned += store.sweep(now)
+                store.waited = 0
         for closure in self.state.closures.values():
             self.counters.pruned += closure.sweep(now)
-        live = self.state.live()
-        if live > self.limits.goals:
-            raise LimitExceeded(
-                f"{live} goals are open, the limit is {self.limits.goals}; bound the patterns with WITHIN, use a "
-                "consuming policy, or raise Limits(goals=…)"
-            )
+        self._since_count += self.sweep_every
+        if self._since_count >= max(self._live, waiting):
+            self._since_count = 0
+            self._live = self.state.live()
+            if self._live > self.limits.goals:
+                raise LimitExceeded(
+                    f"{self._live} goals are open, the limit is {self.limits.goals}; bound the patterns with WITHIN, "
+                    "use a consuming policy, or raise Limits(goals=…)"
+                )
 
     # --- reports ---
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Protocol
@@ -46,10 +47,11 @@ from etalis_py.engine.values import (
     pos,
     sub,
 )
+from etalis_py.engine.values.types import to_double
 from etalis_rules import algebra as alg
 from etalis_rules.terms import parts
 
-_COMPARE: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
+COMPARISONS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "<": ("lt", lt),
     "<=": ("le", le),
     ">": ("gt", gt),
@@ -57,7 +59,7 @@ _COMPARE: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "=": ("eq", eq),
     "!=": ("ne", ne),
 }
-_MIRROR = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 _ARITHMETIC: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "+": ("add", add),
     "-": ("sub", sub),
@@ -101,6 +103,9 @@ def seed_of(*key: object) -> bytes:
     """The seed of RAND, UUID and BNODE: a function of the solution they stand in, so that a replay repeats itself."""
     return blake2b(repr(key).encode(), digest_size=16).digest()
 
+
+PLAIN: frozenset[type] = frozenset((int, float))
+"""Between two values of one of these classes Python's ``+ - *`` are SPARQL's."""
 
 _TIME_FUNCTIONS: dict[str, Callable[[int, int], Any]] = {
     "GETSTARTTIME": start_time,
@@ -206,11 +211,10 @@ class Emitter:
         return self.names.constant(term, value)
 
     def _apply(self, op: str, args: tuple[alg.Expr, ...]) -> str:
-        if op in _COMPARE:
+        if op in COMPARISONS:
             return self._compare(op, *args)
         if op in _ARITHMETIC:
-            name, function = _ARITHMETIC[op]
-            return f"{self.names.use(name, function)}({self.value(args[0])}, {self.value(args[1])})"
+            return self._calculate(op, *args)
         match op:
             case "&&":
                 thunks = ", ".join(f"lambda: {self.value(a)}" for a in args)
@@ -239,15 +243,36 @@ class Emitter:
         made = self._call(spec, args)
         return f"{self.names.use('decode', decode)}({made})" if spec.gives == "term" else made
 
+    def _calculate(self, op: str, left: alg.Expr, right: alg.Expr) -> str:
+        """Arithmetic: Python's own where it is SPARQL's (two integers, two doubles), else the library's."""
+        name, function = _ARITHMETIC[op]
+        exact = self.names.use(name, function)
+        if op == "/":
+            return f"{exact}({self.value(left)}, {self.value(right)})"
+        for one, other, order in ((left, right, "{0} {1} {2}"), (right, left, "{2} {1} {0}")):
+            number = decode(other.term) if isinstance(other, alg.Const) else None
+            if number.__class__ in (int, float, Decimal) and not isinstance(one, alg.Const):
+                a, constant = self._temporary(), self.value(other)
+                as_double = self.names.constant(("double", other), to_double(number))
+                fast = order.format(a, op, as_double)
+                call = f"{exact}({a}, {constant})" if one is left else f"{exact}({constant}, {a})"
+                return f"({fast} if ({a} := {self.value(one)}).__class__ is float else {call})"
+        a, b = self._temporary(), self._temporary()
+        plain = self.names.use("PLAIN", PLAIN)
+        return (
+            f"({a} {op} {b} if ({a} := {self.value(left)}).__class__ is ({b} := {self.value(right)}).__class__"
+            f" and {a}.__class__ in {plain} else {exact}({a}, {b}))"
+        )
+
     def _compare(self, op: str, left: alg.Expr, right: alg.Expr) -> str:
         python = "==" if op == "=" else op
         if left == alg.Apply("GETDURATION"):
             return self._span(python, right)
         if right == alg.Apply("GETDURATION"):
-            mirrored = _MIRROR[op]
+            mirrored = MIRRORED[op]
             return self._span("==" if mirrored == "=" else mirrored, left)
         a, b = self._temporary(), self._temporary()
-        name, function = _COMPARE[op]
+        name, function = COMPARISONS[op]
         slow = f"{self.names.use(name, function)}({a}, {b})"
         one, other = f"({a} := {self.value(left)})", f"({b} := {self.value(right)})"
         ordered = self.names.use("ORDERED", ORDERED)
@@ -319,7 +344,7 @@ class Emitter:
                 if not _cannot_fail(left):
                     first = f"{self.names.use('holds', holds)}(lambda: {first})"
                 return f"({first} or {self.test(right)})"
-            case alg.Apply(op, _) if op in _COMPARE or op in ("BOUND", "!", "IN", "SAMETERM"):
+            case alg.Apply(op, _) if op in COMPARISONS or op in ("BOUND", "!", "IN", "SAMETERM"):
                 return self.value(e)
             case alg.Exists():
                 return self.value(e)

@@ -223,12 +223,28 @@ class Matches(Sequence[Match]):
             if len(rows) == 1:
                 yield Match(shape, rows[0])
                 continue
-            seen: dict[Any, int] = {}
+            if shape.output.order:
+                yield from self._unsorted(shape, rows)
+                continue
+            # Rows are sorted, so equal ones stand together.
+            places = [0, 1, *(i for i in shape.places if i > 0)]
+            whole = sorted(places) == list(range(len(rows[0])))
+            before: Any = None
+            ordinal = 0
             for row in rows:
-                key = (row[0], row[1], *(row[i] for i in shape.places if i > 0))
-                ordinal = seen.get(key, 0)
-                seen[key] = ordinal + 1
+                key = row if whole else [row[i] for i in places]
+                ordinal = ordinal + 1 if key == before else 0
+                before = key
                 yield Match(shape, row, ordinal)
+
+    @staticmethod
+    def _unsorted(shape: Shape, rows: list[Row]) -> Iterator[Match]:
+        seen: dict[Any, int] = {}
+        for row in rows:
+            key = (row[0], row[1], *(row[i] for i in shape.places if i > 0))
+            ordinal = seen.get(key, 0)
+            seen[key] = ordinal + 1
+            yield Match(shape, row, ordinal)
 
     @overload
     def __getitem__(self, index: int) -> Match: ...

@@ -167,6 +167,8 @@ def _consume_one(
     w: Writer, code: Code, name: str, node: ir.Outer, frame: Frame, tests: list[str]
 ) -> None:
     """The positive half under a consuming policy: one candidate, retracted."""
+    assert node.right is not None
+    store = code.state.store(name, "G", node.right.node, code.layouts[node.right.node])
     layout = code.layouts[name]
     latest = node.policy == "recent"
     with w.block("for i in " + ("range(len(b) - 1, -1, -1):" if latest else "range(len(b)):")):
@@ -177,8 +179,9 @@ def _consume_one(
 
         def take() -> None:
             w("hit = True", f"made = {frame.solution(layout)}", "del b[i]")
+            if node.op == "optionalseq":
+                w(f"if not b: del {code.helper('G', name, store.buckets)}[{key_of(node.left, node.certain, 'y')}]")
             if code.journal and node.op == "optionalseq":
-                store = code.state.store(name, "G", node.right.node, code.layouts[node.right.node])  # type: ignore[union-attr]
                 w(f"{code.names.use('journal', code.state.journal)}.append(({-store.number - 1}, x))")
             with w.block("while True:"):
                 emit_steps(

@@ -9,6 +9,7 @@ from typing import Any
 
 from etalis_py.engine.closure import PathClosure
 from etalis_py.engine.grouping import Grouping
+from etalis_py.engine.running import Running, is_running
 from etalis_py.engine.slicing import Slicing, canonical_key
 from etalis_py.engine.frames import decode_or_none
 from etalis_py.engine.state import Because, Solution, State, rebuilt
@@ -61,6 +62,7 @@ class Runtime:
         operands: Callable[[ir.Group], list[Any]],
         entailed: Callable[[tuple[str, str, str]], Iterable[tuple[str, str, str]]] | None = None,
         journaling: bool = False,
+        running: Callable[[ir.Group], Running] | None = None,
     ) -> None:
         self.rules = rules
         self.state = state
@@ -71,6 +73,7 @@ class Runtime:
         self.seen_in_stream: set[Any] = state.instant_set("seen in stream")
         self.entailed = entailed or (lambda triple: (triple,))
         self.journaling = journaling
+        self.running = running
 
     @property
     def remembers(self) -> bool:
@@ -110,12 +113,6 @@ class Runtime:
 
     # --- instants ---
 
-    def must_clear(self, derives: bool) -> bool:
-        return derives or bool(self.state.instant_sets)
-
-    def end_instant(self) -> None:
-        self.state.end_instant()
-
     def remember(self, s: str, p: str, o: str, start: int, t: int, stream: str) -> None:
         """Add an occurrence to the history, for what is evaluated backwards."""
         self.state.history.add(start, t, ((s, p, o),), stream)
@@ -130,11 +127,13 @@ class Runtime:
         match node:
             case ir.Group():
                 group = state.groups.get(name)
+                if group is None and self.running is not None and is_running(node) and not state.explain:
+                    group = state.groups[name] = self.running(node)
                 if group is None:
                     because = (lambda parts: Because(name, tuple(parts))) if state.explain else None
                     group = Grouping(node, node.child.columns, self.operands(node), because)
                     state.groups[name] = group
-                return group.advance
+                return self._carrying(name, group.advance)
             case ir.Closure():
                 closure = state.closures.get(name)
                 if closure is None:
@@ -151,6 +150,15 @@ class Runtime:
             case ir.Recall():
                 return self._recall(name, node)
         raise TypeError(f"not an operator: {node!r}")
+
+    def _carrying(
+        self, name: str, advance: Callable[[int, list[Solution]], list[Solution]]
+    ) -> Callable[[int, list[Solution]], list[Solution]]:
+        """The rows with the decoded values that the rules above read."""
+        layout = self.state.layouts[name]
+        if not layout.values:
+            return advance
+        return lambda t, rows: [rebuilt(layout, x) for x in advance(t, rows)]
 
     def _closure(self, node: ir.Closure) -> PathClosure:
         bound = node.bound

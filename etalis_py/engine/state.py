@@ -16,6 +16,7 @@ from etalis_py.engine.closure import PathClosure
 from etalis_py.engine.frames import decode_or_none
 from etalis_py.engine.grouping import Grouping
 from etalis_py.engine.layout import Layout
+from etalis_py.engine.running import Running
 from etalis_py.engine.slicing import Slicing
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -52,8 +53,8 @@ class Store:
     key: tuple[int, ...]
     longest: int | None
     buckets: Buckets = field(default_factory=dict)
-    size_at_sweep: int = 0
     waited: int = 0
+    extend: Callable[[Solution], Solution] | None = None
 
     def key_of(self, x: Solution) -> Any:
         if not self.key:
@@ -62,7 +63,8 @@ class Store:
 
     def rebuild(self, x: Solution) -> Solution:
         """A stored solution with the values it carries decoded again."""
-        return rebuilt(self.layout, x)
+        made = rebuilt(self.layout, x)
+        return made if self.extend is None else self.extend(made)
 
     def add(self, x: Solution) -> None:
         self.buckets.setdefault(self.key_of(x), []).append(x)
@@ -74,7 +76,9 @@ class Store:
         for i, goal in enumerate(bucket):
             if goal[:width] == x[:width]:
                 del bucket[i]
-                return
+                break
+        if not bucket:
+            self.buckets.pop(self.key_of(x), None)
 
     def live(self) -> int:
         return sum(map(len, self.buckets.values()))
@@ -112,7 +116,7 @@ class State:
         self.layouts: dict[str, Layout] = {}
         self.late: frozenset[str] = frozenset()
         self.stores: dict[tuple[str, str], Store] = {}
-        self.groups: dict[str, Grouping] = {}
+        self.groups: dict[str, Grouping | Running] = {}
         self.closures: dict[str, PathClosure] = {}
         self.slices: dict[str, Slicing] = {}
         self.instant_sets: dict[str, set[Any]] = {}

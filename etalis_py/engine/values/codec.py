@@ -23,7 +23,7 @@ from etalis_py.engine.values.canonical import (
     time_lexical,
 )
 from etalis_py.engine.values.errors import Unbound
-from etalis_py.engine.values.lexical import NUMBER_PARSERS, PARSERS, parse_decimal, parse_integer
+from etalis_py.engine.values.lexical import NUMBER_PARSERS, PARSERS, parse_decimal, parse_double, parse_integer
 from etalis_py.engine.values.types import (
     BlankValue,
     Date,
@@ -42,6 +42,8 @@ LONGEST_CACHED = 256
 
 _INTEGER_TAIL, _DECIMAL_TAIL = f'"^^<{XSD}integer>', f'"^^<{XSD}decimal>'
 _INTEGER_END, _DECIMAL_END = -len(_INTEGER_TAIL), -len(_DECIMAL_TAIL)
+_DOUBLE_TAIL = f'"^^<{XSD}double>'
+_DOUBLE_END = -len(_DOUBLE_TAIL)
 _NUMBER_TAILS: dict[str, Callable[[str], Any]] = {f"^^<{name}>": parse for name, parse in NUMBER_PARSERS.items()}
 _TAILS: dict[str, Callable[[str], Any]] = {f"^^<{name}>": parse for name, parse in PARSERS.items()}
 
@@ -87,7 +89,11 @@ class _Values(dict[str, Any]):
         first = term[:1]
         value: Value
         if first == '"':
-            value = _decode_literal(term)
+            if term.endswith(_DOUBLE_TAIL):
+                number = parse_double(term[1:_DOUBLE_END])
+                value = Opaque(term) if number is None else number
+            else:
+                value = _decode_literal(term)
         elif first == "<":
             value = IriValue(iri_value(term))
         elif first == "_":

@@ -1,0 +1,193 @@
+"""The measured workloads, small: the engine finds what the hand-written loop finds, which is what the query means."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from etalis_compiler.parser import parse
+
+from benchmarks import engine as command
+from benchmarks.harness import Result, Timing, answers_of, differences, measure
+from benchmarks.report import document, print_table, row
+from benchmarks.workloads import WORKLOADS
+from benchmarks.workloads.common import UNIT, price_of, quotes
+from benchmarks.workloads.definition import Answer, Bar, Workload
+from etalis_py import Engine, compile
+from etalis_py.events import Event
+
+from .oracle import Derived, answers
+
+SMALL = {
+    "W1": 1_000,
+    "W1r": 1_000,
+    "W2": 3_000,
+    "W2u": 3_000,
+    "W3": 60,
+    "W4": 4_000,
+    "W5": 500,
+    "W5t": 1_000,
+    "W6": 1_000,
+}
+every = pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: w.name)
+
+
+def of(name: str) -> Workload:
+    return next(w for w in WORKLOADS if w.name == name)
+
+
+def found(workload: Workload, events: list[Event]) -> list[Answer]:
+    engine = Engine(compile(workload.query), policy=workload.policy)
+    return answers_of(workload, engine.push_all(events) + engine.close())
+
+
+def meant(workload: Workload, events: list[Event]) -> list[Answer]:
+    """By the definitions."""
+    rows: list[Answer] = []
+    for answer in answers(parse(workload.query), events, policy=workload.policy).values():
+        for a in answer:
+            content = tuple(a.triples) if isinstance(a, Derived) else tuple(t for _, t in sorted(a.bindings.items()))
+            rows.append((a.start, a.end, content))
+    return rows
+
+
+@every
+def test_the_engine_finds_what_the_loop_finds(workload: Workload) -> None:
+    events = workload.events(SMALL[workload.name])
+    expected = workload.loop()(events)
+    assert len(expected) > 10
+    assert differences(found(workload, events), expected) == ()
+
+
+@every
+def test_the_loop_finds_what_the_query_means(workload: Workload) -> None:
+    """Few events, crowded into few ids or companies so that there is something to find.
+
+    Where there is a window of time, they are so far apart that it holds only some of them.
+    """
+    size, apart = {"W2": (160, 60), "W2u": (48, 90), "W3": (8, 1), "W5": (130, 1), "W5t": (40, 60)}.get(
+        workload.name, (60, 1)
+    )
+    events = [_crowded(e) for e in workload.events(size)]
+    events = [e._replace(start=e.start * apart, end=e.end * apart) for e in events]
+    expected = meant(workload, events)
+    assert expected
+    assert differences(workload.loop()(events), expected) == ()
+
+
+def _crowded(event: Event) -> Event:
+    """One company; every other event of the pairs a b."""
+    ((s, p, o),) = event.triples
+    if "company" in s:
+        s = "<urn:x:company>"
+    if s.startswith("<urn:x:id"):
+        number = event.end // UNIT
+        s, p = f"<urn:x:id{number // 2 % 3}>", ("<urn:p:a>", "<urn:p:b>")[number % 2]
+    return event._replace(triples=((s, p, o),))
+
+
+@every
+def test_the_loop_may_be_fed_in_parts(workload: Workload) -> None:
+    events = workload.events(SMALL[workload.name])
+    feed = workload.loop()
+    middle = len(events) // 2
+    assert feed(events[:middle]) + feed(events[middle:]) == workload.loop()(events)
+
+
+@every
+def test_the_data_is_the_same_each_time_and_one_event_a_unit(workload: Workload) -> None:
+    events = workload.events(200)
+    assert events == workload.events(200) == workload.events(300)[:200]
+    assert [e.start for e in events] == [e.end for e in events] == [n * UNIT for n in range(200)]
+
+
+def test_quotes_move_by_at_most_fifteen_per_cent_within_their_bounds() -> None:
+    last = {}
+    for company, term in quotes(5_000, 50):
+        price = price_of(term)
+        before = last.get(company, 100)
+        assert 20 <= price <= 500
+        assert abs(float(price) / float(before) - 1) < 0.1503, "rounding adds a little"
+        last[company] = price
+    assert len(last) == 50
+
+
+def test_w1r_has_twenty_five_matches_an_event() -> None:
+    workload = of("W1r")
+    assert len(workload.loop()(workload.events(workload.size))) == pytest.approx(500_000, rel=0.03)
+
+
+def test_w3_derives_every_path() -> None:
+    assert len(found(of("W3"), of("W3").events(100))) == 100 * 101 // 2
+
+
+def test_w6_leaves_its_idle_goals_waiting() -> None:
+    workload = of("W6")
+    assert workload.idle is not None
+    engine = Engine(compile(workload.query), policy=workload.policy)
+    engine.push_all(workload.idle(500))
+    matches = answers_of(workload, engine.push_all(workload.events(1_000)))
+    assert engine.count().goals >= 500
+    assert matches == workload.loop()(workload.events(1_000))[: len(matches)]
+
+
+def test_differences_count_multiplicity() -> None:
+    a, b = (1, 2, ("x",)), (1, 2, ("y",))
+    assert differences([a, b], [b, a]) == ()
+    assert differences([a, a], [a])[0] == "2 matches, expected 1: 1 too many, 0 missing"
+    assert differences([a], [a, b])[1:] == (f"missing: {b}",)
+
+
+@pytest.mark.parametrize(
+    ("bar", "good", "bad"),
+    [(Bar("events/s", 100), 100, 99), (Bar("seconds", 2.0), 2.0, 2.1), (Bar("times", 1.3), 1.3, 1.4)],
+)
+def test_a_bar_is_met_at_its_value(bar: Bar, good: float, bad: float) -> None:
+    assert bar.met(good)
+    assert not bar.met(bad)
+
+
+def test_the_figure_is_that_of_the_median_run() -> None:
+    runs, few = Timing((0.5, 9.0, 1.0), (1, 9, 1)), Timing((0.5, 0.4, 0.6), (1, 1, 1))
+    loop = Timing((0.25, 0.25, 0.25), (1, 1, 1))
+    rate = Result(of("W1"), 200_000, 0, runs, loop, ())
+    assert (rate.figure, rate.ratio, rate.met) == (200_000, 4.0, False)
+    assert Result(of("W3"), 1_000, 0, runs, loop, ()).met is True
+    assert Result(of("W3"), 999, 0, runs, loop, ()).met is None, "the bar is meant for 1,000 edges"
+    assert Result(of("W6"), 200_000, 0, runs, loop, (), few).figure == 2.0
+
+
+def test_a_wrong_answer_is_said_in_the_table() -> None:
+    runs = Timing((1.0,), (1.0,))
+    assert "WRONG" in row(Result(of("W1"), 200_000, 0, runs, runs, ("0 matches, expected 1",)))
+
+
+def test_measuring_prepares_counts_and_checks(capsys: pytest.CaptureFixture[str]) -> None:
+    result = measure(of("W1"), 400, repeat=2)
+    assert (result.events, result.matches, result.differences, result.met) == (400, 200, (), None)
+    assert len(result.engine.processor) == len(result.loop.processor) == 2
+    print_table([result])
+    assert "a(id) SEQ b(id)" in capsys.readouterr().out
+    assert document([result], 0, 2)["results"][0]["matches"] == 200
+
+
+def test_the_command_writes_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "keep_to_one_core", lambda: 0)  # the other tests keep their cores
+    file = tmp_path / "new" / "bench.json"
+    assert command.main(["--only", "w3,W5t", "--events", "30", "--repeat", "1", "--json", str(file)]) == 0
+    assert [r["workload"] for r in json.loads(file.read_text())["results"]] == ["W3", "W5t"]
+    assert "other size" in capsys.readouterr().out
+
+
+def test_the_command_fails_when_an_answer_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "keep_to_one_core", lambda: 0)
+    monkeypatch.setattr("benchmarks.harness.differences", lambda found, expected: ("one is missing",))
+    assert command.main(["--only", "W1", "--events", "10", "--repeat", "1", "--json", str(tmp_path / "b.json")]) == 1
+
+
+def test_an_unknown_workload_is_named() -> None:
+    with pytest.raises(SystemExit, match=r"no workload w9; there are W1, W1r, W2"):
+        command.main(["--only", "W9"])
