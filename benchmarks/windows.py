@@ -23,9 +23,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from etalis_rules.terms import XSD
+
 from etalis_py.events import Event
 from etalis_py.windows import WindowEngine, compile_windows
-from etalis_rules.terms import XSD
 
 Rows = set[tuple[int, tuple[str, ...]]]
 MS = 1000
@@ -156,7 +157,9 @@ def csrbench(times: int, seconds: int, runs: int = 3) -> Measured:
     """``times`` is how many times CSRBench's rate of a hundred observations a second."""
     events = observations(seconds, 100 * times)
     hot = [
-        (e.end // 1_000_000, e.triples[1][2], e.triples[0][0]) for e in events if int(e.triples[3][2].split('"')[1]) > 80
+        (e.end // 1_000_000, e.triples[1][2], e.triples[0][0])
+        for e in events
+        if int(e.triples[3][2].split('"')[1]) > 80
     ]
     expected = sorted((c, s, o) for t, s, o in hot for c in range(max(5, t), t + 5))
 

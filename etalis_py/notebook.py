@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from html import escape
 from itertools import islice
 from typing import Any
@@ -24,18 +24,19 @@ _LINE, _CHARACTER, _COLUMN, _GAP = 15, 6.7, 34, 46
 _FILL = {"leaf": "#e8f1f8", "goal": "#fdf3dc", "query": "#e2f3ec"}
 
 
-def rule_graph(rules: ir.Rules) -> dict[str, Any]:
+def rule_graph(rules: ir.Rules, prefixes: Mapping[str, str] = PREFIXES) -> dict[str, Any]:
     """The rules as a graph: leaves, goals and queries, and what is made from what."""
     names = node_names(rules)
-    written = Definitions(Spelling(PREFIXES), names)
+    written = Definitions(Spelling(prefixes), names)
     nodes: list[dict[str, str]] = []
     edges: list[dict[str, str]] = []
     for identifier, node in sorted_nodes(rules):
         name = names[identifier]
         kind = "leaf" if isinstance(node, ir.Leaf) else "goal"
         definition = written.node(node)
-        nodes.append({"id": name, "label": definition if kind == "leaf" else f"{name} := {definition}", "kind": kind})
-        edges += [{"from": names[ref.node], "to": name} for ref in ir.refs(node)]
+        label = "triple" + definition.removeprefix("leaf") if kind == "leaf" else f"{name} := {definition}"
+        nodes.append({"id": name, "label": label, "kind": kind})
+        edges += [{"from": source, "to": name} for source in dict.fromkeys(names[ref.node] for ref in ir.refs(node))]
     for output in rules.outputs:
         nodes.append({"id": f"query {output.query}", "label": f"query {output.query}", "kind": "query"})
         if output.source is not None:
@@ -43,9 +44,9 @@ def rule_graph(rules: ir.Rules) -> dict[str, Any]:
     return {"nodes": nodes, "edges": edges}
 
 
-def program_html(rules: ir.Rules) -> str:
+def program_html(rules: ir.Rules, prefixes: Mapping[str, str] = PREFIXES) -> str:
     """The rules as a picture (SVG): the stream comes in from the left, what is found goes out on the right."""
-    graph = rule_graph(rules)
+    graph = rule_graph(rules, prefixes)
     ranks = _ranks(graph)
     lines = {node["id"]: textwrap.wrap(node["label"], _COLUMN) for node in graph["nodes"]}
     width = _COLUMN * _CHARACTER + 14

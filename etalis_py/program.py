@@ -6,13 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from etalis_compiler.check import check
 from etalis_compiler.diagnostics import Diagnostic, Source
+from etalis_compiler.explain import Explanation, explain, prefixes_of
 from etalis_compiler.knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from etalis_compiler.pipeline import POLICIES, Compilation, compile_sources, rules_of
+from etalis_compiler.rewrites.reorder import coupling
 from etalis_rules import program as ir
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Program:
     """One or more queries and rules that run together.
 
@@ -35,6 +38,22 @@ class Program:
         """The event-driven backward-chaining rules."""
         return rules_of(self.compilation, knowledge, self.policy)
 
+    def explain(self, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> Explanation:
+        """The plans, the rules in the notation of [EP] §5, and what follows from them; ``str()`` is the text."""
+        return explain(self.rules(knowledge), prefixes_of(self.compilation))
+
+    def check(self, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> tuple[Diagnostic, ...]:
+        """What is doubtful in the program: unbounded state, cross products, what can never hold, and the like."""
+        return check(self.compilation, knowledge, self.policy)
+
+    def __repr__(self) -> str:
+        return str(self.explain())
+
+    def _repr_html_(self) -> str:
+        from etalis_py.notebook import program_html  # notebooks only
+
+        return program_html(self.rules(), prefixes_of(self.compilation))
+
 
 def compile(  # the verb that the reader expects, as in ``re.compile``
     source: str | Path | Iterable[str | Path],
@@ -42,9 +61,13 @@ def compile(  # the verb that the reader expects, as in ``re.compile``
     policy: str = "unrestricted",
     base: str = "",
     prefixes: Mapping[str, str] | None = None,
+    order: str = "",
+    rates: Mapping[str, float] | None = None,
 ) -> Program:
     """Make a program of query texts or files; several form one program.
 
+    Where nothing is consumed, chains of SEQ and AND are coupled as written (``order="left"``), from the right
+    (``"right"``), or so that the fewest goals are made (``"cost"``), by the ``rates`` of predicates, events per second.
     A string with a line break, a space or a brace is a query, any other names a file.  Raises ``QueryError`` for a
     query that cannot be used.
 
@@ -54,7 +77,9 @@ def compile(  # the verb that the reader expects, as in ``re.compile``
     if policy not in POLICIES:
         raise ValueError(f"unknown policy {policy!r}: use one of {', '.join(POLICIES)}")
     items = [source] if isinstance(source, (str, Path)) else list(source)
-    compilation = compile_sources(map(_source, items), base=base, prefixes=dict(prefixes or {}))
+    compilation = compile_sources(
+        map(_source, items), base=base, prefixes=dict(prefixes or {}), coupling=coupling(order, rates)
+    )
     program = Program(compilation, policy)
     program.rules()
     return program

@@ -30,6 +30,7 @@ from etalis_rules.terms import RDF_TYPE
 from .correlation import is_correlated
 from .faults import Fault
 from .knowledge import KnowledgeSummary
+from .late import settled, undecided
 from .rewrites.push_filters import TIME, VOLATILE, operators
 from .rewrites.push_windows import condition_bound, tighter
 
@@ -39,10 +40,11 @@ Names = frozenset[str]
 
 
 class Part(NamedTuple):
-    """The two halves of a pattern."""
+    """The two halves of a pattern; ``late`` are timeless solutions that are known when the stream has ended."""
 
     timed: ir.Ref | None
     timeless: alg.Pattern | None
+    late: alg.Pattern | None = None
 
 
 @dataclass(slots=True)
@@ -67,7 +69,7 @@ class Builder:
             others = [name for name in dict.fromkeys(_mentioned(node)) if name not in head]
             order = {name: f"~{i}" for i, name in enumerate((*head, *others))}
             return self._store(alg.rename(replace(node, head=head), order), head)  # type: ignore[arg-type]
-        if self.consuming:
+        if self.consuming and not isinstance(node, ir.Leaf):
             self.serial += 1
             node = replace(node, head=tuple(sorted(node.head)), owner=f"{self.query}#{self.serial}")
             return self._store(node, node.head)
@@ -181,14 +183,21 @@ def lower(
             timed = _union([h.timed for h in halves if h.timed is not None], wanted, b)
             sides = [h.timeless for h in halves if h.timeless is not None]
             both = alg.Union(sides[0], sides[1]) if len(sides) == 2 else sides[0] if sides else None
-            return _mapped(Part(timed, both), wanted, b, _steps(conditions, bound), conditions)
+            ends = [h.late for h in halves if h.late is not None]
+            late = alg.Union(ends[0], ends[1]) if len(ends) == 2 else ends[0] if ends else None
+            return _mapped(Part(timed, both, late), wanted, b, _steps(conditions, bound), conditions)
         case alg.Extend(child, variable, expression):
             inner = lower(child, (wanted - {variable}) | alg.variables(expression) & alg.scope(child), b)
-            if _has_exists(expression):
-                inner, expression = _mark_all(inner, alg.certain(child), b, expression)
-            steps = (ir.Assign(variable, expression), *_steps(conditions, bound))
+            timed, value = inner.timed, expression
+            if _has_exists(expression) and timed is not None:
+                timed, value = _mark_all(timed, alg.certain(child), b, expression)
+            if _is_streamed(expression, b) and inner.timeless is not None:
+                settled(inner.late)
+                inner = Part(timed, None, alg.Known(inner.timeless))
+            steps = (ir.Assign(variable, value), *_steps(conditions, bound))
             extended = None if inner.timeless is None else alg.Extend(inner.timeless, variable, expression)
-            return Part(_map(inner.timed, wanted, b, steps), _guard(extended, conditions))
+            late = None if inner.late is None else alg.Extend(inner.late, variable, expression)
+            return Part(_map(timed, wanted, b, steps), _guard(extended, conditions), _guard(late, conditions))
         case alg.LeftJoin(left, right, condition):
             return _outer("optional", left, right, condition, pattern, wanted, b, conditions, bound)
         case alg.EqLeftJoin(left, right, condition):
@@ -200,7 +209,8 @@ def lower(
         case alg.SubSelect(select):
             part = lower_select(select, b)
             if part.timed is not None:
-                part = Part(_slice(select, part.timed, b), part.timeless)
+                part = Part(_slice(select, part.timed, b), part.timeless, part.late)
+            settled(part.late)
             if any(map(_has_exists, conditions)):
                 return _filter_exists(part, alg.certain(pattern), wanted, b, conditions)
             return _mapped(part, wanted, b, _steps(conditions, bound), conditions)
@@ -218,7 +228,8 @@ def _map(ref: ir.Ref | None, wanted: Names, b: Builder, steps: tuple[ir.Step, ..
 def _mapped(
     part: Part, wanted: Names, b: Builder, steps: tuple[ir.Step, ...], conditions: tuple[alg.Expr, ...]
 ) -> Part:
-    return Part(_map(part.timed, wanted, b, steps), _guard(part.timeless, conditions))
+    late = _guard(part.late, conditions)
+    return Part(_map(part.timed, wanted, b, steps), _guard(part.timeless, conditions), late)
 
 
 def _union(refs: list[ir.Ref], wanted: Names, b: Builder, distinct: bool = False) -> ir.Ref | None:
@@ -401,6 +412,8 @@ def _join(
     left_scope, right_scope = alg.scope(pattern.left), alg.scope(pattern.right)
     left = lower(_freed(pattern.left, bound), (wanted | right_scope) & left_scope, b)
     right = lower(_freed(pattern.right, bound), (wanted | left_scope) & right_scope, b)
+    settled(left.late)
+    settled(right.late)
     branches: list[ir.Ref] = []
     if left.timed is not None and right.timed is not None:
         certain = alg.certain(pattern.left) & alg.certain(pattern.right)
@@ -470,6 +483,8 @@ def _outer(
     above = wanted | reads(condition)
     left = lower(mandatory, (above | other) & mine, b)
     right = lower(optional, (above | mine) & other, b)
+    settled(left.late)
+    settled(right.late)
     if right.timed is None and right.timeless is None:
         return _mapped(left, wanted, b, _steps(conditions, bound), conditions)
     branches: list[ir.Ref] = []
@@ -490,22 +505,13 @@ def _outer(
             policy=b.policy if b.consuming and op != "optional" else "",
         )
         branches.append(b.add(node))
-    timeless = None
-    if left.timeless is not None:
-        if right.timed is not None:
-            _refuse_timeless(op)
-        assert right.timeless is not None
+    timeless = late = None
+    if left.timeless is not None and right.timed is not None:
+        branches.append(_look_up(right.timed, left.timeless, wanted, b, condition + conditions, bound))
+        late = _guard(undecided(op, left.timeless, optional, condition), conditions)
+    elif left.timeless is not None and right.timeless is not None:
         timeless = _guard(alg.LeftJoin(left.timeless, right.timeless, condition), conditions)
-    return Part(_union(branches, wanted, b), timeless)
-
-
-def _refuse_timeless(op: str) -> None:
-    raise Fault(
-        "timeless-mandatory",
-        f"the mandatory side of {op.upper()} may come from the background alone, its optional side from the stream",
-        "whether the optional side is absent would be known at the end of the stream only: put the background "
-        "pattern into the same group as a streamed one, or use GRAPH",
-    )
+    return Part(_union(branches, wanted, b), timeless, late)
 
 
 def _minus(
@@ -519,6 +525,8 @@ def _minus(
     shared = tuple(sorted(frozenset(pattern.scope) & other))
     left = lower(pattern.left, (wanted | frozenset(shared)) & alg.scope(pattern.left), b)
     right = lower(pattern.right, frozenset(shared), b)
+    settled(left.late)
+    settled(right.late)
     if not shared and right.timed is None:
         return _mapped(left, wanted, b, _steps(conditions, bound), conditions)
     timed = None
@@ -536,45 +544,45 @@ def _minus(
             steps=_steps(conditions, bound),
         )
         timed = b.add(node)
-    timeless = None
-    if left.timeless is not None:
-        if right.timed is not None:
-            _refuse_timeless("minus")
-        assert right.timeless is not None
+    timeless = late = None
+    if left.timeless is not None and right.timed is not None:
+        late = _guard(alg.Minus(alg.Known(left.timeless), pattern.right, shared), conditions)
+    elif left.timeless is not None and right.timeless is not None:
         timeless = _guard(alg.Minus(left.timeless, right.timeless, shared), conditions)
-    return Part(timed, timeless)
+    return Part(timed, timeless, late)
 
 
 def _filter_exists(part: Part, certain: Names, needed: Names, b: Builder, conditions: tuple[alg.Expr, ...]) -> Part:
     """FILTER with EXISTS in it: each EXISTS becomes a column, then the filter is a plain one."""
+    timed = part.timed
     for condition in conditions:
-        part, plain = _mark_all(part, certain, b, condition)
-        if part.timed is not None:
-            step = (ir.Condition(plain),)
-            part = Part(_map(part.timed, frozenset(part.timed.columns), b, step), part.timeless)
-    return Part(part.timed, _guard(part.timeless, conditions))
+        if timed is not None:
+            timed, plain = _mark_all(timed, certain, b, condition)
+            timed = _map(timed, frozenset(timed.columns), b, (ir.Condition(plain),))
+    if part.timeless is not None and any(_is_streamed(c, b) for c in conditions):
+        settled(part.late)
+        return Part(timed, None, alg.Filter(alg.Known(part.timeless), conditions))
+    return Part(timed, _guard(part.timeless, conditions), _guard(part.late, conditions))
 
 
-def _mark_all(part: Part, certain: Names, b: Builder, e: alg.Expr) -> tuple[Part, alg.Expr]:
-    """The part with a column for every EXISTS in the expression, and the expression that reads them."""
+def _mark_all(ref: ir.Ref, certain: Names, b: Builder, e: alg.Expr) -> tuple[ir.Ref, alg.Expr]:
+    """The node with a column for every EXISTS in the expression, and the expression that reads them."""
     match e:
         case alg.Exists(pattern):
             b.serial += 1
             mark = f".e{b.serial}"
-            return _mark(part, certain, b, pattern, mark), alg.Var(mark)
+            return _mark(ref, certain, b, pattern, mark), alg.Var(mark)
         case alg.Apply(op, args):
             rewritten = []
             for arg in args:
-                part, plain = _mark_all(part, certain, b, arg)
+                ref, plain = _mark_all(ref, certain, b, arg)
                 rewritten.append(plain)
-            return part, alg.Apply(op, tuple(rewritten))
-    return part, e
+            return ref, alg.Apply(op, tuple(rewritten))
+    return ref, e
 
 
-def _mark(part: Part, certain: Names, b: Builder, pattern: alg.Pattern, mark: str) -> Part:
-    if part.timed is None:
-        return _exists_over_background(part, b, pattern)
-    columns = frozenset(part.timed.columns)
+def _mark(ref: ir.Ref, certain: Names, b: Builder, pattern: alg.Pattern, mark: str) -> ir.Ref:
+    columns = frozenset(ref.columns)
     conditions: tuple[alg.Expr, ...] = ()
     inner = pattern
     if isinstance(inner, alg.Filter):
@@ -585,22 +593,20 @@ def _mark(part: Part, certain: Names, b: Builder, pattern: alg.Pattern, mark: st
     head = tuple(sorted(columns | {mark}))
     if any(map(_has_exists, conditions)) or is_correlated(inner, columns):
         leaves = _watched((alg.Exists(pattern),), b)
-        return Part(b.add(ir.Recall(head, part.timed, pattern, mark, leaves)), part.timeless)
+        return b.add(ir.Recall(head, ref, pattern, mark, leaves))
     shared = columns & alg.scope(inner)
     right = lower(inner, shared | reads(conditions) & alg.scope(inner), b)
     node = ir.Outer(
         head=head,
         op="exists",
-        left=part.timed,
+        left=ref,
         right=right.timed,
         background=right.timeless,
         certain=tuple(sorted(certain & columns & alg.certain(inner))),
         condition=_steps(conditions),
         mark=mark,
     )
-    if part.timeless is not None and right.timed is not None:
-        _refuse_timeless("exists")
-    return Part(b.add(node), part.timeless)
+    return b.add(node)
 
 
 def _watched(conditions: Iterable[alg.Expr], b: Builder) -> tuple[str, ...]:
@@ -616,12 +622,10 @@ def _watched(conditions: Iterable[alg.Expr], b: Builder) -> tuple[str, ...]:
     return tuple(sorted(leaves))
 
 
-def _exists_over_background(part: Part, b: Builder, pattern: alg.Pattern) -> Part:
-    if part.timeless is not None and lower(pattern, alg.scope(pattern), Builder(b.summary)).timed is not None:
-        streamed = any(isinstance(p, (alg.BGP, alg.PathPattern)) and p.graph is None for p in alg.subpatterns(pattern))
-        if streamed:
-            _refuse_timeless("exists")
-    return part
+def _is_streamed(e: alg.Expr, b: Builder) -> bool:
+    """May an EXISTS in the expression find an occurrence?"""
+    patterns = (part.pattern for part in alg.subexpressions(e) if isinstance(part, alg.Exists))
+    return any(lower(p, alg.scope(p), Builder(b.summary)).timed is not None for p in patterns)
 
 
 # --- SELECT ----------------------------------------------------------------------------------------------------
@@ -634,21 +638,23 @@ def lower_select(select: alg.Select, b: Builder, top: bool = False) -> Part:
     order = tuple(k.expression for k in select.order)
     operands = tuple(a.operand for a in select.aggregates if a.operand is not None)
     named = frozenset(name for name, _ in select.extends)
+    if any(map(_has_exists, order)):
+        raise Fault(
+            "exists-in-order",
+            "EXISTS cannot stand in ORDER BY",
+            "bind it in the WHERE clause, BIND(EXISTS {…} AS ?found), and order by ?found",
+        )
     needed = outputs | reads(calls) | reads(order) | reads(operands) | frozenset(select.keys)
     if select.grouped and _needs_order(select):
         needed |= frozenset(name for name in alg.scope(select.pattern) if name[0] not in "._")
     inner = lower(select.pattern, needed & alg.scope(select.pattern), b)
+    late = None if inner.late is None else alg.SubSelect(replace(select, pattern=inner.late))
     if inner.timed is None:
         if inner.timeless is None:
-            return Part(None, None)
-        return Part(None, alg.SubSelect(replace(select, pattern=inner.timeless)))
+            return Part(None, None, late)
+        return Part(None, alg.SubSelect(replace(select, pattern=inner.timeless)), late)
     if select.grouped:
-        if any(map(_has_exists, (*calls, *select.having))):
-            raise Fault(
-                "exists-in-aggregate",
-                "EXISTS in HAVING or in the SELECT of an aggregated query is not executed",
-                "compute it inside the WHERE clause: BIND(EXISTS {…} AS ?found), and group by it",
-            )
+        settled(inner.late)
         node = ir.Group(
             head=tuple(sorted(outputs | reads(order))),
             child=inner.timed,
@@ -664,25 +670,23 @@ def lower_select(select: alg.Select, b: Builder, top: bool = False) -> Part:
             offset=select.offset,
             window=select.window,
             background=inner.timeless,
+            leaves=_watched((*calls, *select.having), b),
         )
         return Part(b.add(node), None)
+    ref = inner.timed
     for name, e in select.extends:
         plain = e
         if _has_exists(e):
-            inner, plain = _mark_all(inner, alg.certain(select.pattern), b, e)
-        assert inner.timed is not None
-        columns = frozenset(inner.timed.columns) | {name}
-        mapped = b.add(ir.Map(tuple(sorted(columns)), inner.timed, (ir.Assign(name, plain),)))
-        inner = Part(mapped, inner.timeless)
-    assert inner.timed is not None
-    keep = (outputs | (reads(order) & (frozenset(inner.timed.columns) | named))) & frozenset(inner.timed.columns)
-    ref = inner.timed
+            ref, plain = _mark_all(ref, alg.certain(select.pattern), b, e)
+        columns = frozenset(ref.columns) | {name}
+        ref = b.add(ir.Map(tuple(sorted(columns)), ref, (ir.Assign(name, plain),)))
+    keep = (outputs | (reads(order) & (frozenset(ref.columns) | named))) & frozenset(ref.columns)
     if frozenset(ref.columns) != keep and not top:
         ref = b.add(ir.Map(tuple(sorted(keep)), ref))
     timeless = None
     if inner.timeless is not None:
         timeless = alg.SubSelect(replace(select, pattern=inner.timeless))
-    return Part(ref, timeless)
+    return Part(ref, timeless, late)
 
 
 def _needs_order(select: alg.Select) -> bool:

@@ -3,7 +3,8 @@
 SPARQL substitutes the outer solution into P.  Usually that is the same as evaluating P on its own and looking for a
 compatible solution, which can be done incrementally.  It is not the same where a variable of the outer solution is
 read inside P at a place where P itself does not bind it: in a nested filter, or in the optional side of an operator
-only; or where a MINUS inside P shares it.  Such patterns are evaluated backwards, with the substitution, over the history of occurrences.
+only; or where a MINUS inside P shares it.  Such patterns are evaluated backwards, with the substitution, over the
+history of occurrences.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from etalis_rules.algebra import Const, Triple
 
 
-
 def _empty() -> Mapping[str, frozenset[str]]:
     return MappingProxyType({})
 
@@ -24,7 +23,8 @@ class KnowledgeSummary:
 
     ``sub_properties`` and ``sub_classes`` map a term to all that imply it (itself left out); ``domain_of`` and
     ``range_of`` map a class to the properties whose subject (object) is an instance of it.  ``entailed`` is False
-    when streamed triples have no consequences; ``type_is_ruled`` when the schema speaks of rdf:type itself; ``changes`` says that the knowledge may be updated while it is used.
+    when streamed triples have no consequences; ``type_is_ruled`` says that the schema speaks of rdf:type itself,
+    ``changes`` that the knowledge may be updated while it is used.
     """
 
     predicates: frozenset[str] | None = frozenset()

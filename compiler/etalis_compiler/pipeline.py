@@ -9,7 +9,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from . import ast
-from .binarize import Builder, lower, lower_select
+from .binarize import Builder, Part, lower, lower_select
 from .diagnostics import Diagnostic, QueryError, Source
 from .faults import Fault
 from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
@@ -160,7 +160,7 @@ def _reachable(nodes: dict[str, ir.Node], outputs: Sequence[ir.Output]) -> dict[
         wanted.add(name)
         node = nodes[name]
         stack.extend(ref.node for ref in ir.refs(node))
-        if isinstance(node, (ir.Recall, ir.Outer)):
+        if isinstance(node, (ir.Recall, ir.Outer, ir.Group)):
             stack.extend(node.leaves)
     return {name: node for name, node in nodes.items() if name in wanted}
 
@@ -194,11 +194,7 @@ def _output(query: CompiledQuery, b: Builder) -> ir.Output:
         stream = query.syntax.register.name
     names = {ast.Select: "select", ast.Construct: "construct", ast.Ask: "ask", ast.Describe: "describe"}
     handled = select.grouped
-    timeless = part.timeless
-    if part.timed is not None and isinstance(timeless, alg.SubSelect) and not handled:
-        # LIMIT and DISTINCT count the timeless rows together with the others, where these are reported.
-        plain = replace(timeless.select, distinct=False, order=(), limit=None, offset=0, variables=part.timed.columns)
-        timeless = alg.SubSelect(plain)
+    timeless = part.timeless if handled else _unsliced(part.timeless, part)
     return ir.Output(
         query=query.name,
         form=names[type(form)],
@@ -212,7 +208,17 @@ def _output(query: CompiledQuery, b: Builder) -> ir.Output:
         template=template,
         stream=stream,
         subjects=subjects,
+        late=_unsliced(part.late, part) if not handled else None,
     )
+
+
+def _unsliced(pattern: alg.Pattern | None, part: Part) -> alg.Pattern | None:
+    """LIMIT and DISTINCT count the timeless rows together with the others, where these are reported."""
+    if part.timed is None or not isinstance(pattern, alg.SubSelect):
+        return pattern
+    columns = part.timed.columns
+    plain = replace(pattern.select, distinct=False, order=(), limit=None, offset=0, variables=columns)
+    return alg.SubSelect(plain)
 
 
 __all__ = ["POLICIES", "Compilation", "CompiledQuery", "compile_sources", "lower", "rules_of"]

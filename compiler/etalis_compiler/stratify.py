@@ -50,6 +50,8 @@ def edges(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterato
                     yield Edge(leaf, identifier, True, "EXISTS")
             case ir.Group() | ir.Slice():
                 yield Edge(node.child.node, identifier, True, "an aggregate or LIMIT")
+                for leaf in node.leaves if isinstance(node, ir.Group) else ():
+                    yield Edge(leaf, identifier, True, "EXISTS")
             case ir.Recall():
                 yield Edge(node.child.node, identifier, False)
                 for leaf in node.leaves:
@@ -126,7 +128,7 @@ def stratify(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> tupl
     successors: dict[str, list[str]] = {name: [] for name in names}
     for edge in all_edges:
         successors[edge.source].append(edge.target)
-    components = _components(names, successors)
+    components = strong_components(names, successors)
     where = {name: i for i, component in enumerate(components) for name in component}
     for edge in all_edges:
         if edge.negative and where[edge.source] == where[edge.target]:
@@ -145,7 +147,7 @@ def is_recursive(component: tuple[str, ...], nodes: Mapping[str, ir.Node]) -> bo
     return len(component) > 1
 
 
-def _components(names: list[str], successors: Mapping[str, list[str]]) -> list[list[str]]:
+def strong_components(names: list[str], successors: Mapping[str, list[str]]) -> list[list[str]]:
     """Tarjan's algorithm without recursion; components come out in topological order."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}

@@ -322,6 +322,47 @@ def _path(
     return [(alg.PathPattern(subject, p, object, scope.stream, scope.graph),)]
 
 
+def _existence(group: ast.Group, scope: Scope) -> alg.Pattern:
+    """The group of an EXISTS.
+
+    A filter that compares the group's own time with what stands outside is decided there, with the interval of both
+    in sight: so the group hands its time on by a variable.
+    """
+    pattern, filters = _group_parts(group, scope)
+    conditions = []
+    for condition in filters:
+        if _variables(condition) <= alg.scope(pattern):
+            conditions.append(condition)
+            continue
+        for call in _time_calls(condition):
+            name = scope.names.fresh("t")
+            pattern = alg.Extend(pattern, name, call)
+            condition = _with(condition, call, alg.Var(name))
+        conditions.append(condition)
+    return alg.Filter(pattern, tuple(conditions)) if conditions else pattern
+
+
+def _variables(e: alg.Expr) -> frozenset[str]:
+    if isinstance(e, alg.Var):
+        return frozenset((e.name,))
+    return frozenset().union(*map(_variables, e.args)) if isinstance(e, alg.Apply) else frozenset()
+
+
+def _time_calls(e: alg.Expr) -> list[alg.Expr]:
+    """The different calls of getSTARTTIME(), getENDTIME() and getDURATION()."""
+    if not isinstance(e, alg.Apply):
+        return []
+    if e.op in ("GETSTARTTIME", "GETENDTIME", "GETDURATION"):
+        return [e]
+    return list(dict.fromkeys(call for arg in e.args for call in _time_calls(arg)))
+
+
+def _with(e: alg.Expr, old: alg.Expr, new: alg.Expr) -> alg.Expr:
+    if e == old:
+        return new
+    return replace(e, args=tuple(_with(a, old, new) for a in e.args)) if isinstance(e, alg.Apply) else e
+
+
 # --- expressions -----------------------------------------------------------------------------------------------
 
 
@@ -353,7 +394,7 @@ def expression(e: ast.Expression, scope: Scope) -> alg.Expr:
         case ast.FunctionCall(iri, arguments, _):
             return alg.Apply(iri, tuple(expression(a, scope) for a in arguments))
         case ast.Exists(inner, negated):
-            found = alg.Exists(_group(inner, scope))
+            found = alg.Exists(_existence(inner, scope))
             return alg.Apply("!", (found,)) if negated else found
         case ast.Aggregate():
             raise error(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from etalis_compiler.knowledge import KnowledgeSummary
+
 from etalis_py.knowledge import Knowledge
 
 

@@ -10,6 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
 from etalis_py.engine.expressions import Names
 from etalis_py.engine.frames import Frame
 from etalis_py.engine.layout import Layout
@@ -17,8 +20,6 @@ from etalis_py.engine.state import State
 from etalis_py.engine.values import SparqlError
 from etalis_py.engine.values.calendar import add_months
 from etalis_py.engine.writer import Writer
-from etalis_rules import algebra as alg
-from etalis_rules import program as ir
 
 
 @dataclass(slots=True)
@@ -157,9 +158,7 @@ def single_pass(w: Writer, code: Code, name: str, node: ir.Map, source: str) -> 
         comprehension(w, out, made, f"for x in {source}", tests)
         return
     with w.block(f"for x in {source}:"):
-        emit_steps(
-            w, code, name, node.steps, frame, "continue", lambda: w(f"{out}.append({frame.solution(layout)})")
-        )
+        emit_steps(w, code, name, node.steps, frame, "continue", lambda: w(f"{out}.append({frame.solution(layout)})"))
 
 
 def _identical(node: ir.Map, layout: Layout, code: Code) -> bool:

@@ -58,9 +58,7 @@ class PathClosure:
             self.size += 1
             made.append(pair)
             rest = pair[4:]
-            waiting.extend(
-                (max(end, e), min(start, s), x, z, *rest) for z, s, e in tuple(self.from_.get(y, ()))
-            )
+            waiting.extend((max(end, e), min(start, s), x, z, *rest) for z, s, e in tuple(self.from_.get(y, ())))
             waiting.extend((max(end, e), min(start, s), w, y, *rest) for w, s, e in tuple(self.to.get(x, ())))
         return made
 

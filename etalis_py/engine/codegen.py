@@ -14,6 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from etalis_compiler.stratify import feeds, is_delayed, output_id
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
 from etalis_py.engine import blocks, joins
 from etalis_py.engine.blocks import Code
 from etalis_py.engine.frames import Frame
@@ -21,8 +24,6 @@ from etalis_py.engine.outer import outer
 from etalis_py.engine.runtime import Runtime
 from etalis_py.engine.values import decode
 from etalis_py.engine.writer import Writer
-from etalis_rules import algebra as alg
-from etalis_rules import program as ir
 
 Occurrence = tuple[str, str, str, int, str]
 
@@ -119,13 +120,11 @@ class _Generator:
         reached = self.reach(chosen)
         with w.block(f"def {name}(s, o, start, t, stream, p):"):
             derived = {leaf for oid, fed in self.fed.items() if oid in reached for leaf in fed}
-            for leaf in self.leaves:
-                if leaf in reached:
-                    node = self.leaves[leaf]
-                    if leaf in chosen and leaf not in derived and not node.entailed:
-                        if not _leaf_tests(node, predicate, code):
-                            code.single.add(code.new(leaf))
-                            continue
+            for leaf, node in self.leaves.items():
+                sure = leaf in chosen and leaf not in derived and not node.entailed
+                if sure and not _leaf_tests(node, predicate, code):
+                    code.single.add(code.new(leaf))
+                elif leaf in reached:
                     w(f"{code.new(leaf)} = []")
             if self.remembers:
                 w(f"{code.names.use('remember', self.runtime.remember)}(s, p, o, start, t, stream)")
@@ -185,9 +184,7 @@ class _Generator:
         """Source of the provenance of the occurrence at hand."""
         return f"{self.code.names.use('Because', self.code.state.because)}('event', (s, p, o, start, t, stream))"
 
-    def _feed(
-        self, w: Writer, leaves: list[str], because: str, predicate: str | None, anything: bool = False
-    ) -> None:
+    def _feed(self, w: Writer, leaves: list[str], because: str, predicate: str | None, anything: bool = False) -> None:
         """Give the occurrence in ``s p o start stream`` to these leaves."""
         decoded: dict[str, str] = {}
         for name in leaves:
@@ -204,9 +201,7 @@ class _Generator:
                 new = self.code.new(name)
                 w(f"{new} = ({made},)" if new in self.code.single else f"{new}.append({made})")
 
-    def _leaf_solution(
-        self, leaf: ir.Leaf, name: str, because: str, decoded: dict[str, str], w: Writer
-    ) -> str:
+    def _leaf_solution(self, leaf: ir.Leaf, name: str, because: str, decoded: dict[str, str], w: Writer) -> str:
         where = {
             position.name: letter
             for letter, position in (("o", leaf.object), ("p", leaf.predicate), ("s", leaf.subject))
@@ -237,7 +232,6 @@ class _Generator:
     # --- the blocks of an instant ---
 
     def _run(self, w: Writer, reached: frozenset[str]) -> None:
-        code = self.code
         for stratum in self.rules.strata:
             members = [n for n in stratum if n in reached]
             if not members:
@@ -330,14 +324,7 @@ class _Generator:
             w(f"{code.new(name)} = []", f"all_{code.new(name)} = []")
         for leaf in leaves:
             w(f"all_{code.new(leaf)} = []")
-        outside = sorted(
-            {
-                n
-                for name in others
-                for n in self._inputs(name)
-                if n not in inner and n in reached
-            }
-        )
+        outside = sorted({n for name in others for n in self._inputs(name) if n not in inner and n in reached})
         for name in outside:
             w(f"first_{code.new(name)} = {code.new(name)}")
         w("rounds = 0")
@@ -394,9 +381,7 @@ class _Generator:
 
     # --- outputs ---
 
-    def _output(
-        self, w: Writer, name: str, lists: Mapping[str, str], later: Mapping[str, str] | None
-    ) -> None:
+    def _output(self, w: Writer, name: str, lists: Mapping[str, str], later: Mapping[str, str] | None) -> None:
         number, output = self.outputs[name]
         assert output.source is not None
         code = self.code
@@ -418,9 +403,7 @@ class _Generator:
                 if output.form == "construct" and self.fed.get(name):
                     self._derive(w, name, output, rows, later)
 
-    def _derive(
-        self, w: Writer, name: str, output: ir.Output, rows: str, later: Mapping[str, str] | None
-    ) -> None:
+    def _derive(self, w: Writer, name: str, output: ir.Output, rows: str, later: Mapping[str, str] | None) -> None:
         """Each derived triple enters the stream, once per instant and interval."""
         code = self.code
         assert output.source is not None
@@ -443,7 +426,9 @@ class _Generator:
                 parts = [_written(n, frame) for n in (template.subject, template.predicate, template.object)]
                 w(f"s, p, o = {', '.join(parts)}")
                 tests = [f"(s, p, o, start) not in {seen}"]
-                variables = ((x, n) for x, n in zip("spo", (template.subject, template.predicate, template.object), strict=True))
+                variables = (
+                    (x, n) for x, n in zip("spo", (template.subject, template.predicate, template.object), strict=True)
+                )
                 tests += [letter for letter, n in variables if isinstance(n, alg.Var)]
                 if isinstance(template.subject, alg.Var):
                     tests.append("""s[:1] != '"'""")

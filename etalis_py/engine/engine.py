@@ -15,8 +15,11 @@ from typing import Any
 from etalis_compiler.knowledge import KnowledgeSummary
 from etalis_compiler.pipeline import Compilation, rules_of
 from etalis_compiler.stratify import late_nodes
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
 from etalis_py.engine.background import compiler_summary
-from etalis_py.engine.backward import BackgroundSource, prepare
+from etalis_py.engine.backward import BackgroundSource, HistorySource, prepare
 from etalis_py.engine.blocks import Code
 from etalis_py.engine.codegen import Generated, generate, operand_functions
 from etalis_py.engine.describe import describer
@@ -30,8 +33,6 @@ from etalis_py.engine.state import State
 from etalis_py.engine.time import TIMELESS_END, TIMELESS_START
 from etalis_py.events import Event
 from etalis_py.knowledge import Knowledge, load
-from etalis_rules import algebra as alg
-from etalis_rules import program as ir
 
 NEVER = -(2**63)
 NOTHING = Knowledge({}, "rdf")
@@ -444,21 +445,33 @@ class Engine:
                     rows = [] if group is None else group.at_end(False)
                     if rows:
                         self._runtime.reports.append((number, self._now, rows))
-                if output.timeless is not None:
-                    self._report_timeless(number, output)
+            if output.late is not None or (output.source is not None and output.timeless is not None):
+                self._report_timeless(number, output)
             if output.form == "ask" and output.query not in self._answered:
                 row = (TIMELESS_END, TIMELESS_START, "false")
                 self._runtime.reports.append((number, self._now, [row]))
 
+    def _table(self, pattern: alg.Pattern) -> alg.Pattern:
+        """The background's solutions of a pattern, as a table."""
+        names = tuple(sorted(alg.scope(pattern)))
+        found = prepare(pattern).solve({}, self.state.background, None, Context(max(self._now, 0)))
+        return alg.Table(names, tuple(tuple(mu.get(n, "") for n in names) for mu, _, _ in found))
+
     def _report_timeless(self, number: int, output: ir.Output) -> None:
         """What the background alone answers."""
-        if output.timeless is None:
-            return
         columns = self._shapes[number].variables
         if output.source is not None:
             columns = output.source.columns
-        found = prepare(output.timeless).solve({}, self.state.background, None, Context(max(self._now, 0)))
-        rows: list[Row] = [(e, s, *(mu.get(n, "") for n in columns)) for mu, s, e in found]
+        rows: list[Row] = []
+        context = Context(max(self._now, 0))
+        if output.timeless is not None:
+            found = prepare(output.timeless).solve({}, self.state.background, None, context)
+            rows += [(e, s, *(mu.get(n, "") for n in columns)) for mu, s, e in found]
+        if output.late is not None:
+            pattern = alg.with_known(output.late, self._table)
+            history = HistorySource(self.state.background, self.state.history)
+            decided = prepare(pattern, timed=True).solve({}, history, None, context)  # type: ignore[arg-type]
+            rows += [(e, s, *(mu.get(n, "") for n in columns)) for mu, s, e in decided if e == TIMELESS_END]
         if output.form == "ask":
             if not rows and output.source is not None:
                 return

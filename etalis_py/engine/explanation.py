@@ -1,9 +1,9 @@
 """Why a match holds: the tree of rules, goals, events and background triples behind it.
 
-    drops [1, 3]
-    └─ seq: left ends before right starts
-       ├─ event <urn:c> <urn:price> "10" [1, 1]
-       └─ event <urn:c> <urn:price> "6" [3, 3]
+drops [1, 3]
+└─ seq: left ends before right starts
+   ├─ event <urn:c> <urn:price> "10" [1, 1]
+   └─ event <urn:c> <urn:price> "6" [3, 3]
 """
 
 from __future__ import annotations

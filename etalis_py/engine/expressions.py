@@ -19,6 +19,9 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Protocol
 
+from etalis_rules import algebra as alg
+from etalis_rules.terms import parts
+
 from etalis_py.engine.functions import FunctionSpec, UnknownFunction, find_function
 from etalis_py.engine.time import TIMELESS_END
 from etalis_py.engine.values import (
@@ -48,8 +51,6 @@ from etalis_py.engine.values import (
     sub,
 )
 from etalis_py.engine.values.types import to_double
-from etalis_rules import algebra as alg
-from etalis_rules.terms import parts
 
 COMPARISONS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "<": ("lt", lt),
@@ -276,9 +277,7 @@ class Emitter:
         slow = f"{self.names.use(name, function)}({a}, {b})"
         one, other = f"({a} := {self.value(left)})", f"({b} := {self.value(right)})"
         ordered = self.names.use("ORDERED", ORDERED)
-        return (
-            f"({a} {python} {b} if {one}.__class__ is {other}.__class__ and {a}.__class__ in {ordered} else {slow})"
-        )
+        return f"({a} {python} {b} if {one}.__class__ is {other}.__class__ and {a}.__class__ in {ordered} else {slow})"
 
     def _span(self, python: str, limit: alg.Expr) -> str:
         compare = self.names.use("span_compare", span_compare)

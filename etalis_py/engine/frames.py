@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from etalis_rules import program as ir
+
 from etalis_py.engine.expressions import Bindings, Emitter, Names
 from etalis_py.engine.layout import Layout
 from etalis_py.engine.values import SparqlError, Unbound, decode
-from etalis_rules import program as ir
 
 
 def decode_or_none(term: str) -> object:

@@ -19,13 +19,14 @@ from dataclasses import dataclass, field
 from functools import cmp_to_key
 from typing import Any
 
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
 from etalis_py.engine.expressions import condition, term
 from etalis_py.engine.functions import Accumulator, accumulator, restore_accumulator
 from etalis_py.engine.time import TIMELESS_END, TIMELESS_START
 from etalis_py.engine.values import SparqlError, order_key
 from etalis_py.engine.values.calendar import add_months
-from etalis_rules import algebra as alg
-from etalis_rules import program as ir
 
 Solution = tuple[Any, ...]
 Key = tuple[str, ...]
@@ -81,6 +82,7 @@ class Grouping:
         columns: tuple[str, ...],
         operands: Iterable[Operand | None],
         because: Callable[[list[Any]], Any] | None = None,
+        look_back: Callable[[alg.Pattern, dict[str, str], int, int], bool] | None = None,
     ) -> None:
         self.node = node
         self.columns = columns
@@ -99,9 +101,13 @@ class Grouping:
         self.windowed = node.window is not None
         self.now = 0
         self.because = because
+        self.look_back = look_back
 
     def exists(self, pattern: alg.Pattern, mu: dict[str, str], start: int, end: int) -> bool:
-        raise SparqlError("EXISTS cannot be asked of an aggregated row")
+        """EXISTS for a row: it sees what has ended by now."""
+        if self.look_back is None:
+            raise SparqlError("EXISTS cannot be asked here")
+        return self.look_back(pattern, mu, self.now, self.now)
 
     # --- the rule ---
 

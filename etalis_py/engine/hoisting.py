@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
 from etalis_py.engine.expressions import COMPARISONS, MIRRORED, Emitter, Names
 from etalis_py.engine.layout import Layout
 from etalis_py.engine.values import ORDERED
 from etalis_py.engine.writer import Writer
-from etalis_rules import algebra as alg
-from etalis_rules import program as ir
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,7 @@ def split(condition: alg.Expr, waiting: frozenset[str], arriving: frozenset[str]
     return None
 
 
-_OF_THE_PAIR = frozenset(
-    {"GETDURATION", "GETSTARTTIME", "GETENDTIME", "NOW", "RAND", "UUID", "STRUUID", "BNODE"}
-)
+_OF_THE_PAIR = frozenset({"GETDURATION", "GETSTARTTIME", "GETENDTIME", "NOW", "RAND", "UUID", "STRUUID", "BNODE"})
 
 
 def stored_expressions(
@@ -63,9 +62,7 @@ def stored_expressions(
     return tuple(found)
 
 
-def hoist_arriving(
-    w: Writer, names: Names, emitter: Emitter, parted: Split, number: int, skip: str
-) -> str:
+def hoist_arriving(w: Writer, names: Names, emitter: Emitter, parted: Split, number: int, skip: str) -> str:
     """Write what is computed before the loop; returns the test for one candidate.
 
     ``emitter`` knows how both sides are spelled, and ``emitter.ready`` where stored expressions are.

@@ -11,12 +11,13 @@ from bisect import bisect_left, insort
 from collections.abc import Callable
 from typing import Any
 
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
 from etalis_py.engine.blocks import Code, comprehension, emit_steps, in_time
 from etalis_py.engine.frames import Frame, merge
 from etalis_py.engine.hoisting import hoist_arriving, split, stored_expressions, stored_position
 from etalis_py.engine.writer import Writer
-from etalis_rules import algebra as alg
-from etalis_rules import program as ir
 
 
 def key_of(ref: ir.Ref, certain: tuple[str, ...], variable: str) -> str:
@@ -279,5 +280,3 @@ def both(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str)
                 prune(w, node.bound)
                 _all_matches(w, code, name, node, frame, tests, "for x in b", node.left)
         insert(w, code, name, "H", node.right, node.certain, right)
-
-

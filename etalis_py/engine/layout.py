@@ -54,9 +54,7 @@ def value_variables(e: alg.Expr) -> frozenset[str]:
 def _of_steps(steps: Iterable[ir.Step]) -> frozenset[str]:
     found: frozenset[str] = frozenset()
     for step in steps:
-        if isinstance(step, ir.Condition):
-            found |= value_variables(step.expression)
-        elif isinstance(step, ir.Assign) and not isinstance(step.expression, alg.Var):
+        if isinstance(step, ir.Condition) or (isinstance(step, ir.Assign) and not isinstance(step.expression, alg.Var)):
             found |= value_variables(step.expression)
     return found
 

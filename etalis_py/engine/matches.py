@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, overload
 
-from etalis_py.engine.time import TIMELESS_END
-from etalis_py.engine.values import BlankValue, DateTime, Duration, IriValue, LangString, Opaque, decode
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.terms import is_blank, is_iri, iri_value, parts
+from etalis_rules.terms import iri_value, is_blank, is_iri, parts
+
+from etalis_py.engine.time import TIMELESS_END
+from etalis_py.engine.values import BlankValue, DateTime, Duration, IriValue, LangString, Opaque, decode
 
 Row = tuple[Any, ...]
 Triple = tuple[str, str, str]

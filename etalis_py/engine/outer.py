@@ -6,13 +6,14 @@ mandatory solution is decided once, when it arrives, and never taken back.
 
 from __future__ import annotations
 
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.terms import FALSE, TRUE
+
 from etalis_py.engine.blocks import Code, emit_steps
 from etalis_py.engine.frames import Frame, merge
 from etalis_py.engine.joins import _earlier, insert, key_of, prune
 from etalis_py.engine.writer import Writer
-from etalis_rules import algebra as alg
-from etalis_rules import program as ir
-from etalis_rules.terms import FALSE, TRUE
 
 
 def outer(w: Writer, code: Code, name: str, node: ir.Outer, left: str, right: str) -> None:
@@ -152,20 +153,18 @@ def _pick_mandatory(w: Writer, code: Code, name: str, node: ir.Outer, left: str,
                     w("del b[i]")
                     with w.block("while True:"):
                         made = frame.solution(layout)
-                        emit_steps(w, code, name, node.steps, frame, "break", lambda: w(f"{out}.append({made})", "break"))
+                        emit_steps(
+                            w, code, name, node.steps, frame, "break", lambda: w(f"{out}.append({made})", "break")
+                        )
                     w("break")
 
                 emit_steps(w, code, name, node.condition, frame, "continue", take)
     alone = _alone(code, node)
     with w.block("for b in waiting.values():"), w.block("for y in b:"):
-        emit_steps(
-            w, code, name, node.steps, alone, "continue", lambda: w(f"{out}.append({alone.solution(layout)})")
-        )
+        emit_steps(w, code, name, node.steps, alone, "continue", lambda: w(f"{out}.append({alone.solution(layout)})"))
 
 
-def _consume_one(
-    w: Writer, code: Code, name: str, node: ir.Outer, frame: Frame, tests: list[str]
-) -> None:
+def _consume_one(w: Writer, code: Code, name: str, node: ir.Outer, frame: Frame, tests: list[str]) -> None:
     """The positive half under a consuming policy: one candidate, retracted."""
     assert node.right is not None
     store = code.state.store(name, "G", node.right.node, code.layouts[node.right.node])

@@ -12,6 +12,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
 from etalis_py.engine.expressions import Names
 from etalis_py.engine.frames import Frame
 from etalis_py.engine.functions import accumulator, restore_accumulator
@@ -20,8 +23,6 @@ from etalis_py.engine.time import TIMELESS_END, TIMELESS_START
 from etalis_py.engine.values import SparqlError, decode, div, encode
 from etalis_py.engine.values.calendar import add_months
 from etalis_py.engine.writer import Writer
-from etalis_rules import algebra as alg
-from etalis_rules import program as ir
 
 Solution = tuple[Any, ...]
 State = list[Any]
@@ -239,9 +240,7 @@ def _apply(w: Writer, node: ir.Group, frame: Frame, sign: str) -> None:
 def _rows(w: Writer, node: ir.Group, timed: bool) -> None:
     """The rows of the groups that changed."""
     results = {"COUNT": "encode(g[{0}])", "SUM": "total(g, {0})", "AVG": "average(g, {0})"}
-    spelled = {
-        call.variable: results[call.name].format(FIRST + FIELDS * i) for i, call in enumerate(node.aggregates)
-    }
+    spelled = {call.variable: results[call.name].format(FIRST + FIELDS * i) for i, call in enumerate(node.aggregates)}
     for i, name in enumerate(node.keys):
         spelled[name] = "key" if len(node.keys) == 1 else f"key[{i}]"
     for name, e in node.extends:

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from etalis_py.engine.closure import PathClosure
-from etalis_py.engine.grouping import Grouping
-from etalis_py.engine.running import Running, is_running
-from etalis_py.engine.slicing import Slicing, canonical_key
-from etalis_py.engine.frames import decode_or_none
-from etalis_py.engine.state import Because, Solution, State, rebuilt
-from etalis_py.engine.values import SparqlError
-from etalis_py.engine.values.calendar import add_months
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.terms import FALSE, TRUE
 
+from etalis_py.engine.closure import PathClosure
+from etalis_py.engine.frames import decode_or_none
+from etalis_py.engine.grouping import Grouping
+from etalis_py.engine.running import Running, is_running
+from etalis_py.engine.slicing import Slicing, canonical_key
+from etalis_py.engine.state import Because, Solution, State, rebuilt
+from etalis_py.engine.values import SparqlError
+from etalis_py.engine.values.calendar import add_months
 
 Fresh = Callable[[Solution], tuple[str, ...]]
 
@@ -79,9 +79,9 @@ class Runtime:
     def remembers(self) -> bool:
         """Does anything look back at single occurrences?"""
         nodes = (node for _, node in self.rules.nodes)
-        return any(isinstance(n, ir.Recall) or (isinstance(n, ir.Outer) and n.leaves) for n in nodes) or any(
-            o.form == "describe" for o in self.rules.outputs
-        )
+        return any(
+            isinstance(n, ir.Recall) or (isinstance(n, (ir.Outer, ir.Group)) and n.leaves) for n in nodes
+        ) or any(o.form == "describe" or o.late is not None for o in self.rules.outputs)
 
     # --- limits ---
 
@@ -131,7 +131,7 @@ class Runtime:
                     group = state.groups[name] = self.running(node)
                 if group is None:
                     because = (lambda parts: Because(name, tuple(parts))) if state.explain else None
-                    group = Grouping(node, node.child.columns, self.operands(node), because)
+                    group = Grouping(node, node.child.columns, self.operands(node), because, state.look_back)
                     state.groups[name] = group
                 return self._carrying(name, group.advance)
             case ir.Closure():
@@ -194,9 +194,7 @@ class Runtime:
 
         return advance
 
-    def _projected(
-        self, name: str, node: ir.Slice, sliced: Slicing
-    ) -> Callable[[int, list[Solution]], list[Solution]]:
+    def _projected(self, name: str, node: ir.Slice, sliced: Slicing) -> Callable[[int, list[Solution]], list[Solution]]:
         layout = self.state.layouts[name]
         places = [2 + node.child.columns.index(c) if c in node.child.columns else -1 for c in node.head]
         explain = self.state.explain
@@ -240,7 +238,12 @@ class Runtime:
         found = self.state.slices.get(key)
         if found is None:
             found = Slicing(
-                output.source.columns, tuple(sorted(output.variables)), output.distinct, output.order, output.limit, output.offset
+                output.source.columns,
+                tuple(sorted(output.variables)),
+                output.distinct,
+                output.order,
+                output.limit,
+                output.offset,
             )
             self.state.slices[key] = found
         return found.advance
@@ -296,4 +299,3 @@ def _ends(pattern: alg.PathPattern) -> tuple[str, str]:
     assert isinstance(pattern.subject, alg.Var)
     assert isinstance(pattern.object, alg.Var)
     return pattern.subject.name, pattern.object.name
-

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from functools import cmp_to_key
 from typing import Any
 
+from etalis_rules import algebra as alg
+
 from etalis_py.engine.expressions import term
 from etalis_py.engine.grouping import compare_keys
-from etalis_rules import algebra as alg
 
 Solution = tuple[Any, ...]
 SortKey = Callable[[Solution], Any]

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from etalis_rules import program as ir
 
 from etalis_py.engine.state import Because, Store, rebuilt
 from etalis_py.events import Event
-from etalis_rules import program as ir
 
 if TYPE_CHECKING:
     from etalis_py.engine.engine import Engine

@@ -11,6 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
 from etalis_py.engine.backward import BackgroundSource, Clock, HistorySource, OccurrenceLog, Prepared, prepare
 from etalis_py.engine.closure import PathClosure
 from etalis_py.engine.frames import decode_or_none
@@ -18,8 +21,6 @@ from etalis_py.engine.grouping import Grouping
 from etalis_py.engine.layout import Layout
 from etalis_py.engine.running import Running
 from etalis_py.engine.slicing import Slicing
-from etalis_rules import algebra as alg
-from etalis_rules import program as ir
 
 Solution = tuple[Any, ...]
 Buckets = dict[Any, list[Solution]]
@@ -166,9 +167,7 @@ class State:
         def look_up(terms: tuple[str, ...], t: int) -> list[tuple[str, ...]]:
             source = state.background
             mu = {name: value for name, value in zip(known, terms, strict=True) if value}
-            return [
-                tuple(found.get(name, "") for name in wanted) for found, _, _ in prepared.solve(mu, source, None)
-            ]
+            return [tuple(found.get(name, "") for name in wanted) for found, _, _ in prepared.solve(mu, source, None)]
 
         if not self.explain:
             return look_up
@@ -178,9 +177,7 @@ class State:
 
         return explained
 
-    def minus_lookup(
-        self, pattern: alg.Pattern, shared: tuple[str, ...]
-    ) -> Callable[[tuple[str, ...], int], bool]:
+    def minus_lookup(self, pattern: alg.Pattern, shared: tuple[str, ...]) -> Callable[[tuple[str, ...], int], bool]:
         """Does the background hold a compatible solution that shares a bound variable?"""
         prepared = prepare(pattern)
         state = self

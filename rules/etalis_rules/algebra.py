@@ -10,7 +10,7 @@ one that begins with ``.`` was introduced by the compiler.  Terms are N-Triples 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -124,6 +124,13 @@ class PathPattern:
 @dataclass(frozen=True, slots=True)
 class Block:
     """The solutions of joined triple patterns and paths as a set over all their variables: one written block."""
+
+    child: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The solutions of the pattern over the background alone."""
 
     child: Pattern
 
@@ -253,6 +260,7 @@ Pattern = (
     BGP
     | PathPattern
     | Block
+    | Known
     | GraphNames
     | Table
     | Join
@@ -325,7 +333,8 @@ def variables(expr: Expr) -> frozenset[str]:
         case Apply(_, args):
             return frozenset().union(*map(variables, args)) if args else frozenset()
         case Exists(pattern):
-            return scope(pattern)
+            read = (variables(e) for part in subpatterns(pattern) for e in expressions(part))
+            return scope(pattern).union(*read)
 
 
 def node_variables(*nodes: Var | Const | None) -> frozenset[str]:
@@ -346,7 +355,7 @@ def scope(pattern: Pattern) -> frozenset[str]:
             return frozenset(names)
         case Minus(left, _, _):
             return scope(left)
-        case Filter(child, _) | Within(child, _) | Block(child):
+        case Filter(child, _) | Within(child, _) | Block(child) | Known(child):
             return scope(child)
         case Extend(child, variable, _):
             return scope(child) | {variable}
@@ -371,7 +380,7 @@ def certain(pattern: Pattern) -> frozenset[str]:
             return certain(left)
         case SeqRightJoin(_, right, _):
             return certain(right)
-        case Filter(child, _) | Within(child, _) | Block(child):
+        case Filter(child, _) | Within(child, _) | Block(child) | Known(child):
             return certain(child)
         case Extend(child, _, _):
             return certain(child)  # an error leaves the variable unbound
@@ -389,7 +398,7 @@ def children(pattern: Pattern) -> tuple[Pattern, ...]:
     match pattern:
         case BGP() | PathPattern() | GraphNames() | Table():
             return ()
-        case Filter(child, _) | Within(child, _) | Extend(child, _, _) | Block(child):
+        case Filter(child, _) | Within(child, _) | Extend(child, _, _) | Block(child) | Known(child):
             return (child,)
         case SubSelect(select):
             return (select.pattern,)
@@ -442,6 +451,18 @@ def without_blocks(value: object) -> object:
     return type(value)(**{name: without_blocks(part) for name, part in parts.items()})
 
 
+def with_known(value: object, table: Callable[[Pattern], Pattern]) -> object:
+    """The same with every ``Known`` pattern replaced by what ``table`` makes of it."""
+    if isinstance(value, Known):
+        return table(value.child)
+    if isinstance(value, tuple):
+        return tuple(with_known(v, table) for v in value)
+    if not hasattr(value, "__dataclass_fields__"):
+        return value
+    parts = {f.name: getattr(value, f.name) for f in fields(value)}  # type: ignore[arg-type]
+    return type(value)(**{name: with_known(part, table) for name, part in parts.items()})
+
+
 def rename(value: object, names: dict[str, str]) -> object:
     """The same expression or pattern with its variables renamed (α-renaming, everywhere)."""
     if isinstance(value, Var):
@@ -465,7 +486,21 @@ def rename(value: object, names: dict[str, str]) -> object:
 
 # The fields that hold variable names, here and in the rules.
 NAME_FIELDS = frozenset(
-    {"variable", "variables", "keys", "scope", "extends", "head", "columns", "certain", "binds", "mark", "ends", "canonical", "shown"}
+    {
+        "variable",
+        "variables",
+        "keys",
+        "scope",
+        "extends",
+        "head",
+        "columns",
+        "certain",
+        "binds",
+        "mark",
+        "ends",
+        "canonical",
+        "shown",
+    }
 )
 
 

@@ -240,7 +240,11 @@ class Clauses:
             child = f"({child} or background({self.pattern(node.background)}))"
         if node.window is not None:
             relation, length = limit(node.window)
-            child = f"last {node.window.events} of {child}" if node.window.events else f"{child} with T − T2 {relation} {length}"
+            child = (
+                f"last {node.window.events} of {child}"
+                if node.window.events
+                else f"{child} with T − T2 {relation} {length}"
+            )
         hull = ("T5", "T6")
         body = [f"group([{self._variables(node.keys)}], {child}, hull [T5,T6])"]
         for call in node.aggregates:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from . import program as ir
 from .clauses import Clauses
@@ -66,32 +67,43 @@ def print_rules(rules: ir.Rules, prefixes: Mapping[str, str] = PREFIXES, *, ids:
     return "\n".join([f"policy {Spelling({}).text(rules.policy)}", *declared, "", body, ""])
 
 
-def block(
-    rules: ir.Rules, identifier: str, names: Mapping[str, str], spelling: Spelling, ids: bool = True
-) -> list[str]:
-    """The definition of a node and its event-driven rules."""
-    node = rules.node(identifier)
-    written = Definitions(spelling, names)
-    clauses = Clauses(dict(rules.nodes), names, spelling)
-    head = f"{names[identifier]}{f' {identifier}' if ids else ''}({written.variables(node.head)})"
-    return [f"{head} := {written.node(node)}", *(f"    {line}" for line in clauses.node(identifier, node))]
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Prints the nodes and queries of a program one by one: the definition, and below it the rules."""
 
+    nodes: Mapping[str, ir.Node]
+    names: Mapping[str, str]
+    spelling: Spelling
 
-def output_block(rules: ir.Rules, output: ir.Output, names: Mapping[str, str], spelling: Spelling) -> list[str]:
-    """The definition of a query and the rules by which it reports."""
-    written = Definitions(spelling, names)
-    clauses = Clauses(dict(rules.nodes), names, spelling)
-    head = f"query {spelling.text(output.query)} := {written.output(output)}"
-    return [head, *(f"    {line}" for line in clauses.output(output))]
+    @property
+    def written(self) -> Definitions:
+        return Definitions(self.spelling, self.names)
+
+    @property
+    def clauses(self) -> Clauses:
+        return Clauses(self.nodes, self.names, self.spelling)
+
+    def node(self, identifier: str, ids: bool = True) -> list[str]:
+        """The definition of a node and its event-driven rules."""
+        node = self.nodes[identifier]
+        head = f"{self.names[identifier]}{f' {identifier}' if ids else ''}({self.written.variables(node.head)})"
+        definition = f"{head} := {self.written.node(node)}"
+        return [definition, *(f"    {line}" for line in self.clauses.node(identifier, node))]
+
+    def output(self, output: ir.Output) -> list[str]:
+        """The definition of a query and the rules by which it reports."""
+        head = f"query {self.spelling.text(output.query)} := {self.written.output(output)}"
+        return [head, *(f"    {line}" for line in self.clauses.output(output))]
 
 
 def _body(rules: ir.Rules, spelling: Spelling, ids: bool) -> Iterator[str]:
     names = node_names(rules)
-    for identifier, _ in sorted_nodes(rules):
-        yield from block(rules, identifier, names, spelling, ids)
+    blocks = Blocks(dict(rules.nodes), names, spelling)
+    for identifier in names:
+        yield from blocks.node(identifier, ids)
         yield ""
     for output in rules.outputs:
-        yield from output_block(rules, output, names, spelling)
+        yield from blocks.output(output)
         yield ""
     order = tuple(name for stratum in rules.strata for name in stratum if name in names)
     if order != tuple(name for name, _ in rules.nodes):

@@ -148,8 +148,8 @@ class Outer:
     ``op``: ``optional`` (right.end ≤ left.end), ``optionalseq`` (right.end < left.start), ``equalsoptional`` (equal
     intervals), ``minus`` (left survives without a compatible right sharing one of ``scope``) and ``exists`` (left
     gets the column ``mark``: was there a compatible right).  ``right`` is what streams, ``background`` what stands in
-    the knowledge.  ``condition`` is F, on the combined solution and interval; an EXISTS in it is evaluated backwards over the
-    occurrences of ``leaves``.  ``steps`` follow for what comes out.
+    the knowledge.  ``condition`` is F, on the combined solution and interval; an EXISTS in it is evaluated backwards
+    over the occurrences of ``leaves``.  ``steps`` follow for what comes out.
     """
 
     head: tuple[str, ...]
@@ -202,7 +202,8 @@ class Closure:
 class Group:
     """Aggregation: in an instant in which a solution entered, the rows of the full result that changed.
 
-    ``canonical`` are the child's columns in the order in which solutions are compared, ``shown`` those of the rows.
+    An EXISTS in ``having`` or ``extends`` looks back at the occurrences of ``leaves``.  ``canonical`` are the child's
+    columns in the order in which solutions are compared, ``shown`` those of the rows.
     """
 
     head: tuple[str, ...]
@@ -219,6 +220,7 @@ class Group:
     offset: int = 0
     window: Bound | None = None
     background: Pattern | None = None
+    leaves: tuple[str, ...] = ()
     owner: str = ""
 
 
@@ -256,7 +258,8 @@ class Output:
     """A query: where its solutions come from and how they are reported.
 
     ``form`` is ``select``, ``construct``, ``ask`` or ``describe``; ``source`` is None when no pattern of the query
-    can match an occurrence; ``timeless`` is what is reported without an interval.
+    can match an occurrence; ``timeless`` is what is reported without an interval, ``late`` what is so reported
+    when the stream has ended and the whole history can be asked.
     """
 
     query: str
@@ -271,6 +274,7 @@ class Output:
     template: tuple[Template, ...] = ()
     stream: str = ""
     subjects: tuple[Var | Const, ...] = ()
+    late: Pattern | None = None
 
 
 @dataclass(frozen=True, slots=True)

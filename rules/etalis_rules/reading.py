@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any, NoReturn, cast
+from typing import Any, NamedTuple, NoReturn, cast
 
 from . import algebra as alg
 from . import program as ir
@@ -37,8 +37,16 @@ class RulesError(ValueError):
 def read_rules(text: str) -> ir.Rules:
     """The rules that ``print_rules`` printed.
 
-    A node's id may be left out (it follows from the definition), and so may the event-driven rules.
+    A node's id may be left out (it follows from the definition), and so may the event-driven rules.  Raises
+    ``RulesError``, and nothing else, for a text that is none of rules.
     """
+    try:
+        return _read(text)
+    except RecursionError:
+        raise RulesError(1, 1, "an expression or a pattern is nested too deep to be read") from None
+
+
+def _read(text: str) -> ir.Rules:
     lines = text.split("\n")
     prefixes: dict[str, str] = {}
     policy = "unrestricted"
@@ -48,6 +56,7 @@ def read_rules(text: str) -> ir.Rules:
     strata: tuple[tuple[str, ...], ...] | None = None
     order: tuple[str, ...] | None = None
     spelling = Spelling(prefixes)
+    known = _Known(names, nodes)
     for number, line in enumerate(lines, 1):
         if not line.strip() or line[0] in " %":
             continue
@@ -57,7 +66,7 @@ def read_rules(text: str) -> ir.Rules:
                 raise RulesError(number, 8, "expected a prefix with its colon and an IRI, as in: prefix p: <urn:p#>")
             prefixes[found[1] or ""] = found[2]
             continue
-        reader = _Line(line, number, spelling, names)
+        reader = _Line(line, number, spelling, known)
         match reader.word("policy, prefix, query, strata, order or the name of a node"):
             case "policy":
                 policy = reader.text()
@@ -90,6 +99,13 @@ def read_rules(text: str) -> ir.Rules:
     return rules
 
 
+class _Known(NamedTuple):
+    """The nodes that are defined so far: their ids by their names, and what they are."""
+
+    ids: dict[str, str]
+    nodes: dict[str, ir.Node]
+
+
 def _node(reader: _Line) -> tuple[str, ir.Node]:
     identifier = reader.optional_word()
     head = reader.head()
@@ -99,6 +115,8 @@ def _node(reader: _Line) -> tuple[str, ir.Node]:
     if cls is None:
         reader.fail(f"{kind} is no kind of node: expected one of {', '.join(sorted(_NODES))}{_near(kind, _NODES)}")
     node = cast(ir.Node, reader.arguments(cls, head=head))
+    if isinstance(node, ir.Closure) and {*node.ends, *node.edge.columns, *head} != {*node.ends}:
+        reader.fail("the columns of a closure and of its edge are its two ends")
     due = ir.identify(node)
     if identifier and identifier != due:
         reader.fail(f"the id {identifier} does not fit the definition, whose id is {due}: leave it out or correct it")
@@ -114,7 +132,9 @@ def _verify(rules: ir.Rules, lines: list[str], prefixes: dict[str, str]) -> None
     due = [line.strip() for line in printed if line[:1] == " " and line.strip()]
     for (number, line), wanted in zip(given, due, strict=False):
         if line != wanted:
-            raise RulesError(number, 1, f"this rule does not follow from the definition above it, which gives: {wanted}")
+            raise RulesError(
+                number, 1, f"this rule does not follow from the definition above it, which gives: {wanted}"
+            )
     if len(given) != len(due):
         number, missing = given[-1][0], "" if len(given) > len(due) else f", for instance: {due[len(given)]}"
         raise RulesError(number, 1, f"{len(due)} rules follow from the definitions, {len(given)} are given{missing}")
@@ -134,10 +154,10 @@ def _near(word: str, choices: Any) -> str:
 class _Line:
     """Reads the tokens of one line, led by the types of what is to be read."""
 
-    def __init__(self, line: str, number: int, spelling: Spelling, nodes: dict[str, str]):
+    def __init__(self, line: str, number: int, spelling: Spelling, known: _Known):
         self.number = number
         self.spelling = spelling
-        self.nodes = nodes
+        self.known = known
         self.tokens = list(tokens(line))
         self.end_column = len(line) + 1
         self.at = 0
@@ -259,9 +279,17 @@ class _Line:
 
     def _leaf(self) -> str:
         name = self.word("the name of a node")
-        if name not in self.nodes:
+        if name not in self.known.ids:
             self.fail(f"{name} is not defined above")
-        return self.nodes[name]
+        return self.known.ids[name]
+
+    def _ref(self) -> ir.Ref:
+        name = self.peek().text
+        ref = ir.Ref(self._leaf(), self.head())
+        columns = len(self.known.nodes[ref.node].head)
+        if len(ref.columns) != columns:
+            self.fail(f"{name} has {columns} columns, {len(ref.columns)} are given")
+        return ref
 
     def value(self, hint: Any, names: bool = False) -> Any:
         if hint is str:
@@ -309,7 +337,7 @@ class _Line:
         token = self.peek()
         called = self.is_mark("(", 1)
         if "ref" in options:
-            return ir.Ref(self._leaf(), self.head())
+            return self._ref()
         if "bound" in options:
             word = self.word("below, upto or events")
             self.mark("(")

@@ -159,8 +159,12 @@ class Spelling:
         return f"'{inner}'"
 
 
-def unquoted(text: str) -> str:
-    return str(json.loads(f'"{text[1:-1]}"'))
+def unquoted(text: str) -> str | None:
+    """What stands between the apostrophes, or None when an escape in it is none."""
+    try:
+        return str(json.loads(f'"{text[1:-1]}"'))
+    except ValueError:
+        return None
 
 
 # --- windows ---------------------------------------------------------------------------------------------------

@@ -21,13 +21,15 @@ def knowledge_of(background: Background) -> Knowledge | None:
     named = {name: list(triples) for name, triples in (background.named or {}).items()}
     if not background.default and not named:
         return None
-    return load([list(background.default)] if background.default else [], named={}, entailment="rdf", cache=False) if (
-        not named
-    ) else load(
-        [list(background.default)] if background.default else [],
-        named={k: [v] for k, v in named.items()},
-        entailment="rdf",
-        cache=False,
+    return (
+        load([list(background.default)] if background.default else [], named={}, entailment="rdf", cache=False)
+        if (not named)
+        else load(
+            [list(background.default)] if background.default else [],
+            named={k: [v] for k, v in named.items()},
+            entailment="rdf",
+            cache=False,
+        )
     )
 
 

@@ -6,16 +6,15 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from etalis_compiler.diagnostics import QueryError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etalis_compiler.diagnostics import QueryError
 from etalis_py import Engine, Match, compile, event
 from etalis_py.engine.snapshots import SnapshotError
 from tests.engine.judge import engine_for
 from tests.oracle import strategies
 from tests.oracle.strategies import Case
-
 
 
 def is_accepted(case: Case) -> bool:

@@ -46,7 +46,7 @@ def push_filters(pattern: alg.Pattern) -> alg.Pattern:
                 else:
                     child = sunk
             return _filter(child, tuple(kept))
-        case alg.BGP() | alg.PathPattern() | alg.GraphNames() | alg.Table():
+        case alg.BGP() | alg.PathPattern() | alg.GraphNames() | alg.Table() | alg.Known():
             return pattern
         case alg.Within(child, _) | alg.Block(child):
             return replace(pattern, child=push_filters(child))
@@ -127,10 +127,10 @@ def _place(condition: alg.Expr, tells_unbound: bool, pattern: alg.Pattern) -> al
             below = _place(condition, tells_unbound, child)
             return None if below is None else replace(pattern, child=below)
         case alg.Extend(child, variable, _):
-            if variable in needed:
+            # What the child does not bind may be read by an EXISTS, and is bound outside of it.
+            if variable in needed or not _binds(child, needed):
                 return None
-            below = _place_or_filter(condition, tells_unbound, child)
-            return None if below is None else replace(pattern, child=below)
+            return replace(pattern, child=_place_or_filter(condition, tells_unbound, child))
         case alg.Join(left, right) | alg.SeqJoin(left, right) | alg.EqJoin(left, right):
             in_left, in_right = _binds(left, needed), _binds(right, needed)
             if not in_left and not in_right:

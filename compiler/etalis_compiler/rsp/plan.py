@@ -185,8 +185,10 @@ class WindowPlan:
 
     ``select`` is the algebra: a triple pattern's ``stream`` names the window (or MATCH) it reads.  ``graphs`` and
     ``named`` are the stored graphs of FROM and FROM NAMED (empty: the background as it is); ``rescan`` says how often a
-    stored graph is read again.  ``r2s`` is RSTREAM, ISTREAM or DSTREAM.  ``consumption`` is the policy by which event
-    patterns use up their input ([RSEP] §4.4).  ``feeds`` is the stream that a CONSTRUCT query makes.
+    stored graph is read again.  ``r2s`` is RSTREAM, ISTREAM or DSTREAM; ``asked``
+    is the one that the text names.  ``consumption`` is the policy by which event
+    patterns use up their input ([RSEP] §4.4).  ``feeds`` is the stream
+    that a CONSTRUCT query makes.
     """
 
     name: str
@@ -196,6 +198,7 @@ class WindowPlan:
     variables: tuple[str, ...]
     report: tuple[Strategy, ...]
     r2s: str = "RSTREAM"
+    asked: str = ""
     matches: tuple[MatchPlan, ...] = ()
     times: tuple[str, ...] = ()
     graphs: tuple[str, ...] = ()

@@ -61,7 +61,7 @@ def with_preset(plan: WindowPlan, name: str) -> WindowPlan:
     return replace(
         plan,
         report=preset.report,
-        r2s=plan.r2s if plan.r2s in preset.operators[1:] else preset.operators[0],
+        r2s=plan.asked if plan.asked in preset.operators else preset.operators[0],
         consumption=preset.consumption,
         matches=tuple(_select(m, preset.sequence) for m in plan.matches) if preset.sequence else plan.matches,
     )

@@ -66,14 +66,15 @@ def _micros(moment: re.Match[str]) -> int:
 
 
 def shape_of(spec: ast.WindowSpec, *, continuous: bool = False) -> Shape:
-    """The shape of a window.  Without SLIDE it tumbles ([REQ]), or moves with time itself where ``continuous`` (CQELS)."""
+    """The shape of a window.  Without SLIDE it tumbles ([REQ]); ``continuous``: it moves with time itself (CQELS)."""
     offset = 0 if spec.offset is None else length_of(spec.offset)
     match spec.kind:
         case "landmark":
             assert spec.start is not None
             return Landmark(instant_of(spec.start))
         case "interval":
-            assert spec.start is not None and spec.end is not None
+            assert spec.start is not None
+            assert spec.end is not None
             start, end = instant_of(spec.start), instant_of(spec.end)
             if start > end:
                 raise Fault("window", "the interval ends before it begins", "swap its two times", spec.span)

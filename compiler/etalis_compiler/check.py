@@ -1,0 +1,347 @@
+"""What is doubtful in a program that can be run: warnings that point into its text.
+
+Unbounded state, cross products, patterns and filters that can never hold, CONSTRUCTs that nobody reads, comparisons
+that can only be an error.  The parser has found the errors before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.durations import parse_duration
+from etalis_rules.printing import node_names
+
+from . import ast
+from .diagnostics import Diagnostic, closest, shorten
+from .explain import users
+from .kinds import IRI, NUMBER, OTHER, kind_of
+from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
+from .pipeline import Compilation, CompiledQuery, rules_of
+from .scope import free_variables, in_scope
+from .stratify import feeds
+from .unbounded import Kept, unbounded
+
+_ORDERED = frozenset({"<", "<=", ">", ">="})
+_ARITHMETIC = frozenset({"+", "-", "*", "/"})
+_FORGIVING = frozenset({"BOUND", "COALESCE", "IF"})
+
+
+def check(
+    compilation: Compilation, knowledge: KnowledgeSummary = NO_KNOWLEDGE, policy: str = "unrestricted"
+) -> tuple[Diagnostic, ...]:
+    """All warnings about a program, those of the parser included, in the order of the text."""
+    rules = rules_of(compilation, knowledge, policy)
+    found = list(compilation.warnings)
+    found += _unbounded(compilation, rules)
+    found += _unused(compilation, rules)
+    for query in compilation.queries:
+        for node in ast.walk(query.syntax):
+            found += _about(node, query, compilation)
+        found += _unbound_filters(query)
+    order = {q.source.name: i for i, q in reversed(list(enumerate(compilation.queries)))}
+    unique = dict.fromkeys(found)
+    return tuple(sorted(unique, key=lambda d: (order.get(d.source, 0), d.line, d.column)))
+
+
+def _about(node: Any, query: CompiledQuery, compilation: Compilation) -> Iterator[Diagnostic]:
+    match node:
+        case ast.Group():
+            yield from _cross_products(node, query)
+        case ast.Combined():
+            yield from _cross_sides(node, query)
+        case ast.Within():
+            yield from _too_short(node, query)
+        case ast.StreamGroup():
+            yield from _never_derived(node, query, compilation)
+        case ast.Binary():
+            yield from _comparison(node, query)
+        case ast.TriplePattern() if not _in_template(node, query):
+            if isinstance(node.subject, ast.Term) and node.subject.spelling[:1] == '"':
+                yield _warn(query, "never", "a literal is the subject of no triple", node.subject, "turn it round")
+        case ast.Values() if not node.rows:
+            yield _warn(query, "never", "VALUES without a row: nothing can match", node, "give it a row, or remove it")
+
+
+def _warn(query: CompiledQuery, code: str, message: str, node: Any, hint: str = "") -> Diagnostic:
+    span = node.span
+    return query.source.diagnostic("warning", code, message, span.start, span.end, hint=hint)
+
+
+def _text(query: CompiledQuery, node: Any) -> str:
+    return shorten(query.source.text[node.span.start : node.span.end], 40)
+
+
+# --- state -----------------------------------------------------------------------------------------------------
+
+
+def _unbounded(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic]:
+    """One warning for each place of the text that makes the program remember without end."""
+    names = node_names(rules)
+    used = users(rules)
+    queries = {q.name: q for q in compilation.queries}
+    told: set[tuple[str, ast.Span]] = set()
+    for kept in unbounded(rules, names):
+        for name in (kept.query,) if kept.query else used[kept.node]:
+            query = queries[name]
+            place = _place(kept, rules, query)
+            if (name, place.span) not in told:
+                told.add((name, place.span))
+                message = f"this keeps {_what(kept, rules)}, without end"
+                yield _warn(query, "unbounded", message, place, kept.hint)
+
+
+def _what(kept: Kept, rules: ir.Rules) -> str:
+    match rules.node(kept.node) if kept.node else None:
+        case ir.Join(op="seq"):
+            return "everything that may come first"
+        case ir.Join():
+            return "everything on both sides"
+        case ir.Outer(op="optionalseq"):
+            return "every optional part"
+        case ir.Outer() | ir.Recall():
+            return "everything whose absence is asked for"
+        case ir.Closure():
+            return "every edge of the path"
+    return kept.what
+
+
+def _place(kept: Kept, rules: ir.Rules, query: CompiledQuery) -> Any:
+    """What the text has for a node: the first construct of its kind."""
+    syntax = query.syntax
+    if not kept.node:
+        return syntax.form
+    node = rules.node(kept.node)
+    wanted: Any
+    match node:
+        case ir.Join(op="seq"):
+            wanted = _combined(syntax, ast.Operator.SEQ)
+        case ir.Outer(op="optionalseq"):
+            wanted = _combined(syntax, ast.Operator.OPTIONALSEQ)
+        case ir.Outer(op="minus"):
+            wanted = _first(syntax, ast.Minus)
+        case ir.Outer(op="optional"):
+            wanted = _first(syntax, ast.Optional)
+        case ir.Outer() | ir.Recall():
+            wanted = _first(syntax, ast.Exists)
+        case ir.Closure():
+            paths = (n for n in ast.walk(syntax) if isinstance(n, ast.PathRepeat))
+            wanted = next(paths, None)
+        case ir.Group():
+            wanted = _first(syntax, ast.Aggregate)
+        case _:
+            blocks = (n for n in ast.walk(syntax.where) if isinstance(n, ast.Triples) and len(n.patterns) > 1)
+            wanted = next(blocks, None) or _combined(syntax, ast.Operator.AND)
+    return wanted or syntax.where or syntax
+
+
+def _first(syntax: ast.Query, kind: type) -> Any:
+    return next((n for n in ast.walk(syntax) if isinstance(n, kind)), None)
+
+
+def _combined(syntax: ast.Query, operator: ast.Operator) -> Any:
+    return next((n for n in ast.walk(syntax) if isinstance(n, ast.Combined) and n.operator is operator), None)
+
+
+# --- cross products --------------------------------------------------------------------------------------------
+
+_CROSS = "share a variable, or make sure that one side is rare: every solution is paired with every other"
+
+
+def _cross_sides(node: ast.Combined, query: CompiledQuery) -> Iterator[Diagnostic]:
+    if node.operator is ast.Operator.UNION:
+        return
+    left, right = in_scope(node.left), in_scope(node.right)
+    if left and right and not left & right:
+        message = f"the two sides of {node.operator.value} share no variable: a cross product"
+        yield _warn(query, "cross-product", message, node.right, _CROSS)
+
+
+def _cross_products(group: ast.Group, query: CompiledQuery) -> Iterator[Diagnostic]:
+    """Parts of a group that nothing joins to those before them."""
+    parts: list[tuple[Any, set[str]]] = []
+    for element in group.elements:
+        match element:
+            case ast.Triples(patterns):
+                parts += [(p, in_scope(ast.Triples((p,)))) for p in patterns]
+            case ast.Bind(expression, variable):
+                parts.append((None, {v.name for v in free_variables(expression)} | {variable.name}))
+            case ast.Filter() | ast.Minus() | ast.EventDeclaration() | ast.Match() | ast.WindowGroup():
+                pass
+            case _:
+                parts.append((element, in_scope(element)))
+    joined: list[tuple[Any, set[str]]] = []  # connected parts, with the first of each
+    for place, names in parts:
+        if not names:
+            continue
+        mine = [c for c in joined if c[1] & names]
+        rest = [c for c in joined if not c[1] & names]
+        whole = names.union(*(c[1] for c in mine))
+        joined = [*rest, (mine[0][0] if mine else place, whole)]
+    joined.sort(key=lambda c: c[0].span.start if c[0] is not None else -1)
+    for place, _ in joined[1:]:
+        if place is not None:
+            message = "this shares no variable with the patterns before it: a cross product"
+            yield _warn(query, "cross-product", message, place, _CROSS)
+
+
+# --- what can never hold ---------------------------------------------------------------------------------------
+
+
+def _too_short(node: ast.Within, query: CompiledQuery) -> Iterator[Diagnostic]:
+    """A SEQ lasts longer than no time at all."""
+    parsed = parse_duration(node.bound.lexical) if node.bound.kind == "duration" else None
+    inner = node.pattern
+    while isinstance(inner, ast.Group) and len(inner.elements) == 1:
+        inner = inner.elements[0]  # type: ignore[assignment]
+    if parsed == (0, 0) and isinstance(inner, ast.Combined) and inner.operator is ast.Operator.SEQ:
+        message = "a SEQ never fits into a window of length zero: its left ends before its right starts"
+        yield _warn(query, "never", message, node.bound, "give the window a length, or use EQUALS")
+
+
+def _never_derived(node: ast.StreamGroup, query: CompiledQuery, compilation: Compilation) -> Iterator[Diagnostic]:
+    """A pattern over a stream of the program's own, which no rule writes such triples to."""
+    if not isinstance(node.stream, ast.Term):
+        return
+    names = (node.stream.spelling, node.stream.spelling[1:-1])
+    writers = [
+        q
+        for q in compilation.queries
+        if q.syntax.register is not None and q.syntax.register.kind == "STREAM" and q.syntax.register.name in names
+    ]
+    if not writers:
+        return
+    templates = [t for q in writers for t in q.template]
+    for pattern in (n for n in ast.walk(node.group) if isinstance(n, ast.TriplePattern)):
+        leaf = ir.Leaf((), _position(pattern.subject), _position(pattern.predicate), _position(pattern.object))
+        if not any(feeds(t, "", leaf) for t in templates):
+            made = {t.predicate.term for t in templates if isinstance(t.predicate, alg.Const)}
+            hint = f"the rules write {', '.join(sorted(made))}" if made else "compare it with the CONSTRUCT template"
+            message = f"no rule writes such a triple to the stream {names[0]}"
+            yield _warn(query, "never", message, pattern, hint)
+
+
+def _position(node: Any) -> ir.Position:
+    return alg.Const(node.spelling) if isinstance(node, ast.Term) else ir.Any()
+
+
+def _in_template(pattern: ast.TriplePattern, query: CompiledQuery) -> bool:
+    form = query.syntax.form
+    return isinstance(form, ast.Construct) and form.template is not None and pattern in form.template
+
+
+def _unbound_filters(query: CompiledQuery) -> Iterator[Diagnostic]:
+    """A filter that needs a variable which nothing in the query binds is an error for every solution."""
+    if query.syntax.where is None:
+        return
+    known: set[str] = set()
+    for node in ast.walk(query.syntax):
+        if isinstance(node, (ast.Group, ast.Query)):
+            known |= in_scope(node)
+    known |= {n.variable.name for n in ast.walk(query.syntax) if isinstance(n, ast.Projection | ast.Bind)}
+    for node in ast.walk(query.syntax):
+        if isinstance(node, ast.Filter):
+            for condition in _conjuncts(node.condition):
+                yield from _never_bound(condition, known, query)
+
+
+def _never_bound(condition: ast.Expression, known: set[str], query: CompiledQuery) -> Iterator[Diagnostic]:
+    names = {n.name for n in ast.walk(condition) if isinstance(n, ast.Call)}
+    either = any(isinstance(n, ast.Binary) and n.operator == "||" for n in ast.walk(condition))
+    if names & _FORGIVING or either:
+        return
+    for variable in free_variables(condition):
+        if variable.name not in known:
+            near = closest(variable.name, known)
+            hint = f"did you mean ?{near}?" if near else "bind it in a pattern of the same group"
+            message = f"nothing binds ?{variable.name}, so this filter lets nothing through"
+            yield _warn(query, "never", message, variable, hint)
+            return
+
+
+def _conjuncts(e: ast.Expression) -> Iterator[ast.Expression]:
+    if isinstance(e, ast.Binary) and e.operator == "&&":
+        yield from _conjuncts(e.left)
+        yield from _conjuncts(e.right)
+    else:
+        yield e
+
+
+# --- rules that nobody reads -----------------------------------------------------------------------------------
+
+
+def _unused(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic]:
+    """A CONSTRUCT beside queries that read other triples.  A program of CONSTRUCTs alone is read by its user."""
+    if all(o.form == "construct" for o in rules.outputs):
+        return
+    leaves = [node for _, node in rules.nodes if isinstance(node, ir.Leaf)]
+    read = {n.spelling for q in compilation.queries for n in _predicates(q) if isinstance(n, ast.Term)}
+    for query, output in zip(compilation.queries, rules.outputs, strict=True):
+        if output.form != "construct" or any(feeds(t, output.stream, leaf) for t in output.template for leaf in leaves):
+            continue
+        made = [t.predicate.term for t in output.template if isinstance(t.predicate, alg.Const)]
+        others = {_local(name): name for name in read - set(made)}
+        near = next((found for name in made if (found := closest(_local(name), others))), "")
+        hint = f"did you mean {others[near]}?" if near else "remove it, or query what it derives"
+        yield _warn(query, "unused", "no pattern of the program reads what this CONSTRUCT derives", _form(query), hint)
+
+
+def _local(iri: str) -> str:
+    """What stands after the namespace."""
+    return re.split("[/#:]", iri[1:-1])[-1]
+
+
+def _form(query: CompiledQuery) -> Any:
+    form = query.syntax.form
+    template = form.template if isinstance(form, ast.Construct) else None
+    return template[0] if template else form
+
+
+def _predicates(query: CompiledQuery) -> Iterable[Any]:
+    if query.syntax.where is None:
+        return ()
+    return (n.predicate for n in ast.walk(query.syntax.where) if isinstance(n, ast.TriplePattern))
+
+
+# --- comparisons -----------------------------------------------------------------------------------------------
+
+
+def _comparison(node: ast.Binary, query: CompiledQuery) -> Iterator[Diagnostic]:
+    """A comparison or a calculation of values that do not go together."""
+    left, right = kind_of(node.left), kind_of(node.right)
+    if node.operator in _ORDERED:
+        for kind, side in ((left, node.left), (right, node.right)):
+            if kind == IRI:
+                yield _wrong(query, node, f"{_text(query, side)} is an IRI, and IRIs have no order")
+                return
+        if left and right and left != right and OTHER not in (left, right):
+            yield _wrong(query, node, _differ(query, node, left, right), _hint(left, right))
+    elif node.operator in ("=", "!=") and left and right and left != right and OTHER not in (left, right):
+        said = f"{_differ(query, node, left, right)}: they are never equal"
+        yield _warn(query, "type-error", said, node, _hint(left, right))
+    elif node.operator in _ARITHMETIC:
+        for kind, side in ((left, node.left), (right, node.right)):
+            if kind in ("text", "truth value", IRI):
+                yield _wrong(query, node, f"{_text(query, side)} is a {kind}, which cannot be calculated with")
+                return
+
+
+def _differ(query: CompiledQuery, node: ast.Binary, left: str, right: str) -> str:
+    return f"{_text(query, node.left)} is a {left}, {_text(query, node.right)} a {right}"
+
+
+def _wrong(query: CompiledQuery, node: Any, message: str, hint: str = "") -> Diagnostic:
+    return _warn(query, "type-error", f"{message}: this can only be an error", node, hint)
+
+
+def _hint(left: str, right: str) -> str:
+    if {left, right} == {"duration", "text"}:
+        return 'give the duration its type: "P30D"^^xsd:duration'
+    if {left, right} == {"duration", NUMBER}:
+        return 'write the number as a duration: "PT30S"^^xsd:duration'
+    if {left, right} == {"time", "text"}:
+        return 'give the time its type: "2024-01-01T00:00:00Z"^^xsd:dateTime'
+    return ""

@@ -1,0 +1,403 @@
+"""What a program is compiled to, as text, as plain data (JSON) and as a graph (DOT).
+
+The text has the plan of each query as a tree, the rules in the notation of [EP] §5, and what follows from them: which
+goals are shared, what the windows are, what is asked of the background, what is kept for ever, how it is sharded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.clauses import LEFT, Clauses
+from etalis_rules.printing import Blocks, node_names, print_rules, sorted_nodes
+from etalis_rules.spelling import PREFIXES, Spelling, limit
+
+from .pipeline import Compilation
+from .shards import QueryShards, ShardPlan, Stage, shard_plan
+from .stratify import feeds
+from .unbounded import Kept, unbounded
+
+_TIMES = {
+    "seq": ("T1", "T4"),
+    "equals": LEFT,
+    "and": ("min(T1,T3)", "max(T2,T4)"),
+    "optionalseq": ("T3", "T2"),
+    "equalsoptional": LEFT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A program explained; ``str()`` is the text."""
+
+    rules: ir.Rules
+    nodes: Mapping[str, ir.Node]
+    names: Mapping[str, str]
+    used: Mapping[str, tuple[str, ...]]
+    shards: ShardPlan
+    kept: tuple[Kept, ...]
+    prefixes: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return "\n".join(_text(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that ``--json`` prints."""
+        return _data(self)
+
+    def to_dot(self) -> str:
+        """The goals as a graph for Graphviz."""
+        return "\n".join(_dot(self))
+
+
+def explain(rules: ir.Rules, prefixes: Mapping[str, str] = PREFIXES) -> Explanation:
+    """Explain a compiled program; terms are shortened by the prefixes."""
+    names = node_names(rules)
+    order = {name: i for i, (name, _) in enumerate(sorted_nodes(rules))}
+    kept = sorted(unbounded(rules, names), key=lambda k: order.get(k.node, len(order)))
+    return Explanation(rules, dict(rules.nodes), names, users(rules), shard_plan(rules), tuple(kept), prefixes)
+
+
+def prefixes_of(compilation: Compilation) -> dict[str, str]:
+    """The prefixes that the queries declare (those of the last one count), by which their terms are shown."""
+    found = dict(PREFIXES)
+    for query in compilation.queries:
+        found |= dict(query.prefixes)
+    return found
+
+
+# --- what the rules say ----------------------------------------------------------------------------------------
+
+
+def users(rules: ir.Rules) -> dict[str, tuple[str, ...]]:
+    """For each node, the queries that are made from it."""
+    nodes = dict(rules.nodes)
+    found: dict[str, list[str]] = {name: [] for name in nodes}
+    for output in rules.outputs:
+        stack = [output.source.node] if output.source is not None else []
+        seen: set[str] = set()
+        while stack:
+            name = stack.pop()
+            if name not in seen:
+                seen.add(name)
+                found[name].append(output.query)
+                stack.extend(ir.made_from(nodes[name]))
+    return {name: tuple(queries) for name, queries in found.items()}
+
+
+def asked(node: ir.Node) -> tuple[alg.Pattern, ...]:
+    """The patterns that a node asks of the background."""
+    found: list[alg.Pattern] = []
+    match node:
+        case ir.Map() | ir.Join() | ir.Outer():
+            found += [s.pattern for s in node.steps if isinstance(s, ir.Background)]
+    match node:
+        case ir.Outer() | ir.Closure() | ir.Group():
+            found += [] if node.background is None else [node.background]
+        case ir.Recall():
+            found.append(node.pattern)
+    return tuple(found)
+
+
+def bounds(node: ir.Node) -> tuple[alg.Bound, ...]:
+    """The windows of a node."""
+    match node:
+        case ir.Map():
+            return tuple(s.bound for s in node.steps if isinstance(s, ir.Duration))
+        case ir.Join() | ir.Outer() | ir.Closure():
+            return () if node.bound is None else (node.bound,)
+        case ir.Group():
+            return () if node.window is None else (node.window,)
+    return ()
+
+
+def _window(bound: alg.Bound) -> str:
+    relation, length = limit(bound)
+    return f"{relation} {length}"
+
+
+def _stratum(x: Explanation, names: tuple[str, ...]) -> list[str]:
+    return [x.names.get(n) or f"query {n.removeprefix('out:')}" for n in names]
+
+
+# --- text ------------------------------------------------------------------------------------------------------
+
+
+def _text(x: Explanation) -> Iterator[str]:
+    for output in x.rules.outputs:
+        yield from _tree(x, output)
+        yield ""
+    yield "rules"
+    body, _, _ = print_rules(x.rules, x.prefixes, ids=False).rpartition("\nstrata := ")
+    yield from (f"  {line}" if line else "" for line in body.rstrip().split("\n"))
+    sections = (
+        ("shared goals", _shared(x)),
+        ("windows", _windows(x)),
+        ("asked of the background", _background(x)),
+        ("recursion within an instant", _recursion(x)),
+        ("kept for ever", _forever(x)),
+        ("shards", _shards(x)),
+    )
+    for title, lines in sections:
+        said = list(lines)
+        if said:
+            yield from ("", title, *(f"  {line}" for line in said))
+
+
+class _Names(dict[str, str]):
+    """The variables of a node under the names they have above it; its own get new ones, ``Y1``, ``Y2`` …"""
+
+    def __init__(self, given: Mapping[str, str], fresh: list[str]):
+        super().__init__(given)
+        self.fresh = fresh
+
+    def get(self, name: str, default: Any = None) -> Any:
+        if name not in self:
+            if name[:1] != "~":
+                return name
+            self.fresh.append(name)
+            self[name] = f"Y{len(self.fresh)}"
+        return self[name]
+
+
+def _tree(x: Explanation, output: ir.Output) -> Iterator[str]:
+    """The plan of a query, from its matches down to the triples of the stream."""
+    clauses = Clauses(x.nodes, x.names, Spelling(x.prefixes))
+    columns = ", ".join(map(clauses.spelling.variable, output.variables))
+    policy = next((p for n in _below(x, output) if (p := getattr(x.nodes[n], "policy", ""))), "")
+    consuming = f", policy {policy}" if policy else ""
+    yield f"query {clauses.spelling.text(output.query)}({columns}): {output.form}{consuming}"
+    if output.source is None:
+        yield "└─ answered from the background alone"
+        return
+    fresh: list[str] = []
+
+    def lines(ref: ir.Ref) -> Iterator[str]:
+        node = x.nodes[ref.node]
+        names = _Names(dict(zip(node.head, ref.columns, strict=True)), fresh)
+        renamed: Any = alg.rename(node, names)
+        yield f"{x.names[ref.node]} {_title(clauses, renamed)}".rstrip()
+        below = ir.refs(renamed)
+        for i, child in enumerate(below):
+            last = i == len(below) - 1
+            for j, line in enumerate(lines(child)):
+                yield (("└─ " if last else "├─ ") if j == 0 else ("   " if last else "│  ")) + line
+
+    for j, line in enumerate(lines(output.source)):
+        yield ("└─ " if j == 0 else "   ") + _own_names(line)
+
+
+def _own_names(line: str) -> str:
+    return line.replace("?Y", "Y") if "?Y" in line else line
+
+
+def _below(x: Explanation, output: ir.Output) -> Iterator[str]:
+    return (name for name in x.nodes if output.query in x.used[name])
+
+
+def _title(clauses: Clauses, node: ir.Node) -> str:
+    """What one node does, on one line; its parts stand below it."""
+
+    def listed(names: tuple[str, ...]) -> str:
+        return ", ".join(map(clauses.spelling.variable, names))
+
+    match node:
+        case ir.Leaf():
+            return clauses.triple(node, {v: v for v in node.head})
+        case ir.Map():
+            done = [*clauses.steps(node.steps, LEFT), *(["a set"] if node.distinct else [])]
+            return ", ".join(done) or f"only {listed(node.head)}"
+        case ir.Union():
+            return "UNION, a set" if node.distinct else "UNION"
+        case ir.Join() | ir.Outer():
+            hull = _TIMES.get(node.op, ("min(T1,T3)", "T2"))
+            parts = [node.op.upper(), f"on {listed(node.certain)}" if node.certain else "on nothing: a cross product"]
+            conditions = node.condition if isinstance(node, ir.Outer) else ()
+            parts += [*clauses.window(node.bound, hull), *clauses.steps((*conditions, *node.steps), hull)]
+            if isinstance(node, ir.Outer) and node.background is not None:
+                parts.append(f"or background({clauses.pattern(node.background)})")
+            return ", ".join([*parts, node.policy] if node.policy else parts)
+        case ir.Recall():
+            return f"exists({clauses.pattern(node.pattern)}), evaluated backwards"
+        case ir.Closure():
+            stored = [] if node.background is None else [f"background({clauses.pattern(node.background)})"]
+            return ", ".join(["path+", *clauses.window(node.bound, LEFT), *stored])
+        case ir.Group():
+            window = "" if node.window is None else f" within {_window(node.window)}"
+            calls = ", ".join(f"{clauses.spelling.variable(a.variable)} is {a.name}" for a in node.aggregates)
+            return f"GROUP BY {listed(node.keys) or 'nothing'}{window}: {calls or 'no aggregate'}"
+        case ir.Slice():
+            return "DISTINCT, ORDER BY, LIMIT or OFFSET"
+
+
+def _shared(x: Explanation) -> Iterator[str]:
+    for name, queries in x.used.items():
+        if len(queries) > 1 and not isinstance(x.nodes[name], ir.Leaf):
+            yield f"{x.names[name]} is part of {', '.join(queries)}"
+
+
+def _windows(x: Explanation) -> Iterator[str]:
+    for name, node in sorted_nodes(x.rules):
+        for bound in bounds(node):
+            match node:
+                case ir.Map():
+                    yield f"{x.names[name]} passes what lasts {_window(bound)}"
+                case ir.Group():
+                    yield f"{x.names[name]} counts the last {_window(bound).removeprefix('≤ ')}"
+                case _:
+                    yield f"{x.names[name]} joins what lasts {_window(bound)}, and drops the goals that are older"
+
+
+def _background(x: Explanation) -> Iterator[str]:
+    clauses = Clauses(x.nodes, x.names, Spelling(x.prefixes))
+    for name, node in sorted_nodes(x.rules):
+        for pattern in asked(node):
+            yield f"{x.names[name]} asks {clauses.pattern(pattern)}"
+    for output in x.rules.outputs:
+        if output.timeless is not None:
+            when = "at the end of the stream" if output.source is not None else "at the start"
+            yield f"query {output.query} asks {clauses.pattern(output.timeless)} {when}"
+
+
+def _recursion(x: Explanation) -> Iterator[str]:
+    for stratum in x.rules.strata:
+        if len(stratum) > 1:
+            yield ", ".join(_stratum(x, stratum))
+
+
+def _forever(x: Explanation) -> Iterator[str]:
+    for kept in x.kept:
+        yield f"{x.names.get(kept.node) or f'query {kept.query}'} keeps {kept.what}: {kept.hint}"
+
+
+def _shards(x: Explanation) -> Iterator[str]:
+    for shards in x.shards.queries:
+        yield _sharding(shards)
+    for stage in x.shards.stages:
+        yield _stage_line(x, stage)
+
+
+def _sharding(shards: QueryShards) -> str:
+    if not shards.key:
+        return f"{shards.query}: one shard, because {shards.reason}"
+    last = "" if shards.reported == shards.stage else f", then one shard, because {shards.reason}"
+    return f"{shards.query}: by {shards.key}{last}"
+
+
+def _stage_line(x: Explanation, stage: Stage) -> str:
+    parts = [f"stage {stage.number}: {'many shards' if stage.sharded else 'one shard'}"]
+    if stage.routes:
+        parts.append(", ".join(f"{x.names[leaf]} by its {position}" for leaf, position in stage.routes))
+    if stage.gathers:
+        parts.append(f"gathers {', '.join(x.names[n] for n in stage.gathers)}")
+    if stage.after:
+        parts.append(f"after {', '.join(map(str, stage.after))}")
+    parts.append(f"reports {', '.join(stage.reports) or 'nothing'}")
+    return "; ".join(parts)
+
+
+# --- data ------------------------------------------------------------------------------------------------------
+
+
+def _data(x: Explanation) -> dict[str, Any]:
+    spelling = Spelling(x.prefixes)
+    blocks = Blocks(x.nodes, x.names, spelling)
+    written, clauses = blocks.written, blocks.clauses
+    by_node = {kept.node: kept.what for kept in x.kept if kept.node}
+    nodes = [
+        {
+            "name": x.names[name],
+            "id": name,
+            "kind": type(node).__name__.lower(),
+            "head": [spelling.variable(v) for v in node.head],
+            "from": [x.names[n] for n in ir.made_from(node)],
+            "definition": written.node(node),
+            "rules": [line.strip() for line in blocks.node(name)[1:]],
+            "queries": list(x.used[name]),
+            "windows": [_window(b) for b in bounds(node)],
+            "background": [clauses.pattern(p) for p in asked(node)],
+            "keeps": by_node.get(name, ""),
+        }
+        for name, node in sorted_nodes(x.rules)
+    ]
+    queries = [
+        {
+            "query": output.query,
+            "form": output.form,
+            "variables": list(output.variables),
+            "from": x.names[output.source.node] if output.source is not None else None,
+            "plan": list(_tree(x, output)),
+            "rules": [line.strip() for line in blocks.output(output)[1:]],
+            "shards": _shards_data(x.shards.of(output.query)),
+        }
+        for output in x.rules.outputs
+    ]
+    return {
+        "policy": x.rules.policy,
+        "queries": queries,
+        "nodes": nodes,
+        "strata": [_stratum(x, stratum) for stratum in x.rules.strata],
+        "stages": [_stage_data(x, stage) for stage in x.shards.stages],
+        "forever": [
+            {"node": x.names.get(k.node), "query": k.query or None, "keeps": k.what, "hint": k.hint} for k in x.kept
+        ],
+    }
+
+
+def _shards_data(shards: QueryShards) -> dict[str, Any]:
+    return {
+        "key": shards.key or None,
+        "stage": shards.stage,
+        "reported": shards.reported,
+        "reason": shards.reason,
+        "once": shards.once,
+    }
+
+
+def _stage_data(x: Explanation, stage: Stage) -> dict[str, Any]:
+    return {
+        "number": stage.number,
+        "sharded": stage.sharded,
+        "queries": list(stage.queries),
+        "reports": list(stage.reports),
+        "nodes": [x.names[n] for n in stage.nodes],
+        "routes": {x.names[leaf]: position for leaf, position in stage.routes},
+        "gathers": [x.names[n] for n in stage.gathers],
+        "after": list(stage.after),
+        "tagged": stage.tagged,
+        "reason": stage.reason,
+    }
+
+
+# --- graph -----------------------------------------------------------------------------------------------------
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _dot(x: Explanation) -> Iterator[str]:
+    """Solid arrows carry solutions, dashed ones derived triples; a double border is a query."""
+    clauses = Clauses(x.nodes, x.names, Spelling(x.prefixes))
+    yield "digraph rules {"
+    yield "  rankdir=BT; node [fontname=Helvetica, fontsize=10, shape=box];"
+    for name, node in sorted_nodes(x.rules):
+        shape = "ellipse" if isinstance(node, ir.Leaf) else "box"
+        label = f"{x.names[name]} {_title(clauses, node)}".rstrip()
+        yield f"  {x.names[name]} [shape={shape}, label={_quoted(label)}];"
+        for below in ir.made_from(node):
+            yield f"  {x.names[below]} -> {x.names[name]};"
+    for number, output in enumerate(x.rules.outputs, 1):
+        yield f"  q{number} [peripheries=2, label={_quoted(f'{output.query}: {output.form}')}];"
+        if output.source is not None:
+            yield f"  {x.names[output.source.node]} -> q{number};"
+        if output.form == "construct":
+            for name, node in x.rules.nodes:
+                if isinstance(node, ir.Leaf) and any(feeds(t, output.stream, node) for t in output.template):
+                    yield f"  q{number} -> {x.names[name]} [style=dashed];"
+    yield "}"

@@ -1,0 +1,62 @@
+"""What kind of value an expression has, where that can be told from the text alone."""
+
+from __future__ import annotations
+
+from etalis_rules.terms import XSD, is_iri, parts
+
+from . import ast
+
+NUMBER, TEXT, TRUTH, TIME, DURATION, IRI, OTHER = "number", "text", "truth value", "time", "duration", "IRI", "literal"
+
+_DATATYPES = {
+    **dict.fromkeys(("dateTime", "date", "time", "dateTimeStamp"), TIME),
+    **dict.fromkeys(("duration", "dayTimeDuration", "yearMonthDuration"), DURATION),
+    **dict.fromkeys(("integer", "decimal", "double", "float", "int", "long", "short", "byte"), NUMBER),
+    **dict.fromkeys(("nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger"), NUMBER),
+    **dict.fromkeys(("unsignedInt", "unsignedLong", "unsignedShort", "unsignedByte"), NUMBER),
+    "boolean": TRUTH,
+    "string": TEXT,
+}
+_CALLS = {
+    **dict.fromkeys(("GETSTARTTIME", "GETENDTIME", "NOW"), TIME),
+    **dict.fromkeys(("GETDURATION", "TIMEZONE"), DURATION),
+    **dict.fromkeys(("STR", "LANG", "UCASE", "LCASE", "CONCAT", "ENCODE_FOR_URI", "STRUUID", "TZ"), TEXT),
+    **dict.fromkeys(("MD5", "SHA1", "SHA256", "SHA384", "SHA512"), TEXT),
+    **dict.fromkeys(("STRLEN", "RAND", "YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS"), NUMBER),
+    **dict.fromkeys(("BOUND", "SAMETERM", "ISIRI", "ISURI", "ISBLANK", "ISLITERAL", "ISNUMERIC"), TRUTH),
+    **dict.fromkeys(("REGEX", "CONTAINS", "STRSTARTS", "STRENDS", "LANGMATCHES"), TRUTH),
+    **dict.fromkeys(("IRI", "URI", "DATATYPE", "UUID"), IRI),
+}
+_LOGIC = frozenset({"&&", "||", "=", "!=", "<", "<=", ">", ">="})
+
+
+def kind_of_term(spelling: str) -> str:
+    if is_iri(spelling):
+        return IRI
+    _, datatype, language = parts(spelling)
+    if language or not datatype:
+        return TEXT
+    return _DATATYPES.get(datatype.removeprefix(XSD), OTHER) if datatype.startswith(XSD) else OTHER
+
+
+def kind_of(e: ast.Expression) -> str:
+    """The kind of value, or ``""`` where it depends on the data."""
+    match e:
+        case ast.Term(spelling):
+            return kind_of_term(spelling)
+        case ast.Unary(operator, operand):
+            return TRUTH if operator == "!" else kind_of(operand)
+        case ast.Binary(operator, left, right):
+            if operator in _LOGIC:
+                return TRUTH
+            sides = {kind_of(left), kind_of(right)}
+            return NUMBER if sides == {NUMBER} or (operator == "/" and sides == {NUMBER, ""}) else ""
+        case ast.In() | ast.Exists():
+            return TRUTH
+        case ast.Call(name, _):
+            return _CALLS.get(name, "")
+        case ast.FunctionCall(iri, _, _):
+            return _DATATYPES.get(iri[1:-1].removeprefix(XSD), "") if iri[1:].startswith(XSD) else ""
+        case ast.Aggregate(name, _, _, _):
+            return NUMBER if name in ("COUNT", "AVG", "SUM") else ""
+    return ""

@@ -1,0 +1,37 @@
+"""What is only known when the stream has ended.
+
+The mandatory side of OPTIONAL, MINUS and EXISTS may hold solutions from the background alone.  Such a solution has no
+end, so whether its partner in the stream is absent is decided after the last event.  The pattern is then evaluated
+backwards over the whole history, with the mandatory side taken from the background (``Known``); its timeless
+solutions are the rows that are reported.  This is possible at the top level of a query only: joined with anything
+that has a time, a longer stream could take rows back.
+"""
+
+from __future__ import annotations
+
+from etalis_rules import algebra as alg
+
+from .faults import Fault
+
+
+def undecided(op: str, mandatory: alg.Pattern, optional: alg.Pattern, condition: tuple[alg.Expr, ...]) -> alg.Pattern:
+    """The operator over a mandatory side from the background and an optional side from everywhere."""
+    known = alg.Known(mandatory)
+    match op:
+        case "optionalseq":
+            return alg.SeqRightJoin(optional, known, condition)
+        case "equalsoptional":
+            return alg.EqLeftJoin(known, optional, condition)
+    return alg.LeftJoin(known, optional, condition)
+
+
+def settled(late: alg.Pattern | None) -> None:
+    """Refuse to use what is known at the end of the stream for anything but a report."""
+    if late is not None:
+        raise Fault(
+            "timeless-mandatory",
+            "a pattern that may come from the background alone stands before an OPTIONAL, MINUS or EXISTS over the "
+            "stream, inside another pattern",
+            "whether the optional part is absent is known at the end of the stream only, so this may stand at the "
+            "top level of the query: move it there, or put a streamed triple into its group",
+        )

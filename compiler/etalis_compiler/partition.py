@@ -1,0 +1,214 @@
+"""In which ways can a goal be computed in shards, so that each of its solutions is found in exactly one of them?
+
+A *partition* of a node routes every leaf below it by one position of the triple: an occurrence goes to the shard that
+the term at this position hashes to.  Each solution of a leaf is then in one shard, and a partition is right when all
+that are combined into one solution, or that keep one away, are in the same:
+
+* a join needs a variable that both sides certainly bind, and that both are partitioned by;
+* so does an operator with an optional or a forbidden side (an absent partner would have been in this shard);
+* a set, and what is counted in groups, needs the variable among its columns or its keys.
+
+Each function gives all partitions of a node, best first, or the reason why there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice, product
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+POSITIONS = ("subject", "predicate", "object")
+MOST = 64  # partitions that are followed up for one node
+
+Routes = tuple[tuple[str, str], ...]  # leaf → the position that routes it, sorted
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """``column`` is the node's column that holds the key, or empty when the key has been projected away."""
+
+    routes: Routes
+    column: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The partitions of a node; without any, ``reason`` says why and ``node`` where."""
+
+    partitions: tuple[Partition, ...] = ()
+    reason: str = ""
+    node: str = ""
+
+
+def merged(first: Routes, second: Routes) -> Routes | None:
+    """Both routings, unless they send one leaf to two places."""
+    result = dict(first)
+    for leaf, position in second:
+        if result.setdefault(leaf, position) != position:
+            return None
+    return tuple(sorted(result.items()))
+
+
+@dataclass(slots=True)
+class Partitioner:
+    """Partitions of the nodes of a program; ``names`` are those that reasons use."""
+
+    nodes: Mapping[str, ir.Node]
+    names: Mapping[str, str]
+    known: dict[str, Found] = field(default_factory=dict)
+
+    def of(self, identifier: str) -> Found:
+        """The partitions of a node, children first (without recursion: chains may be long)."""
+        stack = [identifier]
+        while stack:
+            name = stack[-1]
+            if name in self.known:
+                stack.pop()
+                continue
+            waiting = [ref.node for ref in ir.refs(self.nodes[name]) if ref.node not in self.known]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            self.known[name] = self._of(name, self.nodes[name])
+            stack.pop()
+        return self.known[identifier]
+
+    def _of(self, name: str, node: ir.Node) -> Found:
+        for ref in ir.refs(node):
+            if not self.known[ref.node].partitions:
+                return self.known[ref.node]
+        match node:
+            case ir.Leaf():
+                return self._leaf(name, node)
+            case ir.Map(head, child, _, distinct):
+                return self._kept(name, child, head, distinct, "its solutions are a set")
+            case ir.Slice(head, child):
+                if node.order or node.limit is not None or node.offset:
+                    return Found((), "ORDER BY, LIMIT and OFFSET count all solutions", name)
+                return self._kept(name, child, head, node.distinct, "DISTINCT compares its solutions")
+            case ir.Join():
+                return self._joined(name, node, node.left, node.right, node.certain)
+            case ir.Outer():
+                if node.leaves:
+                    return Found((), "its condition looks back at all occurrences with EXISTS", name)
+                if node.right is None:
+                    return self._kept(name, node.left, node.head)
+                return self._joined(name, node, node.left, node.right, node.certain)
+            case ir.Union():
+                return self._union(name, node)
+            case ir.Group():
+                return self._group(name, node)
+            case ir.Recall():
+                return Found((), "its EXISTS is evaluated backwards over all occurrences", name)
+            case ir.Closure():
+                return Found((), "a path may lead from any node to any other", name)
+
+    # --- operators ---
+
+    def _leaf(self, name: str, leaf: ir.Leaf) -> Found:
+        """By any position that is not the same for all; the columns first."""
+        if leaf.entailed:
+            return Found((), "it sees what the schema derives from an occurrence, which may belong elsewhere", name)
+        found: list[Partition] = []
+        columns: set[str] = set()
+        for position in POSITIONS:
+            held = getattr(leaf, position)
+            if isinstance(held, alg.Const):
+                continue
+            column = held.name if isinstance(held, alg.Var) and held.name in leaf.head else ""
+            if column and column in columns:
+                continue  # the same variable twice: both positions hold the same term
+            columns.add(column)
+            found.append(Partition(((name, position),), column))
+        if not found:
+            return Found((), "all three terms of the triple pattern are constants", name)
+        return Found(tuple(sorted(found, key=lambda p: not p.column)))
+
+    def _seen(self, ref: ir.Ref) -> Iterator[Partition]:
+        """The partitions of a child, the key under the name it has here."""
+        names = dict(zip(self.nodes[ref.node].head, ref.columns, strict=True))
+        for partition in self.known[ref.node].partitions:
+            yield Partition(partition.routes, names.get(partition.column, ""))
+
+    def _kept(
+        self, name: str, child: ir.Ref, head: tuple[str, ...], compared: bool = False, because: str = ""
+    ) -> Found:
+        kept = [Partition(p.routes, p.column if p.column in head else "") for p in self._seen(child)]
+        if compared:
+            kept = [p for p in kept if p.column]
+        return self._result(name, kept, f"{because}, and no shard key is among its columns")
+
+    def _joined(
+        self, name: str, node: ir.Join | ir.Outer, left: ir.Ref, right: ir.Ref, certain: Iterable[str]
+    ) -> Found:
+        keys = frozenset(certain)
+        shared = frozenset(left.columns) & frozenset(right.columns)
+        if not keys:
+            why = "is not bound in every solution of both" if shared else "no variable is shared"
+            word = node.op.upper()
+            sides = f"{self.names[left.node]} {word} {self.names[right.node]}"
+            if shared:
+                return Found((), f"in {sides} the shared variable {self._list(shared)} {why}", name)
+            return Found((), f"in {sides} {why}, so any two solutions may belong together", name)
+        found: list[Partition] = []
+        conflict = False
+        for first, second in product(tuple(self._seen(left)), tuple(self._seen(right))):
+            if not first.column or first.column != second.column or first.column not in keys:
+                continue
+            routes = merged(first.routes, second.routes)
+            if routes is None:
+                conflict = True
+                continue
+            found.append(Partition(routes, first.column if first.column in node.head else ""))
+        if conflict:
+            why = f"the join on {self._list(keys)} needs one triple pattern routed by two different positions"
+        else:
+            why = f"the joins below {self.names[name]} have no variable in common with its own, {self._list(keys)}"
+        return self._result(name, found, why)
+
+    def _union(self, name: str, node: ir.Union) -> Found:
+        made: list[Partition] = [Partition((), "*")]
+        for branch in node.branches:
+            step: list[Partition] = []
+            for before, mine in islice(product(made, tuple(self._seen(branch))), MOST * MOST):
+                routes = merged(before.routes, mine.routes)
+                if routes is not None:
+                    column = mine.column if before.column in ("*", mine.column) else ""
+                    step.append(Partition(routes, column if column in node.head else ""))
+            made = _best(step)
+        if node.distinct:
+            made = [p for p in made if p.column]
+        return self._result(name, made, "the parts of a union have no shard key in common")
+
+    def _group(self, name: str, node: ir.Group) -> Found:
+        """Groups are apart from each other, unless something of all of them is looked at."""
+        if not node.keys:
+            return Found((), "an aggregate without GROUP BY counts all solutions", name)
+        if node.order or node.limit is not None or node.offset:
+            return Found((), "ORDER BY, LIMIT and OFFSET count the rows of all groups", name)
+        if node.background is not None:
+            return Found((), "its groups hold solutions from the background too, which are in every shard", name)
+        if node.window is not None and not node.window.events:
+            why = "a group that solutions leave with time is reported when a solution enters any group"
+            return Found((), why, name)
+        found = []
+        for p in self._seen(node.child):
+            visible = p.column if p.column in node.head else ""
+            if p.column in node.keys and (visible or not node.distinct):
+                found.append(Partition(p.routes, visible))
+        return self._result(name, found, f"GROUP BY {self._list(node.keys)} holds no shard key of what is counted")
+
+    def _result(self, name: str, found: list[Partition], reason: str) -> Found:
+        return Found(tuple(_best(found))) if found else Found((), reason, name)
+
+    @staticmethod
+    def _list(names: Iterable[str]) -> str:
+        return ", ".join("X" + n[1:] if n[:1] == "~" else "?" + n for n in sorted(names))
+
+
+def _best(found: Iterable[Partition]) -> list[Partition]:
+    """Each once, those with a visible key first, and not too many."""
+    return sorted(dict.fromkeys(found), key=lambda p: not p.column)[:MOST]

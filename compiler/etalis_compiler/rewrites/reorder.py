@@ -1,0 +1,185 @@
+"""Choose the order in which a chain of joins is binarized ([EP] §5, "left-associative binarization").
+
+SEQ is associative: (A SEQ B) SEQ C = A SEQ (B SEQ C), since a hull ends where its last part ends and starts where its
+first one starts; a timeless part changes neither.  AND is associative and commutative, and the triples of a basic
+graph pattern are a set.  So without a consuming policy the order changes no answer, only the number of goals:
+
+* ``left`` is the plan as written; good when what comes last is what happens most often;
+* ``right`` couples from the right; good when what comes first happens most often;
+* ``cost`` makes the fewest intermediate solutions, by the rates of the predicates (events per second).
+
+Under a consuming policy the plan is part of the meaning and stays as it is written.
+
+>>> from etalis_rules.algebra import *
+>>> a, b, c = (BGP((Triple(Var("x"), Const(p), Var(p)),)) for p in ("<a>", "<b>", "<c>"))
+>>> reorder(SeqJoin(SeqJoin(a, b), c), "right") == SeqJoin(a, SeqJoin(b, c))
+True
+>>> reorder(SeqJoin(SeqJoin(a, b), c), "cost", {"<a>": 100.0, "<b>": 1.0, "<c>": 1.0}) == SeqJoin(a, SeqJoin(b, c))
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from etalis_rules import algebra as alg
+
+ORDERS = ("left", "right", "cost")
+HORIZON = 60.0  # seconds for which a solution is taken to wait for its partner
+SELECTIVITY = 0.01  # of a join with a shared variable
+
+Rates = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Coupling:
+    """The order in which a program's joins are to be coupled, with the rates of the predicates."""
+
+    order: str = "left"
+    rates: tuple[tuple[str, float], ...] = ()
+
+
+AS_WRITTEN = Coupling()
+
+
+def coupling(order: str = "", rates: Rates | None = None) -> Coupling:
+    """What a user asks for: rates alone ask for ``cost``.  A predicate may stand with or without angle brackets."""
+    given = sorted((iri if iri[:1] == "<" else f"<{iri}>", float(rate)) for iri, rate in (rates or {}).items())
+    chosen = order or ("cost" if given else "left")
+    if chosen not in ORDERS:
+        raise ValueError(f"unknown order {chosen!r}: use one of {', '.join(ORDERS)}")
+    if chosen == "cost" and not given:
+        raise ValueError("the order 'cost' needs rates: give the events per second of some predicates")
+    if wrong := [iri for iri, rate in given if not 0 <= rate < float("inf")]:
+        raise ValueError(f"the rate of {wrong[0]} is no number of events per second")
+    return Coupling(chosen, tuple(given))
+
+
+def reorder_select(select: alg.Select, wanted: Coupling) -> alg.Select:
+    """``reorder`` under a SELECT."""
+    return replace(select, pattern=reorder(select.pattern, wanted.order, dict(wanted.rates)))
+
+
+def reorder(pattern: alg.Pattern, order: str, rates: Rates | None = None) -> alg.Pattern:
+    """The pattern with its chains of SEQ and AND coupled in this order.
+
+    ``rates`` map predicates (``<iri>``) to events per second; one that is missing counts as the average of the others.
+    Filters and windows must not have been pushed yet: they would stand in the way.
+    """
+    return pattern if order == "left" else _Reorder(order, rates or {}).pattern(pattern)
+
+
+@dataclass(slots=True)
+class _Reorder:
+    order: str
+    rates: Rates
+    usual: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.usual = sum(self.rates.values()) / len(self.rates) if self.rates else 1.0
+
+    def pattern(self, p: alg.Pattern) -> alg.Pattern:
+        match p:
+            case alg.SeqJoin():
+                return self._coupled([self.pattern(part) for part in _chain(p, alg.SeqJoin)])
+            case alg.Join():
+                parts = [self.pattern(part) for part in _chain(p, alg.Join)]
+                if self.order == "cost":
+                    parts = self._joined_first(parts)
+                result = parts[0]
+                for part in parts[1:]:
+                    result = alg.Join(result, part)
+                return result
+            case alg.BGP(triples) if self.order == "cost":
+                return replace(p, triples=tuple(sorted(triples, key=self._triple_rate)))
+            case alg.BGP() | alg.PathPattern() | alg.GraphNames() | alg.Table():
+                return p
+            case alg.SubSelect(select):
+                return alg.SubSelect(replace(select, pattern=self.pattern(select.pattern)))
+            case alg.EqJoin() | alg.Union() | alg.Minus() | alg.LeftJoin() | alg.SeqRightJoin() | alg.EqLeftJoin():
+                return replace(p, left=self.pattern(p.left), right=self.pattern(p.right))
+            case _:
+                return replace(p, child=self.pattern(p.child))
+
+    # --- SEQ ---
+
+    def _coupled(self, parts: Sequence[alg.Pattern]) -> alg.Pattern:
+        if self.order == "cost":
+            return self._cheapest(parts)
+        result = parts[-1]
+        for part in reversed(parts[:-1]):
+            result = alg.SeqJoin(part, result)
+        return result
+
+    def _cheapest(self, parts: Sequence[alg.Pattern]) -> alg.Pattern:
+        """The bracketing with the fewest intermediate solutions: dynamic programming over the spans of the chain."""
+        size = len(parts)
+        best: dict[tuple[int, int], tuple[float, alg.Pattern]] = {(i, i): (0.0, p) for i, p in enumerate(parts)}
+        for length in range(2, size + 1):
+            for i in range(size - length + 1):
+                j = i + length - 1
+                costs = {k: best[i, k][0] + best[k + 1, j][0] for k in range(i, j)}
+                # The last of equals is the left-most coupling, the plan as written.
+                at = min(costs, key=lambda k: (costs[k], -k))
+                joined = alg.SeqJoin(best[i, at][1], best[at + 1, j][1])
+                best[i, j] = (costs[at] + self._matches(parts[i : j + 1]), joined)
+        return best[0, size - 1][1]
+
+    def _matches(self, parts: Sequence[alg.Pattern]) -> float:
+        """How many solutions a second these parts form together."""
+        seen = alg.scope(parts[0])
+        keys = 1.0
+        for part in parts[1:]:
+            keys *= SELECTIVITY if seen & alg.scope(part) else 1.0
+            seen |= alg.scope(part)
+        return keys * prod(map(self._rate, parts)) * HORIZON ** (len(parts) - 1)
+
+    # --- AND ---
+
+    def _joined_first(self, parts: list[alg.Pattern]) -> list[alg.Pattern]:
+        """The rarest first, then always the rarest of those that share a variable with what is there."""
+        rest = sorted(parts, key=self._rate)
+        order = [rest.pop(0)]
+        names = alg.scope(order[0])
+        while rest:
+            following = next((p for p in rest if alg.scope(p) & names), rest[0])
+            rest.remove(following)
+            order.append(following)
+            names |= alg.scope(following)
+        return order
+
+    # --- rates ---
+
+    def _triple_rate(self, t: alg.Triple) -> float:
+        if isinstance(t.predicate, alg.Const):
+            return self.rates.get(t.predicate.term, self.usual)
+        return sum(self.rates.values()) or self.usual
+
+    def _rate(self, p: alg.Pattern) -> float:
+        """How many solutions a second a pattern has, roughly: as many as its rarest part."""
+        match p:
+            case alg.BGP(triples) if triples:
+                return min(map(self._triple_rate, triples))
+            case alg.Union(left, right):
+                return self._rate(left) + self._rate(right)
+            case alg.LeftJoin(left, _) | alg.EqLeftJoin(left, _) | alg.Minus(left, _):
+                return self._rate(left)
+            case alg.SeqRightJoin(_, right):
+                return self._rate(right)
+        below = alg.children(p)
+        return min(map(self._rate, below)) if below else self.usual
+
+
+def _chain(p: alg.Pattern, kind: type) -> list[alg.Pattern]:
+    """The parts of a chain of one operator, from left to right."""
+    parts: list[alg.Pattern] = []
+    stack = [p]
+    while stack:
+        here = stack.pop()
+        if isinstance(here, kind) and isinstance(here, alg.SeqJoin | alg.Join):
+            stack += (here.right, here.left)
+        else:
+            parts.append(here)
+    return parts

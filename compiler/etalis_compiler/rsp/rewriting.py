@@ -1,0 +1,339 @@
+"""The WHERE clause of a windowed query as plain syntax.
+
+Every window becomes a stream of its own (``WINDOW :w {…}`` ↦ ``STREAM :w {…}``), so that the one translation of
+patterns serves here too.  What SPARQL cannot say is found apart and read back as triples of a stream: event patterns
+(``MATCH``), and the times of triples (``timestamp(s p o)``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, cast
+
+from etalis_rules import algebra as alg
+from etalis_rules.terms import is_iri
+
+from .. import ast
+from ..diagnostics import closest
+from ..faults import Fault
+from ..translate import translate
+from .plan import (
+    OBJECT,
+    PREDICATE,
+    ROW,
+    SUBJECT,
+    TIME,
+    TIMES,
+    Basic,
+    Count,
+    EventExpr,
+    First,
+    Last,
+    MatchPlan,
+    Now,
+    Sequence,
+    WindowUse,
+    column,
+    event_variables,
+)
+from .shapes import shape_of
+
+_TEMPORAL = (ast.Operator.SEQ, ast.Operator.EQUALS, ast.Operator.OPTIONALSEQ, ast.Operator.EQUALSOPTIONAL)
+
+
+class Rewriter:
+    """The windows, event patterns and triple times met so far in one query."""
+
+    def __init__(self) -> None:
+        self.windows: dict[str, WindowUse] = {}
+        self.matches: list[MatchPlan] = []
+        self.times: dict[str, None] = {}
+        self.events: dict[str, ast.EventDeclaration] = {}
+        self.fresh = 0
+
+    def query(self, query: ast.Query, here: str) -> ast.Query:
+        form = query.form
+        extra: list[ast.Element] = []
+        aliases: dict[str, ast.Expression] = {}
+        if isinstance(form, ast.Select):
+            projections = []
+            for p in form.projections:
+                expression = None if p.expression is None else self._expression(p.expression, here, extra)
+                if expression is not None:
+                    aliases[p.variable.name] = expression
+                projections.append(replace(p, expression=expression))
+            form = replace(form, projections=tuple(projections))
+        having = tuple(_aliased(self._expression(h, here, extra), aliases) for h in query.having)
+        order = tuple(replace(k, expression=self._expression(k.expression, here, extra)) for k in query.order_by)
+        keys = tuple(
+            replace(g, expression=self._expression(g.expression, here, extra))
+            if isinstance(g, ast.Projection) and g.expression is not None
+            else self._expression(g, here, extra)
+            if not isinstance(g, ast.Projection)
+            else g
+            for g in query.group_by
+        )
+        where = query.where
+        if where is not None:
+            where = self._group(where, here)
+            where = replace(where, elements=(*where.elements, *extra))
+        return replace(
+            query,
+            form=form,
+            where=where,
+            having=having,
+            order_by=order,
+            group_by=keys,
+            dataset=(),
+            events=(),
+            policy="",
+        )
+
+    def _group(self, group: ast.Group, here: str) -> ast.Group:
+        elements: list[ast.Element] = []
+        for element in group.elements:
+            self._element(element, here, elements)
+        return replace(group, elements=tuple(elements))
+
+    def _element(self, element: ast.Element, here: str, out: list[ast.Element]) -> None:
+        match element:
+            case ast.EventDeclaration():
+                return
+            case ast.Filter(condition):
+                extra: list[ast.Element] = []
+                changed = self._expression(condition, here, extra)
+                out.extend(extra)
+                out.append(replace(element, condition=changed))
+            case ast.Bind(expression, _):
+                extra = []
+                changed = self._expression(expression, here, extra)
+                out.extend(extra)
+                out.append(replace(element, expression=changed))
+            case ast.Match(pattern):
+                out.extend(self._match(pattern, here))
+            case ast.Query():
+                out.append(self.query(element, here))
+            case ast.Combined(operator, _, _) if operator in _TEMPORAL:
+                out.extend(self._match(ast.Group((element,), span=element.span), here))
+            case ast.Optional(group) | ast.Minus(group):
+                out.append(replace(element, group=self._group(group, here)))
+            case ast.Triples() | ast.Values() | ast.Service():
+                out.append(element)
+            case _:
+                out.append(self._pattern(element, here))
+
+    def _pattern(self, pattern: Any, here: str) -> Any:
+        match pattern:
+            case ast.Group():
+                return self._group(pattern, here)
+            case ast.WindowGroup(window, group):
+                return self._window(window, group, pattern.span)
+            case ast.GraphGroup(ast.Term(spelling), group) if spelling in self.windows and not here:
+                return self._window(pattern.graph, group, pattern.span)  # [RSPQL] Box 10
+            case ast.GraphGroup(graph, group):
+                return self._graph(graph, group, here, pattern.span)
+            case ast.StreamGroup(stream, group, window):
+                return self._stream(stream, group, window, pattern.span)
+            case ast.Combined(operator, _, _) if operator in _TEMPORAL:
+                return ast.Group(tuple(self._match(ast.Group((pattern,), span=pattern.span), here)))
+            case ast.Combined(_, left, right):
+                return replace(pattern, left=self._pattern(left, here), right=self._pattern(right, here))
+            case ast.Within(inner, _):
+                return ast.Group(tuple(self._match(ast.Group((replace(pattern, pattern=inner),)), here)))
+        return pattern
+
+    def _read(self, name: str, group: ast.Group) -> ast.StreamGroup:
+        return ast.StreamGroup(ast.Term(name), self._group(group, name), span=group.span)
+
+    def _window(self, window: ast.Var | ast.Term, group: ast.Group, span: ast.Span) -> Any:
+        if isinstance(window, ast.Term):
+            self._known(window.spelling, span)
+            return self._read(window.spelling, group)
+        named = [w.name for w in self.windows.values() if is_iri(w.name) and not w.default]
+        if not named:
+            raise Fault("window", "no named window is declared", "declare one: FROM NAMED WINDOW :w ON <s> […]", span)
+        branches = [ast.Group((self._read(n, group), ast.Values((window,), ((ast.Term(n),),)))) for n in named]
+        result: Any = branches[0]
+        for branch in branches[1:]:
+            result = ast.Combined(ast.Operator.UNION, result, branch)
+        return result
+
+    def _known(self, name: str, span: ast.Span) -> None:
+        if name not in self.windows:
+            near = closest(name, self.windows)
+            hint = f"did you mean {near}?" if near else "declare it: FROM NAMED WINDOW :w ON <stream> [RANGE PT5M]"
+            raise Fault("window", f"no window is declared as {name}", hint, span)
+
+    def _graph(self, graph: ast.Var | ast.Term, group: ast.Group, here: str, span: ast.Span) -> Any:
+        if here and not group.elements:  # GRAPH ?g {} over the items of a window: the names of their graphs
+            any_triple = ast.TriplePattern(ast.Blank(".s"), ast.Var(".p"), ast.Blank(".o"))
+            body = ast.Group((ast.GraphGroup(graph, ast.Group((ast.Triples((any_triple,)),))),))
+            if isinstance(graph, ast.Term):
+                return ast.Group((ast.Query(ast.Select((ast.Projection(ast.Var(".p")),)), body, limit=1),))
+            return ast.Group((ast.Query(ast.Select((ast.Projection(graph),), "DISTINCT"), body),))
+        return ast.GraphGroup(graph, self._group(group, here), span=span)
+
+    def _stream(self, stream: ast.Var | ast.Term, group: ast.Group, spec: ast.WindowSpec | None, span: ast.Span) -> Any:
+        if isinstance(stream, ast.Var):
+            raise Fault("stream", "STREAM needs the IRI of a stream", "name it: STREAM <s> [RANGE PT5M] {…}", span)
+        if spec is None and stream.spelling in self.windows:
+            return self._read(stream.spelling, group)
+        shape = Now() if spec is None else shape_of(spec, continuous=True)
+        for window in self.windows.values():
+            same = (window.stream, window.shape, window.inner) == (stream.spelling, shape, "")
+            counts_patterns = isinstance(shape, Count) and shape.unit == "BGP"  # each its own
+            if same and window.name[0] == "." and not counts_patterns:
+                return self._read(window.name, group)
+        self.fresh += 1
+        name = f".window{self.fresh}:{stream.spelling}"
+        self.windows[name] = WindowUse(name, stream.spelling, shape)
+        return self._read(name, group)
+
+    # --- event patterns ---
+
+    def _match(self, pattern: ast.EventPattern | ast.Group, here: str) -> list[ast.Element]:
+        """A MATCH as the triples in which its solutions are read."""
+        name = f".match{len(self.matches) + 1}"
+        if isinstance(pattern, ast.Group):
+            inner = self._temporal(pattern, here)
+            found: EventExpr | alg.Pattern = inner
+            certain, names = alg.certain(inner), alg.scope(inner)
+        else:
+            found = self._event(pattern)
+            names = event_variables(found)
+            certain = _certain(found)
+        self.matches.append(MatchPlan(name, found))
+        shown = sorted(n for n in names if n[0] not in "._")
+        row = ast.Var(f"{name}.row")
+        sure: list[tuple[ast.Var, ast.Term, ast.Node]] = [(row, ast.Term(ROW), ast.Term(ROW))]
+        sure += [(row, ast.Term(column(v)), ast.Var(v)) for v in shown if v in certain]
+        elements: list[ast.Element] = [ast.Triples(tuple(ast.TriplePattern(*t) for t in sure))]
+        for v in shown:
+            if v not in certain:
+                one = ast.Triples((ast.TriplePattern(row, ast.Term(column(v)), ast.Var(v)),))
+                elements.append(ast.Optional(ast.Group((one,))))
+        return [ast.StreamGroup(ast.Term(name), ast.Group(tuple(elements)))]
+
+    def _temporal(self, group: ast.Group, here: str) -> alg.Pattern:
+        """The operators of EP-SPARQL, over the occurrences in the windows."""
+        plain = _TimedReader(self).group(group)
+        body: ast.Element = plain
+        if here:
+            body = ast.StreamGroup(ast.Term(here), plain)
+        return translate(ast.Query(ast.Select(()), ast.Group((body,)))).pattern
+
+    def _event(self, event: ast.EventPattern) -> EventExpr:
+        match event:
+            case ast.EventName(name):
+                return self._basic(self.events[name])
+            case ast.EventUnary(operator, operand):
+                return (First if operator == "FIRST" else Last)(self._event(operand))
+            case ast.EventSequence(left, right, policy):
+                return Sequence(self._event(left), self._event(right), policy or "unrestricted")
+        raise TypeError(f"not an event pattern: {event!r}")
+
+    def _basic(self, declared: ast.EventDeclaration) -> Basic:
+        if isinstance(declared.window, ast.Var):
+            raise Fault(
+                "event", "EVENT ON needs the IRI of a window", "name the window: EVENT ON :w {…}", declared.span
+            )
+        self._known(declared.window.spelling, declared.span)
+        for node in ast.walk(declared.group):
+            if isinstance(node, ast.WindowGroup | ast.StreamGroup | ast.Match | ast.TripleTime | ast.Query):
+                raise Fault(
+                    "event",
+                    "an event is a pattern of triples in one item of its window",
+                    "declare a second event, and relate the two in MATCH {…}",
+                    node.span,
+                )
+        pattern = alg.without_blocks(translate(ast.Query(ast.Select(()), declared.group)).pattern)
+        return Basic(declared.window.spelling, cast(alg.Pattern, pattern))
+
+    # --- expressions ---
+
+    def _expression(self, expression: Any, here: str, extra: list[ast.Element]) -> Any:
+        """The expression without ``timestamp``; ``extra`` gets the patterns that find the times."""
+        match expression:
+            case ast.TripleTime(pattern):
+                return self._time(pattern, here, extra)
+            case ast.Exists(group, _):
+                return replace(expression, group=self._group(group, here))
+        return _mapped(expression, lambda e: self._expression(e, here, extra))
+
+    def _time(self, pattern: ast.TriplePattern, here: str, extra: list[ast.Element]) -> ast.Var:
+        if not isinstance(pattern.predicate, ast.Var | ast.Term):
+            raise Fault("timestamp", "timestamp() takes a triple, not a path", "name the predicate", pattern.span)
+        for n in (pattern.subject, pattern.object):
+            if isinstance(n, ast.Blank):
+                raise Fault(
+                    "timestamp", "timestamp() takes no blank node", "use a variable of the pattern", pattern.span
+                )
+        self.fresh += 1
+        stream, row, time = f"{TIMES}{here}", ast.Var(f".time{self.fresh}.row"), ast.Var(f".time{self.fresh}")
+        self.times[here] = None
+        places = ((SUBJECT, pattern.subject), (PREDICATE, pattern.predicate), (OBJECT, pattern.object), (TIME, time))
+        triples = ast.Triples(tuple(ast.TriplePattern(row, ast.Term(p), n) for p, n in places))
+        extra.append(ast.Optional(ast.Group((ast.StreamGroup(ast.Term(stream), ast.Group((triples,))),))))
+        return time
+
+
+class _TimedReader:
+    """A group under MATCH: windows become streams, the temporal operators stay."""
+
+    def __init__(self, outer: Rewriter) -> None:
+        self.outer = outer
+
+    def group(self, group: ast.Group) -> ast.Group:
+        return replace(group, elements=tuple(self.visit(e) for e in group.elements))
+
+    def visit(self, node: Any) -> Any:
+        match node:
+            case ast.WindowGroup(ast.Term(spelling), group):
+                self.outer._known(spelling, node.span)
+                return ast.StreamGroup(ast.Term(spelling), self.group(group), span=node.span)
+            case ast.StreamGroup(stream, group, window) if window is not None:
+                read = self.outer._stream(stream, ast.Group(()), window, node.span)
+                return replace(read, group=self.group(group))
+            case ast.WindowGroup() | ast.Match() | ast.TripleTime() | ast.EventDeclaration():
+                raise Fault(
+                    "event",
+                    "this cannot stand inside MATCH {…}",
+                    "use WINDOW :w {…} with a named window, SEQ, EQUALS and getSTARTTIME() there",
+                    node.span,
+                )
+            case ast.Group():
+                return self.group(node)
+        return _mapped(node, self.visit)
+
+
+def _mapped(node: Any, change: Any) -> Any:
+    """A node with what stands directly below it changed."""
+    if isinstance(node, tuple):
+        return tuple(change(n) if is_dataclass(n) or isinstance(n, tuple) else n for n in node)
+    if not is_dataclass(node) or isinstance(node, type):
+        return node
+    changed = {}
+    for f in fields(node):
+        value = getattr(node, f.name)
+        if f.name != "span" and is_dataclass(value):
+            changed[f.name] = change(value)
+        elif isinstance(value, tuple):
+            changed[f.name] = _mapped(value, change)
+    return replace(node, **changed) if changed else node
+
+
+def _aliased(expression: Any, aliases: dict[str, ast.Expression]) -> Any:
+    """HAVING may name a column of the SELECT clause ([REQ] writes it so)."""
+    if isinstance(expression, ast.Var) and expression.name in aliases:
+        return aliases[expression.name]
+    return _mapped(expression, lambda e: _aliased(e, aliases))
+
+
+def _certain(event: EventExpr) -> frozenset[str]:
+    match event:
+        case Basic(_, pattern):
+            return alg.certain(pattern)
+        case First(inner) | Last(inner):
+            return _certain(inner)
+        case Sequence(left, right, _):
+            return _certain(left) | _certain(right)

@@ -1,0 +1,425 @@
+"""Shard analysis: which queries can run in many shards, by which key, and in how many stages.
+
+A *stage* is one keyed operator.  Its leaves are routed by a position of the triple, so that whatever belongs to one
+solution meets in one shard (``partition``).  A CONSTRUCT and the queries that read its triples share a stage when the
+derived triple holds the key at the very position that routes it; otherwise the derived events are routed anew, to a
+later stage.  What looks at all solutions together (aggregates without GROUP BY, ORDER BY, LIMIT, ASK) is computed in
+one shard, from the solutions that the shards of an earlier stage hand over.
+
+>>> from etalis_compiler.pipeline import compile_sources, rules_of
+>>> from etalis_compiler.diagnostics import Source
+>>> text = "SELECT ?c WHERE { ?c :p ?x } SEQ { ?c :p ?y }"
+>>> shard_plan(rules_of(compile_sources([Source(text)]))).queries[0].key
+'?c'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice, product
+from typing import cast
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.printing import node_names
+
+from .partition import MOST, POSITIONS, Partition, Partitioner, Routes, merged
+from .stratify import feeds, strong_components
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step of the pipeline.
+
+    ``routes`` give for each leaf the position (``subject``, ``predicate`` or ``object``) whose term decides the shard;
+    a stage of one shard has none.  ``queries`` are evaluated here, ``reports`` are those that also report here.
+    ``gathers`` are nodes whose solutions come from an earlier stage.  ``after`` are the stages it reads from.
+    ``tagged``: a triple may go to two shards for two leaves, so its copies must say for which leaf they are.
+    """
+
+    number: int
+    sharded: bool
+    queries: tuple[str, ...]
+    reports: tuple[str, ...]
+    nodes: tuple[str, ...]
+    routes: tuple[tuple[str, str], ...] = ()
+    gathers: tuple[str, ...] = ()
+    after: tuple[int, ...] = ()
+    tagged: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryShards:
+    """How one query is sharded: by ``key`` in ``stage``; ``reported`` is the stage its matches come out of.
+
+    ``key`` is empty when it runs in one shard, and ``reason`` says why; with a key, ``reason`` says why the matches go
+    through a last stage of one shard, if they do.  ``once``: its timeless rows are to be reported by one shard only.
+    """
+
+    query: str
+    key: str
+    stage: int
+    reported: int
+    reason: str = ""
+    once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShardPlan:
+    stages: tuple[Stage, ...]
+    queries: tuple[QueryShards, ...]
+
+    def of(self, query: str) -> QueryShards:
+        return next(q for q in self.queries if q.query == query)
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """One way to shard a query: down to the node ``cut``, by ``variable`` where the key is visible in the solution."""
+
+    routes: Routes
+    variable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What is possible for a query.  ``tail`` says why one shard has to finish it, from the solutions of ``cut``."""
+
+    options: tuple[_Option, ...]
+    cut: str
+    tail: str = ""
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A stage under construction."""
+
+    number: int
+    sharded: bool
+    queries: list[str] = field(default_factory=list)
+    reports: list[str] = field(default_factory=list)
+    nodes: dict[str, None] = field(default_factory=dict)
+    routes: Routes = ()
+    gathers: list[str] = field(default_factory=list)
+    after: set[int] = field(default_factory=set)
+    reasons: list[str] = field(default_factory=list)
+
+
+def shard_plan(rules: ir.Rules) -> ShardPlan:
+    """The stages of a program."""
+    return _Planner(rules).plan()
+
+
+class _Planner:
+    def __init__(self, rules: ir.Rules):
+        self.rules = rules
+        self.nodes = dict(rules.nodes)
+        self.names = node_names(rules)
+        self.outputs = {o.query: o for o in rules.outputs}
+        self.partitioner = Partitioner(self.nodes, self.names)
+        self.reads = {o.query: self._below(o.source.node) if o.source else {} for o in rules.outputs}
+        self.fed = self._fed()
+        self.drafts: list[_Draft] = []
+        self.evaluated: dict[str, int] = {}  # query → the stage that evaluates its pattern
+        self.derives: dict[str, int] = {}  # query → the stage its derived triples come out of
+        self.keys: dict[str, str] = {}  # query → its key as a variable of the query
+        self.results: dict[str, QueryShards] = {}
+
+    def plan(self) -> ShardPlan:
+        names = list(self.outputs)
+        successors = {q: [r for r in names if self._fed_leaves(q, r)] for q in names}
+        for component in strong_components(names, successors):
+            recursive = len(component) > 1 or component[0] in successors[component[0]]
+            self._place(sorted(component, key=names.index), recursive)
+        stages = tuple(map(self._finished, self.drafts))
+        return ShardPlan(stages, tuple(self.results[q] for q in names))
+
+    # --- what the program says ---
+
+    def _below(self, root: str, until: str = "") -> dict[str, None]:
+        """The nodes from ``root`` down, without those from ``until`` down."""
+        found: dict[str, None] = {}
+        stack = [root]
+        while stack:
+            name = stack.pop()
+            if name not in found and name != until:
+                found[name] = None
+                stack.extend(ir.made_from(self.nodes[name]))
+        return found
+
+    def _fed(self) -> dict[str, list[tuple[ir.Template, str]]]:
+        """For each CONSTRUCT the leaves that may see its triples, each with the template of such a triple."""
+        by_predicate: dict[str, list[str]] = {}  # those without a single predicate under the empty name
+        for name, node in self.nodes.items():
+            if isinstance(node, ir.Leaf):
+                fixed = isinstance(node.predicate, alg.Const) and not node.entailed
+                by_predicate.setdefault(node.predicate.term if fixed else "", []).append(name)  # type: ignore[union-attr]
+        found: dict[str, list[tuple[ir.Template, str]]] = {}
+        for output in self.rules.outputs:
+            mine = found[output.query] = []
+            for template in output.template if output.form == "construct" else ():
+                made = template.predicate
+                groups = (made.term, "") if isinstance(made, alg.Const) else by_predicate
+                for leaf in (name for g in groups for name in by_predicate.get(g, ())):
+                    if feeds(template, output.stream, cast(ir.Leaf, self.nodes[leaf])):
+                        mine.append((template, leaf))
+        return found
+
+    def _fed_leaves(self, maker: str, reader: str) -> list[tuple[ir.Template, str]]:
+        """The leaves of ``reader`` that see a derived triple of ``maker``, with the template of that triple."""
+        return [(template, leaf) for template, leaf in self.fed[maker] if leaf in self.reads[reader]]
+
+    # --- what is possible for one query ---
+
+    def _choice(self, query: str) -> _Choice:
+        output = self.outputs[query]
+        if output.source is None:
+            return _Choice((), "", reason="no pattern of it can match an event of the stream")
+        root = output.source.node
+        if output.form == "describe":
+            return _Choice((), root, reason="DESCRIBE collects what the whole stream says of a resource")
+        found = self.partitioner.of(root)
+        if found.partitions:
+            names = dict(zip(self.nodes[root].head, output.source.columns, strict=True))
+            options = tuple(_Option(p.routes, names.get(p.column, "")) for p in found.partitions)
+            visible = tuple(o for o in options if o.variable in output.variables)
+            tail = self._tail(output, bool(visible))
+            if not tail:
+                return _Choice(visible, root)
+            if not self._works(root):
+                return _Choice((), root, reason=tail)
+            return _Choice((*visible, *(o for o in options if o not in visible)), root, tail)
+        cut = self._cut(root)
+        if cut:
+            partitions = self.partitioner.of(cut).partitions
+            return _Choice(tuple(_Option(p.routes) for p in partitions), cut, self._why(found.node, found.reason))
+        return _Choice((), root, reason=self._why(found.node, found.reason))
+
+    def _why(self, node: str, reason: str) -> str:
+        return f"{reason} ({self.names[node]})"
+
+    @staticmethod
+    def _tail(output: ir.Output, visible: bool) -> str:
+        """Why the matches of all shards have to be looked at together, if they have to."""
+        if output.form == "ask":
+            return "ASK answers once for all shards"
+        if output.order or output.limit is not None or output.offset:
+            return "ORDER BY, LIMIT and OFFSET count the matches of all shards"
+        if visible:
+            return ""
+        if output.distinct:
+            return "DISTINCT compares matches of several shards, as no shard key is selected"
+        return "no shard key is selected, so equal matches of several shards have to be told apart"
+
+    def _cut(self, root: str) -> str:
+        """The highest goal that can be sharded, when what stands above is a chain without joins."""
+        name = root
+        while not self.partitioner.of(name).partitions:
+            node = self.nodes[name]
+            if not isinstance(node, (ir.Map, ir.Group, ir.Slice)):
+                return ""
+            name = node.child.node
+        return name if self._works(name) else ""
+
+    def _works(self, root: str) -> bool:
+        """Is there anything to be gained from shards: a goal that keeps state?"""
+        return any(isinstance(self.nodes[n], (ir.Join, ir.Outer, ir.Group)) for n in self._below(root))
+
+    # --- stages ---
+
+    def _place(self, queries: list[str], recursive: bool) -> None:
+        choices = {q: self._choice(q) for q in queries}
+        stuck = next((q for q in queries if not choices[q].options), "")
+        if stuck or (recursive and any(c.tail and self._rebuilt(q, c) for q, c in choices.items())):
+            reason = choices[stuck].reason if stuck else next(c.tail for c in choices.values() if c.tail)
+            if stuck and recursive and len(queries) > 1:
+                reason = f"it depends on {stuck} and {stuck} on it, where {reason}"
+            self._in_one_shard(queries, reason)
+            return
+        best: tuple[_Option, ...] | None = None
+        for tagged in (False, True):
+            for options in islice(product(*(choices[q].options for q in queries)), MOST * MOST):
+                routes = self._together(queries, options)
+                if routes is None:
+                    continue
+                draft = self._room_for(queries, options, routes)
+                if draft is not None and (tagged or not self._overlap(merged(draft.routes, routes) or ())):
+                    self._in_stage(draft, queries, options, choices)
+                    return
+                if best is None and (tagged or not self._overlap(routes)):
+                    best = options
+        if best is None:
+            self._in_one_shard(queries, "the triples that these rules derive do not carry a common shard key")
+            return
+        draft = _Draft(len(self.drafts) + 1, True)
+        self.drafts.append(draft)
+        self._in_stage(draft, queries, best, choices)
+
+    def _rebuilt(self, query: str, choice: _Choice) -> bool:
+        """Are its solutions only known after the stage that gathers them?"""
+        output = self.outputs[query]
+        return output.source is None or choice.cut != output.source.node
+
+    def _together(self, queries: list[str], options: tuple[_Option, ...]) -> Routes | None:
+        """The routes of mutually dependent queries, when every derived triple stays in its shard."""
+        routes: Routes = ()
+        for option in options:
+            both = merged(routes, option.routes)
+            if both is None:
+                return None
+            routes = both
+        keys = {q: o.variable for q, o in zip(queries, options, strict=True)}
+        for maker in queries:
+            for reader in queries:
+                if not self._stays(maker, keys[maker], reader, dict(routes)):
+                    return None
+        return routes
+
+    def _stays(self, maker: str, key: str, reader: str, routes: Mapping[str, str]) -> bool:
+        """Do the triples that ``maker`` derives belong to the shard they are derived in, for ``reader``?"""
+        for template, leaf in self._fed_leaves(maker, reader):
+            position = routes.get(leaf)
+            if position is None or not key or getattr(template, position) != alg.Var(key):
+                return False
+        return True
+
+    def _feeders(self, queries: list[str]) -> Iterator[str]:
+        for maker in self.derives:
+            if maker not in queries and any(self._fed_leaves(maker, q) for q in queries):
+                yield maker
+
+    def _room_for(self, queries: list[str], options: tuple[_Option, ...], routes: Routes) -> _Draft | None:
+        """The first stage in which these queries can run too."""
+        feeders = list(self._feeders(queries))
+        for draft in self.drafts:
+            both = merged(draft.routes, routes)
+            if not draft.sharded or both is None:
+                continue
+            here = [m for m in feeders if self.derives[m] == draft.number]
+            if any(self.derives[m] > draft.number for m in feeders):
+                continue
+            if all(self._stays(m, self.keys.get(m, ""), q, dict(both)) for m in here for q in queries):
+                return draft
+        return None
+
+    def _in_stage(
+        self, draft: _Draft, queries: list[str], options: tuple[_Option, ...], choices: Mapping[str, _Choice]
+    ) -> None:
+        draft.after |= {self.derives[m] for m in self._feeders(queries)} - {draft.number}
+        for query, option in zip(queries, options, strict=True):
+            choice, output = choices[query], self.outputs[query]
+            draft.routes = merged(draft.routes, option.routes) or ()
+            draft.queries.append(query)
+            draft.nodes |= self._below(choice.cut)
+            self.evaluated[query] = self.derives[query] = draft.number
+            self.keys[query] = option.variable
+            reported = draft
+            if choice.tail:
+                reported = self._gathering(draft, query, choice)
+            reported.reports.append(query)
+            key = "?" + option.variable if option.variable else self._positions(option.routes)
+            once = output.timeless is not None and reported.sharded
+            self.results[query] = QueryShards(query, key, draft.number, reported.number, choice.tail, once)
+
+    def _gathering(self, sharded: _Draft, query: str, choice: _Choice) -> _Draft:
+        """The stage of one shard that finishes a query."""
+        last = self._one_shard(sharded.number + 1, choice.tail)
+        last.after.add(sharded.number)
+        last.gathers.append(choice.cut)
+        last.queries.append(query)
+        source = self.outputs[query].source
+        assert source is not None
+        last.nodes |= self._below(source.node, until=choice.cut)
+        if self._rebuilt(query, choice):
+            self.derives[query] = last.number
+            self.keys[query] = ""
+        return last
+
+    def _in_one_shard(self, queries: list[str], reason: str) -> None:
+        feeders = {self.derives[m] for m in self._feeders(queries)}
+        draft = self._one_shard(max(feeders, default=1), reason)
+        draft.after |= feeders - {draft.number}
+        for query in queries:
+            draft.queries.append(query)
+            draft.reports.append(query)
+            draft.nodes |= self.reads[query]
+            self.evaluated[query] = self.derives[query] = draft.number
+            self.results[query] = QueryShards(query, "", draft.number, draft.number, reason)
+
+    def _one_shard(self, earliest: int, reason: str) -> _Draft:
+        draft = next((d for d in self.drafts if not d.sharded and d.number >= earliest), None)
+        if draft is None:
+            draft = _Draft(len(self.drafts) + 1, False)
+            self.drafts.append(draft)
+        if reason not in draft.reasons:
+            draft.reasons.append(reason)
+        return draft
+
+    def _positions(self, routes: Routes) -> str:
+        return ", ".join(f"the {position} of {self.names[leaf]}" for leaf, position in routes)
+
+    def _overlap(self, routes: Routes) -> bool:
+        """May one triple match two leaves that are routed by different positions?"""
+        if len({position for _, position in routes}) < 2:
+            return False
+        by_predicate: dict[str, list[tuple[ir.Leaf, str]]] = {}
+        for name, position in routes:
+            leaf = cast(ir.Leaf, self.nodes[name])
+            predicate = leaf.predicate.term if isinstance(leaf.predicate, alg.Const) else ""
+            by_predicate.setdefault(predicate, []).append((leaf, position))
+        anything = by_predicate.get("", [])
+        return any(
+            here != there and _may_overlap(a, b)
+            for predicate, leaves in by_predicate.items()
+            for i, (a, here) in enumerate(leaves)
+            for b, there in (*leaves[i + 1 :], *(anything if predicate else ()))
+        )
+
+    def _finished(self, draft: _Draft) -> Stage:
+        if draft.sharded:
+            keys = dict.fromkeys(self.results[q].key for q in draft.queries)
+            reason = f"sharded by {'; '.join(keys)}"
+        else:
+            reason = "one shard: " + "; ".join(draft.reasons)
+        return Stage(
+            number=draft.number,
+            sharded=draft.sharded,
+            queries=tuple(q for q in self.outputs if q in draft.queries),
+            reports=tuple(q for q in self.outputs if q in draft.reports),
+            nodes=tuple(n for n, _ in self.rules.nodes if n in draft.nodes),
+            routes=draft.routes,
+            gathers=tuple(dict.fromkeys(draft.gathers)),
+            after=tuple(sorted(draft.after)),
+            tagged=self._overlap(draft.routes),
+            reason=reason,
+        )
+
+
+def _may_overlap(a: ir.Leaf, b: ir.Leaf) -> bool:
+    return all(_may_equal(getattr(a, p), getattr(b, p)) for p in POSITIONS)
+
+
+def _may_equal(a: ir.Position, b: ir.Position) -> bool:
+    one, other = _terms(a), _terms(b)
+    if one is not None and other is not None:
+        return not one.isdisjoint(other)
+    for known, excluded in ((one, b), (other, a)):
+        if known is not None and isinstance(excluded, ir.NoneOf):
+            return not known <= frozenset(excluded.terms)
+    return True
+
+
+def _terms(position: ir.Position) -> frozenset[str] | None:
+    """The terms that a position may hold, or None when there is no end of them."""
+    match position:
+        case alg.Const(term):
+            return frozenset((term,))
+        case ir.OneOf(terms):
+            return frozenset(terms)
+    return None
+
+
+__all__ = ["Partition", "QueryShards", "ShardPlan", "Stage", "shard_plan"]

@@ -1,0 +1,74 @@
+"""What a program keeps for ever.
+
+A goal waits for its partner; with a bound on the duration of what they form it expires, without one it never does.
+What looks at absence looks at all the past.  Nothing is kept for EQUALS: its partners end at the same instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from etalis_rules import program as ir
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """``node`` (or ``query``, for DESCRIBE) keeps ``what`` without end; ``hint`` says how to bound it."""
+
+    node: str
+    what: str
+    hint: str
+    query: str = ""
+
+
+_WITHIN = "bound the group, {…} WITHIN PT1H, or compare getDURATION() with a constant"
+_ABSENCE = "absence is absence in all the past: no WITHIN shortens it; expect memory to grow with what must be absent"
+
+
+def unbounded(rules: ir.Rules, names: Mapping[str, str]) -> tuple[Kept, ...]:
+    """Everything that grows with the stream, in the order of the nodes."""
+    found = [kept for name, node in rules.nodes for kept in _kept(name, node, names)]
+    for output in rules.outputs:
+        if output.form == "describe":
+            found.append(Kept("", "every triple of the stream", "DESCRIBE needs them all: use CONSTRUCT", output.query))
+    return tuple(found)
+
+
+def _kept(name: str, node: ir.Node, names: Mapping[str, str]) -> Iterator[Kept]:
+    match node:
+        case ir.Join() if node.bound is None and node.op != "equals":
+            sides = [node.left] if node.op == "seq" else [node.left, node.right]
+            yield Kept(name, " and ".join(_every(names[ref.node]) for ref in _distinct(sides)), _WITHIN)
+        case ir.Outer():
+            if node.right is not None and node.op != "equalsoptional" and node.bound is None:
+                yield Kept(name, _every(names[node.right.node]), _WITHIN if node.op == "optionalseq" else _ABSENCE)
+            if node.leaves:
+                yield Kept(name, _history(node.leaves, names), _ABSENCE)
+        case ir.Recall():
+            yield Kept(name, _history(node.leaves, names), _ABSENCE)
+        case ir.Closure() if node.bound is None:
+            yield Kept(name, f"every edge {names[node.edge.node]} and every pair they connect", _WITHIN)
+        case ir.Group() if node.window is None or node.window.events:
+            yield from _groups(name, node)
+
+
+def _groups(name: str, node: ir.Group) -> Iterator[Kept]:
+    hint = "write a sliding window after the WHERE clause: WITHIN PT1H"
+    listing = [a for a in node.aggregates if a.distinct or a.name in ("GROUP_CONCAT", "MIN", "MAX", "SAMPLE")]
+    if node.window is None and any(a.distinct or a.name == "GROUP_CONCAT" for a in listing):
+        yield Kept(name, "every value it aggregates", hint)
+    elif node.keys:
+        yield Kept(name, "a row for every group there has been", hint)
+
+
+def _distinct(refs: list[ir.Ref]) -> list[ir.Ref]:
+    return list({ref.node: ref for ref in refs}.values())
+
+
+def _every(name: str) -> str:
+    return f"every solution of {name}"
+
+
+def _history(leaves: tuple[str, ...], names: Mapping[str, str]) -> str:
+    return f"every occurrence of {', '.join(names[leaf] for leaf in leaves)}"

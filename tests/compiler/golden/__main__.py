@@ -1,0 +1,3 @@
+from tests.compiler.golden import write_all
+
+write_all()

@@ -1,0 +1,162 @@
+"""Warnings about programs that can be run but are doubtful: each with its place and what to do."""
+
+from __future__ import annotations
+
+import pytest
+from etalis_compiler.check import check
+from etalis_compiler.diagnostics import Diagnostic, Source
+from etalis_compiler.knowledge import KnowledgeSummary
+from etalis_compiler.pipeline import compile_sources
+
+
+def found(text: str, code: str = "") -> list[Diagnostic]:
+    return [d for d in check(compile_sources([Source(text)])) if not code or d.code == code]
+
+
+def tokens(text: str, code: str) -> list[str]:
+    return [d.token for d in found(text, code)]
+
+
+def test_a_warning_shows_the_place_and_what_to_do() -> None:
+    text = "SELECT ?c WHERE { ?c :p ?x } SEQ { ?c :q ?y }\nFILTER (getDURATION() < 'P30D')"
+    assert [str(d) for d in found(text, "type-error")] == [
+        "<query>:2:9: warning: getDURATION() is a duration, 'P30D' a text: this can only be an error\n"
+        "  2 | FILTER (getDURATION() < 'P30D')\n"
+        "    |         ^^^^^^^^^^^^^^^^^^^^^^\n"
+        '  hint: give the duration its type: "P30D"^^xsd:duration'
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT ?c WHERE { ?c :p ?x } SEQ { ?c :q ?y } FILTER (getDURATION() < 'P30D'^^xsd:duration)",
+        "SELECT ?c WHERE { ?c :p ?x } EQUALS { ?c :q ?y }",
+        "SELECT ?x { ?x :p ?y BIND (?y + 1 AS ?z) FILTER (?z > 2 && BOUND(?z)) }",
+        "SELECT ?c (COUNT(*) AS ?n) { ?c :p ?x } WITHIN PT1H GROUP BY ?c HAVING (?n > 2)",
+        "CONSTRUCT { ?x :high ?y } { ?x :p ?y } SELECT ?x { ?x :high ?y }",
+        "CONSTRUCT { ?x :high ?y } { ?x :p ?y }",
+        "SELECT * { { ?x :p ?y . ?z :q ?w . ?y :r ?z } WITHIN PT1S FILTER (NOW() > ?w) }",
+        "SELECT * { ?x :p ?y FILTER (1.5 < 2 && 'a' < 'b' && ?y > <urn:f>(1)) }",
+    ],
+)
+def test_nothing_is_said_of_what_is_well(text: str) -> None:
+    assert found(text) == []
+
+
+# --- state -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "token", "message"),
+    [
+        ("SELECT * { ?c :p ?x } SEQ { ?c :q ?y }", "{ ?c :p ?x } SEQ { ?c :q ?y }", "everything that may come first"),
+        ("SELECT * { ?c :p ?x . ?c :q ?y }", "?c :p ?x . ?c :q ?y", "everything on both sides"),
+        ("SELECT * { ?c :p ?x OPTIONAL { ?c :q ?y } }", "OPTIONAL { ?c :q ?y }", "absence"),
+        ("SELECT * { ?c :p ?x MINUS { ?c :q ?y } }", "MINUS { ?c :q ?y }", "absence"),
+        ("SELECT * { ?c :p ?x FILTER NOT EXISTS { ?c :q ?y } }", "NOT EXISTS { ?c :q ?y }", "absence"),
+        ("SELECT * { ?c :p+ ?x }", ":p+", "every edge of the path"),
+        ("SELECT ?c (COUNT(*) AS ?n) { ?c :p ?x } GROUP BY ?c", "COUNT(*)", "a row for every group"),
+        ("DESCRIBE ?c { ?c :p ?x }", "DESCRIBE ?c", "every triple of the stream"),
+    ],
+)
+def test_unbounded_state(text: str, token: str, message: str) -> None:
+    (warning,) = found(text, "unbounded")
+    assert message in warning.message
+    assert warning.token.startswith(token[:20])
+    assert warning.hint
+
+
+def test_a_window_bounds_what_is_kept() -> None:
+    assert not found("SELECT * { { { ?c :p ?x } SEQ { ?c :q ?y } } WITHIN PT5M }", "unbounded")
+    assert not found("SELECT * { { ?c :p+ ?x } WITHIN PT5M }", "unbounded")
+
+
+def test_absence_is_kept_even_inside_a_window() -> None:
+    """A WITHIN around the group does not shorten what OPTIONAL looks back at."""
+    assert found("SELECT * { { ?c :p ?x OPTIONAL { ?c :q ?y } } WITHIN PT5M }", "unbounded")
+
+
+# --- cross products --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("SELECT * { ?c :p ?x } SEQ { ?d :q ?y }", ["{ ?d :q ?y }"]),
+        ("SELECT * { ?c :p ?x } EQUALS { ?d :q ?y }", ["{ ?d :q ?y }"]),
+        ("SELECT * { ?a :p ?b . ?c :p ?d . ?e :p ?f }", ["?c :p ?d", "?e :p ?f"]),
+        ("SELECT * { ?a :p ?b . ?c :p ?d . ?b :q ?d }", []),
+        ("SELECT * { ?a :p ?b OPTIONAL { ?c :q ?d } }", ["OPTIONAL { ?c :q ?d }"]),
+        ("SELECT * { ?a :p ?b VALUES ?c { 1 2 } }", ["VALUES ?c { 1 2 }"]),
+        ("SELECT * { ?a :p ?b BIND (?b AS ?c) ?d :q ?c }", []),
+        ("SELECT * { :a :p 1 } SEQ { ?d :q ?y }", []),
+        ("SELECT * { ?a :p ?b } UNION { ?c :p ?d }", []),
+    ],
+)
+def test_cross_products(text: str, places: list[str]) -> None:
+    assert tokens(text, "cross-product") == places
+
+
+# --- what never holds ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "token", "hint"),
+    [
+        ("SELECT * { ?price :p ?x FILTER (?prize > 3) }", "?prize", "did you mean ?price?"),
+        ("SELECT * { { { ?c :p ?x } SEQ { ?c :q ?y } } WITHIN PT0S }", "PT0S", "use EQUALS"),
+        ("SELECT * { ?c :p ?x VALUES ?c { } }", "VALUES ?c { }", "give it a row"),
+        (
+            "REGISTER STREAM <urn:o> AS CONSTRUCT { ?x :a ?y } { ?x :p ?y } SELECT * { STREAM <urn:o> { ?x :b ?y } }",
+            "?x :b ?y",
+            "the rules write <http://example.org/a>",
+        ),
+    ],
+)
+def test_what_never_matches(text: str, token: str, hint: str) -> None:
+    (warning,) = found(text, "never")
+    assert warning.token == token
+    assert hint in warning.hint
+
+
+def test_an_unbound_variable_that_a_filter_can_bear_is_no_fault() -> None:
+    for condition in ("!BOUND(?z)", "COALESCE(?z, 1) = 1", "?z > 3 || ?x > 3"):
+        assert not found(f"SELECT * {{ ?c :p ?x FILTER ({condition}) }}", "never")
+
+
+# --- rules -----------------------------------------------------------------------------------------------------
+
+
+def test_a_construct_that_no_query_reads() -> None:
+    (warning,) = found("CONSTRUCT { ?x :higgh ?y } { ?x :p ?y } SELECT ?x { ?x :high ?y }", "unused")
+    assert warning.token == "?x :higgh ?y"
+    assert warning.hint == "did you mean <http://example.org/high>?"
+
+
+def test_what_the_background_schema_derives_counts_as_read() -> None:
+    text = "CONSTRUCT { ?x :car ?y } { ?x :p ?y } SELECT ?x { ?x :owns ?y }"
+    known = KnowledgeSummary(
+        sub_properties={"<http://example.org/owns>": frozenset({"<http://example.org/car>"})},
+    )
+    assert [d.code for d in check(compile_sources([Source(text)]), known)] == []
+
+
+# --- comparisons -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("?x < :a", ":a is an IRI, and IRIs have no order"),
+        ("3 < 'x'", "3 is a number, 'x' a text"),
+        ("STRLEN(?x) > '3'", "STRLEN(?x) is a number, '3' a text"),
+        ("getENDTIME() > 5", "getENDTIME() is a time, 5 a number"),
+        ("getDURATION() < 30", "getDURATION() is a duration, 30 a number"),
+        ("BOUND(?x) = 'yes'", "they are never equal"),
+        ("?x * 'a' > 3", "'a' is a text, which cannot be calculated with"),
+    ],
+)
+def test_comparisons_that_can_only_be_errors(condition: str, message: str) -> None:
+    (warning,) = found(f"SELECT * {{ ?c :p ?x FILTER ({condition}) }}", "type-error")
+    assert message in warning.message

@@ -1,0 +1,58 @@
+"""Solutions from the background alone: neutral in time, reported once; an absence is decided at the end."""
+
+from __future__ import annotations
+
+import pytest
+
+from etalis_py import Engine, QueryError, compile, event
+
+EX = "http://example.org/"
+COMPANIES = [(f"<{EX}{c}>", f"<{EX}is>", f"<{EX}Company>") for c in ("a", "b")]
+PRICES = [event(":a :price 1", 1), event(":a :price 2", 2)]
+
+
+def answers(query: str, background: list[tuple[str, str, str]] | None = None) -> list[tuple[object, ...]]:
+    engine = Engine(compile(query), background=[COMPANIES if background is None else background])
+    found = [*engine.push_all(PRICES), *engine.close()]
+    return [
+        (*(m.get(v, "").removeprefix(EX) if isinstance(m.get(v, ""), str) else m[v] for v in "cp"), m.start, m.end)
+        for m in found
+    ]
+
+
+def test_an_optional_over_the_stream_is_missed_only_at_the_end() -> None:
+    assert answers("SELECT ?c ?p { ?c :is :Company OPTIONAL { ?c :price ?p } }") == [
+        ("a", 1, 1, 1),
+        ("a", 2, 2, 2),
+        ("b", "", None, None),
+    ]
+
+
+@pytest.mark.parametrize("absence", ["FILTER NOT EXISTS { ?c :price ?p }", "MINUS { ?c :price ?p }"])
+def test_absence_of_events_for_a_known_thing_is_decided_at_the_end(absence: str) -> None:
+    assert answers(f"SELECT ?c {{ ?c :is :Company {absence} }}") == [("b", "", None, None)]
+
+
+def test_what_is_known_at_the_end_cannot_be_joined_with_events() -> None:
+    with pytest.raises(QueryError, match="background alone") as caught:
+        Engine(compile("SELECT ?c { { ?c :is :Company MINUS { ?c :price ?p } } ?c :q ?z }"), background=[COMPANIES])
+    assert "top level" in caught.value.diagnostics[0].hint
+
+
+def test_a_timeless_side_satisfies_every_temporal_condition() -> None:
+    for operator in ("SEQ", "EQUALS", "AND"):
+        query = f"SELECT ?c ?p {{ {{ ?c :is :Company }} {operator} {{ ?c :price ?p }} }}"
+        assert answers(query) == [("a", 1, 1, 1), ("a", 2, 2, 2)], operator
+
+
+def test_values_beside_a_stream_need_no_background() -> None:
+    assert answers("SELECT ?c ?p { ?c :price ?p VALUES ?p { 2 3 } }", []) == [("a", 2, 2, 2)]
+
+
+def test_a_rule_over_the_background_adds_to_it_before_the_stream_starts() -> None:
+    rules = (
+        "CONSTRUCT { ?c :listed true } { ?c :is :Company } ; SELECT ?c ?p { { ?c :listed true } SEQ { ?c :price ?p } }"
+    )
+    engine = Engine(compile(rules), background=[COMPANIES])
+    found = [m for m in [*engine.push_all(PRICES), *engine.close()] if m.query == "q2"]
+    assert [(m["p"], m.start, m.end) for m in found] == [(1, 1, 1), (2, 2, 2)]
