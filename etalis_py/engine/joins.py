@@ -1,7 +1,7 @@
 """Generated code for joins: goal-insertion rules, checking rules, and what they do under a consuming policy.
 
-A goal store maps the join key to a bucket: a list of solutions, ordered by their end because instants follow one
-another.  The right side of a SEQ looks up the bucket of its key; goals that ended before it started are its
+A goal store maps the join key to a bucket: its solutions, ordered by their end because instants follow one another.
+A goal that is alone is kept in a tuple, which costs the garbage collector nothing; with a second one it is a list.  The right side of a SEQ looks up the bucket of its key; goals that ended before it started are its
 candidates.  A bucket is pruned by the window when it is looked at, and all of them now and then by a sweep.
 """
 
@@ -50,7 +50,9 @@ def insert(w: Writer, code: Code, node: str, side: str, ref: ir.Ref, certain: tu
                 w("continue")
         w(f"k = {key_of(ref, certain, 'x')}", f"b = {goals}.get(k)")
         with w.block("if b is None:"):
-            w(f"{goals}[k] = [x]")
+            w(f"{goals}[k] = (x,)")
+        with w.block("elif b.__class__ is tuple:"):
+            w(f"{goals}[k] = [*b, x]")
         with w.block("else:"):
             # What is known late ended earlier than what waits already.
             w(f"{code.names.use('insort', insort)}(b, x)" if code.state.is_late(ref.node) else "b.append(x)")
@@ -82,12 +84,15 @@ def extension(code: Code, ref: ir.Ref, extra: tuple[alg.Expr, ...]) -> Callable[
     return scope["extend"]  # type: ignore[no-any-return]
 
 
-def prune(w: Writer, bound: alg.Bound | None, bucket: str = "b") -> None:
-    """Drop the goals of a bucket that can no longer be in time."""
+def prune(w: Writer, bound: alg.Bound | None) -> None:
+    """Drop the goals of bucket ``b`` that can no longer be in time."""
     if bound is None:
         return
-    with w.block(f"if {bucket}[0][0] < t - {longest(bound)}:"):
-        w(f"del {bucket}[:bisect_left({bucket}, (t - {longest(bound)},))]")
+    with w.block(f"if b[0][0] < t - {longest(bound)}:"):
+        with w.block("if b.__class__ is tuple:"):
+            w("b = ()")  # the sweep takes it out of the store
+        with w.block("else:"):
+            w(f"del b[:bisect_left(b, (t - {longest(bound)},))]")
 
 
 def _earlier(code: Code) -> str:
@@ -171,6 +176,14 @@ def _all_matches(
         emit_steps(w, code, name, tuple(rest), frame, "continue", lambda: w(f"{out}.append({frame.solution(layout)})"))
 
 
+def retract(w: Writer, goals: str, key: str) -> None:
+    """Take goal ``i`` out of bucket ``b``; an empty bucket goes too."""
+    with w.block("if len(b) == 1:"):
+        w(f"del {goals}[{key}]")
+    with w.block("else:"):
+        w("del b[i]")
+
+
 def _consume(
     w: Writer,
     code: Code,
@@ -195,9 +208,11 @@ def _consume(
     with w.block(f"for i, x in {order}:"):
 
         def take() -> None:
-            w(f"{out}.append({frame.solution(code.layouts[name])})", "del b[i]")
+            w(f"{out}.append({frame.solution(code.layouts[name])})")
             if goals:
-                w(f"if not b: del {goals}[{key_of(node.right, node.certain, 'y')}]")
+                retract(w, goals, key_of(node.right, node.certain, "y"))
+            else:
+                w("del b[i]")
             if code.journal:
                 w(f"{code.names.use('journal', code.state.journal)}.append(({-number - 1}, x))")
             w("break")

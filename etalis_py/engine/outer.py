@@ -12,7 +12,7 @@ from etalis_rules.terms import FALSE, TRUE
 
 from etalis_py.engine.blocks import Code, emit_steps
 from etalis_py.engine.frames import Frame, merge
-from etalis_py.engine.joins import _earlier, insert, key_of, prune
+from etalis_py.engine.joins import _earlier, insert, key_of, prune, retract
 from etalis_py.engine.writer import Writer
 
 
@@ -177,9 +177,11 @@ def _consume_one(w: Writer, code: Code, name: str, node: ir.Outer, frame: Frame,
                 w("continue")
 
         def take() -> None:
-            w("hit = True", f"made = {frame.solution(layout)}", "del b[i]")
+            w("hit = True", f"made = {frame.solution(layout)}")
             if node.op == "optionalseq":
-                w(f"if not b: del {code.helper('G', name, store.buckets)}[{key_of(node.left, node.certain, 'y')}]")
+                retract(w, code.helper("G", name, store.buckets), key_of(node.left, node.certain, "y"))
+            else:
+                w("del b[i]")
             if code.journal and node.op == "optionalseq":
                 w(f"{code.names.use('journal', code.state.journal)}.append(({-store.number - 1}, x))")
             with w.block("while True:"):

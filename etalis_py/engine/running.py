@@ -14,6 +14,7 @@ from typing import Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.terms import XSD
 
 from etalis_py.engine.expressions import Names
 from etalis_py.engine.frames import Frame
@@ -237,10 +238,23 @@ def _apply(w: Writer, node: ir.Group, frame: Frame, sign: str) -> None:
                     w(f"to_accumulator(g, {at}, v).{'add' if sign == '+' else 'remove'}(v, '')")
 
 
+def _result(name: str, at: int) -> str:
+    """Source of the term of an aggregate; integers are spelled on the spot."""
+
+    def integer(place: int) -> str:
+        return f"""'"' + str(g[{place}]) + {f'"^^<{XSD}integer>'!r}"""
+
+    match name:
+        case "COUNT":
+            return integer(at)
+        case "SUM":
+            return f"({integer(at + 1)} if g[{at + 2}] is None and not g[{at + 3}] else total(g, {at}))"
+    return f"average(g, {at})"
+
+
 def _rows(w: Writer, node: ir.Group, timed: bool) -> None:
     """The rows of the groups that changed."""
-    results = {"COUNT": "encode(g[{0}])", "SUM": "total(g, {0})", "AVG": "average(g, {0})"}
-    spelled = {call.variable: results[call.name].format(FIRST + FIELDS * i) for i, call in enumerate(node.aggregates)}
+    spelled = {call.variable: _result(call.name, FIRST + FIELDS * i) for i, call in enumerate(node.aggregates)}
     for i, name in enumerate(node.keys):
         spelled[name] = "key" if len(node.keys) == 1 else f"key[{i}]"
     for name, e in node.extends:

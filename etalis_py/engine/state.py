@@ -23,7 +23,7 @@ from etalis_py.engine.running import Running
 from etalis_py.engine.slicing import Slicing
 
 Solution = tuple[Any, ...]
-Buckets = dict[Any, list[Solution]]
+Buckets = dict[Any, list[Solution] | tuple[Solution, ...]]
 
 
 class Because:
@@ -68,18 +68,28 @@ class Store:
         return made if self.extend is None else self.extend(made)
 
     def add(self, x: Solution) -> None:
-        self.buckets.setdefault(self.key_of(x), []).append(x)
+        """Insert a goal that was read back."""
+        key = self.key_of(x)
+        bucket = self.buckets.get(key)
+        if bucket is None:
+            self.buckets[key] = (x,)
+        elif isinstance(bucket, tuple):
+            self.buckets[key] = [*bucket, x]
+        else:
+            bucket.append(x)
 
     def remove(self, x: Solution) -> None:
         """Retract a goal; its times and columns tell which."""
         width = self.layout.width
-        bucket = self.buckets.get(self.key_of(x), [])
+        key = self.key_of(x)
+        bucket = self.buckets.get(key, ())
         for i, goal in enumerate(bucket):
             if goal[:width] == x[:width]:
-                del bucket[i]
-                break
-        if not bucket:
-            self.buckets.pop(self.key_of(x), None)
+                if len(bucket) == 1:
+                    del self.buckets[key]
+                else:
+                    del bucket[i]  # type: ignore[union-attr]
+                return
 
     def live(self) -> int:
         return sum(map(len, self.buckets.values()))
@@ -91,8 +101,11 @@ class Store:
         for key, bucket in self.buckets.items():
             if self.longest is not None and bucket and bucket[0][0] < now - self.longest:
                 stale = bisect_left(bucket, (now - self.longest,))
-                del bucket[:stale]
                 dropped += stale
+                if isinstance(bucket, list):
+                    del bucket[:stale]
+                else:
+                    bucket = ()
             if not bucket:
                 empty.append(key)
         for key in empty:
