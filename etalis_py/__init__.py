@@ -15,6 +15,8 @@ from etalis_py.engine.matches import Match, Matches
 from etalis_py.engine.runtime import LimitExceeded, Limits
 from etalis_py.events import Event, event
 from etalis_py.program import Program, compile
+from etalis_py.running import run
+from etalis_py.streams import read_stream
 
 __all__ = [
     "Counters",
@@ -28,4 +30,6 @@ __all__ = [
     "QueryError",
     "compile",
     "event",
+    "read_stream",
+    "run",
 ]

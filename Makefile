@@ -1,0 +1,52 @@
+# make demo   set everything up, run the stock replay: a table of matches and a picture
+# make test   set everything up, check the style and the types, run the whole suite
+#             (one file: make test TESTS=tests/test_docs.py; the long setting: make test TESTS=--nightly)
+# make bench  set everything up, measure the engine
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+TESTS :=
+
+# The first Python that is new enough.
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+
+# The version of Java that Spark would use; empty where there is none.
+FIND_JAVA = "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1
+ADVICE = install the package openjdk-17-jre-headless (Debian, Ubuntu), java-17-openjdk-headless (Fedora) or openjdk@17 (Homebrew)
+
+CHECK_JAVA = version=$$($(FIND_JAVA)); [ "$${version:-0}" -ge 17 ] || \
+	{ echo "Spark needs Java 17 or newer, found $${version:-none}: $(ADVICE)" >&2; false; }
+
+.PHONY: demo test lint bench java clean
+
+# The stock replay needs no Java: without it, demo says so and goes on.
+demo:
+	@$(CHECK_JAVA) || true
+	@$(MAKE) --no-print-directory $(READY)
+	@mkdir -p out
+	$(BIN)/etalis replay stock --plot out/stock.png
+
+test: java lint
+	$(BIN)/python -m pytest $(TESTS)
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks.engine
+
+java:
+	@$(CHECK_JAVA)
+
+# Made once; made anew when pyproject.toml changes.
+$(READY): pyproject.toml
+	@if [ -z "$(PYTHON)" ]; then echo "Python 3.11 or newer is needed: install it, or name it: make PYTHON=…" >&2; exit 1; fi
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $(READY)
+
+clean:
+	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,116 @@
+"""Moves a stream through an engine and hands on what it finds, until the stream ends or somebody wants to stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from etalis_py.cli.interrupt import Interrupt
+from etalis_py.cli.updates import Update
+from etalis_py.engine.engine import Engine
+from etalis_py.engine.matches import Matches
+from etalis_py.events import Event
+from etalis_py.streams import Idle, Punctuation
+
+BATCH = 1024
+LONGEST_SLEEP = 3600.0  # longer ones overflow on some systems
+START = -(2**63)
+
+
+class Drive:
+    """One run.  ``take`` gets the matches of each step, ``late`` each event that came too late.
+
+    With ``live`` every event is pushed as it comes, so that its matches are seen at once; else ``BATCH`` at a time.
+    ``updates`` of the background are applied between the instants they lie between.  ``newest`` is the event time.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        take: Callable[[Matches], None],
+        late: Callable[[Event], None],
+        *,
+        live: bool = False,
+        updates: Iterable[Update] = (),
+    ) -> None:
+        self.engine = engine
+        self.newest = START
+        self._take, self._late = take, late
+        self._updates = iter(updates)
+        self._update = next(self._updates, None)
+        self._batch = 1 if live or self._update is not None else BATCH
+
+    def run(self, items: Iterable[Any], interrupt: Interrupt) -> None:
+        """Everything, to the end of the stream or to a Ctrl-C; then the engine is closed and its last matches taken."""
+        waiting: list[Event] = []
+        size = self._batch
+        try:
+            for item in items:
+                if isinstance(item, Event):
+                    waiting.append(item)
+                    if len(waiting) < size:
+                        continue
+                with interrupt.deferred():
+                    if waiting:
+                        batch, waiting = waiting, []
+                        self._push(batch)
+                    if not isinstance(item, Event):
+                        self._signal(item)
+                if interrupt.asked:
+                    break
+        except KeyboardInterrupt:
+            pass
+        with interrupt.deferred():
+            if waiting:
+                self._push(waiting)
+            while self._update is not None and not interrupt.asked:
+                self._apply(self._update)
+            self._after(self.engine.close())
+
+    def _push(self, batch: list[Event]) -> None:
+        newest = max(event.end for event in batch)
+        if newest > self.newest:
+            self.newest = newest
+        while self._update is not None and self._update.time < self.newest - self.engine.lateness:
+            self._apply(self._update)
+        self._after(self.engine.push_all(batch))
+
+    def _apply(self, update: Update) -> None:
+        """Every instant up to the update's time is over; then the next version holds."""
+        self._after(self.engine.advance(update.time))
+        update.apply(self.engine)
+        self._update = next(self._updates, None)
+
+    def _signal(self, item: Punctuation | Idle) -> None:
+        if isinstance(item, Punctuation):
+            self._after(self.engine.advance(item.time))
+        elif self.newest > START:
+            # Silence: the open instant is over, but for what may come late.
+            self._after(self.engine.advance(self.newest - self.engine.lateness))
+
+    def _after(self, matches: Matches) -> None:
+        self._take(matches)
+        if self.engine.dead_letters:
+            for event in self.engine.dead_letters:
+                self._late(event)
+            self.engine.dead_letters.clear()
+
+
+def paced(items: Iterable[Any], factor: float, *, closing: bool = True) -> Iterator[Any]:
+    """The items as their own time has them, ``factor`` times as fast.
+
+    Before a wait, with ``closing``, a punctuation says that the instants before the next event are over: what they
+    hold is seen at once.  (Where late events are allowed, they are not.)
+    """
+    began, first = 0.0, START
+    for item in items:
+        if isinstance(item, Event):
+            if first == START:
+                began, first = time.monotonic(), item.end
+            due = began + (item.end - first) / 1e6 / factor
+            if closing and due > time.monotonic():
+                yield Punctuation(item.end - 1)
+            while (wait := due - time.monotonic()) > 0:
+                time.sleep(min(wait, LONGEST_SLEEP))
+        yield item

@@ -1,0 +1,50 @@
+"""Ctrl-C as a wish to stop, that is heard between two events or while waiting for one, never within one."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+
+class Interrupt:
+    """``asked``: somebody wants to stop.  A second Ctrl-C does not wait for anything.
+
+    >>> with Interrupt() as interrupt:
+    ...     with interrupt.deferred():
+    ...         signal.raise_signal(signal.SIGINT)
+    ...     interrupt.asked
+    True
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._deferred = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Interrupt:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._heard)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _heard(self, number: int, frame: FrameType | None) -> None:
+        again, self.asked = self.asked, True
+        if again or not self._deferred:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def deferred(self) -> Iterator[None]:
+        """What must not be cut in the middle: an engine's step, a write."""
+        before, self._deferred = self._deferred, True
+        try:
+            yield
+        finally:
+            self._deferred = before

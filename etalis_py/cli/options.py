@@ -1,0 +1,144 @@
+"""Options that several commands share, and values that are more than text."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from etalis_py.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from etalis_compiler.diagnostics import Diagnostic
+
+    from etalis_py.program import Program
+
+POLICIES = ("unrestricted", "chronological", "recent")
+REGIMES = ("rdf", "rdfs", "owlrl")
+FORMATS = ("jsonl", "json", "csv", "table", "trig")
+
+
+def add_queries(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "query", nargs="+", metavar="QUERY", help="a file with queries and rules, or - for standard input"
+    )
+
+
+def add_policy(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--policy",
+        choices=POLICIES,
+        default="unrestricted",
+        help="which events a match uses up, for queries that do not say it themselves (default: unrestricted)",
+    )
+
+
+def add_background(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--background",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="background knowledge: RDF in any syntax, a pattern, or an .lp program; may be repeated",
+    )
+    parser.add_argument(
+        "--entailment",
+        choices=REGIMES,
+        default="rdfs",
+        help="what follows from the background and from streamed triples (default: rdfs)",
+    )
+
+
+def add_output(parser: argparse.ArgumentParser, format: str) -> None:
+    parser.add_argument(
+        "--format", choices=FORMATS, default=format, help=f"how matches are written (default: {format})"
+    )
+    parser.add_argument(
+        "--sink",
+        default="-",
+        metavar="FILE|DIR/|URL",
+        help="where matches go: a file, a folder of files, a stream container, or - (default)",
+    )
+
+
+def duration(text: str) -> int:
+    """``10s``, ``5min``, ``PT1H`` in microseconds."""
+    from etalis_py.streams import TimeError, parse_duration
+
+    try:
+        found = parse_duration(text)
+    except TimeError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if found < 0:
+        raise argparse.ArgumentTypeError(f"a length of time of 0 or more is wanted, found {text}")
+    return found
+
+
+def speed(text: str) -> float | None:
+    """``10x`` times as fast as the stream's own time, ``real`` as fast as it, ``max`` without waiting (None)."""
+    if text == "max":
+        return None
+    number = "1" if text == "real" else text.removesuffix("x") if text.endswith("x") else ""
+    try:
+        factor = float(number)
+    except ValueError:
+        factor = 0.0
+    if not 0 < factor < 1e12:
+        raise argparse.ArgumentTypeError(f"a speed is 10x (or another number), real or max, found {text!r}")
+    return factor
+
+
+def read_program(names: Sequence[str], policy: str = "unrestricted") -> Program:
+    """The program that the query files form."""
+    from etalis_py import compile
+
+    return compile(read_queries(names), policy=policy)
+
+
+def read_queries(names: Sequence[str]) -> list[str | Path]:
+    """Paths, and the text of standard input for ``-``."""
+    if names.count("-") > 1:
+        raise UsageError("standard input can be read as a query once only")
+    found: list[str | Path] = []
+    for name in names:
+        if name == "-":
+            # The line break says that it is a text and not the name of a file.
+            found.append(_decoded(sys.stdin.buffer.read(), "standard input") + "\n")
+        else:
+            _decoded(_bytes(name), name)
+            found.append(Path(name))
+    return found
+
+
+def _bytes(name: str) -> bytes:
+    try:
+        return Path(name).read_bytes()
+    except FileNotFoundError:
+        hint = "; to give a query itself, write it to standard input and name it -" if set("{ ?") & set(name) else ""
+        raise UsageError(f"there is no query file {name}{hint}") from None
+    except OSError as error:
+        raise UsageError(f"the query file {name} cannot be read: {error.strerror}") from None
+
+
+def _decoded(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise UsageError(f"{name}, line {line}: a query is UTF-8 text, this is not") from None
+
+
+def show_warnings(warnings: Iterable[Diagnostic]) -> None:
+    for warning in warnings:
+        print(warning, file=sys.stderr)
+
+
+def say(text: str) -> None:
+    """Print to standard output; a full disk or a closed pipe is reported as for matches."""
+    from etalis_py.streams.outputs import StandardOutput
+
+    output = StandardOutput()
+    output.write(text if text.endswith("\n") else text + "\n")
+    output.flush()

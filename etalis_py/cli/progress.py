@@ -1,0 +1,69 @@
+"""How a run goes: one line on standard error that is rewritten, when that is a terminal; and a last line at the end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+from etalis_py.engine.engine import Engine
+
+EVERY = 0.25  # seconds between two pictures
+COUNT_EVERY = 2.0  # counting the live goals takes a while where there are many
+
+
+class Progress:
+    """``tick`` after each step; ``clear`` before somebody else writes to the same terminal."""
+
+    def __init__(self, engine: Engine, event_time: Callable[[], str], *, shown: bool, to: TextIO | None = None) -> None:
+        self._engine, self._event_time = engine, event_time
+        self._to = sys.stderr if to is None else to
+        self.shown = shown
+        self._began = time.monotonic()
+        self._drawn = False
+        self._next = self._began + EVERY
+        self._last = (self._began, 0)
+        self._goals, self._goals_at = 0, -COUNT_EVERY
+
+    def tick(self) -> None:
+        now = time.monotonic()
+        if not self.shown or now < self._next:
+            return
+        self._next = now + EVERY
+        if now - self._goals_at >= COUNT_EVERY:
+            self._goals, self._goals_at = self._engine.count().goals, now
+        counters = self._engine.counters
+        before, events = self._last
+        self._last = (now, counters.events)
+        rate = (counters.events - events) / (now - before)
+        width = shutil.get_terminal_size().columns - 1
+        line = (
+            f"{counters.events:,} events  {rate:,.0f}/s  {counters.matches:,} matches  {self._goals:,} live goals  "
+            f"at {self._event_time()}"
+        )
+        self._to.write("\r\x1b[2K" + line[:width])
+        self._to.flush()
+        self._drawn = True
+
+    def clear(self) -> None:
+        if self._drawn:
+            self._to.write("\r\x1b[2K")
+            self._to.flush()
+            self._drawn = False
+
+    def summary(self) -> str:
+        counters = self._engine.count()
+        seconds = time.monotonic() - self._began
+        return (
+            f"{counters.events:,} events, {counters.matches:,} matches in {seconds:.1f} s "
+            f"({counters.events / max(seconds, 1e-9):,.0f}/s), {counters.goals:,} goals left, "
+            f"event time {self._event_time()}"
+        )
+
+
+def on_terminal() -> bool:
+    """Can a line on standard error be rewritten?"""
+    return sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"

@@ -1,0 +1,162 @@
+"""``etalis replay``: the worked examples, from events to a table and a picture."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from etalis_py.cli import options as shared
+from etalis_py.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from etalis_py.replays.replay import Replay, Row
+
+HOW_MANY = {
+    "stock": (("companies", 200, "how many companies there are"), ("events", 20_000, "how many prices and ratings")),
+    "delivery": (("agents", 5, "how many agents deliver"),),
+    "tsunami": (("stations", 6, "how many stations the made-up sea has"), ("days", 2, "how many days are made up")),
+}
+ABOUT = {
+    "stock": "prices and ratings of companies: drops and rises, downratings, a sliding average",
+    "delivery": "agents ask for routes in a town whose roads close and open",
+    "tsunami": "sea levels of buoys: predictions, alarms, and the places to warn",
+}
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("replay", help="run a worked example", description="Run a worked example.")
+    examples = parser.add_subparsers(title="examples", metavar="EXAMPLE", required=True)
+    for name, about in ABOUT.items():
+        example = examples.add_parser(name, help=about, description=f"The {name} replay: {about}.")
+        for option, default, help in HOW_MANY[name]:
+            example.add_argument(f"--{option}", type=int, default=default, metavar="N", help=f"{help} ({default:,})")
+        example.add_argument("--seed", type=int, default=1, metavar="N", help="another seed makes other events (1)")
+        example.add_argument(
+            "--input", action="append", metavar="FILE", help="real data instead: a file, folder or pattern; repeatable"
+        )
+        shared.add_policy(example)
+        shared.add_output(example, "table")
+        example.add_argument("--plot", metavar="FILE", help="draw the result (.png, .svg or .pdf)")
+        example.add_argument("--speed", type=shared.speed, default="max", metavar="10x|real|max", help="see etalis run")
+        example.set_defaults(command=run, example=name)
+
+
+def run(options: Namespace) -> int:
+    from etalis_py import Engine, compile
+    from etalis_py.cli.drive import Drive, paced
+    from etalis_py.cli.interrupt import Interrupt
+    from etalis_py.cli.outputs import Outlet, open_outlet
+    from etalis_py.cli.progress import Progress, on_terminal
+    from etalis_py.engine.matches import Match, Matches
+
+    if options.plot:
+        _check_picture(options.plot)
+    made = make(options)
+    for note in made.notes:
+        print(f"etalis: {note}", file=sys.stderr)
+    began = time.monotonic()
+    program = compile(list(made.programs), policy=options.policy)
+    engine = Engine(program, policy=options.policy, background=list(made.background), render=made.clock.render)
+    found: list[Match] = []
+    kept, shown = frozenset(made.reads), frozenset(made.shown)
+    late = 0
+    with ExitStack() as stack:
+        interrupt = stack.enter_context(Interrupt())
+        outlet: Outlet | None = None
+        outputs = [output for output in engine.rules.outputs if output.query in shown]
+        if options.format != "table" or options.sink != "-":
+            outlet = stack.enter_context(open_outlet(options, outputs, {}, False))
+        progress = Progress(engine, lambda: str(made.clock.render(drive.newest)), shown=on_terminal())
+        stack.callback(progress.clear)
+
+        def take(matches: Matches) -> None:
+            for match in matches:
+                if match.query in kept:
+                    found.append(match)
+                if outlet is not None and match.query in shown:
+                    progress.clear()
+                    outlet.write(match)
+            progress.tick()
+
+        def count(event: object) -> None:
+            nonlocal late
+            late += 1
+
+        drive = Drive(engine, take, count, live=options.speed is not None)
+        items = made.events if options.speed is None else paced(made.events, options.speed)
+        drive.run(items, interrupt)
+        progress.clear()
+    if late:
+        print(f"etalis: {late:,} events came out of order and were left out", file=sys.stderr)
+    if outlet is None:
+        seconds = time.monotonic() - began
+        shared.say(table(made.summary(found)))
+        shared.say(f"\n{engine.counters.events:,} events, {engine.counters.matches:,} matches in {seconds:.1f} s")
+    if options.plot:
+        made.plot(found, options.plot)
+        where = sys.stdout if outlet is None else sys.stderr
+        print(f"the picture is {options.plot}", file=where)
+    return 0
+
+
+def make(options: Namespace) -> Replay:
+    """The replay that the options describe."""
+    from etalis_py.knowledge import KnowledgeError
+    from etalis_py.replays.delivery import replay_delivery
+    from etalis_py.replays.stock import replay_stock
+    from etalis_py.replays.tsunami import replay_tsunami
+    from etalis_py.streams import StreamError
+
+    counts = {name: getattr(options, name) for name, _, _ in HOW_MANY[options.example]}
+    functions: dict[str, Callable[..., Replay]] = {
+        "stock": replay_stock,
+        "delivery": replay_delivery,
+        "tsunami": replay_tsunami,
+    }
+    try:
+        return functions[options.example](**counts, seed=options.seed, input=options.input)
+    except (StreamError, KnowledgeError):
+        raise
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _check_picture(name: str) -> None:
+    from pathlib import Path
+
+    from etalis_py.replays.figures import SUFFIXES
+
+    if Path(name).suffix.lower() not in SUFFIXES:
+        raise UsageError(f"--plot {name}: the name of a picture ends with {', '.join(SUFFIXES)}")
+    if not Path(name).parent.is_dir():
+        raise UsageError(f"--plot {name}: there is no folder {Path(name).parent}")
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Rows as text: lines with borders on a terminal, aligned columns elsewhere."""
+    if not rows:
+        return "no matches"
+    names = list(rows[0])
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        drawn = Table(*names)
+        for row in rows:
+            drawn.add_row(*(Text(row[name]) for name in names))
+        console = Console()
+        with console.capture() as capture:
+            console.print(drawn)
+        return capture.get()
+    lines = [names, *([row[name] for name in names] for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(names))]
+    lines.insert(1, ["-" * width for width in widths])
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )

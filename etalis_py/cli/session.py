@@ -1,0 +1,190 @@
+"""What a conversation is: an engine, the queries in it, and what each typed line does to them.
+
+A line is an event (it begins with a time), a command (it begins with a dot), a prefix, or part of a query, which ends
+with an empty line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from etalis_compiler.diagnostics import QueryError
+from etalis_rules.printing import print_rules
+
+from etalis_py.engine.engine import Engine
+from etalis_py.engine.matches import Match, Matches
+from etalis_py.engine.runtime import LimitExceeded
+from etalis_py.events import Event, event
+from etalis_py.knowledge import load
+from etalis_py.program import compile
+from etalis_py.streams import Clock
+from etalis_py.streams.clock import clock_of
+from etalis_py.streams.write_table import show_term
+
+HELP = """\
+an event      1 :acme :price 10 .            at a time: seconds, or 2026-01-31T10:00:00Z
+              [1,4] :ann :in :room7 .        with an interval
+a query       SELECT … or CONSTRUCT … or ASK …, over several lines; an empty line ends it
+a prefix      PREFIX ex: <http://example.com/>
+.queries      the queries that run            .rules   their rules
+.remove q1    stop a query                    .why     why the last match holds
+.time 30      time goes on to 30              .goals   what is remembered
+.quit         end; what is only known at the end is said then"""
+
+_EVENT = re.compile(r"\s*(?:\[\s*([^,\s]+)\s*,\s*([^\]\s]+)\s*\]|(-?\d\S*))\s+(\S.*?)\s*\.?\s*$")
+_PREFIX = re.compile(r"\s*@?prefix\s+([\w-]*):\s*<([^<>\s]*)>\s*\.?\s*$", re.IGNORECASE)
+_PLACE = re.compile(r"^Parser error at line \d+ [^:]*: ")  # counts the prefixes that nobody typed
+_BEGINNINGS = ("SELECT", "CONSTRUCT", "ASK", "DESCRIBE", "PREFIX", "BASE", "REGISTER")
+
+
+class Session:
+    """State: the engine, the prefixes, the lines of a query that has not ended, the last match."""
+
+    def __init__(self, background: Sequence[str], entailment: str, policy: str) -> None:
+        self._clock: Clock | None = None
+        knowledge = load(background, entailment=entailment) if background else None
+        self._engine = Engine(background=knowledge, policy=policy, explain=True, eager=True, render=self._render)
+        self._policy = policy
+        self._prefixes = {"": "http://example.org/"}
+        self._lines: list[str] = []
+        self._last: Match | None = None
+        self._made = 0
+        self.done = False
+
+    @property
+    def prompt(self) -> str:
+        return "      > " if self._lines else "etalis> "
+
+    def take(self, line: str) -> Iterator[str]:
+        """What a line makes the session say."""
+        try:
+            yield from self._take(line)
+        except (QueryError, ValueError, SyntaxError, LimitExceeded) as error:
+            self._lines = []
+            yield str(error)
+
+    def end(self) -> Iterator[str]:
+        """The input is over: what is only known now."""
+        if self._lines:
+            yield from self.take("")
+        if not self.done:
+            self.done = True
+            yield from self._show(self._engine.close())
+
+    def forget(self) -> None:
+        """The query that is being typed is given up."""
+        self._lines = []
+
+    def _take(self, line: str) -> Iterator[str]:
+        if self._lines:
+            if line.strip():
+                self._lines.append(line)
+            else:
+                text, self._lines = "\n".join(self._lines), []
+                yield from self._add(text)
+        elif not line.strip() or line.lstrip().startswith("#"):
+            return
+        elif line.lstrip().startswith("."):
+            yield from self._command(*line.split(maxsplit=1))
+        elif prefix := _PREFIX.match(line):
+            self._prefixes[prefix[1]] = prefix[2]
+        elif found := _EVENT.match(line):
+            yield from self._show(self._engine.push(self._event(found)))
+            yield from self._too_late()
+        elif line.split()[0].upper().rstrip("{(*") in _BEGINNINGS:
+            self._lines.append(line)
+        else:
+            yield f"{line.strip()!r} is no event, query or command; .help tells what is"
+
+    def _event(self, found: re.Match[str]) -> Event:
+        start, end = (found[1], found[2]) if found[1] else (found[3], found[3])
+        clock = self._clock or clock_of(start)
+        if clock.kind == "integer" and clock_of(start).kind != "integer":
+            raise ValueError(f"the times so far are numbers, {start} is none")
+        interval = clock.parse(start), clock.parse(end)
+        if interval[0] > interval[1]:
+            raise ValueError(f"the interval [{start}, {end}] ends before it starts")
+        names = " ".join(f"@prefix {name}: <{iri}> ." for name, iri in self._prefixes.items())
+        try:
+            made = event(f"{names} {found[4]}", 0)
+        except SyntaxError as error:
+            raise ValueError(f"this is no Turtle: {_PLACE.sub('', error.msg)}") from None
+        self._clock = clock
+        return made._replace(start=interval[0], end=interval[1])
+
+    def _add(self, text: str) -> Iterator[str]:
+        program = compile(text + "\n", policy=self._policy, prefixes=self._prefixes)
+        taken = set(self._queries())
+        queries = []
+        for query in program.compilation.queries:
+            name = query.name
+            while name in taken:
+                self._made += 1
+                name = f"q{self._made}"
+            taken.add(name)
+            queries.append(replace(query, name=name))
+        self._engine.add(replace(program.compilation, queries=tuple(queries)), policy=self._policy)
+        yield from map(str, program.warnings)
+        yield f"{', '.join(query.name for query in queries)} runs"
+
+    def _command(self, command: str, argument: str = "") -> Iterator[str]:
+        match command:
+            case ".help":
+                yield HELP
+            case ".quit" | ".exit":
+                yield from self.end()
+            case ".queries":
+                for identifier, (compilation, _) in self._engine.programs.items():
+                    for query in compilation.queries:
+                        yield f"{query.name} ({identifier}): {' '.join(query.source.text.split())}"
+                if not self._engine.programs:
+                    yield "no queries yet"
+            case ".rules":
+                yield print_rules(self._engine.rules).strip() if self._engine.programs else "no queries yet"
+            case ".remove":
+                yield from self._remove(argument)
+            case ".why":
+                yield str(self._last.why()) if self._last is not None else "no match yet"
+            case ".goals":
+                counters = self._engine.count()
+                yield f"{counters.goals} goals, {counters.events} events, {counters.matches} matches"
+            case ".time":
+                clock = self._clock or clock_of(argument)
+                yield from self._show(self._engine.advance(clock.parse(argument)))
+            case _:
+                yield f"there is no command {command}; .help lists them"
+
+    def _remove(self, name: str) -> Iterator[str]:
+        for identifier, (compilation, _) in self._engine.programs.items():
+            if name in (query.name for query in compilation.queries):
+                self._engine.remove(identifier)
+                yield f"{', '.join(query.name for query in compilation.queries)} stopped"
+                return
+        yield f"there is no query {name or '(name it)'}; running: {', '.join(self._queries()) or 'none'}"
+
+    def _queries(self) -> list[str]:
+        return [query.name for compilation, _ in self._engine.programs.values() for query in compilation.queries]
+
+    def _show(self, matches: Matches) -> Iterator[str]:
+        columns = {output.query: output.variables for output in self._engine.rules.outputs}
+        for match in matches:
+            self._last = match
+            if match.triples is not None:
+                said = " ; ".join(" ".join(show_term(term, self._prefixes) for term in t) for t in match.triples)
+            elif match.boolean is not None:
+                said = "yes" if match.boolean else "no"
+            else:
+                bound = [(name, match.bindings[name]) for name in columns[match.query] if name in match.bindings]
+                said = "  ".join(f"?{name} = {show_term(term, self._prefixes)}" for name, term in bound)
+            when = "" if match.start is None else f" [{match.start}, {match.end}]"
+            yield f"{match.query}{when}  {said}"
+
+    def _too_late(self) -> Iterator[str]:
+        for _ in self._engine.dead_letters:
+            yield "this event is earlier than one before it: it came too late and was left out"
+        self._engine.dead_letters.clear()
+
+    def _render(self, us: int) -> int | str:
+        return (self._clock or Clock("integer")).render(us)

@@ -1,0 +1,147 @@
+"""The picture of ``--timeline FILE``: intervals as bars, and each match tied by arcs to the events it is made of.
+
+Matches are above, a row for each; events below, a row for each predicate.  Only the first ``SHOWN`` matches are kept
+and drawn, so memory does not grow with the run; the title says how many there were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from etalis_rules.terms import iri_value, is_iri, is_literal, parts
+
+from etalis_py.cli.errors import UsageError
+from etalis_py.engine.matches import Match
+from etalis_py.replays.figures import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    SUFFIXES,
+    moment,
+    new_figure,
+    plain,
+    save,
+    time_axis,
+)
+from etalis_py.streams.clock import is_number, parse_datetime
+
+SHOWN = 40
+COLOURS = (BLUE, ORANGE, GREEN, RED, GREY)
+
+Time = int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """An event of a match, or the match: its row (``lane``), its words, its interval as the stream spells it."""
+
+    lane: str
+    label: str
+    start: Time
+    end: Time
+
+
+class Timeline:
+    """Keeps the first matches with their events; ``draw`` makes the picture."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if self.path.suffix.lower() not in SUFFIXES:
+            raise UsageError(f"--timeline {path}: the name of a picture ends with {', '.join(SUFFIXES)}")
+        self.count = 0
+        self.matches: list[tuple[Bar, tuple[Bar, ...]]] = []
+
+    def add(self, match: Match) -> None:
+        self.count += 1
+        if len(self.matches) < SHOWN and match.start is not None and match.end is not None:
+            self.matches.append((Bar(match.query, _words(match), match.start, match.end), tuple(_events(match))))
+
+    def draw(self) -> None:
+        from matplotlib.patches import FancyArrowPatch  # takes a while to import
+
+        events = list(dict.fromkeys(event for _, found in self.matches for event in found))
+        lanes = sorted({event.lane for event in events})
+        rows = len(self.matches) + len(lanes)
+        of = f" (the first {len(self.matches)} of {self.count:,})" if self.count > len(self.matches) else ""
+        figure = new_figure(11, 1.6 + 0.32 * max(rows, 4), f"Matches and their events{of}")
+        axes = figure.add_subplot()
+        plain(axes)
+        if not self.matches:
+            axes.text(0.5, 0.5, "no matches with a time", ha="center", transform=axes.transAxes, color=GREY)
+        queries = list(dict.fromkeys(bar.lane for bar, _ in self.matches))
+        # Below, from the lowest up: events; above them the matches, the first on top.
+        for event in events:
+            y = lanes.index(event.lane)
+            _bar(axes, event, y, GREY)
+        for number, (match, found) in enumerate(self.matches):
+            y = rows - 1 - number
+            colour = COLOURS[queries.index(match.lane) % len(COLOURS)]
+            _bar(axes, match, y, colour)
+            for event in dict.fromkeys(found):
+                ends = (_place(match.end), y), (_place(event.end), lanes.index(event.lane))
+                axes.add_patch(
+                    FancyArrowPatch(
+                        *((_number(axes, x), at) for x, at in ends),
+                        connectionstyle="arc3,rad=0.12",
+                        arrowstyle="-",
+                        color=colour,
+                        linewidth=0.7,
+                        alpha=0.55,
+                    )
+                )
+        names = [f"{lane} (events)" for lane in lanes] + [bar.label for bar, _ in reversed(self.matches)]
+        axes.set_yticks(range(rows), names, fontsize=7)
+        axes.set_ylim(-0.7, rows - 0.3)
+        if lanes:
+            axes.axhline(len(lanes) - 0.5, color="#bbbbbb", linewidth=0.8)
+        if events and not isinstance(_place(events[0].start), float):
+            time_axis(axes)
+        axes.set_xlabel("time")
+        axes.margins(x=0.03)
+        save(figure, self.path)
+
+
+def _bar(axes: Any, bar: Bar, y: int, colour: str) -> None:
+    start, end = _place(bar.start), _place(bar.end)
+    axes.plot([start, end], [y, y], color=colour, linewidth=5, solid_capstyle="round", alpha=0.9)
+    axes.plot([end], [y], marker="o", color=colour, markersize=5)
+
+
+def _number(axes: Any, place: Any) -> float:
+    return float(axes.convert_xunits(place))
+
+
+def _place(time: Time) -> Any:
+    """Where a time is on the axis: a number, or a moment."""
+    if isinstance(time, int) or is_number(time):
+        return float(time)
+    return moment(parse_datetime(time))
+
+
+def _events(match: Match) -> Iterator[Bar]:
+    for leaf in match.why().events():
+        subject, predicate, value = leaf.triple
+        start, end = leaf.interval
+        yield Bar(_short(predicate), f"{_short(subject)} {_short(value)}", start, end)
+
+
+def _words(match: Match) -> str:
+    if match.triples is None:
+        said = " ".join(f"{name}={_short(term)}" for name, term in match.bindings.items())
+    else:
+        said = " ".join(_short(term) for triple in match.triples[:1] for term in triple)
+    text = f"{match.query}: {said}"
+    return text if len(text) <= 56 else text[:55] + "…"
+
+
+def _short(term: str) -> str:
+    """A term in few letters: the last part of an IRI, the lexical form of a literal."""
+    if is_iri(term):
+        value = iri_value(term)
+        return value.rstrip("/#").replace("#", "/").rsplit("/", 1)[-1].rsplit(":", 1)[-1] or value
+    return parts(term)[0] if is_literal(term) else term

@@ -1,0 +1,40 @@
+"""Running a program over a stream from start to end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from etalis_py.engine.engine import Engine
+from etalis_py.engine.matches import Match
+from etalis_py.events import Event
+from etalis_py.program import Program
+from etalis_py.streams import Idle, Punctuation, Stream
+
+BATCH = 1024
+
+
+def run(program: Program, stream: Stream | Iterable[Event], **options: Any) -> Iterator[Match]:
+    """The matches of a program over a stream, as the instants close; ``options`` are those of ``Engine``.
+
+    >>> from etalis_py import compile, event
+    >>> [m["x"] for m in run(compile("SELECT ?x { ?c :p ?x }"), [event(":c :p 1", 1), event(":c :p 2", 2)])]
+    [1, 2]
+    """
+    if isinstance(stream, Stream):
+        options.setdefault("render", lambda us: stream.clock.render(us))
+    engine = Engine(program, **options)
+    batch: list[Event] = []
+    for item in stream:
+        if isinstance(item, Event):
+            batch.append(item)
+            if len(batch) < BATCH:
+                continue
+        yield from engine.push_all(batch)
+        batch.clear()
+        if isinstance(item, Punctuation):
+            yield from engine.advance(item.time)
+        elif isinstance(item, Idle):
+            yield from engine.advance(item.at)
+    yield from engine.push_all(batch)
+    yield from engine.close()

@@ -1,0 +1,71 @@
+"""Comparing matches with what was expected of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from etalis_py.engine.matches import Match
+from etalis_py.events import event
+from etalis_py.testing.script import Played
+
+_KEYS = ("query", "start", "end", "triples", "boolean")
+
+
+def assert_matches(
+    found: Played | Iterable[Match], expected: Sequence[Mapping[str, Any]], *, ordered: bool = False
+) -> None:
+    """Every match is expected, and every expected one is there; each expectation stands for one match.
+
+    An expectation says as much of a match as matters: variables (``"c"``) with their terms in Turtle (``":acme"``,
+    ``'"text"@en'``), or as Python values where they are no text (``12``, ``Decimal("1.5")``), or None for unbound;
+    ``query``, ``start``, ``end``, ``boolean``; ``triples`` in Turtle for a CONSTRUCT.  A variable that has one of
+    these names is written with its question mark.  ``ordered``: in this order.
+    """
+    matches = list(found.matches if isinstance(found, Played) else found)
+    if ordered:
+        good = len(matches) == len(expected) and all(map(_fits, matches, expected))
+        missing, surplus = ([], []) if good else (list(expected), matches)
+    else:
+        missing, surplus = _paired(matches, expected)
+    if missing or surplus:
+        lines = [f"{len(matches)} matches, {len(expected)} expected" + (" in this order" if ordered else "")]
+        lines += [f"  expected: {wanted}" for wanted in missing]
+        lines += [f"  found:    {match!r}" for match in surplus]
+        raise AssertionError("\n".join(lines))
+
+
+def _paired(matches: list[Match], expected: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list[Match]]:
+    """What is left when as many expectations as possible have found a match of their own."""
+    owner: dict[int, int] = {}  # match → expectation
+
+    def place(wanted: int, tried: set[int]) -> bool:
+        for number, match in enumerate(matches):
+            if number not in tried and _fits(match, expected[wanted]):
+                tried.add(number)
+                if number not in owner or place(owner[number], tried):
+                    owner[number] = wanted
+                    return True
+        return False
+
+    missing = [wanted for i, wanted in enumerate(expected) if not place(i, set())]
+    return missing, [match for number, match in enumerate(matches) if number not in owner]
+
+
+def _fits(match: Match, wanted: Mapping[str, Any]) -> bool:
+    return all(_same(match, key, value) for key, value in wanted.items())
+
+
+def _same(match: Match, key: str, value: Any) -> bool:
+    if key == "triples":
+        return match.triples is not None and set(match.triples) == set(event(value, 0).triples)
+    if key in _KEYS:
+        return bool(getattr(match, key) == value)
+    name = key.removeprefix("?")
+    term = match.bindings.get(name)
+    if value is None or term is None:
+        return value is term
+    if isinstance(value, str):
+        return term == event(f":s :p {value}", 0).triples[0][2]
+    found = match[name]
+    return type(found) is type(value) and bool(found == value)

@@ -1,0 +1,91 @@
+"""Parts of the command line that are easier to see without a process: names of streams, pictures, Ctrl-C, pacing."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from etalis_py import Engine, compile, event
+from etalis_py.cli.drive import paced
+from etalis_py.cli.errors import UsageError
+from etalis_py.cli.interrupt import Interrupt
+from etalis_py.cli.options import speed
+from etalis_py.cli.sources import split_name
+from etalis_py.cli.timeline import SHOWN, Timeline
+from etalis_py.streams import Punctuation
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "source"),
+    [
+        ("ticks.nq", "", "ticks.nq"),
+        ("prices=ticks.nq", "<http://example.org/prices>", "ticks.nq"),
+        ("urn:s=ticks.nq", "<urn:s>", "ticks.nq"),
+        ("<urn:s?a=1>=ticks.nq", "", "<urn:s?a=1>=ticks.nq"),
+        ("http://h/s=data/a=b.nq", "<http://h/s>", "data/a=b.nq"),
+        ("http://h/c/?after=3", "", "http://h/c/?after=3"),
+        ("data/a=b.nq", "", "data/a=b.nq"),
+    ],
+)
+def test_a_stream_may_have_a_name(text: str, name: str, source: str) -> None:
+    assert split_name(text) == (name, source)
+
+
+def test_a_name_without_a_source_is_no_stream() -> None:
+    with pytest.raises(UsageError, match="NAME=SOURCE"):
+        split_name("prices=")
+
+
+def test_speeds() -> None:
+    assert (speed("10x"), speed("0.5x"), speed("real"), speed("max")) == (10.0, 0.5, 1.0, None)
+    for text in ("10", "0x", "-1x", "nanx", "x", "fast"):
+        with pytest.raises(argparse.ArgumentTypeError, match="a speed is 10x"):
+            speed(text)
+
+
+def test_pacing_waits_as_the_stream_does_and_closes_what_is_over() -> None:
+    began = time.monotonic()
+    items = list(paced([event(":a :p 1", 1), event(":a :p 1", 1), event(":a :p 2", 3)], 10.0))
+    assert 0.15 < time.monotonic() - began < 2
+    assert [type(item).__name__ for item in items] == ["Event", "Event", "Punctuation", "Event"]
+    assert items[2] == Punctuation(2_999_999)
+
+
+def test_control_c_is_heard_after_what_must_not_be_cut() -> None:
+    steps = []
+    with Interrupt() as interrupt:
+        with interrupt.deferred():
+            signal.raise_signal(signal.SIGINT)
+            steps.append("done")
+        assert interrupt.asked
+        with pytest.raises(KeyboardInterrupt), interrupt.deferred():
+            signal.raise_signal(signal.SIGINT)  # the second one waits for nothing
+    assert steps == ["done"]
+
+
+def test_control_c_ends_a_wait_at_once() -> None:
+    with Interrupt() as interrupt, pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    assert interrupt.asked
+
+
+def test_a_timeline_keeps_the_first_matches_and_counts_the_rest(tmp_path: Path) -> None:
+    engine = Engine(compile("SELECT ?x ?y WHERE { ?c :p ?x } SEQ { ?c :p ?y }"), explain=True)
+    timeline = Timeline(tmp_path / "t.svg")
+    for match in engine.push_all(event(f":a :p {i}", i) for i in range(12)) + engine.close():
+        timeline.add(match)
+    assert (timeline.count, len(timeline.matches)) == (66, SHOWN)
+    bar, events = timeline.matches[0]
+    assert (bar.label, bar.start, bar.end) == ("q1: x=0 y=1", 0, 1)
+    assert [(e.lane, e.label, e.end) for e in events] == [("p", "a 0", 0), ("p", "a 1", 1)]
+    timeline.draw()
+    assert "<svg" in (tmp_path / "t.svg").read_text()
+
+
+def test_a_timeline_without_matches_says_so(tmp_path: Path) -> None:
+    Timeline(tmp_path / "t.png").draw()
+    assert (tmp_path / "t.png").read_bytes()[:4] == b"\x89PNG"

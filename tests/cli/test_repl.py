@@ -1,0 +1,94 @@
+"""``etalis repl``: what each typed line makes it say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from etalis_py.cli.session import Session
+from tests.cli.conftest import Folder
+
+
+def said(*lines: str, session: Session | None = None) -> list[str]:
+    made = session or Session([], "rdfs", "unrestricted")
+    return [text for line in lines for text in made.take(line)]
+
+
+QUERY = ("SELECT ?c ?x", "WHERE { ?c :price ?x } SEQ { ?c :price ?y }", "")
+
+
+def test_a_match_is_shown_as_soon_as_its_last_event_is_typed() -> None:
+    assert said(*QUERY, "1 :a :price 10 .", "3 :a :price 12", "3 :b :price 1") == [
+        "q1 runs",
+        "q1 [1, 3]  ?c = :a  ?x = 10",
+    ]
+
+
+def test_events_may_have_intervals_dates_and_prefixes() -> None:
+    lines = (
+        "PREFIX ex: <http://ex/>",
+        "SELECT ?c WHERE { ?c ex:in ?r }",
+        "",
+        "[2026-01-01T00:00:00Z, 2026-01-01T01:00:00Z] :ann ex:in ex:room .",
+    )
+    assert said(*lines) == ["q1 runs", "q1 [2026-01-01T00:00:00Z, 2026-01-01T01:00:00Z]  ?c = :ann"]
+
+
+def test_rules_ask_and_what_is_known_at_the_end() -> None:
+    session = Session([], "rdfs", "unrestricted")
+    lines = ("CONSTRUCT { ?c :up ?x } WHERE { ?c :price ?x }", "", "ASK { ?c :down ?x }", "", "1 :a :price 10")
+    assert said(*lines, session=session) == ["q1 runs", "q2 runs", "q1 [1, 1]  :a :up 10"]
+    assert list(session.end()) == ["q2  no"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["hello"], "'hello' is no event, query or command; .help tells what is"),
+        ([".nix"], "there is no command .nix; .help lists them"),
+        (["2 :a :p 1", "1 :a :p 1"], "this event is earlier than one before it: it came too late and was left out"),
+        (["1 :a p 1"], "this is no Turtle: p is not a valid predicate"),
+        (["[3, 1] :a :p 1"], "the interval [3, 1] ends before it starts"),
+        (["1 :a :p 1", "2026-01-01T00:00:00Z :a :p 1"], "the times so far are numbers, 2026-01-01T00:00:00Z is none"),
+        ([".why"], "no match yet"),
+        ([".queries"], "no queries yet"),
+        ([".rules"], "no queries yet"),
+        ([".remove q7"], "there is no query q7; running: none"),
+    ],
+)
+def test_what_is_wrong_is_said_and_the_session_goes_on(lines: Iterable[str], expected: str) -> None:
+    session = Session([], "rdfs", "unrestricted")
+    assert said(*lines, session=session)[-1] == expected
+    assert said(*QUERY, "5 :z :price 1", "6 :z :price 2", session=session)[-1] == "q1 [5, 6]  ?c = :z  ?x = 1"
+
+
+def test_a_fault_in_a_query_is_pointed_at() -> None:
+    text = said("SELECT ?c WHERE { ?c", "")[0]
+    assert "<query>:1:21: error" in text
+    assert "^" in text
+
+
+def test_commands() -> None:
+    session = Session([], "rdfs", "unrestricted")
+    said(*QUERY, "1 :a :price 10 .", "3 :a :price 12", session=session)
+    assert said(".queries", session=session)[0].startswith("q1 (program1): SELECT ?c ?x WHERE")
+    assert said(".goals", session=session)[0].endswith("2 events, 1 matches")
+    assert 'event <http://example.org/a> <http://example.org/price> "10"' in said(".why", session=session)[0]
+    assert ":= join(seq" in said(".rules", session=session)[0]
+    assert said(".remove q1", ".queries", session=session) == ["q1 stopped", "no queries yet"]
+    assert said(".time 30", "29 :a :price 1", session=session)[0].startswith("this event is earlier")
+
+
+def test_queries_get_names_of_their_own() -> None:
+    assert said("ASK {:a :b :c}", "", "ASK {:a :b :d}", "") == ["q1 runs", "q2 runs"]
+
+
+def test_a_session_can_be_piped_in(folder: Folder) -> None:
+    text = "SELECT ?x WHERE { ?c :price ?x }\n\n1 :a :price 10 .\nASK { ?c :down ?x }\n"
+    assert folder.etalis("repl", input=text).stdout.splitlines() == [
+        "q1 runs",
+        "q1 [1, 1]  ?x = 10",
+        "q2 runs",
+        "q2  no",
+    ]

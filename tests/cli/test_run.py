@@ -1,0 +1,356 @@
+"""``etalis run``, as a user runs it: files and pipes in, matches and messages out, exit codes."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import signal
+import time
+
+import pyoxigraph
+import pytest
+
+from tests.cli.conftest import Folder, tick
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+def rows(text: str) -> list[tuple[str, str, int, int]]:
+    """The matches of the rising query in jsonl, briefly: low, high, start, end."""
+    found = [json.loads(line) for line in text.splitlines()]
+    return [(m["bindings"]["low"]["value"], m["bindings"]["high"]["value"], m["start"], m["end"]) for m in found]
+
+
+RISES = [("10", "12", 1, 3), ("10", "11", 1, 5)]
+
+
+# --- what comes out ------------------------------------------------------------
+
+
+def test_a_match_is_one_line_of_json(folder: Folder) -> None:
+    first = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl").stdout.splitlines()[0]
+    match = json.loads(first)
+    assert list(match) == ["query", "id", "bindings", "start", "end"]
+    assert match["query"] == "rising"
+    assert match["bindings"]["company"] == {"type": "uri", "value": "http://example.org/acme"}
+    assert match["bindings"]["low"] == {"type": "literal", "value": "10", "datatype": XSD + "integer"}
+    assert (match["start"], match["end"]) == (1, 3)
+
+
+def test_without_a_terminal_nothing_is_said_beside_the_matches(folder: Folder) -> None:
+    done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl")
+    assert (rows(done.stdout), done.stderr) == (RISES, "")
+
+
+def test_csv_has_the_columns_in_the_order_of_the_query(folder: Folder) -> None:
+    text = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--format", "csv").stdout
+    assert list(csv.reader(io.StringIO(text)))[:2] == [
+        ["company", "low", "high", "start", "end"],
+        ["http://example.org/acme", "10", "12", "1", "3"],
+    ]
+
+
+def test_json_is_sparql_results(folder: Folder) -> None:
+    text = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--format", "json").stdout
+    solutions = pyoxigraph.parse_query_results(text, format=pyoxigraph.QueryResultsFormat.JSON)
+    assert [str(s["high"].value) for s in solutions] == ["12", "11"]
+
+
+def test_a_table_shortens_iris_by_the_prefixes_of_the_query(folder: Folder) -> None:
+    lines = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--format", "table").stdout.splitlines()
+    assert lines[0] == "# rising"
+    assert lines[1].split() == ["?company", "|", "?low", "|", "?high", "|", "start", "|", "end"]
+    assert lines[3].split() == [":acme", "|", "10", "|", "12", "|", "1", "|", "3"]
+
+
+def test_what_a_rule_constructs_is_the_stream_of_another_run(folder: Folder) -> None:
+    folder.write("up.rq", "CONSTRUCT { ?c :up ?y } WHERE { ?c :price ?x } SEQ { ?c :price ?y } FILTER(?y > ?x)")
+    folder.write("ups.rq", "SELECT ?c ?y WHERE { ?c :up ?y }")
+    trig = folder.etalis("run", "up.rq", "--stream", "ticks.jsonl", "--format", "trig").stdout
+    lines = folder.etalis("run", "up.rq", "--stream", "ticks.jsonl").stdout
+    for text, name in ((trig, "up.trig"), (lines, "up.jsonl")):
+        folder.write(name, text)
+        again = folder.etalis("run", "ups.rq", "--stream", name).stdout
+        assert [json.loads(line)["bindings"]["y"]["value"] for line in again.splitlines()] == ["12", "11"]
+
+
+def test_an_explained_match_names_its_events(folder: Folder) -> None:
+    text = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--explain-matches").stdout
+    why = json.loads(text.splitlines()[0])["why"]
+    events = [(e["triple"][2], e["start"]) for e in why["because"][0]["because"]]
+    assert events == [(f'"10"^^<{XSD}integer>', 1), (f'"12"^^<{XSD}integer>', 3)]
+
+
+def test_matches_go_to_a_file_that_appears_when_it_is_complete(folder: Folder) -> None:
+    done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--sink", "out.jsonl")
+    assert (done.stdout, rows(folder.read("out.jsonl"))) == ("", RISES)
+
+
+def test_matches_go_to_a_folder_of_files(folder: Folder) -> None:
+    folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--sink", "out/")
+    assert rows(folder.read("out/part-00000.jsonl")) == RISES
+
+
+def test_the_timeline_is_a_picture(folder: Folder) -> None:
+    folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--timeline", "t.svg", "--sink", "out.jsonl")
+    assert "<svg" in folder.read("t.svg")
+
+
+# --- what goes in ------------------------------------------------------------
+
+
+def test_queries_and_streams_may_come_from_standard_input(folder: Folder) -> None:
+    stream = folder.read("ticks.jsonl")
+    assert rows(folder.etalis("run", "rising.rq", "--stream", "-", input=stream).stdout) == RISES
+    query = folder.read("rising.rq")
+    assert rows(folder.etalis("run", "-", "--stream", "ticks.jsonl", input=query).stdout) == RISES
+
+
+def test_streams_are_merged_by_time_and_have_names(folder: Folder) -> None:
+    folder.write("a.jsonl", tick(1, 10) + tick(5, 12))
+    with gzip.open(folder.path / "b.jsonl.gz", "wt") as file:
+        file.write(tick(3, 11) + tick(7, 13))
+    folder.write(
+        "two.rq", "SELECT ?x ?y WHERE { STREAM :left { ?c :price ?x } } SEQ { STREAM :right { ?c :price ?y } }"
+    )
+    text = folder.etalis("run", "two.rq", "--stream", "left=a.jsonl", "--stream", "http://example.org/right=b.jsonl.gz")
+    found = [json.loads(line)["bindings"] for line in text.stdout.splitlines()]
+    assert [(b["x"]["value"], b["y"]["value"]) for b in found] == [("10", "11"), ("10", "13"), ("12", "13")]
+
+
+def test_a_pattern_means_all_its_files(folder: Folder) -> None:
+    folder.write("t-2.jsonl", tick(3, 12))
+    folder.write("t-1.jsonl", tick(1, 10))
+    assert rows(folder.etalis("run", "rising.rq", "--stream", "t-*.jsonl").stdout) == RISES[:1]
+
+
+def test_times_come_back_as_the_stream_spells_them(folder: Folder) -> None:
+    folder.write("dated.jsonl", tick("2026-01-01T00:00:00Z", 10) + tick("2026-01-01T00:00:01.5Z", 12))
+    text = folder.etalis("run", "rising.rq", "--stream", "dated.jsonl").stdout
+    assert rows(text) == [("10", "12", "2026-01-01T00:00:00Z", "2026-01-01T00:00:01.5Z")]
+
+
+def test_a_csv_stream_by_a_mapping(folder: Folder) -> None:
+    folder.write("prices.csv", "Name,Close,When\nacme,10,1\nacme,12,3\n")
+    folder.write(
+        "map.toml",
+        'subject = "<http://example.org/{Name}>"\npredicate = "<http://example.org/price>"\nobject = "{Close}"\n'
+        'time = "{When}"\n',
+    )
+    text = folder.etalis("run", "rising.rq", "--stream", "prices.csv", "--mapping", "map.toml").stdout
+    assert rows(text) == RISES[:1]
+
+
+def test_the_predicate_that_gives_the_time_can_be_named(folder: Folder) -> None:
+    folder.write(
+        "t.trig",
+        "@prefix : <http://example.org/> . @prefix s: <http://www.w3.org/ns/sosa/> .\n"
+        ":g1 s:resultTime 1 . :g1 { :acme :price 10 } :g2 s:resultTime 3 . :g2 { :acme :price 12 }",
+    )
+    text = folder.etalis("run", "rising.rq", "--stream", "t.trig", "--time-predicate", "sosa:resultTime").stdout
+    assert rows(text) == RISES[:1]
+
+
+def test_background_knowledge_is_reasoned_over(folder: Folder) -> None:
+    folder.write("b.ttl", "@prefix : <http://example.org/> . @prefix r: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+                 ":Bank r:subClassOf :Firm . :acme a :Bank .")  # fmt: skip
+    folder.write("firm.rq", "SELECT ?x WHERE { ?c :price ?x . ?c a :Firm }")
+    with_rdfs = folder.etalis("run", "firm.rq", "--stream", "ticks.jsonl", "--background", "b.ttl")
+    without = folder.etalis("run", "firm.rq", "--stream", "ticks.jsonl", "--background", "b.ttl", "--entailment", "rdf")
+    assert (len(with_rdfs.stdout.splitlines()), without.stdout) == (3, "")
+
+
+def test_the_background_may_change_while_the_stream_runs(folder: Folder) -> None:
+    """An update at t holds from the first instant after t."""
+    folder.write("u.jsonl", '{"time": 1, "add": ":acme a :Firm ."}\n{"time": 3, "remove": ":acme a :Firm ."}\n')
+    folder.write("firm.rq", "SELECT ?x WHERE { ?c :price ?x . ?c a :Firm }")
+    text = folder.etalis("run", "firm.rq", "--stream", "ticks.jsonl", "--background-stream", "u.jsonl").stdout
+    assert [json.loads(line)["end"] for line in text.splitlines()] == [3]
+
+
+def test_a_policy_holds_for_queries_that_name_none(folder: Folder) -> None:
+    text = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--policy", "recent").stdout
+    assert rows(text) == RISES[:1]
+
+
+# --- what goes wrong ------------------------------------------------------------
+
+
+def test_late_events_are_counted_kept_and_allowed_for(folder: Folder) -> None:
+    folder.write("late.jsonl", tick(1, 10) + tick(5, 11) + tick(3, 12))
+    done = folder.etalis("run", "rising.rq", "--stream", "late.jsonl", "--dead-letters", "dead.jsonl")
+    assert rows(done.stdout) == [("10", "11", 1, 5)]
+    assert "1 event came too late" in done.stderr
+    letter = json.loads(folder.read("dead.jsonl"))
+    assert letter["time"] == ["1970-01-01T00:00:03Z"] * 2
+    assert letter["reason"] == "came after its instant was over"
+    done = folder.etalis("run", "rising.rq", "--stream", "late.jsonl", "--lateness", "2s")
+    assert (rows(done.stdout), done.stderr) == (RISES, "")
+
+
+def test_a_bad_line_stops_the_run_with_its_place(folder: Folder) -> None:
+    folder.write("bad.jsonl", tick(1, 10) + "{nonsense\n" + tick(3, 12))
+    done = folder.etalis("run", "rising.rq", "--stream", "bad.jsonl", code=1)
+    assert "bad.jsonl:2: this is no JSON" in done.stderr
+
+
+def test_a_bad_line_can_be_skipped_and_is_kept(folder: Folder) -> None:
+    folder.write("bad.jsonl", tick(1, 10) + "{nonsense\n" + tick(3, 12))
+    done = folder.etalis(
+        "run", "rising.rq", "--stream", "bad.jsonl", "--on-error", "skip", "--dead-letters", "dead.jsonl"
+    )
+    assert rows(done.stdout) == RISES[:1]
+    assert "1 part of the input could not be read" in done.stderr
+    assert json.loads(folder.read("dead.jsonl"))["line"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["rising.rq"], 2, "--stream"),
+        (["nowhere.rq", "--stream", "ticks.jsonl"], 2, "there is no query file nowhere.rq"),
+        ([".", "--stream", "ticks.jsonl"], 2, "cannot be read"),
+        (["SELECT ?x {}", "--stream", "ticks.jsonl"], 2, "standard input and name it -"),
+        (["rising.rq", "--stream", "nowhere.nq"], 1, "nowhere.nq: there is no such file"),
+        (["rising.rq", "--stream", "*.nowhere"], 1, "no file matches"),
+        (["rising.rq", "--stream", "kafka://host/topic"], 2, "known are files, patterns, - and http(s)://"),
+        (["rising.rq", "--stream", ""], 2, "--stream is empty"),
+        (["rising.rq", "--stream", "."], 1, "this is a folder"),
+        (["rising.rq", "--stream", "ticks.csv"], 2, "--mapping FILE"),
+        (["rising.rq", "--stream", "ticks.jsonl", "--mapping", "m.toml"], 2, "is for CSV"),
+        (["-", "--stream", "-"], 2, "standard input can be read once only"),
+        (["rising.rq", "--stream", "ticks.jsonl", "--lateness", "soon"], 2, "expected a duration such as 10s"),
+        (["rising.rq", "--stream", "ticks.jsonl", "--speed", "fast"], 2, "a speed is 10x"),
+        (["rising.rq", "--stream", "ticks.jsonl", "--background", "no.ttl"], 1, "no.ttl"),
+        (["rising.rq", "--stream", "ticks.jsonl", "--background-stream", "no.jsonl"], 1, "there is no such file"),
+        (["rising.rq", "--stream", "ticks.jsonl", "--timeline", "t.bmp"], 2, ".png, .svg, .pdf"),
+        (["rising.rq", "--stream", "ticks.jsonl", "--sink", "no/where.jsonl"], 1, "the folder does not exist"),
+        (["rising.rq", "--stream", "ticks.jsonl", "--format", "csv", "--explain-matches"], 2, "no place in csv"),
+        (["rising.rq", "rising.rq", "--stream", "ticks.jsonl"], 2, "two queries are named rising"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_message(folder: Folder, arguments: list[str], code: int, said: str) -> None:
+    done = folder.etalis("run", *arguments, code=code)
+    assert said in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_fault_in_a_query_is_pointed_at(folder: Folder) -> None:
+    folder.write("bad.rq", "SELECT ?x WHERE { ?x :p")
+    done = folder.etalis("run", "bad.rq", "--stream", "ticks.jsonl", code=2)
+    assert "bad.rq:1:24: error" in done.stderr
+    assert "^" in done.stderr
+
+
+def test_an_answer_has_no_place_beside_rows(folder: Folder) -> None:
+    folder.write("ask.rq", "ASK { ?c :price ?x }")
+    done = folder.etalis("run", "ask.rq", "rising.rq", "--stream", "ticks.jsonl", "--format", "csv", code=2)
+    assert "the answer of ask has no place beside rows in csv" in done.stderr
+    text = folder.etalis("run", "ask.rq", "--stream", "ticks.jsonl", "--format", "json").stdout
+    assert json.loads(text) == {"head": {}, "boolean": True}
+
+
+def test_a_limit_that_is_reached_is_a_failure_with_advice(folder: Folder) -> None:
+    folder.write("count.rq", "CONSTRUCT { ?c :price ?y } WHERE { ?c :price ?x BIND (?x + 1 AS ?y) }")
+    done = folder.etalis("run", "count.rq", "--stream", "ticks.jsonl", code=1)
+    assert "did not end within 100000 rounds" in done.stderr
+
+
+def test_constructed_triples_have_no_place_in_csv_and_that_is_said(folder: Folder) -> None:
+    folder.write("up.rq", "CONSTRUCT { ?c :up ?y } WHERE { ?c :price ?x } SEQ { ?c :price ?y } FILTER(?y > ?x)")
+    folder.write("ups.rq", "SELECT ?y WHERE { ?c :up ?y }")
+    done = folder.etalis("run", "up.rq", "ups.rq", "--stream", "ticks.jsonl", "--format", "csv")
+    assert done.stdout.split() == ["y,start,end", "12,1,3", "11,1,5"]
+    assert "up: constructed triples have no place in csv" in done.stderr
+    assert (
+        "no place for triples"
+        in folder.etalis("run", "up.rq", "--stream", "ticks.jsonl", "--format", "csv", code=2).stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "this is no JSON"),
+        ('{"add": ":a :b :c ."}', "this is no update"),
+        ('{"time": 1, "add": ":a :b"}', "this is no Turtle"),
+        ('{"time": 1, "add": "[] :b :c ."}', "use an IRI"),
+        ('{"time": true, "add": ":a :b :c ."}', "time is a number or a dateTime"),
+        ('{"time": 2, "add": ":a :b :c ."}\n{"time": 1, "add": ":a :b :c ."}', "earlier than the one before"),
+    ],
+)
+def test_a_bad_update_of_the_background_stops_the_run_with_its_place(folder: Folder, line: str, said: str) -> None:
+    folder.write("u.jsonl", line)
+    done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--background-stream", "u.jsonl", code=1)
+    assert "u.jsonl:" in done.stderr
+    assert said in done.stderr
+
+
+# --- pipes, signals, disks ------------------------------------------------------------
+
+
+def test_a_live_stream_shows_matches_as_they_come(folder: Folder) -> None:
+    """The open instant closes after a moment of silence, so the match is seen before the input ends."""
+    process = folder.start("run", "rising.rq", "--stream", "-")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(tick(1, 10) + tick(3, 12))
+    process.stdin.flush()
+    assert rows(process.stdout.readline()) == RISES[:1]
+    out, errors = process.communicate(timeout=20)
+    assert (out, errors, process.returncode) == ("", "", 0)
+
+
+def test_what_grows_without_bound_is_said_where_the_stream_has_no_end(folder: Folder) -> None:
+    folder.write("grows.rq", "SELECT ?x WHERE { ?c :price ?x } SEQ { ?c :price ?y }")
+    live = folder.etalis("run", "grows.rq", "--stream", "-")
+    assert "warning: this keeps everything that may come first, without end" in live.stderr
+    assert folder.etalis("run", "grows.rq", "--stream", "ticks.jsonl").stderr == ""
+
+
+def test_control_c_closes_the_open_instant_and_reports(folder: Folder) -> None:
+    process = folder.start("run", "rising.rq", "--stream", "-", "--sink", "out.jsonl")
+    assert process.stdin is not None
+    process.stdin.write(tick(1, 10) + tick(3, 12))
+    process.stdin.flush()
+    time.sleep(2.5)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 0, errors
+    assert errors.startswith("stopped: 2 events, 1 matches in "), errors
+    assert rows(folder.read("out.jsonl")) == RISES[:1]
+
+
+def test_a_reader_that_goes_away_is_no_failure(folder: Folder) -> None:
+    folder.write("many.jsonl", "".join(tick(i, i) for i in range(400)))
+    process = folder.start("run", "rising.rq", "--stream", "many.jsonl")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize("where", ["sink", "standard output"])
+def test_a_full_disk_is_a_failure_with_a_message(folder: Folder, where: str) -> None:
+    with open("/dev/full", "w") as full:
+        sink = ["--sink", "/dev/full"] if where == "sink" else []
+        process = folder.start("run", "rising.rq", "--stream", "ticks.jsonl", *sink, stdout=full)
+        _, errors = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert "no space left on the device" in errors
+    assert "Traceback" not in errors
+
+
+def test_speed_follows_the_time_of_the_stream(folder: Folder) -> None:
+    """Four seconds of stream at ten times its speed take 0.4 s more than without."""
+    began = time.monotonic()
+    folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--speed", "max")
+    fast = time.monotonic() - began
+    began = time.monotonic()
+    done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--speed", "2x")
+    assert time.monotonic() - began > fast / 3 + 1.5
+    assert rows(done.stdout) == RISES

@@ -1,0 +1,97 @@
+"""``etalis serve`` with ``etalis run`` on both sides of it: containers as sinks and as streams."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.cli.conftest import RISING, Folder
+
+
+@pytest.fixture
+def server(folder: Folder) -> Iterator[str]:
+    process = folder.start("serve", "--port", "0", "--memory", stderr=sys.stderr)
+    assert process.stdout is not None
+    said = process.stdout.readline()
+    assert said.startswith("serving http://127.0.0.1:"), said
+    yield said.split()[1]
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 0
+
+
+def test_matches_written_to_a_container_are_the_stream_of_another_run(folder: Folder, server: str) -> None:
+    folder.write("up.rq", "CONSTRUCT { ?c :up ?y } WHERE { ?c :price ?x } SEQ { ?c :price ?y } FILTER(?y > ?x)")
+    folder.write("ups.rq", "SELECT ?c ?y WHERE { ?c :up ?y }")
+    for _ in range(2):  # a repeated run writes nothing twice
+        folder.etalis("run", "up.rq", "--stream", "ticks.jsonl", "--sink", f"{server}ups/")
+    process = folder.start("run", "ups.rq", "--stream", f"{server}ups/")
+    assert process.stdout is not None
+    found = [json.loads(process.stdout.readline()) for _ in range(2)]
+    assert [(m["bindings"]["y"]["value"], m["start"], m["end"]) for m in found] == [
+        ("12", "1970-01-01T00:00:01Z", "1970-01-01T00:00:03Z"),
+        ("11", "1970-01-01T00:00:01Z", "1970-01-01T00:00:05Z"),
+    ]
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=20)
+    assert out == ""
+    assert process.returncode == 0
+    assert errors.startswith("stopped: 2 events, 2 matches")
+
+
+def test_writing_asks_for_the_token(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ETALIS_TOKEN", "open sesame")
+    process = folder.start("serve", "--port", "0", "--memory", stderr=sys.stderr)
+    assert process.stdout is not None
+    url = process.stdout.readline().split()[1]
+    try:
+        folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--sink", f"{url}c/")
+        monkeypatch.delenv("ETALIS_TOKEN")
+        done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--sink", f"{url}d/", code=1)
+        assert "answers 401" in done.stderr
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(20)
+
+
+def test_a_program_inside_the_server_reads_a_container(folder: Folder, server: str) -> None:
+    folder.write("tick.rq", "CONSTRUCT { ?c :price ?x } WHERE { ?c :price ?x }")
+    folder.etalis("run", "tick.rq", "--stream", "-", "--sink", f"{server}ticks/")  # makes the container
+    made = httpx.post(f"{server}ticks/", content=RISING, headers={"Content-Type": "application/sparql-query"})
+    assert made.status_code == 201, made.text
+    folder.etalis("run", "tick.rq", "--stream", "ticks.jsonl", "--sink", f"{server}ticks/")
+    program = made.headers["location"]
+    deadline = time.monotonic() + 20
+    state = {}
+    while state.get("matches") != 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+        state = httpx.get(program, headers={"Accept": "application/json"}).json()
+    assert (state["pushed"], state["matches"], state["error"]) == (3, 2, "")
+
+
+def test_a_query_with_a_fault_is_refused_with_its_place(folder: Folder, server: str) -> None:
+    folder.write("tick.rq", "CONSTRUCT { ?c :price ?x } WHERE { ?c :price ?x }")
+    folder.etalis("run", "tick.rq", "--stream", "-", "--sink", f"{server}ticks/")
+    query = "SELECT ?x WHERE { ?x :p"
+    refused = httpx.post(f"{server}ticks/", content=query, headers={"Content-Type": "application/sparql-query"})
+    assert refused.status_code == 400
+    assert ":1:24: error" in refused.text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "expected"),
+    [
+        (["--host", "0.0.0.0"], 2, "set ETALIS_TOKEN"),
+        (["--port", "high"], 2, "a port is a number"),
+        (["--base-url", "x", "--port", "0"], 1, "the base URL is scheme and host only"),
+        (["--background", "no.ttl", "--port", "0"], 1, "no.ttl"),
+    ],
+)
+def test_a_server_that_cannot_start_says_why(folder: Folder, arguments: list[str], code: int, expected: str) -> None:
+    done = folder.etalis("serve", "--memory", *arguments, code=code)
+    assert expected in done.stderr

@@ -1,0 +1,39 @@
+"""What the whole suite shares: how many random examples are drawn, and from which seed."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# The nine tests of the engine against the oracle draw this many examples each: 2,250 and 50,400 in all.
+DEFAULT, NIGHTLY = 250, 5_600
+
+_COMMON = {"deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("default", max_examples=DEFAULT, **_COMMON)  # type: ignore[arg-type]
+settings.register_profile("nightly", max_examples=NIGHTLY, **_COMMON)  # type: ignore[arg-type]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--nightly", action="store_true", help="draw 50,000 random programs; run tests marked nightly")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("nightly" if config.getoption("--nightly") else "default")
+    if config.getoption("--hypothesis-seed", None) is None:
+        config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    terminalreporter.write_line(f"random examples as in this run: --hypothesis-seed={config.option.hypothesis_seed}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--nightly"):
+        return
+    skip = pytest.mark.skip(reason="a long setting: run with --nightly")
+    for item in items:
+        if item.get_closest_marker("nightly") is not None:
+            item.add_marker(skip)

@@ -1,0 +1,26 @@
+"""The shortest way from a file to matches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from etalis_py import Engine, compile, event, read_stream, run
+
+QUERY = "SELECT ?x ?y { { ?c :p ?x } SEQ { ?c :p ?y } }"
+
+
+def test_a_program_over_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "s.jsonl"
+    lines = (f'{{"time": "2020-01-01T00:00:0{i}Z", "triples": "<urn:c> <http://example.org/p> {i} ."}}' for i in (1, 2))
+    file.write_text("\n".join(lines) + "\n")
+    (match,) = run(compile(QUERY), read_stream(str(file)))
+    assert (match["x"], match["y"]) == (1, 2)
+    assert (match.start, match.end) == ("2020-01-01T00:00:01Z", "2020-01-01T00:00:02Z")
+
+
+def test_the_policy_of_the_program_holds_unless_the_engine_is_given_one() -> None:
+    events = [event(f":c :p {i}", i) for i in (1, 2, 3)]
+    program = compile(QUERY, policy="recent")
+    assert [(m["x"], m["y"]) for m in run(program, events)] == [(1, 2), (2, 3)]
+    assert len(list(run(program, events, policy="unrestricted"))) == 3
+    assert Engine(program).rules.nodes != Engine(program, policy="unrestricted").rules.nodes

@@ -1,0 +1,189 @@
+"""Every snippet of the README and of ``docs/`` is run, and must do what is printed below it.
+
+| block | what is done with it |
+|---|---|
+| ``sparql`` + ``trace`` + ``matches`` | the query runs over the trace (with ``turtle`` between: the background) |
+| ``sparql``, ``turtle``, ``jsonl``, ``toml``, ``python`` with a file name | the file is there for the commands below |
+| ``sparql`` alone | it compiles without a finding |
+| ``console`` | the commands after ``$`` print what follows them; ``…`` stands for anything |
+| ``pycon`` | a session of the Python prompt |
+| ``sh`` | commands of this folder: their ``make`` targets exist |
+| ``text`` | for the eye |
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from etalis_py import Engine, Event, compile, event
+from etalis_py.knowledge import load
+from etalis_py.streams.clock import Clock, clock_of
+from etalis_py.streams.write_table import show_term
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [page for page in PAGES if page.name != "rsp.md"]  # tests/windows/test_docs.py runs that one
+_FENCE = re.compile(r"^```(\w*)[ ]*(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_EVENT = re.compile(r"(?:\[(\S+), (\S+)\]|(\S+))\s+(?:<(\S+)>\s+)?(\S.*)")
+_PREFIXES = {"": "http://example.org/", "xsd": "http://www.w3.org/2001/XMLSchema#"}
+
+
+@dataclass(frozen=True)
+class Block:
+    language: str
+    argument: str
+    text: str
+    line: int
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [Block(m[1], m[2], m[3], text.count("\n", 0, m.start()) + 1) for m in _FENCE.finditer(text)]
+
+
+def traced() -> Iterator[object]:
+    """The queries with a trace: query, policy, background, trace, matches."""
+    for page in PAGES:
+        found = blocks(page)
+        for i, block in enumerate(found):
+            after = [b.language for b in found[i + 1 : i + 4]]
+            if block.language == "sparql" and after[:2] == ["trace", "matches"]:
+                parts = (block.text, "", found[i + 1].text, found[i + 2].text)
+            elif block.language == "sparql" and after == ["turtle", "trace", "matches"]:
+                parts = (block.text, found[i + 1].text, found[i + 2].text, found[i + 3].text)
+            else:
+                continue
+            yield pytest.param(*parts, id=f"{page.name}:{block.line}")
+
+
+def read_trace(trace: str) -> tuple[list[Event], Clock]:
+    """Lines such as ``1 :acme :price 10`` or ``[1, 4] :ann :in :room7``; a stream's IRI may stand after the time."""
+    events, clock = [], Clock("integer")
+    for line in trace.splitlines():
+        found = _EVENT.fullmatch(line.strip())
+        assert found, f"no event: {line}"
+        start, end = (found[1], found[2]) if found[1] else (found[3], found[3])
+        clock = clock_of(start)
+        stream = f"<{found[4]}>" if found[4] else ""
+        made = event(found[5], 0, stream=stream)
+        events.append(made._replace(start=clock.parse(start), end=clock.parse(end)))
+    return events, clock
+
+
+def answer(query: str, background: str, trace: str) -> str:
+    """The matches as the documentation prints them: interval, then what is bound or constructed."""
+    events, clock = read_trace(trace)
+    knowledge = None
+    if background:
+        knowledge = load([list(event(background.strip().removesuffix("."), 0).triples)], cache=False)
+    engine = Engine(compile(query + "\n"), background=knowledge, render=clock.render)
+    columns = {output.query: output.variables for output in engine.rules.outputs}
+    lines = []
+    for match in [*engine.push_all(events), *engine.close()]:
+        if match.triples is not None:
+            said = " ; ".join(" ".join(show_term(t, _PREFIXES) for t in triple) for triple in match.triples)
+        elif match.boolean is not None:
+            said = "yes" if match.boolean else "no"
+        else:
+            bound = [(name, match.bindings[name]) for name in columns[match.query] if name in match.bindings]
+            said = "  ".join(f"?{name} = {show_term(term, _PREFIXES)}" for name, term in bound)
+        when = "timeless" if match.start is None else f"[{match.start}, {match.end}]"
+        lines.append(f"{when}  {said}".rstrip())
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(("query", "background", "trace", "matches"), list(traced()))
+def test_a_query_over_a_trace(query: str, background: str, trace: str, matches: str) -> None:
+    assert answer(query, background, trace) == matches.rstrip()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_is_of_a_kind_that_is_run(page: Path) -> None:
+    known = {"sparql", "trace", "matches", "turtle", "jsonl", "toml", "python", "console", "pycon", "sh", "text"}
+    assert {block.language for block in blocks(page)} <= known
+    for block in blocks(page):
+        if block.language == "sparql":
+            assert compile(block.text).warnings == (), f"{page.name}:{block.line}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_commands_print_what_is_printed(page: Path, tmp_path: Path) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "TERM": "dumb", "COLUMNS": "200"}
+    for block in blocks(page):
+        if block.argument:
+            (tmp_path / block.argument).write_text(block.text, encoding="utf-8")
+        elif block.language == "console":
+            for command, expected in _commands(block.text):
+                done = subprocess.run(
+                    ["bash", "-c", command], cwd=tmp_path, env=environment, text=True,
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=120,
+                )  # fmt: skip
+                assert _like(done.stdout, expected), f"{page.name}:{block.line}: {command}\n{done.stdout}"
+
+
+def _commands(text: str) -> Iterator[tuple[str, str]]:
+    command, expected = "", list[str]()
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            if command:
+                yield command, "\n".join(expected)
+            command, expected = line[2:], []
+        elif command.endswith("\\") and not expected:
+            command = command[:-1] + line
+        else:
+            expected.append(line)
+    yield command, "\n".join(expected)
+
+
+def _like(found: str, expected: str) -> bool:
+    """Is it what is expected, where ``…`` stands for anything?"""
+    pattern = ".*".join(map(re.escape, expected.strip().split("…")))
+    return re.fullmatch(pattern, found.strip(), re.DOTALL) is not None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_python_does_what_is_printed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    for block in blocks(page):
+        if block.argument:
+            (tmp_path / block.argument).write_text(block.text, encoding="utf-8")
+        elif block.language == "pycon":
+            test = parser.get_doctest(block.text, names, f"{page.name}:{block.line}", str(page), block.line)
+            runner.run(test, clear_globs=False)
+            names = test.globs
+    assert runner.summarize(verbose=False).failed == 0
+
+
+def test_the_make_targets_that_are_named_exist() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {name for page in PAGES for name in re.findall(r"\bmake ([a-z]+)", page.read_text())}
+    assert named <= targets
+
+
+def test_links_and_paths_lead_somewhere() -> None:
+    for page in PAGES:
+        text = page.read_text()
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
+            assert target.startswith("http") or (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_readme_says_why_each_dependency_is_there() -> None:
+    from importlib.metadata import packages_distributions
+
+    from tests.test_packaging import imported
+
+    rows = set(re.findall(r"^\| `([\w-]+)` \|", (ROOT / "README.md").read_text(), re.MULTILINE))
+    distributions = packages_distributions()
+    assert {distributions[name][0].lower() for name in imported() if name in distributions} <= rows
