@@ -16,6 +16,7 @@ from ..diagnostics import Source, closest
 from ..faults import Fault
 from ..pipeline import located, template_of
 from ..translate import translate
+from .ordering import in_fixed_order
 from .plan import (
     Basic,
     Count,
@@ -30,7 +31,7 @@ from .plan import (
     WindowUse,
 )
 from .presets import CHANGE, CLOSE, PRESETS
-from .rewriting import Rewriter
+from .rewriting import Rewriter, is_aggregated
 from .shapes import instant_of, length_of, shape_of
 
 _TEMPORAL = (ast.Operator.SEQ, ast.Operator.EQUALS, ast.Operator.OPTIONALSEQ, ast.Operator.EQUALSOPTIONAL)
@@ -67,7 +68,7 @@ class _Lowering(Rewriter):
 
     def plan(self) -> WindowPlan:
         query = self.syntax
-        aggregated = _is_aggregated(query)
+        aggregated = is_aggregated(query)
         for clause in query.dataset:
             self._clause(clause, aggregated)
         for node in ast.walk(query):
@@ -84,6 +85,7 @@ class _Lowering(Rewriter):
                 query.span,
             )
         self._check_consumption()
+        self._check_times()
         self._give_patterns_to_counts(select.pattern)
         template = template_of(query)
         graphs = [c for c in query.dataset if c.kind == "graph"]
@@ -92,6 +94,7 @@ class _Lowering(Rewriter):
         if feeds and not isinstance(query.form, ast.Construct | ast.Describe):
             feeds = ""  # only graphs can feed another query ([RSPQL], Query Form)
         select, variables, subjects = self._projected(select, template)
+        select = in_fixed_order(select)
         return WindowPlan(
             name=self.name,
             form=_FORMS[type(query.form)],
@@ -111,6 +114,7 @@ class _Lowering(Rewriter):
             subjects=subjects,
             consumption=query.policy or "unrestricted",
             feeds=feeds,
+            ordered=bool(query.order_by),
             dialect=query.dialect,
         )
 
@@ -191,6 +195,27 @@ class _Lowering(Rewriter):
                 self.syntax.span,
             )
 
+    def _check_times(self) -> None:
+        """What stands in timestamp() must be bound by a pattern; WITHIN bounds matches of EP-SPARQL."""
+        if self.syntax.within is not None:
+            raise Fault(
+                "window",
+                "WITHIN after WHERE is a window over matches as they come, and this query has windows of its own",
+                "say how long the windows are in FROM NAMED WINDOW, or write MATCH { {…} WITHIN PT5M }",
+                self.syntax.within.span,
+            )
+        bound = _bound_names(self.syntax)
+        for node in ast.walk(self.syntax):
+            if isinstance(node, ast.TripleTime):
+                for var in ast.walk(node.pattern):
+                    if isinstance(var, ast.Var) and var.name not in bound:
+                        raise Fault(
+                            "timestamp",
+                            f"?{var.name} has no value in timestamp()",
+                            "match the triple in the pattern too, or write the terms that are meant",
+                            var.span,
+                        )
+
     def _report(self) -> tuple[Strategy, ...]:
         clause, register = self.syntax.report, self.syntax.register
         if clause is None:
@@ -237,6 +262,10 @@ class _Lowering(Rewriter):
         return self.query(query, "")
 
 
-def _is_aggregated(query: ast.Query) -> bool:
-    places = [query.form, query.having, query.order_by]
-    return bool(query.group_by) or any(isinstance(n, ast.Aggregate) for p in places for n in ast.walk(p))
+def _bound_names(node: Any) -> set[str]:
+    """The variables that stand outside timestamp()."""
+    if isinstance(node, ast.TripleTime):
+        return set()
+    if isinstance(node, ast.Var):
+        return {node.name}
+    return set().union(*map(_bound_names, ast.children(node)))

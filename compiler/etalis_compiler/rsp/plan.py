@@ -188,7 +188,7 @@ class WindowPlan:
     stored graph is read again.  ``r2s`` is RSTREAM, ISTREAM or DSTREAM; ``asked``
     is the one that the text names.  ``consumption`` is the policy by which event
     patterns use up their input ([RSEP] §4.4).  ``feeds`` is the stream
-    that a CONSTRUCT query makes.
+    that a CONSTRUCT query makes; ``ordered``: the text has an ORDER BY.
     """
 
     name: str
@@ -209,6 +209,7 @@ class WindowPlan:
     subjects: tuple[alg.Var | alg.Const, ...] = ()
     consumption: str = "unrestricted"
     feeds: str = ""
+    ordered: bool = False
     dialect: str = ""
 
     def window(self, name: str) -> WindowUse:

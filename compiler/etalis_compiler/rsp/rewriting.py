@@ -165,7 +165,9 @@ class Rewriter:
             raise Fault("window", f"no window is declared as {name}", hint, span)
 
     def _graph(self, graph: ast.Var | ast.Term, group: ast.Group, here: str, span: ast.Span) -> Any:
-        if here and not group.elements:  # GRAPH ?g {} over the items of a window: the names of their graphs
+        if (
+            not group.elements
+        ):  # GRAPH ?g {}: the names of the graphs, the items' in a window and the stored ones elsewhere
             any_triple = ast.TriplePattern(ast.Blank(".s"), ast.Var(".p"), ast.Blank(".o"))
             body = ast.Group((ast.GraphGroup(graph, ast.Group((ast.Triples((any_triple,)),))),))
             if isinstance(graph, ast.Term):
@@ -303,6 +305,13 @@ class _TimedReader:
                 )
             case ast.Group():
                 return self.group(node)
+            case ast.Query() if is_aggregated(node) or node.limit is not None or node.offset:
+                raise Fault(
+                    "event",
+                    "a sub-SELECT with aggregates or LIMIT cannot stand inside MATCH {…}",
+                    "put MATCH into the sub-SELECT: { SELECT (COUNT(*) AS ?n) { WINDOW :w { MATCH {…} } } }",
+                    node.span,
+                )
         return _mapped(node, self.visit)
 
 
@@ -337,3 +346,9 @@ def _certain(event: EventExpr) -> frozenset[str]:
             return _certain(inner)
         case Sequence(left, right, _):
             return _certain(left) | _certain(right)
+
+
+def is_aggregated(query: ast.Query) -> bool:
+    """Whether the query groups its solutions."""
+    places = [query.form, query.having, query.order_by]
+    return bool(query.group_by) or any(isinstance(n, ast.Aggregate) for p in places for n in ast.walk(p))

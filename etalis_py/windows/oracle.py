@@ -1,0 +1,115 @@
+"""Is the recorded output of an engine right?  ([RSPQL] Definitions 25 and 26.)
+
+A query of C-SPARQL, CQELS or SPARQLstream leaves open when its first windows opened.  Its output is right when there
+is a t0 for each of its windows with which RSP-QL gives the same answers; by Theorem 1 it is enough to try one slide's
+worth of them from the registration time on.  The comparison starts at the latest t0 that was tried (Definition 26):
+what comes before is the start-up of the engine.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from etalis_compiler.rsp import Sliding
+
+from etalis_py.events import Event
+from etalis_py.windows.engine import Answer, WindowEngine
+from etalis_py.windows.program import WindowProgram, compile_windows
+
+SECOND = 1_000_000
+MAX_COMBINATIONS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One answer of an engine: when it was given in microseconds, and its rows (variable → term as N-Triples).
+
+    A ``time`` of None says that the engine's times are not to be compared: its answers then only need the right order.
+    """
+
+    rows: tuple[Mapping[str, str], ...]
+    time: int | None = None
+
+
+def which_t0(
+    query: str | WindowProgram,
+    stream: Iterable[Event],
+    recorded: Iterable[Recorded],
+    *,
+    registered: int = 0,
+    unit: int = SECOND,
+    preset: str = "",
+    **options: Any,
+) -> list[tuple[int, ...]]:
+    """The t0 (one for each sliding window, in the order of the text) for which the recorded output is right.
+
+    Empty: the engine is wrong, or its clock or query is not what was said.  ``registered`` is the time a from which t0
+    is sought, in steps of ``unit`` (the unit of the engine's clock).  ``preset`` and ``options`` are those of
+    ``compile_windows`` and ``WindowEngine``.
+    """
+    program = compile_windows(query, preset=preset) if isinstance(query, str) else query
+    if len(program.plans) != 1 or program.rules is not None:
+        raise ValueError(f"one windowed query is judged at a time; this program has {', '.join(program.queries)}")
+    events, given = list(stream), list(recorded)
+    combinations = list(_combinations(program, registered, unit))
+    begin = max((t for t0 in combinations for t in t0), default=registered)
+    right = []
+    for t0 in combinations:
+        answers = _answers(with_t0(program, t0), events, options)
+        if _agree(given, [a for a in answers if a.time is not None and a.time >= begin], begin):
+            right.append(t0)
+    return right
+
+
+def with_t0(program: WindowProgram, t0: Sequence[int]) -> WindowProgram:
+    """The program with its sliding windows starting at these times (microseconds, in the order of the text)."""
+    times = iter(t0)
+
+    def moved(shape: Any) -> Any:
+        return replace(shape, t0=next(times)) if isinstance(shape, Sliding) else shape
+
+    plans = tuple(replace(p, windows=tuple(replace(w, shape=moved(w.shape)) for w in p.windows)) for p in program.plans)
+    return replace(program, plans=plans)
+
+
+def _combinations(program: WindowProgram, registered: int, unit: int) -> Iterator[tuple[int, ...]]:
+    """Z: the product of the T0 of each window, {a, a + 1, …, a + β − 1} in the unit of the clock."""
+    slides = [w.shape.slide for p in program.plans for w in p.windows if isinstance(w.shape, Sliding)]
+    number = 1
+    for slide in slides:
+        number *= max(1, slide // unit)
+    if number > MAX_COMBINATIONS:
+        raise ValueError(
+            f"there are {number:,} combinations of t0 to try, the limit is {MAX_COMBINATIONS:,}: give a larger unit "
+            "(the one in which the stream's times are whole)"
+        )
+    return product(*(range(registered, registered + max(slide, unit), unit) for slide in slides))
+
+
+def _answers(program: WindowProgram, events: list[Event], options: Mapping[str, Any]) -> list[Recorded]:
+    heard: list[Answer] = []
+    engine = WindowEngine(program, listen=heard.append, **options)
+    engine.push_all(events)
+    engine.close()
+    return [Recorded(tuple(m.bindings for m in a.matches), a.time) for a in heard]
+
+
+def _agree(given: list[Recorded], answers: list[Recorded], begin: int) -> bool:
+    """The same answers that are not empty, as multisets of rows, at the same times where times were recorded."""
+    timed = all(r.time is not None for r in given)
+    if timed:
+        given = [r for r in given if r.time is not None and r.time >= begin]
+    mine = [(r.time if timed else None, _bag(r)) for r in answers if r.rows]
+    theirs = [(r.time, _bag(r)) for r in given if r.rows]
+    if timed:
+        return mine == theirs
+    # without times the start-up cannot be cut off: what was recorded must end as the right answers do
+    return len(theirs) >= len(mine) and theirs[len(theirs) - len(mine) :] == mine
+
+
+def _bag(answer: Recorded) -> Counter[frozenset[tuple[str, str]]]:
+    return Counter(frozenset(row.items()) for row in answer.rows)

@@ -1,0 +1,194 @@
+"""Programs of windowed queries, as a user holds them; EP-SPARQL queries may stand among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from etalis_compiler import ast
+from etalis_compiler.diagnostics import Diagnostic, QueryError, Source
+from etalis_compiler.parser import parse
+from etalis_compiler.pipeline import Compilation, _name, compile_documents
+from etalis_compiler.rsp import Identity, Landmark, Sliding, WindowPlan, is_windowed, plan_query, with_preset
+from etalis_compiler.rsp.shapes import MAX_OVERLAP
+from etalis_rules.durations import duration_text
+
+from etalis_py.program import Program, _source
+from etalis_py.windows.groups import incremental
+
+
+@dataclass(frozen=True, slots=True)
+class WindowProgram:
+    """The plans of the windowed queries in the order in which they are evaluated, and the other queries.
+
+    A query that reads what another one makes comes after it.
+    """
+
+    plans: tuple[WindowPlan, ...]
+    rules: Program | None = None
+    warnings: tuple[Diagnostic, ...] = ()
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The names of all queries."""
+        return tuple(p.name for p in self.plans) + (() if self.rules is None else self.rules.queries)
+
+    def explain(self) -> str:
+        """What will be done, query by query."""
+        rules = (
+            [] if self.rules is None else [f"{name}: EP-SPARQL rules beside the windows" for name in self.rules.queries]
+        )
+        return "\n".join([*map(explain_plan, self.plans), *rules])
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """The streams that come from outside."""
+        made = {p.feeds for p in self.plans if p.feeds}
+        if self.rules is not None:
+            made |= {q.syntax.register.name for q in self.rules.compilation.queries if q.syntax.register is not None}
+        return frozenset().union(*(p.streams for p in self.plans)) - made
+
+
+def compile_windows(
+    source: str | Path | Iterable[str | Path],
+    *,
+    preset: str = "",
+    base: str = "",
+    prefixes: Mapping[str, str] | None = None,
+) -> WindowProgram:
+    """Make a program of query texts or files.  Raises ``QueryError`` for a query that cannot be used.
+
+    ``preset`` (``c-sparql``, ``cqels``, ``sparqlstream``, ``ep-sparql-recent``, …) has every windowed query evaluated
+    as that system does.  Without it a query is evaluated as it says, or as the language does whose spelling it uses.
+
+    >>> text = "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT5M] { WINDOW :w { ?x :p ?y } }"
+    >>> compile_windows(text).plans[0].r2s
+    'RSTREAM'
+    """
+    items = [source] if isinstance(source, (str, Path)) else list(source)
+    plans: list[WindowPlan] = []
+    others: list[tuple[ast.Document, Source]] = []
+    warnings: list[Diagnostic] = []
+    names: dict[str, Source] = {}
+    for text in map(_source, items):
+        document = parse(text.text, source=text.name, base=base, prefixes=dict(prefixes or {}))
+        warnings.extend(document.warnings)
+        rest = []
+        for query in document.queries:
+            name = _name(query, text, len(document.queries), len(names))
+            if name in names:
+                raise text.error("duplicate-name", f"two queries are named {name}", 0, 1, hint="rename one of them")
+            names[name] = text
+            if not is_windowed(query):
+                rest.append(query if query.register is not None else _named(query, name))
+                continue
+            plan = _checked(_with_preset(plan_query(query, name, text), preset, text, query), text, query)
+            warnings.extend(_unbounded(plan, text, query))
+            plans.append(plan)
+        if rest:
+            others.append((replace(document, queries=tuple(rest)), text))
+    rules = None
+    if others:
+        compilation: Compilation = compile_documents(others)
+        rules = Program(compilation)
+        rules.rules()
+    return WindowProgram(_in_order(plans, names), rules, tuple(warnings))
+
+
+def _named(query: ast.Query, name: str) -> ast.Query:
+    """The query under the name it has in this program."""
+    return replace(query, register=ast.Register("QUERY", name, span=query.span))
+
+
+def _with_preset(plan: WindowPlan, preset: str, source: Source, query: ast.Query) -> WindowPlan:
+    if not preset:
+        return plan
+    try:
+        return with_preset(plan, preset)
+    except ValueError as fault:
+        raise source.error("preset", str(fault), query.span.start, query.span.end) from None
+
+
+def _checked(plan: WindowPlan, source: Source, query: ast.Query) -> WindowPlan:
+    """Windows that report when they close must not close all the time."""
+    closing = {s.window for s in plan.report if s.kind == "WC"}
+    for window in plan.windows:
+        shape = window.shape
+        if not isinstance(shape, Sliding) or not closing & {"", window.name}:
+            continue
+        if shape.width // shape.slide > MAX_OVERLAP:
+            raise source.error(
+                "limit",
+                f"the window {window.name} is {shape.width // shape.slide:,} times as long as it slides, and would "
+                "report each time",
+                query.span.start,
+                query.span.end,
+                hint="let it slide further (SLIDE), or report on content change: REPORT ON CONTENT CHANGE",
+            )
+    return plan
+
+
+def _unbounded(plan: WindowPlan, source: Source, query: ast.Query) -> list[Diagnostic]:
+    """Windows that keep everything."""
+    return [
+        source.diagnostic(
+            "warning",
+            "unbounded",
+            f"the window {window.name} of {plan.name} keeps every item of its stream as long as the query runs",
+            query.span.start,
+            query.span.start + 1,
+            hint="bound it where that is meant: [RANGE PT1H SLIDE PT1M], [RANGE 1000 EVENTS]",
+        )
+        for window in plan.windows
+        if isinstance(window.shape, Identity | Landmark)
+    ]
+
+
+_POLICIES = {"WC": "a window closes", "CC": "an item enters a window", "NC": "a window is not empty"}
+
+
+def explain_plan(plan: WindowPlan) -> str:
+    """A plan as text."""
+    lines = [f"{plan.name}: {plan.r2s} of {plan.form}" + (f" as stream {plan.feeds}" if plan.feeds else "")]
+    for window in plan.windows:
+        on = f"window {window.inner}" if window.inner else f"stream {window.stream}"
+        into = ", in the default graph" if window.default else ""
+        lines.append(f"  window {window.name} on {on}: {window.shape}{into}")
+    said = []
+    for s in plan.report:
+        text = _POLICIES.get(s.kind, "")
+        if s.kind == "P":
+            text = f"every {duration_text(0, s.period)}"
+        elif s.kind == "AT":
+            text = "at " + ", ".join(str(t) for t in s.times) + " µs"
+        said.append(text + (f" ({s.window})" if s.window else ""))
+    lines.append("  evaluated when " + " and ".join(said))
+    if plan.matches:
+        lines.append(f"  event patterns: {len(plan.matches)}, consumption {plan.consumption}")
+    kept = incremental(plan, any(w.default for w in plan.windows)) is not None
+    lines.append("  groups are kept up to date" if kept else "  evaluated over the whole content each time")
+    return "\n".join(lines)
+
+
+def _in_order(plans: list[WindowPlan], sources: Mapping[str, Source]) -> tuple[WindowPlan, ...]:
+    """The plans, each after those whose streams it reads."""
+    ordered: list[WindowPlan] = []
+    waiting = list(plans)
+    while waiting:
+        ready = [p for p in waiting if not any(o.feeds in p.streams for o in waiting if o.feeds)]
+        if not ready:
+            cycle = ", ".join(p.name for p in waiting)
+            raise sources[waiting[0].name].error(
+                "cycle",
+                f"the queries {cycle} feed one another in a circle, so that none can be evaluated first",
+                0,
+                1,
+                hint="let one of them read a stream of its own, or write the rule in EP-SPARQL, which may be recursive",
+            )
+        ordered += ready
+        waiting = [p for p in waiting if p not in ready]
+    return tuple(ordered)
+
+
+__all__ = ["QueryError", "WindowProgram", "compile_windows"]

@@ -1,0 +1,376 @@
+"""One windowed query while it runs: its windows, its evaluation times, its answers ([RSPQL] Definition 24)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from etalis_compiler.rsp import Count, Now, Strategy, WindowPlan, WindowUse
+from etalis_compiler.rsp.plan import ROW, TIMES, Basic, First, Last, Sequence, column
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.terms import is_blank
+
+from etalis_py.engine.backward import Clock, Prepared, prepare
+from etalis_py.engine.backward.run import Run
+from etalis_py.engine.matches import Row, Shape, template_triples
+from etalis_py.engine.runtime import fresh_nodes_of
+from etalis_py.events import Event, Triple
+from etalis_py.knowledge.graph import Graph
+from etalis_py.windows.content import Content
+from etalis_py.windows.groups import GroupedContent, Groups, incremental
+from etalis_py.windows.patterns import EventMatcher
+from etalis_py.windows.source import Dataset, Stored, TimedDataset, times_graph
+from etalis_py.windows.state import CountWindow, NestedWindow, TimeWindow, Window
+from etalis_py.windows.times import BEGINNING, span
+
+Bindings = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The answer of a query at one time: its rows (end, start, terms…) after the streaming operator."""
+
+    time: int
+    opening: int
+    rows: list[Row]
+    derived: tuple[Triple, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why there is a row: the evaluation that gave it, and the windows that it looked at, each as (after, until]."""
+
+    query: str
+    time: int | str
+    windows: tuple[tuple[str, int | str, int | str], ...]
+
+    def __str__(self) -> str:
+        lines = [f"{self.query} was evaluated at {self.time} over"]
+        lines += [f"  {name}: after {low}, until {high}" for name, low, high in self.windows]
+        return "\n".join(lines)
+
+
+class QueryRun:
+    """A plan at work.  Ask ``next_time`` when it may have to be evaluated, then ``evaluate``.
+
+    ``stored``: there may be stored triples, now or later.
+    """
+
+    def __init__(
+        self,
+        plan: WindowPlan,
+        graphs: Stored,
+        render: Callable[[int], int | str],
+        *,
+        duplicates: bool = False,
+        stored: bool = True,
+    ) -> None:
+        self.plan = plan
+        self.stored = graphs
+        self.due_known = False  # whether the next evaluation time is worked out
+        self._groups: Groups | None = None
+        # the fast path counts each triple once and reads no stored triples
+        steps = None if duplicates else incremental(plan, stored)
+        if steps is not None:
+            self._groups = Groups(plan.select, steps[0], steps[2])
+        names = _needs_names(plan)
+        self.windows: dict[str, Window] = {}
+        for use in _inner_first(plan.windows):
+            content = Content(names) if self._groups is None else GroupedContent(self._groups)
+            self.windows[use.name] = self._window(use, content)
+        self._by_stream: dict[str, list[TimeWindow | CountWindow]] = {}
+        for window in self.windows.values():
+            if not isinstance(window, NestedWindow):
+                self._by_stream.setdefault(window.use.stream, []).append(window)
+        contents = {name: w.content for name, w in self.windows.items()}
+        default = [w.name for w in plan.windows if w.default]
+        self._contents, self._default = contents, default
+        self._dataset = Dataset(graphs, contents, default, duplicates)
+        self._prepared = prepare(alg.SubSelect(plan.select))
+        self._matchers: dict[str, EventMatcher] = {}
+        self._temporal: dict[str, Prepared] = {}
+        for m in plan.matches:
+            if isinstance(m.pattern, Basic | First | Last | Sequence):
+                self._matchers[m.name] = EventMatcher(m.pattern, plan.consumption)
+            else:
+                self._temporal[m.name] = prepare(m.pattern, timed=True)
+        self._previous: set[tuple[str, ...]] = set()
+        self._checked: dict[str, int] = {}  # how many items had entered each window when it was last looked at
+        self._due: int | None = None
+        kinds = {s.kind for s in plan.report}
+        self._by_clock = kinds & {"WC", "P", "AT"}
+        self._nonempty = "NC" in kinds
+        self._reacts = not self._by_clock or any(isinstance(w.shape, Now | Count) for w in plan.windows)
+        self.shape = self._shape(render)
+
+    def _window(self, use: WindowUse, content: Content) -> Window:
+        if use.inner:
+            return NestedWindow(use, content, self.windows[use.inner])
+        return CountWindow(use, content) if isinstance(use.shape, Count) else TimeWindow(use, content)
+
+    # --- input ---
+
+    def push(self, item: Event) -> int:
+        """Take a stream item into the windows on its stream; how many of them will hold it."""
+        taken = 0
+        for window in self._by_stream[item[3]]:
+            if self.due_known and (self._reacts or self._due is None or window.empty):
+                self.due_known = False
+            taken += window.push(item)
+        return taken
+
+    # --- when ([RSPQL] Definition 23) ---
+
+    def next_time(self, after: int) -> int | None:
+        """The first time later than ``after`` at which the report policy may hold, as far as is known now."""
+        if not self.due_known or (self._due is not None and self._due <= after):
+            self._due = self._next(after)
+            self.due_known = True
+        return self._due
+
+    def _next(self, after: int) -> int | None:
+        if "AT" in self._by_clock:
+            at = [t for s in self.plan.report if s.kind == "AT" for t in s.times if t > after]
+            return min(at, default=None)
+        if "P" in self._by_clock:
+            return self._next_period(after)
+        found: list[int | None] = []
+        for name, window in self.windows.items():
+            if "WC" not in self._by_clock:
+                found.append(window.next_entry(after))
+            elif self._looks_at("WC", name):
+                found.append(window.next_close(after, self._looks_at("NC", name)))
+        return min((t for t in found if t is not None), default=None)
+
+    def _looks_at(self, kind: str, name: str) -> bool:
+        return any(s.kind == kind and s.window in ("", name) for s in self.plan.report)
+
+    def _next_period(self, after: int) -> int | None:
+        if self._nonempty and not any(w.content.size for w in self.windows.values()):
+            entries = [t for w in self.windows.values() if (t := w.next_entry(after)) is not None]
+            if not entries:
+                return None
+            after = max(after, min(entries) - 1)
+        strategy = next(s for s in self.plan.report if s.kind == "P")
+        periods = max(0, (after - strategy.start) // strategy.period + 1)
+        return strategy.start + periods * strategy.period
+
+    def _holds(self, t: int) -> bool:
+        """Whether t ∈ ET; the windows have moved to t."""
+        for s in self.plan.report:
+            if s.kind == "P" and (t < s.start or (t - s.start) % s.period):
+                return False
+            if s.kind == "AT" and t not in s.times:
+                return False
+        looked = [s for s in self.plan.report if s.kind in ("WC", "CC", "NC")]
+        fixed = all(self._meets(s, self.windows[s.window], t) for s in looked if s.window)
+        free = [s for s in looked if not s.window]
+        holds = fixed and (not free or any(all(self._meets(s, w, t) for s in free) for w in self.windows.values()))
+        clocked = [s for s in looked if s.kind == "WC"]
+        if holds or not clocked or any(self._meets(s, w, t) for s in clocked for w in self.windows.values()):
+            self._checked = {name: w.entered for name, w in self.windows.items()}
+        return holds
+
+    def _meets(self, strategy: Strategy, window: Window, t: int) -> bool:
+        match strategy.kind:
+            case "WC":
+                return window.closes(t)
+            case "NC":
+                return window.content.size > 0
+        return window.entered > self._checked.get(window.use.name, 0)
+
+    def horizon(self) -> int | None:
+        """After the end of the stream: the last time at which there is something new to say."""
+        ends = [h for w in self.windows.values() if (h := w.horizon()) is not None]
+        ends += [t for s in self.plan.report if s.kind == "AT" for t in s.times]
+        last = max(ends, default=None)
+        if last is not None and "P" in self._by_clock:
+            strategy = next(s for s in self.plan.report if s.kind == "P")
+            last = strategy.start - (strategy.start - last) // strategy.period * strategy.period
+        return last
+
+    # --- what ---
+
+    def evaluate(self, t: int) -> list[Evaluation]:
+        """Move the windows to t and, if the policy holds, answer; several times when several counts closed at t."""
+        answers = []
+        while True:
+            for window in self.windows.values():
+                window.move(t)
+            if self._holds(t):
+                answers.append(self._answer(t))
+            if not any(isinstance(w, CountWindow) and w.more for w in self.windows.values()):
+                break
+        for window in self.windows.values():
+            window.prune(t)
+        self.due_known = False
+        return answers
+
+    def _answer(self, t: int) -> Evaluation:
+        openings = [o for w in self.windows.values() if (o := w.opening(t)) is not None]
+        opening = min(openings, default=t)
+        solutions = self._solutions(t)
+        if self.plan.form == "ask":
+            found: list[tuple[str, ...]] = [("true" if solutions else "false",)]
+        else:
+            names = self.plan.variables
+            found = [tuple([mu.get(v, "") for v in names]) for mu in solutions]
+            if not self.plan.ordered:
+                found.sort()
+        kept = self._stream(found)
+        rows: list[Row] = [(t, opening, *terms) for terms in kept]
+        if self.plan.form == "describe":
+            rows = [(*row, self._described(row)) for row in rows]
+        derived: tuple[Triple, ...] = ()
+        if self.plan.feeds and self.shape.triples is not None:
+            make = self.shape.triples
+            derived = tuple(dict.fromkeys(triple for row in rows for triple in make(row)))
+        return Evaluation(t, opening, rows, derived)
+
+    def _stream(self, found: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+        """RSTREAM, ISTREAM and DSTREAM by membership, as Definitions 20 to 22 print them."""
+        if self.plan.r2s == "RSTREAM":
+            return found
+        now, before = set(found), self._previous
+        self._previous = now
+        if self.plan.r2s == "ISTREAM":
+            return [x for x in found if x not in before]
+        return sorted(before - now)
+
+    def _solutions(self, t: int) -> list[Bindings]:
+        clock = Clock(t)
+        if self._groups is not None:
+            self._dataset.at({})
+            return self._groups.solve(Run(self._dataset, None, clock, lambda *_: False))
+        extra: dict[str, Graph] = {}
+        for here in self.plan.times:
+            extra[TIMES + here] = times_graph(self._latest(here))
+        timed = None
+        for match in self.plan.matches:
+            matcher = self._matchers.get(match.name)
+            if matcher is not None:
+                found = [m.mu for m in matcher.evaluate(self._contents, t)]
+            else:
+                timed = timed or TimedDataset(self.stored, self._contents, self._default)
+                solved = self._temporal[match.name].solve({}, timed, None, clock)
+                found = [{v: x for v, x in mu.items() if v[0] not in "._"} for mu, _, _ in solved]
+            extra[match.name] = _rows_graph(match.name, found)
+        self._dataset.at(extra)
+        return [mu for mu, _, _ in self._prepared.solve({}, self._dataset, None, clock)]
+
+    def _latest(self, here: str) -> dict[Triple, int]:
+        latest: dict[Triple, int] = {}
+        for name in [here] if here else self._default:
+            for triple, at in self._contents[name].latest().items():
+                latest[triple] = max(at, latest.get(triple, at))
+        return latest
+
+    # --- what it looks like ---
+
+    def _shape(self, render: Callable[[int], int | str]) -> Shape:
+        plan = self.plan
+        output = ir.Output(
+            plan.name, plan.form, None, None, plan.variables, template=plan.template, stream=plan.feeds,
+            subjects=plan.subjects,
+        )  # fmt: skip
+        shown = tuple(sorted(plan.variables))
+        places = tuple(2 + plan.variables.index(v) for v in shown)
+        triples: Callable[[Row], tuple[Triple, ...]] | None = None
+        if plan.form == "construct":
+            made = fresh_nodes_of(output, plan.variables)
+            fresh = None if made is None else lambda row: dict(zip(made[0], made[1](row), strict=True))
+            triples = template_triples(output, plan.variables, fresh)
+        elif plan.form == "describe":
+            triples = _last_field
+
+        def why(row: Row) -> Reason:
+            looked = []
+            for w in plan.windows:
+                found = None if isinstance(w.shape, Count) else span(w.shape, row[0])
+                if found is not None:
+                    low = "the beginning" if found[0] == BEGINNING else render(found[0])
+                    looked.append((w.name, low, render(found[1])))
+            return Reason(plan.name, render(row[0]), tuple(looked))
+
+        return Shape(output, shown, places, render, triples, why)
+
+    def _described(self, row: Row) -> tuple[Triple, ...]:
+        """A concise bounded description from the windows and the stored graphs, as they are now."""
+        places = {v: 2 + i for i, v in enumerate(self.plan.variables)}
+        asked = [s.term if isinstance(s, alg.Const) else row[places[s.name]] for s in self.plan.subjects]
+        waiting = [x for x in asked if x]
+        seen, found = set(waiting), dict[Triple, None]()
+        while waiting:
+            node = waiting.pop()
+            about = {
+                x[:3] for stream in ("", *self._contents) for x in self._dataset.match(node, None, None, stream, None)
+            }
+            for triple in sorted(about):
+                found[triple] = None
+                if is_blank(triple[2]) and triple[2] not in seen:
+                    seen.add(triple[2])
+                    waiting.append(triple[2])
+        return tuple(found)
+
+    # --- state ---
+
+    def snapshot(self) -> list[Any]:
+        """Everything the query remembers, as lists, strings and integers."""
+        windows = {name: w.snapshot() for name, w in self.windows.items()}
+        consumed = {
+            name: sorted([w, list(triple), at] for w, triple, at in m.consumed) for name, m in self._matchers.items()
+        }
+        return [windows, sorted(map(list, self._previous)), dict(self._checked), consumed]
+
+    def restore(self, state: list[Any]) -> None:
+        """Go on from a snapshot; the windows fill when they are next moved."""
+        windows, previous, self._checked, consumed = state
+        for name, w in windows.items():
+            self.windows[name].restore(w)
+        self._previous = set(map(tuple, previous))
+        for name, used in consumed.items():
+            self._matchers[name].consumed = {(w, tuple(triple), at) for w, triple, at in used}
+        self.due_known = False
+
+
+def _last_field(row: Row) -> tuple[Triple, ...]:
+    found: tuple[Triple, ...] = row[-1]
+    return found
+
+
+def _rows_graph(name: str, solutions: list[Bindings]) -> Graph:
+    """What a MATCH found, as the triples that the query reads it in: a set of solutions ([RSEP] (8), Example 9)."""
+    distinct = dict.fromkeys(tuple(sorted(mu.items())) for mu in solutions)
+    triples = []
+    for number, solution in enumerate(distinct):
+        node = f"_:{name}.{number}"
+        triples.append((node, ROW, ROW))
+        triples += [(node, column(v), term) for v, term in solution]
+    return Graph(triples)
+
+
+def _needs_names(plan: WindowPlan) -> bool:
+    """Whether some pattern asks for the graphs of items, or for their times."""
+    from etalis_py.windows.source import GENERATED_AT
+
+    for part in alg.subpatterns(plan.select.pattern):
+        if isinstance(part, alg.BGP):
+            if part.stream and part.graph is not None:
+                return True
+            if any(t.predicate == alg.Const(GENERATED_AT) for t in part.triples):
+                return True
+        if isinstance(part, alg.PathPattern) and part.stream and part.graph is not None:
+            return True
+    return False
+
+
+def _inner_first(windows: tuple[WindowUse, ...]) -> list[WindowUse]:
+    """The windows in an order in which each comes after the one it stands on."""
+    by_name = {w.name: w for w in windows}
+
+    def depth(use: WindowUse) -> int:
+        return 1 + depth(by_name[use.inner]) if use.inner else 0
+
+    return sorted(windows, key=depth)

@@ -1,0 +1,172 @@
+"""Aggregates that follow the window answer what an evaluation over the whole content answers."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from etalis_rules.terms import XSD
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from etalis_py.events import Event
+from etalis_py.windows import Answer, WindowEngine, compile_windows, times
+from etalis_py.windows.groups import incremental
+from tests.windows.small import EX, SECOND, evaluations, run
+
+values = st.sampled_from(
+    ['"1"', '"01"', '"-3"', '"2.50"', '"2.5"', '"1e1"', '"NaN"', '"x"', f'"7"^^<{XSD}integer>', f'"07"^^<{XSD}integer>']
+    + [f'"{v}"^^<{XSD}{t}>' for v, t in (("2.50", "decimal"), ("0.1", "double"), ("INF", "double"), ("5", "decimal"))]
+)
+items = st.builds(
+    lambda t, s, v: (t, f"<{EX}{s}>", v),
+    st.integers(1, 30),
+    st.sampled_from("abc"),
+    st.one_of(values, st.just(f"<{EX}z>")),
+)
+streams = st.lists(items, max_size=20).map(
+    lambda found: [
+        Event(t * SECOND, t * SECOND, ((s, f"<{EX}p>", v),), f"<{EX}s>")
+        for t, s, v in sorted(found, key=lambda x: x[0])
+    ]
+)
+WINDOWS = ["[RANGE 6 SLIDE 2]", "[RANGE 5 SLIDE 5]", "[RANGE 4 SLIDE 7]", "[LANDMARK 3]", "[RANGE 4 EVENTS]", ""]
+QUERIES = [
+    "SELECT ?x (AVG(?y) AS ?a) {} WHERE {{ WINDOW :w {{ ?x :p ?y }} }} GROUP BY ?x",
+    "SELECT (COUNT(*) AS ?n) (SUM(?y) AS ?t) (MIN(?y) AS ?l) (MAX(?y) AS ?h) {} WHERE {{ WINDOW :w {{ ?x :p ?y }} }}",
+    "SELECT ?y (COUNT(DISTINCT ?x) AS ?n) {} WHERE {{ WINDOW :w {{ ?x :p ?y FILTER(isLiteral(?y)) }} }} GROUP BY ?y",
+    """SELECT ?x (SUM(?z) AS ?t) {} WHERE {{ WINDOW :w {{ ?x :p ?y BIND(?y * 2 AS ?z) FILTER(?z > 2) }} }} GROUP BY ?x
+        HAVING (COUNT(?z) > 1) ORDER BY DESC(?t) ?x LIMIT 2""",
+    "SELECT (SAMPLE(?y) AS ?any) (COUNT(?x) AS ?n) {} WHERE {{ WINDOW :w {{ ?x ?p ?y FILTER(?p = :p) }} }}",
+]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(QUERIES), st.sampled_from(WINDOWS), streams)
+def test_incremental_is_whole(query: str, window: str, stream: list[Event]) -> None:
+    text = query.format(f"FROM NAMED WINDOW :w ON :s {window}")
+    whole = text.replace("{ WINDOW", "{ VALUES ?one { 1 } WINDOW")
+    assert incremental(compile_windows(text).plans[0], False) is not None
+    assert incremental(compile_windows(whole).plans[0], False) is None
+    assert run(text, stream) == run(whole, stream)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "WINDOW :w { ?x :p ?y . ?x :q ?z }",
+        "WINDOW :w { ?x :p ?y } ?x :q ?z",
+        "WINDOW :w { ?x :p ?y FILTER EXISTS { ?x :q ?y } }",
+        "WINDOW :w { ?x :p ?y FILTER(RAND() < 2) }",
+        "WINDOW :w { GRAPH ?g { ?x :p ?y } }",
+        "WINDOW :w { ?x :p ?y } WINDOW :v { ?x :p ?y }",
+    ],
+)
+def test_what_needs_the_whole_content(where: str) -> None:
+    text = f"""SELECT ?x (COUNT(*) AS ?n) FROM NAMED WINDOW :w ON :s [RANGE 5] FROM NAMED WINDOW :v ON :s [RANGE 5]
+        WHERE {{ {where} }} GROUP BY ?x"""
+    if ":v {" not in where:
+        text = text.replace("FROM NAMED WINDOW :v ON :s [RANGE 5]", "")
+    assert incremental(compile_windows(text).plans[0], False) is None
+
+
+def test_the_default_graph_holds_stored_triples_too() -> None:
+    text = "SELECT (COUNT(*) AS ?n) FROM STREAM :s [RANGE 5] { ?x :p ?y }"
+    (plan,) = compile_windows(text).plans
+    assert incremental(plan, False) is not None
+    assert incremental(plan, True) is None
+    engine = WindowEngine(text, background=[])
+    engine.push(Event(SECOND, SECOND, ((f"<{EX}a>", f"<{EX}p>", '"1"'),), f"<{EX}s>"))
+    engine.update("", [(f"<{EX}b>", f"<{EX}p>", '"2"')])
+    assert [m["n"] for m in engine.close()] == [2]
+    with pytest.raises(ValueError, match="background="):
+        WindowEngine(text).update("", [])
+
+
+counts = st.builds(
+    lambda size, slide, unit: (size, slide, unit),
+    st.integers(1, 5),
+    st.integers(1, 5),
+    st.sampled_from(["EVENTS", "TRIPLES"]),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(counts, streams)
+def test_count_windows_are_their_definition(count: tuple[int, int, str], stream: list[Event]) -> None:
+    """At each time at which one closes; windows that do not overlap and close at once are shown one by one."""
+    size, slide, unit = count
+    stream = list({e.end: e for e in stream}.values())
+    text = f"""SELECT ?x ?y FROM NAMED WINDOW :w ON :s [RANGE {size} {unit} SLIDE {slide} {unit}]
+        WHERE {{ WINDOW :w {{ ?x :p ?y }} }}"""
+    shape = compile_windows(text).plans[0].windows[0].shape
+    expected = {}
+    for n, item in enumerate(stream, 1):
+        if n % slide == 0:
+            held = times.content(shape, stream, item.end)
+            expected[item.end // SECOND] = len({t for i in held for t in i.triples})
+    assert {t: len(rows) for t, rows in evaluations(text, stream)} == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from(["[RANGE 6 SLIDE 2]", "[RANGE 3 SLIDE 3]", "[RANGE 3 EVENTS]"]), streams)
+def test_what_came_and_went_adds_up(window: str, stream: list[Event]) -> None:
+    """ISTREAM and DSTREAM add up to RSTREAM, as sets."""
+    text = f"SELECT {{}} ?x ?y FROM NAMED WINDOW :w ON :s {window} WHERE {{{{ WINDOW :w {{{{ ?x :p ?y }}}} }}}}"
+    now: set[tuple[str, ...]] = set()
+    answers = (answered(text.format(r2s), stream) for r2s in ("RSTREAM", "ISTREAM", "DSTREAM"))
+    for (t, all_), (_, came), (_, went) in zip(*answers, strict=True):
+        now = (now | came) - went
+        assert now == all_, t
+
+
+def answered(query: str, stream: list[Event]) -> list[tuple[int, set[tuple[str, ...]]]]:
+    """The evaluation times and their rows, with the terms as they are spelled."""
+    heard: list[Answer] = []
+    engine = WindowEngine(query, listen=heard.append)
+    engine.push_all(stream)
+    engine.close()
+    return [(a.time, {m.row for m in a.matches}) for a in heard]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 5), st.integers(-100, 100), streams)
+def test_a_common_shift_of_all_times(slide: int, by: int, stream: list[Event]) -> None:
+    """With t0 shifted too, everything is shifted."""
+    window = f"[RANGE 5 SLIDE {slide} T0 {{}}]"
+    text = f"SELECT ?x ?y FROM NAMED WINDOW :w ON :s {window} WHERE {{{{ WINDOW :w {{{{ ?x :p ?y }}}} }}}}"
+    moved = [e._replace(start=e.start + by * SECOND, end=e.end + by * SECOND) for e in stream]
+    shifted = [(t + by, rows) for t, rows in evaluations(text.format(0), stream)]
+    assert evaluations(text.format(by), moved) == shifted
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.sampled_from(
+        [
+            "SELECT ?x ?y {} WHERE {{ WINDOW :w {{ ?x :p ?y }} }} LIMIT 2",
+            "SELECT ?x ?y {} WHERE {{ WINDOW :w {{ ?x :p ?y }} }} ORDER BY ?x OFFSET 1",
+            "SELECT ?x {} WHERE {{ {{ SELECT ?x {{ WINDOW :w {{ ?x :p ?y }} }} ORDER BY ?y LIMIT 1 }} }}",
+            "SELECT (GROUP_CONCAT(?y; SEPARATOR='|') AS ?all) {} WHERE {{ WINDOW :w {{ ?x :p ?y }} }}",
+            "SELECT ?x (COUNT(*) AS ?n) {} WHERE {{ WINDOW :w {{ ?x :p ?y }} }} GROUP BY ?x ORDER BY ?n LIMIT 1",
+        ]
+    ),
+    st.sampled_from(["[RANGE 6 SLIDE 2]", "[RANGE 3 EVENTS]", "[RANGE 2 TRIPLES TUMBLING]", "[LANDMARK 0]"]),
+    streams,
+    st.randoms(),
+)
+def test_the_order_of_simultaneous_items_does_not_matter(
+    query: str, window: str, stream: list[Event], any_: Random
+) -> None:
+    text = query.format(f"FROM NAMED WINDOW :w ON :s {window}")
+    shuffled = stream[:]
+    any_.shuffle(shuffled)
+    shuffled.sort(key=lambda e: e.end)
+    one, two = WindowEngine(text), WindowEngine(text)
+    first = [m.id for m in [*one.push_all(stream), *one.close()]]
+    cut = any_.randint(0, len(shuffled))
+    second = [m.id for m in two.push_all(shuffled[:cut])]
+    three = WindowEngine(text)
+    three.restore(two.snapshot())
+    second += [m.id for m in [*three.push_all(shuffled[cut:]), *three.close()]]
+    assert first == second
