@@ -10,6 +10,7 @@ Compile EP-SPARQL queries to a ``Program``, run it in an ``Engine``, and read ``
 """
 
 from etalis_compiler.diagnostics import QueryError
+
 from etalis_py.engine.engine import Counters, Engine
 from etalis_py.engine.matches import Match, Matches
 from etalis_py.engine.runtime import LimitExceeded, Limits

@@ -17,7 +17,7 @@ Triple = tuple[str, str, str]
 
 
 class Event(NamedTuple):
-    """One stream item; ``stream`` and ``graph`` are IRIs in angle brackets (``graph`` may be a blank node), or empty."""
+    """One stream item; ``stream`` and ``graph`` are IRIs in angle brackets (``graph`` also a blank node), or empty."""
 
     start: int
     end: int

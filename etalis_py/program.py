@@ -78,14 +78,15 @@ def compile(  # the verb that the reader expects, as in ``re.compile``
         raise ValueError(f"unknown policy {policy!r}: use one of {', '.join(POLICIES)}")
     items = [source] if isinstance(source, (str, Path)) else list(source)
     compilation = compile_sources(
-        map(_source, items), base=base, prefixes=dict(prefixes or {}), coupling=coupling(order, rates)
+        map(source_of, items), base=base, prefixes=dict(prefixes or {}), coupling=coupling(order, rates)
     )
     program = Program(compilation, policy)
     program.rules()
     return program
 
 
-def _source(item: str | Path) -> Source:
+def source_of(item: str | Path) -> Source:
+    """The text of a query, or of the file of that name."""
     if isinstance(item, str) and (not item.strip() or any(c in item for c in "\n {")):
         return Source(item)
     path = Path(item)

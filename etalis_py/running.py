@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.matches import Match
@@ -11,11 +11,16 @@ from etalis_py.events import Event
 from etalis_py.program import Program
 from etalis_py.streams import Idle, Punctuation, Stream
 
+if TYPE_CHECKING:
+    from etalis_py.windows import WindowEngine, WindowProgram
+
 BATCH = 1024
 
 
-def run(program: Program, stream: Stream | Iterable[Event], **options: Any) -> Iterator[Match]:
-    """The matches of a program over a stream, as the instants close; ``options`` are those of ``Engine``.
+def run(program: Program | WindowProgram, stream: Stream | Iterable[Event], **options: Any) -> Iterator[Match]:
+    """The matches of a program over a stream, as the instants close; ``options`` are those of its engine.
+
+    That is ``Engine``, or ``WindowEngine`` for what ``compile_windows`` makes.
 
     >>> from etalis_py import compile, event
     >>> [m["x"] for m in run(compile("SELECT ?x { ?c :p ?x }"), [event(":c :p 1", 1), event(":c :p 2", 2)])]
@@ -23,7 +28,7 @@ def run(program: Program, stream: Stream | Iterable[Event], **options: Any) -> I
     """
     if isinstance(stream, Stream):
         options.setdefault("render", lambda us: stream.clock.render(us))
-    engine = Engine(program, **options)
+    engine = engine_of(program, **options)
     batch: list[Event] = []
     for item in stream:
         if isinstance(item, Event):
@@ -38,3 +43,12 @@ def run(program: Program, stream: Stream | Iterable[Event], **options: Any) -> I
             yield from engine.advance(item.at)
     yield from engine.push_all(batch)
     yield from engine.close()
+
+
+def engine_of(program: Program | WindowProgram, **options: Any) -> Engine | WindowEngine:
+    """The engine that a program is run by."""
+    if isinstance(program, Program):
+        return Engine(program, **options)
+    from etalis_py.windows import WindowEngine, WindowProgram  # takes a while to import
+
+    return WindowEngine(program, **options) if isinstance(program, WindowProgram) else Engine(program, **options)

@@ -373,15 +373,18 @@ def lower_leaf(t: alg.Triple, b: Builder, wanted: Names | None, stream: str = ""
         return leaf(t.subject, t.predicate, t.object, True)
     if predicate == RDF_TYPE and isinstance(t.object, alg.Const):
         classes = b.summary.classes_implying(t.object.term)
-        branches = [leaf(t.subject, t.predicate, _one_of(classes))]
+        properties = b.summary.properties_implying(RDF_TYPE)
+        branches = [leaf(t.subject, _one_of(properties), _one_of(classes))]
         of_domain, of_range = b.summary.implies_type(t.object.term)
         if of_domain:
             branches.append(leaf(t.subject, _one_of(of_domain), ir.Any()))
         if of_range:
             branches.append(_resources(leaf(ir.Any(), _one_of(of_range), t.subject), t.subject, b))
-        several = len(branches) > 1 or len(classes) > 1 or len(of_domain) + len(of_range) > 0
+        several = len(branches) > 1 or len(classes) > 1 or len(properties) > 1
         return _union(branches, names, b, distinct=several) or branches[0]
     properties = b.summary.properties_implying(predicate)
+    if RDF_TYPE in properties and predicate != RDF_TYPE:
+        return leaf(t.subject, t.predicate, t.object, True)  # entailed types imply it as well
     ref = leaf(t.subject, _one_of(properties), t.object)
     return ref if len(properties) == 1 else _union([ref], names, b, distinct=True) or ref
 
@@ -683,6 +686,11 @@ def lower_select(select: alg.Select, b: Builder, top: bool = False) -> Part:
     keep = (outputs | (reads(order) & (frozenset(ref.columns) | named))) & frozenset(ref.columns)
     if frozenset(ref.columns) != keep and not top:
         ref = b.add(ir.Map(tuple(sorted(keep)), ref))
+    untimed = [p for p in (inner.timeless, late) if p is not None]
+    only_there = (outputs & frozenset().union(*map(alg.scope, untimed))) - frozenset(ref.columns)
+    if only_there:
+        # What only the background binds is unbound in what is streamed.
+        ref = b.add(ir.Union(tuple(sorted(frozenset(ref.columns) | only_there)), (ref,), False))
     timeless = None
     if inner.timeless is not None:
         timeless = alg.SubSelect(replace(select, pattern=inner.timeless))

@@ -19,6 +19,7 @@ from .rewrites.push_windows import push_select_windows
 from .rewrites.reorder import AS_WRITTEN, Coupling, reorder_select
 from .stratify import stratify
 from .translate import translate, visible
+from .windowed import is_windowed
 
 POLICIES = ("unrestricted", "chronological", "recent")
 
@@ -66,7 +67,15 @@ def compile_documents(documents: Iterable[tuple[ast.Document, Source]], coupling
     for document, source in documents:
         warnings.extend(document.warnings)
         for syntax in document.queries:
-            name = _name(syntax, source, len(document.queries), len(queries))
+            if is_windowed(syntax):
+                raise source.error(
+                    "windowed",
+                    "this query is evaluated over windows; here EP-SPARQL queries are compiled",
+                    syntax.span.start,
+                    syntax.span.end,
+                    hint="in Python: etalis_py.windows.compile_windows, or WindowEngine; in a shell: etalis run",
+                )
+            name = query_name(syntax, source, len(document.queries), len(queries))
             if any(q.name == name for q in queries):
                 raise source.error("duplicate-name", f"two queries are named {name}", 0, 1, hint="rename one of them")
             try:
@@ -77,7 +86,8 @@ def compile_documents(documents: Iterable[tuple[ast.Document, Source]], coupling
     return Compilation(tuple(queries), tuple(warnings))
 
 
-def _name(syntax: ast.Query, source: Source, in_source: int, before: int) -> str:
+def query_name(syntax: ast.Query, source: Source, in_source: int, before: int) -> str:
+    """The registered name, else that of the file where it holds one query only, else a number."""
     if syntax.register is not None:
         return syntax.register.name
     stem = source.name.rsplit("/", 1)[-1].rsplit(".", 1)[0]

@@ -139,7 +139,7 @@ def _pattern_parts(
         case ast.Group():
             return _group_parts(pattern, scope)
         case ast.GraphGroup(graph, inner):
-            return _group_parts(inner, replace(scope, graph=_node(graph)))
+            return _in_graph(_node(graph), inner, scope)
         case ast.StreamGroup(stream, inner, window):
             if window is not None or isinstance(stream, ast.Var):
                 raise error(
@@ -168,6 +168,34 @@ def _pattern_parts(
                 "declare it: FROM NAMED WINDOW :w ON <stream> [RANGE PT5M]",
             )
     raise TypeError(f"not a pattern: {pattern!r}")
+
+
+def _in_graph(graph: alg.Var | alg.Const, group: ast.Group, scope: Scope) -> tuple[alg.Pattern, tuple[alg.Expr, ...]]:
+    """SPARQL 1.1 §18.6: the group is evaluated over each named graph by itself.
+
+    Where every part of it is bound to the graph, joining the parts by ?g says the same, and can be done by index.
+    """
+    if isinstance(graph, alg.Const):
+        return _group_parts(group, replace(scope, graph=graph))
+    inner = alg.Var(scope.names.fresh("g"))
+    pattern, filters = _group_parts(group, replace(scope, graph=inner))
+    whole = alg.Filter(pattern, filters) if filters else pattern
+    read = frozenset(n for part in alg.subpatterns(whole) for e in alg.expressions(part) for n in alg.variables(e))
+    named = read.union(*map(alg.scope, alg.subpatterns(whole)))
+    if graph.name not in named and all(map(_is_bound_to_graph, alg.subpatterns(whole))):
+        names = {inner.name: graph.name}
+        return alg.rename(pattern, names), alg.rename(filters, names)  # type: ignore[return-value]
+    return alg.GraphNames(graph, inner, whole), ()
+
+
+def _is_bound_to_graph(pattern: alg.Pattern) -> bool:
+    """Is it the same whether the graph is a constant of this pattern, or a variable that all its parts share?"""
+    match pattern:
+        case alg.Minus() | alg.SubSelect() | alg.Table():
+            return False
+        case alg.GraphNames(_, _, child):
+            return child is None
+    return True
 
 
 def _combined(pattern: ast.Combined, scope: Scope) -> alg.Pattern:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from etalis_py.cli.interrupt import Interrupt
 from etalis_py.cli.updates import Update
@@ -12,6 +12,9 @@ from etalis_py.engine.engine import Engine
 from etalis_py.engine.matches import Matches
 from etalis_py.events import Event
 from etalis_py.streams import Idle, Punctuation
+
+if TYPE_CHECKING:
+    from etalis_py.windows import WindowEngine
 
 BATCH = 1024
 LONGEST_SLEEP = 3600.0  # longer ones overflow on some systems
@@ -27,7 +30,7 @@ class Drive:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Engine | WindowEngine,
         take: Callable[[Matches], None],
         late: Callable[[Event], None],
         *,

@@ -6,8 +6,13 @@ import argparse
 import json
 import sys
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
 from etalis_py.cli import options as shared
+from etalis_py.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from etalis_py.windows import WindowProgram
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -32,9 +37,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def explain(options: Namespace) -> int:
     from etalis_py import Engine
+    from etalis_py.program import Program
 
     program = shared.read_program(options.query, options.policy)
     shared.show_warnings(program.warnings)
+    if not isinstance(program, Program):
+        _explain_windows(program, options)
+        return 0
     if options.code:
         shared.say(Engine(program, policy=options.policy).source)
     elif options.json:
@@ -46,23 +55,36 @@ def explain(options: Namespace) -> int:
     return 0
 
 
+def _explain_windows(program: WindowProgram, options: Namespace) -> None:
+    if options.code or options.dot:
+        asked = "--code shows the Python" if options.code else "--dot draws the goals"
+        raise UsageError(
+            f"{asked} of rules, and {program.plans[0].name} is evaluated over windows, without rules: leave it out, or "
+            "ask for --json"
+        )
+    if options.json:
+        shared.say(json.dumps(program.to_dict(), indent=2, ensure_ascii=False))
+        return
+    shared.say(program.explain())
+    if program.rules is not None:
+        shared.say("\n" + str(program.rules.explain()))
+
+
 def check(options: Namespace) -> int:
     """The errors of every file, so that all are seen at once; without any, what is doubtful in the whole program."""
     from etalis_compiler.diagnostics import Diagnostic, QueryError
-
-    from etalis_py import compile
 
     found: list[Diagnostic] = []
     queries = shared.read_queries(options.query)
     names: tuple[str, ...] = ()
     for query in queries:
         try:
-            compile(query, policy=options.policy)
+            shared.compiled([query], options.policy)
         except QueryError as error:
             found += error.diagnostics
     if not found:
         try:
-            program = compile(queries, policy=options.policy)
+            program = shared.compiled(queries, options.policy)
             found, names = list(program.check()), program.queries
         except QueryError as error:
             found += error.diagnostics

@@ -1,6 +1,7 @@
 """``etalis``: chooses the command, and turns what goes wrong into a message and an exit code.
 
-0: done (also: stopped with Ctrl-C, or the reader of the output went away).  1: a run-time failure.  2: a usage or
+0: done (also: stopped with Ctrl-C, or the reader of the output went away).  1: a run-time failure (``oracle``: never
+right).  2: a usage or
 query error.
 """
 
@@ -13,7 +14,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
-from etalis_py.cli import explain, repl, replay, run, serve
+from etalis_py.cli import explain, oracle, repl, replay, run, serve
 from etalis_py.cli.errors import Failure, UsageError
 
 DONE, FAILED, WRONG_USE = 0, 1, 2
@@ -27,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--version", action="version", version=f"etalis-py {version('etalis-py')}")
     commands = made.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (run, explain, replay, serve, repl):
+    for module in (run, explain, oracle, replay, serve, repl):
         module.add(commands)
     return made
 

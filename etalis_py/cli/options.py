@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from etalis_compiler.diagnostics import Diagnostic
 
     from etalis_py.program import Program
+    from etalis_py.windows import WindowProgram
 
+BASE = "http://example.org/"  # what relative IRIs are resolved against
 POLICIES = ("unrestricted", "chronological", "recent")
 REGIMES = ("rdf", "rdfs", "owlrl")
 FORMATS = ("jsonl", "json", "csv", "table", "trig")
@@ -49,6 +51,38 @@ def add_background(parser: argparse.ArgumentParser) -> None:
         default="rdfs",
         help="what follows from the background and from streamed triples (default: rdfs)",
     )
+
+
+def add_streams(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--stream",
+        action="append",
+        required=True,
+        metavar="[NAME=]SOURCE",
+        help="events: a file (.nq .nt .trig .ttl .jsonl .csv .jelly, also .gz), a pattern, - for standard input or "
+        "the http(s) address of a stream container; several are merged by time.  NAME is the stream's IRI, "
+        "or a word w for <http://example.org/w>",
+    )
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """How the elements of a stream are read, and what their times are."""
+    parser.add_argument(
+        "--time-predicate",
+        action="append",
+        metavar="P",
+        help="the predicate that times an element (default: prov:generatedAtTime), or arrival; may be repeated",
+    )
+    parser.add_argument("--start-predicate", metavar="P", help="with --end-predicate: times elements by an interval")
+    parser.add_argument("--end-predicate", metavar="P", help="see --start-predicate")
+    parser.add_argument(
+        "--time-unit",
+        choices=("ns", "us", "ms", "s", "min", "h", "d"),
+        default="s",
+        help="what plain numbers count as times (default: s)",
+    )
+    parser.add_argument("--messages", action="store_true", help="read .nq, .nt, .trig and .ttl as RDF message logs")
+    parser.add_argument("--mapping", metavar="FILE", help="for CSV: a TOML file that maps columns to triples and time")
 
 
 def add_output(parser: argparse.ArgumentParser, format: str) -> None:
@@ -90,11 +124,30 @@ def speed(text: str) -> float | None:
     return factor
 
 
-def read_program(names: Sequence[str], policy: str = "unrestricted") -> Program:
+def read_program(names: Sequence[str], policy: str = "unrestricted") -> Program | WindowProgram:
     """The program that the query files form."""
-    from etalis_py import compile
+    return compiled(read_queries(names), policy)
 
-    return compile(read_queries(names), policy=policy)
+
+def compiled(queries: Sequence[str | Path], policy: str = "unrestricted") -> Program | WindowProgram:
+    """The program that queries form: one of windows as soon as one of them has a window."""
+    from etalis_compiler.parser import parse
+    from etalis_compiler.windowed import is_windowed
+
+    from etalis_py import compile
+    from etalis_py.program import source_of
+
+    sources = [source_of(query) for query in queries]
+    if not any(is_windowed(query) for s in sources for query in parse(s.text, source=s.name).queries):
+        return compile(queries, policy=policy)
+    from etalis_py.windows import compile_windows  # takes a while to import
+
+    if policy != "unrestricted":
+        raise UsageError(
+            f"--policy {policy} is for programs without windows: write USING POLICY {policy} in the queries that it is "
+            "meant for"
+        )
+    return compile_windows(queries)
 
 
 def read_queries(names: Sequence[str]) -> list[str | Path]:
@@ -128,6 +181,30 @@ def _decoded(data: bytes, name: str) -> str:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise UsageError(f"{name}, line {line}: a query is UTF-8 text, this is not") from None
+
+
+def graph_files(program: Program | WindowProgram) -> dict[str, list[str | Path]]:
+    """The files that FROM and FROM NAMED name, relative to their query: by the IRI that they are known by."""
+    from urllib.parse import unquote
+
+    from etalis_rules.terms import iri_value
+
+    from etalis_py.program import Program
+
+    found: dict[str, list[str | Path]] = {}
+    if isinstance(program, Program):
+        queries = [(query.syntax, query.source) for query in program.compilation.queries]
+    else:
+        queries = [(query, source) for document, source in program.documents for query in document.queries]
+    for query, source in queries:
+        folder = Path(source.name).parent
+        for clause in query.dataset:
+            iri = iri_value(clause.iri.spelling)
+            scheme = next((s for s in ("file://", BASE) if iri.startswith(s)), "")
+            path = folder / unquote(iri.removeprefix(scheme))
+            if clause.kind == "graph" and scheme and path.is_file():
+                found.setdefault(clause.iri.spelling, [path])
+    return found
 
 
 def show_warnings(warnings: Iterable[Diagnostic]) -> None:

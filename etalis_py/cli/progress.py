@@ -7,9 +7,13 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from etalis_py.engine.engine import Engine
+
+if TYPE_CHECKING:
+    from etalis_py.engine.engine import Counters
+    from etalis_py.windows import WindowCounters, WindowEngine
 
 EVERY = 0.25  # seconds between two pictures
 COUNT_EVERY = 2.0  # counting the live goals takes a while where there are many
@@ -18,7 +22,9 @@ COUNT_EVERY = 2.0  # counting the live goals takes a while where there are many
 class Progress:
     """``tick`` after each step; ``clear`` before somebody else writes to the same terminal."""
 
-    def __init__(self, engine: Engine, event_time: Callable[[], str], *, shown: bool, to: TextIO | None = None) -> None:
+    def __init__(
+        self, engine: Engine | WindowEngine, event_time: Callable[[], str], *, shown: bool, to: TextIO | None = None
+    ) -> None:
         self._engine, self._event_time = engine, event_time
         self._to = sys.stderr if to is None else to
         self.shown = shown
@@ -26,22 +32,22 @@ class Progress:
         self._drawn = False
         self._next = self._began + EVERY
         self._last = (self._began, 0)
-        self._goals, self._goals_at = 0, -COUNT_EVERY
+        self._kept, self._kept_at = "", -COUNT_EVERY
 
     def tick(self) -> None:
         now = time.monotonic()
         if not self.shown or now < self._next:
             return
         self._next = now + EVERY
-        if now - self._goals_at >= COUNT_EVERY:
-            self._goals, self._goals_at = self._engine.count().goals, now
+        if now - self._kept_at >= COUNT_EVERY:
+            self._kept, self._kept_at = _kept(self._engine.count(), "live goals"), now
         counters = self._engine.counters
         before, events = self._last
         self._last = (now, counters.events)
         rate = (counters.events - events) / (now - before)
         width = shutil.get_terminal_size().columns - 1
         line = (
-            f"{counters.events:,} events  {rate:,.0f}/s  {counters.matches:,} matches  {self._goals:,} live goals  "
+            f"{counters.events:,} events  {rate:,.0f}/s  {counters.matches:,} matches  {self._kept}  "
             f"at {self._event_time()}"
         )
         self._to.write("\r\x1b[2K" + line[:width])
@@ -59,9 +65,17 @@ class Progress:
         seconds = time.monotonic() - self._began
         return (
             f"{counters.events:,} events, {counters.matches:,} matches in {seconds:.1f} s "
-            f"({counters.events / max(seconds, 1e-9):,.0f}/s), {counters.goals:,} goals left, "
+            f"({counters.events / max(seconds, 1e-9):,.0f}/s), {_kept(counters, 'goals left')}, "
             f"event time {self._event_time()}"
         )
+
+
+def _kept(counters: Counters | WindowCounters, goals: str) -> str:
+    """What the engine remembers."""
+    items = getattr(counters, "items", None)
+    if items is None:
+        return f"{counters.goals:,} {goals}"
+    return f"{items:,} items in windows" + (f", {counters.goals:,} {goals}" if counters.goals else "")
 
 
 def on_terminal() -> bool:

@@ -7,15 +7,18 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from etalis_py.cli import options as shared
 from etalis_py.cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from etalis_py import Engine
     from etalis_py.cli.timeline import Timeline
     from etalis_py.events import Event
+    from etalis_py.program import Program
     from etalis_py.streams import DeadLetters
+    from etalis_py.windows import WindowEngine, WindowProgram
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -26,15 +29,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         usage="etalis run QUERY… --stream [NAME=]SOURCE… [options]",
     )
     shared.add_queries(parser)
-    parser.add_argument(
-        "--stream",
-        action="append",
-        required=True,
-        metavar="[NAME=]SOURCE",
-        help="events: a file (.nq .nt .trig .ttl .jsonl .csv .jelly, also .gz), a pattern, - for standard input or "
-        "the http(s) address of a stream container; several are merged by time.  NAME is the stream's IRI, "
-        "or a word w for <http://example.org/w>",
-    )
+    shared.add_streams(parser)
     shared.add_background(parser)
     parser.add_argument("--background-stream", metavar="FILE", help="timed updates of the background, as JSON lines")
     shared.add_policy(parser)
@@ -50,22 +45,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--speed", type=shared.speed, default="max", metavar="10x|real|max", help="against the stream's own time"
     )
-    parser.add_argument(
-        "--time-predicate",
-        action="append",
-        metavar="P",
-        help="the predicate that times an element (default: prov:generatedAtTime), or arrival; may be repeated",
-    )
-    parser.add_argument("--start-predicate", metavar="P", help="with --end-predicate: times elements by an interval")
-    parser.add_argument("--end-predicate", metavar="P", help="see --start-predicate")
-    parser.add_argument(
-        "--time-unit",
-        choices=("ns", "us", "ms", "s", "min", "h", "d"),
-        default="s",
-        help="what plain numbers count as times (default: s)",
-    )
-    parser.add_argument("--messages", action="store_true", help="read .nq, .nt, .trig and .ttl as RDF message logs")
-    parser.add_argument("--mapping", metavar="FILE", help="for CSV: a TOML file that maps columns to triples and time")
+    shared.add_reading(parser)
     parser.add_argument("--timeline", metavar="FILE", help="draw matches and their events (.svg, .png or .pdf)")
     parser.set_defaults(command=run)
 
@@ -73,7 +53,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(options: Namespace) -> int:
     from etalis_compiler.explain import prefixes_of
 
-    from etalis_py import Engine
     from etalis_py.cli.drive import START, Drive, paced
     from etalis_py.cli.interrupt import Interrupt
     from etalis_py.cli.outputs import open_outlet
@@ -81,11 +60,14 @@ def run(options: Namespace) -> int:
     from etalis_py.cli.sources import open_streams
     from etalis_py.cli.updates import read_updates
     from etalis_py.engine.matches import Matches
+    from etalis_py.program import Program
     from etalis_py.streams import Clock, DeadLetters
 
     if options.stream.count("-") + options.query.count("-") > 1:
         raise UsageError("standard input can be read once only: as one stream or one query")
     program = shared.read_program(options.query, options.policy)
+    if not isinstance(program, Program):
+        _refuse_for_windows(options)
     timeline = _timeline(options.timeline) if options.timeline else None
     with ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
@@ -99,21 +81,23 @@ def run(options: Namespace) -> int:
         def render(us: int) -> int | str:
             return (clock or stream.clock).render(us)
 
-        engine = Engine(
+        engine = _made(
             program,
-            policy=options.policy,
+            **({"policy": options.policy} if isinstance(program, Program) else {}),
             background=options.background or ([] if options.background_stream else None),
             entailment=options.entailment,
+            named=shared.graph_files(program),
             explain=options.explain_matches or timeline is not None,
             lateness=options.lateness,
             render=render,
             changes=options.background_stream is not None,
         )
+        prefixes = prefixes_of(program.compilation) if isinstance(program, Program) else program.prefixes
         # Said at the very end, however the run ends.
         stack.callback(lambda: _report(stream.counters.errors, engine.counters.late, letters is not None))
-        outlet = stack.enter_context(
-            open_outlet(options, engine.outputs, prefixes_of(program.compilation), options.explain_matches)
-        )
+        if not isinstance(program, Program):
+            stack.callback(lambda: report_unread(getattr(engine.counters, "unrouted", 0), program.inputs))
+        outlet = stack.enter_context(open_outlet(options, engine.outputs, prefixes, options.explain_matches))
         live_table = options.format == "table" and options.sink == "-" and sys.stdout.isatty()
         progress = Progress(
             engine,
@@ -149,6 +133,32 @@ def run(options: Namespace) -> int:
     return 0
 
 
+def _made(program: Program | WindowProgram, **options: Any) -> Engine | WindowEngine:
+    """The engine of a program; a graph that is missing is a fault of the query."""
+    from etalis_py.program import Program
+    from etalis_py.running import engine_of
+
+    if isinstance(program, Program):
+        return engine_of(program, **options)
+    from etalis_py.windows import MissingGraph  # takes a while to import
+
+    try:
+        return engine_of(program, **options)
+    except MissingGraph as error:
+        raise UsageError(str(error)) from None
+
+
+def _refuse_for_windows(options: Namespace) -> None:
+    """What windows have no answer to."""
+    if options.timeline:
+        raise UsageError(
+            "--timeline draws the events of a match; a row of a windowed query has none of its own, it is made of all "
+            "that its windows hold: leave --timeline out"
+        )
+    if options.explain_matches and options.format == "trig":
+        raise UsageError("--explain-matches with windows says which windows were looked at: write jsonl")
+
+
 def _timeline(path: str) -> Timeline:
     from etalis_py.cli.timeline import Timeline  # takes a while to import
 
@@ -173,6 +183,13 @@ def _report(errors: int, late: int, kept: bool) -> None:
         _note(errors, "part", f"of the input could not be read and was skipped; {where}")
     if late:
         _note(late, "event", f"came too late and was left out; --lateness D allows for more; {where}")
+
+
+def report_unread(unrouted: int, inputs: frozenset[str]) -> None:
+    """Items that no query asked for, where that may be a slip."""
+    if unrouted:
+        said = f"was of a stream that no query reads; they read {', '.join(sorted(inputs))}: --stream NAME=SOURCE"
+        _note(unrouted, "event", said)
 
 
 def _note(count: int, what: str, said: str) -> None:

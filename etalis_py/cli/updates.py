@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyoxigraph
@@ -22,6 +23,9 @@ from etalis_py.events import Triple
 from etalis_py.knowledge import KnowledgeError
 from etalis_py.streams import StreamError, TimeError
 from etalis_py.streams.clock import clock_of
+
+if TYPE_CHECKING:
+    from etalis_py.windows import WindowEngine
 
 _FIELDS = ("time", "add", "remove", "graph")
 _decoder = msgspec.json.Decoder(float_hook=Decimal)
@@ -38,7 +42,7 @@ class Update:
     source: str
     line: int
 
-    def apply(self, engine: Engine) -> None:
+    def apply(self, engine: Engine | WindowEngine) -> None:
         try:
             engine.update(self.graph, self.add, self.remove)
         except KnowledgeError as error:

@@ -126,9 +126,9 @@ def _background(
     row = f"b{tag}"
     w(f"for {row} in {lookup}(({arguments}{',' if known else ''}), t):")
     for i, name in enumerate(wanted):
-        # A look-up may bind what was unbound before.
+        # A look-up may bind what was unbound before: the value carried for it is then that of nothing.
         frame.terms[name] = f"{row}[{i}]"
-        if name in binds:
+        if name in binds or "present" in frame.values.get(name, ""):
             frame.values.pop(name, None)
     if code.explain:
         frame.provenance = code.provenance(node, frame.provenance or "x[-1]", f"Because('background', {row}[-1])")

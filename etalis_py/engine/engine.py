@@ -22,10 +22,13 @@ from etalis_py.engine.background import compiler_summary
 from etalis_py.engine.backward import BackgroundSource, HistorySource, prepare
 from etalis_py.engine.blocks import Code
 from etalis_py.engine.codegen import Generated, generate, operand_functions
+from etalis_py.engine.dataset import choose
 from etalis_py.engine.describe import describer
 from etalis_py.engine.explanation import explainer
 from etalis_py.engine.layout import layouts
+from etalis_py.engine.live import LivePrograms
 from etalis_py.engine.matches import Matches, Report, Row, Shape, template_triples
+from etalis_py.engine.owl_streams import HIDDEN, needed, owl_queries
 from etalis_py.engine.running import Running
 from etalis_py.engine.runtime import Context, LimitExceeded, Limits, Runtime, fresh_nodes_of
 from etalis_py.engine.snapshots import read_journal, read_snapshot, write_journal, write_snapshot
@@ -41,7 +44,11 @@ FOREVER = 2**63 - 1
 
 @dataclass(slots=True)
 class Counters:
-    """What an engine has done.  ``goals`` is what it remembers now."""
+    """What an engine has done.  ``goals`` is what it remembers now.
+
+    ``inconsistent`` counts how often an answer-set program had no answer set, ``ignored`` the events that are outside
+    what such a program allows for.
+    """
 
     events: int = 0
     triples: int = 0
@@ -50,6 +57,8 @@ class Counters:
     pruned: int = 0
     instants: int = 0
     goals: int = 0
+    inconsistent: int = 0
+    ignored: int = 0
     per_rule: dict[str, int] = field(default_factory=dict)
 
 
@@ -70,7 +79,7 @@ class Engine:
         program: Any = None,
         *,
         background: Any = None,
-        policy: str = "unrestricted",
+        policy: str | None = None,
         entailment: str = "rdfs",
         explain: bool = False,
         journal: bool = False,
@@ -80,8 +89,9 @@ class Engine:
         render: Callable[[int], int | str] | None = None,
         sweep_every: int = 8192,
         changes: bool = False,
+        named: Any = None,
     ) -> None:
-        self.knowledge = _knowledge(background, entailment)
+        self.knowledge = knowledge_of(background, entailment, named)
         self.policy = policy
         self.explain = explain
         self.journaling = journal
@@ -89,9 +99,10 @@ class Engine:
         self.eager = eager
         self.limits = limits
         self.changes = changes
-        self.render = render or _seconds
+        self.render = render or seconds
         self.sweep_every = sweep_every
         self.counters = Counters()
+        self.answer_sets = LivePrograms(self.knowledge, self.counters)
         self.dead_letters: list[Event] = []
         self.programs: dict[str, tuple[Compilation, str]] = {}
         self.state = State(explain)
@@ -109,7 +120,7 @@ class Engine:
         self._rules = ir.Rules((), (), ())
         self._names: dict[str, str] = {}
         if program is not None:
-            self.add(program, policy=policy)
+            self.add(program)
         else:
             self._load()
 
@@ -127,7 +138,14 @@ class Engine:
         clash = sorted(taken & {q.name for q in compilation.queries})
         if clash:
             raise ValueError(f"queries named {', '.join(clash)} are running already; rename them or REGISTER a name")
-        self.programs[identifier] = (compilation, policy or getattr(program, "policy", None) or self.policy)
+        knowledge = choose(self.knowledge, compilation, [c for c, _ in self.programs.values()], self.changes)
+        if knowledge is not self.knowledge:
+            self.knowledge = knowledge
+            self.answer_sets = LivePrograms(knowledge, self.counters)
+        self.programs[identifier] = (
+            compilation,
+            policy or self.policy or getattr(program, "policy", "") or "unrestricted",
+        )
         try:
             self._load()
         except Exception:
@@ -150,6 +168,11 @@ class Engine:
         return self._rules
 
     @property
+    def outputs(self) -> tuple[ir.Output, ...]:
+        """The queries that report, without the rules that the schema of the background adds."""
+        return tuple(output for output in self._rules.outputs if not output.query.startswith(HIDDEN))
+
+    @property
     def source(self) -> str:
         """The generated Python."""
         return self._generated.source
@@ -158,7 +181,7 @@ class Engine:
         """Make rules of all programs and write their code; state of nodes that stay is kept."""
         summary = self._summary()
         self._rules = self._compiled(summary)
-        if self._timeless_rules():
+        while self._timeless_rules():
             summary = self._summary()
             self._rules = self._compiled(summary)
         state, rules = self.state, self._rules
@@ -179,9 +202,10 @@ class Engine:
             self.journaling,
             lambda node: Running(node, code.names, code.layouts[node.child.node]),
         )
-        self._generated: Generated = generate(rules, code, self._runtime)
+        self._generated: Generated = self.answer_sets.attached(generate(rules, code, self._runtime))
         self._shapes = [self._shape(i, output) for i, output in enumerate(rules.outputs)]
         self._asks = any(output.form == "ask" for output in rules.outputs)
+        self._hidden = {i for i, output in enumerate(rules.outputs) if output.query.startswith(HIDDEN)}
 
     def _compiled(self, summary: KnowledgeSummary) -> ir.Rules:
         queries = []
@@ -189,6 +213,10 @@ class Engine:
             for query in compilation.queries:
                 chosen = query.syntax.policy or policy
                 queries.append(replace(query, syntax=replace(query.syntax, policy=chosen)))
+        derived = owl_queries(self.knowledge) if queries else ()
+        if derived:
+            kept = needed(rules_of(Compilation((*queries, *derived)), summary))
+            queries += [query for query in derived if query.name in kept]
         return rules_of(Compilation(tuple(queries)), summary)
 
     def _summary(self) -> KnowledgeSummary:
@@ -202,8 +230,10 @@ class Engine:
         for output in self._rules.outputs:
             if output.form != "construct" or output.timeless is None or self._started:
                 continue
+            if output.query.startswith(HIDDEN):  # the closure of the background has its conclusions
+                continue
             if self.knowledge is None:
-                self.knowledge = _knowledge([], "rdfs")
+                self.knowledge = knowledge_of([], "rdfs")
             derived |= self._derive_timeless(output)
         return derived
 
@@ -213,7 +243,8 @@ class Engine:
         names = tuple(sorted(alg.scope(output.timeless)))
         make = template_triples(output, names, self._fresh(output, names))
         grew = False
-        while True:
+        derived = 0
+        for _ in range(self.limits.rounds):
             source = BackgroundSource(self.knowledge)
             rows = [
                 (TIMELESS_END, TIMELESS_START, *(mu.get(n, "") for n in names))
@@ -225,6 +256,13 @@ class Engine:
                 return grew
             self.knowledge.update("", missing, ())
             grew = True
+            derived += len(missing)
+            if derived > self.limits.derivations:
+                break
+        raise LimitExceeded(
+            f"query {output.query} derived {derived} triples from the background and has not come to an end; make it "
+            "derive finitely many triples, or raise Limits(rounds=…, derivations=…)"
+        )
 
     # --- shapes ---
 
@@ -270,6 +308,7 @@ class Engine:
         get, other, instant = self._generated.single.get, self._generated.other, self._generated.instant
         eager = self.eager
         count = instants = 0
+        error: ValueError | None = None
         begun, held, source = 0, (), ""  # the first event of the instant, while it is the only one
         for start, end, triples, stream, graph in events:
             if end > now and start <= end:
@@ -295,7 +334,7 @@ class Engine:
                 held = ()
                 count += 1
             else:
-                self._refuse(Event(start, end, triples, stream, graph))
+                error = self._refuse(Event(start, end, triples, stream, graph)) or error
             if eager:
                 pending.extend((s, p, o, begun, source) for s, p, o in held)
                 held = ()
@@ -306,6 +345,8 @@ class Engine:
         self._now, self._pending = now, pending
         self.counters.instants += instants
         self._keep_house(count, now)
+        if error is not None:
+            raise error
 
     def advance(self, t: int) -> Matches:
         """Time has reached ``t``: every instant up to and including it is over."""
@@ -330,13 +371,16 @@ class Engine:
         return self._matches()
 
     def update(self, graph: str = "", add: Iterable[Any] = (), remove: Iterable[Any] = ()) -> Any:
-        """Change the background; the new version holds from the next instant on."""
+        """Change the background; the open instant is over, and the new version holds from the next one on."""
         if self.knowledge is None:
             raise ValueError("this engine has no background to change: make it with Engine(…, background=[])")
-        self._close_instant()
+        if self._pending:
+            self._close_instant()
+            self.closed_at = max(self.closed_at, self._now)
         before = self.knowledge.schema_version
         known = frozenset(self._summary().predicates or ())
         change = self.knowledge.update(graph, add, remove)
+        self.answer_sets.renew()
         if self.knowledge.schema_version != before or not frozenset(self._summary().predicates or ()) <= known:
             self._load()
         return change
@@ -356,11 +400,13 @@ class Engine:
             self._pending = []
             self.counters.instants += 1
 
-    def _refuse(self, event: Event) -> None:
+    def _refuse(self, event: Event) -> ValueError | None:
+        """Put a late event aside; the error for one that is none, to be raised when the others have been taken."""
         if event.start > event.end:
-            raise ValueError(f"an event starts at {event.start} and ends before, at {event.end}: swap the two")
+            return ValueError(f"an event starts at {event.start} and ends before, at {event.end}: swap the two")
         self.counters.late += 1
         self.dead_letters.append(event)
+        return None
 
     def _ordered(self, events: Iterable[Event]) -> list[Event]:
         """Events whose time has come, in order; the others wait in the buffer."""
@@ -398,13 +444,13 @@ class Engine:
         for store in self.state.stores.values():
             waiting += len(store.buckets)
             store.waited += self.sweep_every
-            if store.longest is not None and store.waited >= len(store.buckets):
+            if store.longest is not None and 2 * store.waited >= len(store.buckets):
                 self.counters.pruned += store.sweep(now)
                 store.waited = 0
         for closure in self.state.closures.values():
             self.counters.pruned += closure.sweep(now)
         self._since_count += self.sweep_every
-        if self._since_count >= max(self._live, waiting):
+        if 2 * self._since_count >= max(self._live, waiting):
             self._since_count = 0
             self._live = self.state.live()
             if self._live > self.limits.goals:
@@ -419,10 +465,26 @@ class Engine:
         reports = self._runtime.reports
         if self._asks:
             reports[:] = [report for report in map(self._asked, reports) if report is not None]
+        if self._hidden:
+            reports[:] = [report for report in reports if report[0] not in self._hidden]
         made = Matches(self._shapes, reports[:])
+        if len(made) > self.limits.matches:
+            self._too_many_matches(made.reports)
         reports.clear()
         self.counters.matches += len(made)
         return made
+
+    def _too_many_matches(self, reports: Iterable[Report]) -> None:
+        """Fail if some instant alone has more matches than the limit."""
+        rows: dict[int, int] = {}
+        for _, t, found in reports:
+            rows[t] = rows.get(t, 0) + len(found)
+        t, most = max(rows.items(), key=lambda item: item[1])
+        if most > self.limits.matches:
+            raise LimitExceeded(
+                f"{most} matches in the instant {self.render(t)}, the limit is {self.limits.matches}; narrow the query "
+                "with a FILTER, WITHIN or a join variable, use a consuming policy, or raise Limits(matches=…)"
+            )
 
     def _asked(self, report: Report) -> Report | None:
         """The first answer of an ASK; what comes after it is not reported."""
@@ -515,16 +577,19 @@ class Engine:
         return self.counters
 
 
-def _seconds(us: int) -> int | str:
+def seconds(us: int) -> int | str:
     """Microseconds as whole seconds where they are, else as a decimal number of seconds."""
     whole, rest = divmod(us, 1_000_000)
     return whole if not rest else f"{whole}.{rest:06d}".rstrip("0")
 
 
-def _knowledge(background: Any, entailment: str) -> Any:
-    if background is None or hasattr(background, "default"):
+def knowledge_of(background: Any, entailment: str, named: Any = None) -> Any:
+    """The background as it is given, or loaded from what is given; None where there is none."""
+    if named and hasattr(background, "default"):
+        raise ValueError("named graphs are loaded with the background: give what load(…, named=…) makes, alone")
+    if (background is None and not named) or hasattr(background, "default"):
         return background
-    return load(background, entailment=entailment)
+    return load(() if background is None else background, entailment=entailment, named=named)
 
 
 def _drop(state: State, kept: frozenset[str]) -> None:

@@ -1,8 +1,9 @@
 """Generated code for joins: goal-insertion rules, checking rules, and what they do under a consuming policy.
 
 A goal store maps the join key to a bucket: its solutions, ordered by their end because instants follow one another.
-A goal that is alone is kept in a tuple, which costs the garbage collector nothing; with a second one it is a list.  The right side of a SEQ looks up the bucket of its key; goals that ended before it started are its
-candidates.  A bucket is pruned by the window when it is looked at, and all of them now and then by a sweep.
+A goal that is alone is kept in a tuple, which costs the garbage collector nothing; with a second one it is a list.
+The right side of a SEQ looks up the bucket of its key; goals that ended before it started are its candidates.  A bucket
+is pruned by the window when it is looked at, and all of them now and then by a sweep.
 """
 
 from __future__ import annotations
@@ -159,11 +160,11 @@ def _all_matches(
 ) -> None:
     out = code.new(name)
     layout = code.layouts[name]
-    tests = list(compatible)
-    if node.bound is not None:
-        tests.append(f"{in_time(node.bound, frame.start, frame.end, code.names)}")
     conditions, rest = _tests(w, code, name, node, frame, waiting, "continue")
-    tests += conditions
+    # Filters refuse more candidates than the window does: a bucket was pruned already.
+    tests = [*compatible, *conditions]
+    if node.bound is not None:
+        tests.append(in_time(node.bound, frame.start, frame.end, code.names))
     if not rest:
         comprehension(w, out, frame.solution(layout), loop, tests)
         return

@@ -270,7 +270,8 @@ def fresh_nodes_of(output: ir.Output, columns: tuple[str, ...]) -> tuple[tuple[s
     )
     if not labels:
         return None
-    order = [2 + columns.index(v) for v in sorted(columns)]
+    # μ is what the query shows of the solution: its source may carry more columns.
+    order = [2 + columns.index(v) for v in sorted(output.variables) if v in columns]
 
     def fresh(x: Solution) -> tuple[str, ...]:
         key = (output.query, x[0], x[1], *(x[i] for i in order))

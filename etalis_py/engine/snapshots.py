@@ -52,6 +52,7 @@ def read_snapshot(engine: Engine, raw: bytes) -> None:
     if raw[: len(MAGIC)] != MAGIC:
         raise SnapshotError("these bytes are no snapshot of this version; start without it, or replay the stream")
     data = _decoded(raw[len(MAGIC) :])
+    _learn(engine, data["position"]["knowledge"])
     state = engine.state
     if data["nodes"] != sorted(state.nodes):
         missing = len(set(data["nodes"]) ^ set(state.nodes))
@@ -109,6 +110,7 @@ def read_journal(engine: Engine, raw: bytes) -> None:
     if raw[: len(JOURNAL)] != JOURNAL:
         raise SnapshotError("these bytes are no journal of this version; start from a snapshot, or replay the stream")
     entries, slices, position = _decoded(raw[len(JOURNAL) :])
+    _learn(engine, position["knowledge"])
     state = engine.state
     for entry in entries:
         match entry:
@@ -151,8 +153,22 @@ def _position(engine: Engine) -> dict[str, Any]:
         "newest": engine._newest,
         "pending": [list(x) for x in engine._pending],
         "buffer": [[end, n, list(event)] for end, n, event in sorted(engine._buffer, key=lambda b: b[:2])],
-        "counters": [c.events, c.late, c.matches, c.instants],
+        "counters": [c.events, c.late, c.matches, c.instants, c.inconsistent, c.ignored],
+        "knowledge": None if engine.knowledge is None else engine.knowledge.snapshot(),
+        "programs": engine.answer_sets.snapshot(),
     }
+
+
+def _learn(engine: Engine, knowledge: dict[str, Any] | None) -> None:
+    """Go to a version of the background; another vocabulary or schema makes other rules."""
+    if knowledge is None:
+        return
+    if engine.knowledge is None:
+        raise SnapshotError("the stored state belongs to an engine with background knowledge; give this one the same")
+    if engine.knowledge.snapshot() != knowledge:
+        engine.knowledge.restore(knowledge)
+        engine.answer_sets.renew()
+        engine._load()
 
 
 def _go_to(engine: Engine, position: dict[str, Any]) -> None:
@@ -163,7 +179,8 @@ def _go_to(engine: Engine, position: dict[str, Any]) -> None:
     engine._pending = [tuple(x) for x in position["pending"]]
     engine._buffer = [(end, n, _event(raw)) for end, n, raw in position["buffer"]]
     c = engine.counters
-    c.events, c.late, c.matches, c.instants = position["counters"]
+    engine.answer_sets.restore(position["programs"])
+    c.events, c.late, c.matches, c.instants, c.inconsistent, c.ignored = position["counters"]
 
 
 def fill(store: Store, goals: Iterable[list[Any]], explain: bool) -> None:

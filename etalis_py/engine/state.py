@@ -19,6 +19,7 @@ from etalis_py.engine.closure import PathClosure
 from etalis_py.engine.frames import decode_or_none
 from etalis_py.engine.grouping import Grouping
 from etalis_py.engine.layout import Layout
+from etalis_py.engine.lookups import Lookup, direct_lookup
 from etalis_py.engine.running import Running
 from etalis_py.engine.slicing import Slicing
 
@@ -170,9 +171,7 @@ class State:
         """May solutions of this node end before the instant in which they are known?"""
         return node in self.late
 
-    def lookup(
-        self, pattern: alg.Pattern, known: tuple[str, ...], wanted: tuple[str, ...]
-    ) -> Callable[[tuple[str, ...], int], list[tuple[str, ...]]]:
+    def lookup(self, pattern: alg.Pattern, known: tuple[str, ...], wanted: tuple[str, ...]) -> Lookup:
         """A function from the terms of ``known`` to the rows of ``wanted`` that the background holds."""
         prepared = prepare(pattern)
         state = self
@@ -183,7 +182,7 @@ class State:
             return [tuple(found.get(name, "") for name in wanted) for found, _, _ in prepared.solve(mu, source, None)]
 
         if not self.explain:
-            return look_up
+            return direct_lookup(self.background.lasting, pattern, known, wanted, look_up) or look_up
 
         def explained(terms: tuple[str, ...], t: int) -> list[tuple[Any, ...]]:
             return [(*row, tuple(zip(wanted, row, strict=True))) for row in look_up(terms, t)]

@@ -4,7 +4,8 @@ A program without ``event`` lines is *static*: solved once for a version of the 
 with them is *live*: it is grounded once, with every event atom there can be as an external; events only switch
 externals and the program is solved again.  Nothing is grounded and no symbol is made after the start, so the process
 does not grow however many new IRIs a stream brings: terms unknown to the background borrow one of a fixed number of
-slots while an atom about them is true.
+slots while an atom about them is true.  (A program in *rounds* is grounded anew instead, with the true atoms as facts;
+its numbers are the same.)
 
 Cost: an instant costs one solver call over the grounded program; memory is that of the grounded program and of the
 atoms that are true.
@@ -22,7 +23,7 @@ import clingo
 from etalis_rules.terms import XSD, is_blank, is_iri, is_literal, literal, parts
 
 from etalis_py.events import Triple
-from etalis_py.knowledge.asp_interface import Argument, AspProgram, Declared, EventAtom, parse_program
+from etalis_py.knowledge.asp_interface import Argument, AspProgram, Declared, EventAtom, Rounds, parse_program
 from etalis_py.knowledge.entail import Numbering
 from etalis_py.knowledge.errors import KnowledgeError
 from etalis_py.knowledge.graph import Graph
@@ -30,6 +31,8 @@ from etalis_py.knowledge.solving import consequences
 
 _INTEGER = re.compile(r"[+-]?\d+")
 _ATOM = re.compile(r'(?<![\w"])([a-z_]\w*)\(((?:[^()"]|"(?:[^"\\]|\\.)*")*)\)')
+_COMMENT = re.compile(r"%[^\n]*")
+_DOMAIN = re.compile(r"(?<!\w)(?:entity|known|slot)\s*\(")
 Key = tuple[int, tuple[str, ...]]  # which event atom, and the terms of its arguments
 
 
@@ -91,8 +94,8 @@ class LiveProgram:
         domains += [f"known({n})." for n in range(first)] or ["#defined known/1."]
         domains += ["entity(X) :- known(X).", "entity(X) :- slot(X)."]
         externals = [f"#external {e.atom.head} : {e.over}." for e in program.events]
-        text = "\n".join([program.text, *facts, *domains, *externals, *_shows(program)])
-        self._control = self._ground(text)
+        fixed = [program.text, "#program base.", *facts, *domains, *_shows(program)]
+        self._control = self._ground("\n".join([*fixed, *externals]))
         # Looked up by numbers, so that an event makes no symbol.
         self._literals: dict[tuple[str, tuple[int | None, ...]], int] = {
             (event.atom.name, tuple(a.number for a in found.symbol.arguments)): found.literal
@@ -100,14 +103,28 @@ class LiveProgram:
             for found in self._control.symbolic_atoms.by_signature(event.atom.name, len(event.atom.arguments))
             if found.is_external
         }
+        if program.rounds:
+            self._atoms = {
+                number: f"{name}({','.join(map(str, arguments))})."
+                for (name, arguments), number in self._literals.items()
+            }
+            events = {f"#defined {e.atom.name}/{len(e.atom.arguments)}." for e in program.events}
+            used = domains if _DOMAIN.search(_COMMENT.sub("", program.text)) else []  # elsewhere than in ``over``
+            defined = [line for line in facts if line.startswith("#")]
+            self._anew = "\n".join([program.text, "#program base.", *defined, *used, *sorted(events), *_shows(program)])
+            # Made once and handed over as symbols: to parse them each time would take longer than to reason.
+            self._symbols = [clingo.parse_term(line[:-1]) for line in facts if not line.startswith("#")]
 
-    def _ground(self, text: str) -> clingo.Control:
+    def _ground(self, text: str, facts: Iterable[clingo.Symbol] = ()) -> clingo.Control:
         said: list[str] = []
         constants = _constants(self.program, self._numbering)
         arguments = [f"--const={name}={number}" for name, number in constants.items()]
         control = clingo.Control(
             [*arguments, "--models=0"], logger=lambda _, message: said.append(message), message_limit=5
         )
+        with control.backend() as backend:
+            for fact in facts:
+                backend.add_rule((backend.add_atom(fact),))
         try:
             control.add("base", [], text)
             control.ground([("base", [])])
@@ -117,6 +134,25 @@ class LiveProgram:
         options.enum_mode = "brave" if self.program.brave else "cautious"
         options.solve_limit = f"{self.conflicts},umax"
         return control
+
+    def _in_rounds(self, rounds: Rounds) -> clingo.Control:
+        """The program grounded with what is true now, round after round."""
+        true = sorted(self._atoms[number] for _, number in self._true.values())
+        control = self._ground("\n".join([self._anew, *true]), self._symbols)
+        for n in range(1, rounds.limit + 1):
+            k = clingo.Number(n)
+            for part in rounds.parts:
+                control.ground([(part, [k])])
+            found = control.symbolic_atoms[clingo.Function(rounds.until, [k])]
+            if found is not None and found.is_fact:
+                if rounds.then:
+                    control.ground([(rounds.then, [k])])
+                return control
+        raise KnowledgeError(
+            f"{rounds.until} was not reached in {rounds.limit} rounds",
+            source=self.program.source,
+            hint="allow for more with %! rounds, or see whether a part finds nothing new at last",
+        )
 
     # ------------------------------------------------------------------------------------------------------- time
 
@@ -239,7 +275,8 @@ class LiveProgram:
 
     def _solve(self) -> Outcome:
         last: list[clingo.Symbol] | None = None
-        with self._control.solve(yield_=True) as handle:
+        control = self._in_rounds(self.program.rounds) if self.program.rounds else self._control
+        with control.solve(yield_=True) as handle:
             for model in handle:
                 last = list(model.symbols(shown=True))
             finished = handle.get().exhausted

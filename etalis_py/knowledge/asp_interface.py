@@ -20,6 +20,16 @@ that bounds which atoms there can be: what is grounded once, before the first ev
 ``slots`` numbers that stand for terms the background does not have, each for as long as a true atom needs it;
 ``known(A)`` over the terms read from the background; ``entity(A)``, which is meant when nothing is said, over both.
 *offers*: the atoms that become triples, when they are true in all answer sets (``cautious``) or in some (``brave``).
+
+A search that goes on for as long as there is something new is written in rounds:
+
+    %! rounds 500 of look, step until done then finish
+
+The program is then grounded anew with what is true whenever that has changed: first its base, then its parts
+``look(k)`` and ``step(k)`` for k = 1, 2, … until ``done(k)`` is a fact, then ``finish(k)``.  What an earlier part says
+is known when a later one is grounded, so that rules without choices cost what they derive.  It is an error when
+``done`` is not reached in so many rounds.  Arguments are numbers here too, and rounds are limited, so the symbols that
+clingo keeps come from a fixed range.
 """
 
 from __future__ import annotations
@@ -39,6 +49,7 @@ _TERM = re.compile(
     r"\s*(?:(?P<variable>[A-Z]\w*)(?![\w:])|(?P<iri><[^<>\s]*>)|(?P<integer>[+-]?\d+)"
     r'|(?P<string>"(?:[^"\\]|\\.)*")|(?P<type>a)(?![\w:-])|(?P<prefix>[A-Za-z][\w-]*)?:(?P<local>[\w-]*))'
 )
+_ROUNDS = re.compile(r"(\d+) of ([a-z]\w*(?:\s*,\s*[a-z]\w*)*) until ([a-z]\w*)(?: then ([a-z]\w*))?")
 _DURATION = re.compile(r"\s*P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,6}))?S)?)?\s*")
 # Code and other files: refused wherever they are written, even in a comment, so that no trick of quoting lets one in.
 _FOREIGN = re.compile(r"#\s*(?:script|include)\b")
@@ -50,6 +61,7 @@ _SHAPES = {
     "offers": "offers atom(X, Y) as X :p Y",
     "slots": "slots 10",
     "answers": "answers cautious or answers brave",
+    "rounds": "rounds 100 of part, part until atom [then part]",
 }
 
 
@@ -88,6 +100,16 @@ class EventAtom:
 
 
 @dataclass(frozen=True, slots=True)
+class Rounds:
+    """The parts that are grounded in each round, the atom that ends them, and the part after that (or none)."""
+
+    limit: int
+    parts: tuple[str, ...]
+    until: str
+    then: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class AspProgram:
     """An answer-set program with its interface."""
 
@@ -99,6 +121,7 @@ class AspProgram:
     constants: dict[str, str] = field(default_factory=dict)
     slots: int = 0
     brave: bool = False
+    rounds: Rounds | None = None
 
 
 def parse_program(text: str, source: str = "program") -> AspProgram:
@@ -110,6 +133,8 @@ def parse_program(text: str, source: str = "program") -> AspProgram:
         if found := _FOREIGN.search(line):
             reader.line = number
             raise reader.error(f"{found[0]} is not allowed", "write the rules themselves into this file")
+    if reader.rounds and not reader.events:
+        raise KnowledgeError("the program has rounds but reads no events", source=source, hint="add an event line")
     if not reader.offers:
         raise KnowledgeError("the program offers nothing", source=source, hint=f"add a line: %! {_SHAPES['offers']}")
     return AspProgram(
@@ -121,6 +146,7 @@ def parse_program(text: str, source: str = "program") -> AspProgram:
         reader.constants,
         reader.slots,
         reader.brave,
+        reader.rounds,
     )
 
 
@@ -133,6 +159,7 @@ class _Reader:
         self.events: list[EventAtom] = []
         self.offers: list[Declared] = []
         self.slots, self.brave = 0, False
+        self.rounds: Rounds | None = None
 
     def error(self, found: str, hint: str = "") -> KnowledgeError:
         return KnowledgeError(found, source=self.source, line=self.line, hint=hint)
@@ -171,6 +198,13 @@ class _Reader:
         if rest not in ("cautious", "brave"):
             raise self._shape("answers", rest)
         self.brave = rest == "brave"
+
+    def _rounds(self, rest: str) -> None:
+        match = _ROUNDS.fullmatch(rest)
+        if not match or not int(match[1]):
+            raise self._shape("rounds", rest)
+        parts = tuple(part.strip() for part in match[2].split(","))
+        self.rounds = Rounds(int(match[1]), parts, match[3], match[4] or "")
 
     def _reads(self, rest: str) -> None:
         declared, end = self._atom("reads", rest, "from")

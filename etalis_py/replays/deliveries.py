@@ -105,14 +105,15 @@ class _Simulation:
     def _tour(self, locations: int) -> list[str]:
         """Places that can be driven to one after the other while all roads are open."""
         places = sorted(self.roads.places)
-        tour = [self.random.choice(places)]
-        for _ in range(100 * locations):
-            if len(tour) == locations:
-                return tour
-            following = self.random.choice(places)
-            if following not in tour and shortest(self.roads, tour[-1], following):
-                tour.append(following)
-        raise ValueError(f"from place {tour[-1]} no {locations} locations can be reached: is the road graph connected?")
+        for _ in range(100):
+            tour = [self.random.choice(places)]
+            for _ in range(5 * locations):  # a one-way street may lead into a corner that no road leaves
+                following = self.random.choice(places)
+                if following not in tour and shortest(self.roads, tour[-1], following):
+                    tour.append(following)
+                if len(tour) == locations:
+                    return tour
+        raise ValueError(f"no tour of {locations} locations can be driven from {tour[0]}: is the road graph connected?")
 
     def _ask(self, time: int, agent: int) -> None:
         tour, at = self.tours[agent], self.reached[agent]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from etalis_py.events import Event
+from etalis_py.events import Event, Triple
 from etalis_py.streams.clock import Clock
 
 Row = dict[str, str]
@@ -32,15 +32,15 @@ class Found(Protocol):
 class Replay:
     """A worked example that runs as it is.
 
-    ``programs`` are the files (or texts) that form the program, ``background`` its files, ``clock`` how the stream
-    spells its times.  ``shown`` names the queries whose matches are the result, ``reads`` those that ``summary`` and
-    ``plot`` look at; the matches of the others (rules in between) need not be kept.  ``notes`` says what was odd about
-    the input, one line each.
+    ``programs`` are the files (or texts) that form the program, ``background`` its files and triples, ``clock``
+    how the stream spells its times.  ``shown`` names the queries whose matches are the result, ``reads`` those that
+    ``summary`` and ``plot`` look at; the matches of the others (rules in between) need not be kept.  ``notes`` says
+    what was odd about the input, one line each.
     """
 
     name: str
     programs: tuple[Path | str, ...]
-    background: tuple[Path, ...]
+    background: tuple[Path | list[Triple], ...]
     clock: Clock
     shown: tuple[str, ...]
     reads: tuple[str, ...]

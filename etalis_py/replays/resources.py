@@ -11,6 +11,11 @@ def program(name: str) -> Path:
     return _existing("programs", name + ".rq")
 
 
+def reasoning(name: str) -> Path:
+    """The file of a shipped answer-set program, such as ``delivery/routes``."""
+    return _existing("programs", name + ".lp")
+
+
 def data(name: str) -> Path:
     """A shipped data file, such as ``tsunami/stations.ttl``."""
     return _existing("data", name)

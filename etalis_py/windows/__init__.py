@@ -7,13 +7,15 @@ but how to run it beside the windows.  ``times`` has the definitions as pure fun
 results up to date.
 """
 
-from etalis_py.windows.engine import Answer, WindowCounters, WindowEngine
-from etalis_py.windows.oracle import Recorded, which_t0
+from etalis_py.windows.engine import Answer, MissingGraph, WindowCounters, WindowEngine
+from etalis_py.windows.oracle import Recorded, Unjudgeable, which_t0
 from etalis_py.windows.program import WindowProgram, compile_windows
 
 __all__ = [
     "Answer",
+    "MissingGraph",
     "Recorded",
+    "Unjudgeable",
     "WindowCounters",
     "WindowEngine",
     "WindowProgram",

@@ -71,6 +71,11 @@ class Content(Counted):
         """How many items are in the window."""
         return len(self._held)
 
+    @property
+    def remembered(self) -> int:
+        """How many items there are, with those that wait."""
+        return len(self._held) + len(self._waiting)
+
     def items(self) -> list[Event]:
         """The items in the window, in order."""
         return list(self._held)

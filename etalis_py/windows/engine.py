@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from etalis_rules import program as ir
 
-from etalis_py.engine.engine import NEVER, Engine, _knowledge, _seconds
+from etalis_py.engine.engine import NEVER, Engine, knowledge_of, seconds
 from etalis_py.engine.matches import Matches, Report
 from etalis_py.engine.runtime import LimitExceeded, Limits
 from etalis_py.engine.snapshots import SnapshotError
@@ -36,6 +37,7 @@ class WindowCounters:
 
     ``outside``: items that no window will ever hold (before t0, between windows that slide further than they are
     long, outside an interval); ``unrouted``: items of streams that no query reads; ``late``: those in ``dead_letters``.
+    ``items`` is what the windows keep, ``goals`` what the EP-SPARQL queries beside them do, as of the last ``count()``.
     """
 
     events: int = 0
@@ -44,6 +46,8 @@ class WindowCounters:
     outside: int = 0
     evaluations: int = 0
     matches: int = 0
+    items: int = 0
+    goals: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +60,19 @@ class Answer:
     matches: Matches
 
 
+class MissingGraph(ValueError):
+    """A query names a stored graph that is not there."""
+
+
 class WindowEngine:
     """Evaluates windowed queries over streams.
 
     ``background`` is what ``Engine`` takes; ``graphs`` gives time-varying graphs by name (``""``: the default graph):
     they are read at every evaluation, or as often as RESCAN says.  ``report`` replaces the report policy of queries,
     by name (or of all: ``""``), where the text cannot say it: strategies that look at one window.  ``duplicates``
-    has patterns match a triple as often as the items in the window state it.  An event that names no stream belongs
-    to the stream of the program, when there is only one.
+    has patterns match a triple as often as the items in the window state it.  ``named``, ``explain`` and ``changes``
+    are those of ``Engine``; a match of a windowed query says which windows it looked at without being asked to.  An
+    event that names no stream belongs to the stream of the program, when there is only one.
 
     >>> from etalis_py import event
     >>> engine = WindowEngine("SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT5S] { WINDOW :w { ?x :p ?y } }")
@@ -88,9 +97,12 @@ class WindowEngine:
         limits: Limits = Limits(),  # noqa: B008 - frozen
         render: Callable[[int], int | str] | None = None,
         listen: Callable[[Answer], None] | None = None,
+        named: Any = None,
+        explain: bool = False,
+        changes: bool = False,
     ) -> None:
         self.program = compile_windows(program) if isinstance(program, str | Path) else program
-        knowledge = _knowledge(background, entailment)
+        knowledge = knowledge_of(background, entailment, named)
         self._has_background = knowledge is not None
         self.knowledge: Knowledge = Knowledge({}, entailment) if knowledge is None else knowledge
         self.graphs = {_graph_name(name): loader for name, loader in (graphs or {}).items()}
@@ -114,12 +126,13 @@ class WindowEngine:
                 names = ", ".join(p.name for p in plans)
                 raise ValueError(f"report policies are given for {', '.join(unknown)}; the queries are {names}")
             plans = tuple(_reporting(p, report) for p in plans)
-        self._check_graphs()
+        if not changes:
+            self._check_graphs()
         self.queries = [
             QueryRun(
                 p,
                 Stored(self.knowledge, p.graphs, p.named, p.restricted),
-                render or _seconds,
+                render or seconds,
                 duplicates=duplicates,
                 stored=self._has_background or bool(self.graphs),
             )
@@ -133,7 +146,13 @@ class WindowEngine:
         self._inner: Engine | None = None
         if self.program.rules is not None:
             self._inner = Engine(
-                self.program.rules, background=self.knowledge, policy=policy, limits=limits, render=render
+                self.program.rules,
+                background=self.knowledge,
+                policy=policy,
+                explain=explain,
+                limits=limits,
+                render=render,
+                changes=changes,
             )
         self._shapes = [q.shape for q in self.queries]
         self._offset = len(self._shapes)
@@ -146,6 +165,17 @@ class WindowEngine:
         self._next: int | None = None
         self._next_known = False
 
+    @property
+    def outputs(self) -> tuple[ir.Output, ...]:
+        """The queries that report."""
+        return tuple(q.shape.output for q in self.queries) + (() if self._inner is None else self._inner.outputs)
+
+    def count(self) -> WindowCounters:
+        """The counters, with what is kept now."""
+        self.counters.items = sum(query.remembered() for query in self.queries) + len(self._buffer)
+        self.counters.goals = 0 if self._inner is None else self._inner.count().goals
+        return self.counters
+
     def _check_graphs(self) -> None:
         """FROM and FROM NAMED must name graphs that are there, or a query would silently find nothing."""
         there = {*self.knowledge.names(), *self.graphs}
@@ -153,9 +183,9 @@ class WindowEngine:
             for name in (*plan.graphs, *plan.named):
                 if name not in there:
                     known = ", ".join(sorted(filter(None, there))) or "none"
-                    raise ValueError(
+                    raise MissingGraph(
                         f"the query {plan.name} asks for the graph {name}, which is not loaded (loaded: {known}); give "
-                        "it with background=load(…, named={…}) or graphs={…}"
+                        "it with named={…} or graphs={…}; on the command line FROM <file> names a file beside the query"
                     )
 
     # --- events ---
@@ -261,7 +291,8 @@ class WindowEngine:
         """Change the background; the new version holds for the evaluations that have not happened yet."""
         if not self._has_background:
             raise ValueError("this engine has no background to change: make it with WindowEngine(…, background=[])")
-        change = self.knowledge.update(_graph_name(graph), add, remove)
+        changed = self.knowledge if self._inner is None else self._inner  # the rules beside have more to renew
+        change = changed.update(_graph_name(graph), add, remove)
         self._read_schema()
         return change
 

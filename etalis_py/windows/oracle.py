@@ -24,6 +24,10 @@ SECOND = 1_000_000
 MAX_COMBINATIONS = 100_000
 
 
+class Unjudgeable(ValueError):
+    """What cannot be judged: several queries at a time, or too many combinations of t0."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """One answer of an engine: when it was given in microseconds, and its rows (variable → term as N-Triples).
@@ -53,7 +57,7 @@ def which_t0(
     """
     program = compile_windows(query, preset=preset) if isinstance(query, str) else query
     if len(program.plans) != 1 or program.rules is not None:
-        raise ValueError(f"one windowed query is judged at a time; this program has {', '.join(program.queries)}")
+        raise Unjudgeable(f"one windowed query is judged at a time; this program has {', '.join(program.queries)}")
     events, given = list(stream), list(recorded)
     combinations = list(_combinations(program, registered, unit))
     begin = max((t for t0 in combinations for t in t0), default=registered)
@@ -83,7 +87,7 @@ def _combinations(program: WindowProgram, registered: int, unit: int) -> Iterato
     for slide in slides:
         number *= max(1, slide // unit)
     if number > MAX_COMBINATIONS:
-        raise ValueError(
+        raise Unjudgeable(
             f"there are {number:,} combinations of t0 to try, the limit is {MAX_COMBINATIONS:,}: give a larger unit "
             "(the one in which the stream's times are whole)"
         )

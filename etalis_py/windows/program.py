@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from etalis_compiler import ast
 from etalis_compiler.diagnostics import Diagnostic, QueryError, Source
 from etalis_compiler.parser import parse
-from etalis_compiler.pipeline import Compilation, _name, compile_documents
-from etalis_compiler.rsp import Identity, Landmark, Sliding, WindowPlan, is_windowed, plan_query, with_preset
+from etalis_compiler.pipeline import Compilation, compile_documents, query_name
+from etalis_compiler.rsp import (
+    Count,
+    Identity,
+    Interval,
+    Landmark,
+    Now,
+    Shape,
+    Sliding,
+    WindowPlan,
+    is_windowed,
+    plan_query,
+    with_preset,
+)
 from etalis_compiler.rsp.shapes import MAX_OVERLAP
 from etalis_rules.durations import duration_text
+from etalis_rules.spelling import PREFIXES
 
-from etalis_py.program import Program, _source
+from etalis_py.program import Program, source_of
 from etalis_py.windows.groups import incremental
 
 
@@ -22,12 +36,13 @@ from etalis_py.windows.groups import incremental
 class WindowProgram:
     """The plans of the windowed queries in the order in which they are evaluated, and the other queries.
 
-    A query that reads what another one makes comes after it.
+    A query that reads what another one makes comes after it.  ``documents`` are the texts as they were read.
     """
 
     plans: tuple[WindowPlan, ...]
     rules: Program | None = None
     warnings: tuple[Diagnostic, ...] = ()
+    documents: tuple[tuple[ast.Document, Source], ...] = ()
 
     @property
     def queries(self) -> tuple[str, ...]:
@@ -40,6 +55,24 @@ class WindowProgram:
             [] if self.rules is None else [f"{name}: EP-SPARQL rules beside the windows" for name in self.rules.queries]
         )
         return "\n".join([*map(explain_plan, self.plans), *rules])
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``explain`` says, as plain data: times and lengths in microseconds."""
+        rules = None if self.rules is None else self.rules.explain().to_dict()
+        return {"windowed": [_plan_data(plan) for plan in self.plans], "rules": rules}
+
+    def check(self) -> tuple[Diagnostic, ...]:
+        """What is doubtful in the program."""
+        found = [*self.warnings, *(() if self.rules is None else self.rules.check())]
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def prefixes(self) -> dict[str, str]:
+        """The prefixes that the queries declare (those of the last one count), by which their terms are shown."""
+        found = dict(PREFIXES)
+        for document, _ in self.documents:
+            found |= dict(document.prefixes)
+        return found
 
     @property
     def inputs(self) -> frozenset[str]:
@@ -71,12 +104,14 @@ def compile_windows(
     others: list[tuple[ast.Document, Source]] = []
     warnings: list[Diagnostic] = []
     names: dict[str, Source] = {}
-    for text in map(_source, items):
+    documents: list[tuple[ast.Document, Source]] = []
+    for text in map(source_of, items):
         document = parse(text.text, source=text.name, base=base, prefixes=dict(prefixes or {}))
+        documents.append((document, text))
         warnings.extend(document.warnings)
         rest = []
         for query in document.queries:
-            name = _name(query, text, len(document.queries), len(names))
+            name = query_name(query, text, len(document.queries), len(names))
             if name in names:
                 raise text.error("duplicate-name", f"two queries are named {name}", 0, 1, hint="rename one of them")
             names[name] = text
@@ -93,7 +128,7 @@ def compile_windows(
         compilation: Compilation = compile_documents(others)
         rules = Program(compilation)
         rules.rules()
-    return WindowProgram(_in_order(plans, names), rules, tuple(warnings))
+    return WindowProgram(_in_order(plans, names), rules, tuple(warnings), tuple(documents))
 
 
 def _named(query: ast.Query, name: str) -> ast.Query:
@@ -145,6 +180,32 @@ def _unbounded(plan: WindowPlan, source: Source, query: ast.Query) -> list[Diagn
     ]
 
 
+def _plan_data(plan: WindowPlan) -> dict[str, Any]:
+    windows = [
+        {
+            "window": w.name,
+            "on": w.inner or w.stream,
+            "shape": type(w.shape).__name__.lower(),
+            **{name: value for name, value in asdict(w.shape).items() if name != "pattern"},
+            "default": w.default,
+        }
+        for w in plan.windows
+    ]
+    return {
+        "query": plan.name,
+        "form": plan.form,
+        "operator": plan.r2s,
+        "variables": list(plan.variables),
+        "windows": windows,
+        "report": [asdict(strategy) for strategy in plan.report],
+        "graphs": list(plan.graphs),
+        "named": list(plan.named),
+        "patterns": len(plan.matches),
+        "consumption": plan.consumption,
+        "stream": plan.feeds,
+    }
+
+
 _POLICIES = {"WC": "a window closes", "CC": "an item enters a window", "NC": "a window is not empty"}
 
 
@@ -154,7 +215,7 @@ def explain_plan(plan: WindowPlan) -> str:
     for window in plan.windows:
         on = f"window {window.inner}" if window.inner else f"stream {window.stream}"
         into = ", in the default graph" if window.default else ""
-        lines.append(f"  window {window.name} on {on}: {window.shape}{into}")
+        lines.append(f"  window {window.name} on {on}: {shape_text(window.shape)}{into}")
     said = []
     for s in plan.report:
         text = _POLICIES.get(s.kind, "")
@@ -169,6 +230,25 @@ def explain_plan(plan: WindowPlan) -> str:
     kept = incremental(plan, any(w.default for w in plan.windows)) is not None
     lines.append("  groups are kept up to date" if kept else "  evaluated over the whole content each time")
     return "\n".join(lines)
+
+
+def shape_text(shape: Shape) -> str:
+    """A window's shape in words; times are microseconds, as everywhere in a plan."""
+    match shape:
+        case Sliding(width, slide, t0, offset):
+            said = f"{duration_text(0, width)} long, sliding by {duration_text(0, slide)}"
+            said += f", the first opens at {t0} µs" if t0 else ""
+            return said + (f", seen {duration_text(0, offset)} later" if offset else "")
+        case Landmark(start):
+            return f"everything from {start} µs on"
+        case Interval(start, end):
+            return f"from {start} µs to {end} µs"
+        case Identity():
+            return "everything so far"
+        case Now():
+            return "the items of the instant"
+        case Count(unit, size, slide, _):
+            return f"the last {size} {unit.lower()}, sliding by {slide}"
 
 
 def _in_order(plans: list[WindowPlan], sources: Mapping[str, Source]) -> tuple[WindowPlan, ...]:

@@ -46,6 +46,11 @@ class Reason:
     time: int | str
     windows: tuple[tuple[str, int | str, int | str], ...]
 
+    def to_dict(self) -> dict[str, Any]:
+        """The object that ``--explain-matches`` writes."""
+        windows = [{"window": name, "after": low, "until": high} for name, low, high in self.windows]
+        return {"query": self.query, "evaluated": self.time, "windows": windows}
+
     def __str__(self) -> str:
         lines = [f"{self.query} was evaluated at {self.time} over"]
         lines += [f"  {name}: after {low}, until {high}" for name, low, high in self.windows]
@@ -315,6 +320,10 @@ class QueryRun:
         return tuple(found)
 
     # --- state ---
+
+    def remembered(self) -> int:
+        """How many items are kept: those in the windows, and those that wait."""
+        return sum(w.remembered for w in self.windows.values() if not isinstance(w, NestedWindow))
 
     def snapshot(self) -> list[Any]:
         """Everything the query remembers, as lists, strings and integers."""

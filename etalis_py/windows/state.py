@@ -63,6 +63,11 @@ class TimeWindow:
         """Whether it knows of no item at all."""
         return not self.content.remembers()
 
+    @property
+    def remembered(self) -> int:
+        """How many items it keeps."""
+        return self.content.remembered
+
     def opening(self, t: int) -> int | None:
         """When the window that is seen at t opened."""
         return times.opening(self.shape, t)
@@ -163,6 +168,11 @@ class CountWindow:
     @property
     def empty(self) -> bool:
         return not self.waiting
+
+    @property
+    def remembered(self) -> int:
+        """How many units and items it keeps."""
+        return len(self.units) + len(self.waiting)
 
     @property
     def more(self) -> bool:

@@ -137,9 +137,15 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class GraphNames:
-    """``GRAPH ?g {}``: one timeless solution per named background graph."""
+    """``GRAPH ?g {}``: one timeless solution per named background graph.
+
+    ``GRAPH ?g {P}`` with a ``child``: P evaluated once for every named graph, which is ``inner`` inside of P; what P
+    itself binds to ?g must be that graph.
+    """
 
     graph: Var | Const
+    inner: Var | None = None
+    child: Pattern | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,8 +355,8 @@ def scope(pattern: Pattern) -> frozenset[str]:
             return node_variables(graph).union(*inner)
         case PathPattern(subject, _, object, _, graph):
             return node_variables(subject, object, graph)
-        case GraphNames(graph):
-            return node_variables(graph)
+        case GraphNames(graph, inner, child):
+            return node_variables(graph) | (frozenset() if child is None else scope(child) - node_variables(inner))
         case Table(names, _):
             return frozenset(names)
         case Minus(left, _, _):
@@ -368,6 +374,8 @@ def scope(pattern: Pattern) -> frozenset[str]:
 def certain(pattern: Pattern) -> frozenset[str]:
     """The variables that every solution of the pattern binds."""
     match pattern:
+        case GraphNames(graph, inner, child) if child is not None:
+            return node_variables(graph) | (certain(child) - node_variables(inner))
         case BGP() | PathPattern() | GraphNames():
             return scope(pattern)
         case Table(names, rows):
@@ -385,17 +393,19 @@ def certain(pattern: Pattern) -> frozenset[str]:
         case Extend(child, _, _):
             return certain(child)  # an error leaves the variable unbound
         case SubSelect(select):
-            inner = frozenset(select.keys) if select.grouped else certain(select.pattern)
+            bound = certain(select.pattern)
             if select.grouped:
-                inner &= certain(select.pattern)
-                inner |= {a.variable for a in select.aggregates if a.name == "COUNT"}
-            return inner & frozenset(select.variables)
+                bound &= frozenset(select.keys)
+                bound |= {a.variable for a in select.aggregates if a.name == "COUNT"}
+            return bound & frozenset(select.variables)
     raise TypeError(f"not a pattern: {pattern!r}")
 
 
 def children(pattern: Pattern) -> tuple[Pattern, ...]:
     """The patterns directly below (not those inside EXISTS)."""
     match pattern:
+        case GraphNames(_, _, child) if child is not None:
+            return (child,)
         case BGP() | PathPattern() | GraphNames() | Table():
             return ()
         case Filter(child, _) | Within(child, _) | Extend(child, _, _) | Block(child) | Known(child):

@@ -42,7 +42,7 @@ _TOKENS = re.compile(
     r"|(?P<blank>_:[^\s,()\[\]{}]+)"
     r"|(?P<variable>\?[^\s,()\[\]{}]+)"
     rf"|(?P<prefixed>{_PREFIXED})"
-    r"|(?P<duration>-?P(?=T?[0-9])[0-9YMWDTHS.]+)"
+    r"|(?P<duration>-?P(?=T?[0-9])[0-9YMWDTHS.]+(?![A-Za-z0-9_-]))"
     r"|(?P<number>-?[0-9]+(?:\.[0-9]+)?(?![A-Za-z0-9_]))"
     r"|(?P<word>[A-Za-z_][A-Za-z0-9_-]*)"
     r"|(?P<mark>:=|&&|\|\||!=|<=|>=|[-+*/<>=()\[\],])"

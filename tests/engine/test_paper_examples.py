@@ -29,9 +29,7 @@ def printed(name: str) -> list[str]:
 
 
 def day(n: float, turtle: str) -> Event:
-    return event(f":x :y :z . {turtle}", int(n * DAY))._replace(
-        triples=event(f"@prefix : <{STOCK_IRI}> . {turtle}", 0).triples
-    )
+    return event(f"@prefix : <{STOCK_IRI}> . {turtle}", int(n * DAY))
 
 
 def prices(*pairs: tuple[float, int], company: str = "acme") -> list[Event]:
@@ -63,7 +61,7 @@ def days(us: int | None) -> float:
     return us / 1e6 / DAY
 
 
-# --- (1) a fall by more than 30 %, then a rise to more than 5 % above the first price, within 30 days ------------------
+# --- (1) a fall by more than 30 %, then a rise to more than 5 % above the first price, within 30 days --------------
 
 BOTH_1 = pytest.mark.parametrize("query", [printed("1.rq"), shipped("drop_and_rise")], ids=["printed", "shipped"])
 
@@ -92,21 +90,19 @@ def test_1_near_misses(query: list[str], trace: list[Event]) -> None:
 
 
 def test_1_every_combination_counts() -> None:
-    """Two falls and two rises are four answers, unless partners are consumed."""
+    """Two falls and two rises are four answers; where partners are consumed, 100 has one fall and that one rise."""
     trace = prices((0, 100), (1, 60), (2, 50), (3, 110), (4, 120))
     found = answers(shipped("drop_and_rise"), trace)
-    assert [row[1:4] for row in found] == [
-        ("100", "60", "110"),
+    assert sorted(row[1:4] for row in found) == [
         ("100", "50", "110"),
-        ("100", "60", "120"),
         ("100", "50", "120"),
-    ] or sorted(row[1:4] for row in found) == sorted(
-        [("100", "60", "110"), ("100", "50", "110"), ("100", "60", "120"), ("100", "50", "120")]
-    )
+        ("100", "60", "110"),
+        ("100", "60", "120"),
+    ]
     assert [row[1:4] for row in answers(shipped("drop_and_rise"), trace, policy="recent")] == [("100", "60", "110")]
 
 
-# --- (2) a fall by more than half, with the agencies that downrated the company before, if any ------------------------
+# --- (2) a fall by more than half, with the agencies that downrated the company before, if any --------------------
 
 
 @pytest.mark.parametrize("query", [printed("2.rq"), shipped("drop_with_rating")], ids=["printed", "shipped"])
@@ -121,7 +117,7 @@ def test_2_names_the_agency_where_one_downrated_before(query: list[str]) -> None
     assert [(row[0], "sp" in row, *row[-2:]) for row in found] == [("acme", True, 1, 3), ("corp", False, 2, 3)]
 
 
-# --- (3) a rise by more than half in less than 15 days without an acquisition -----------------------------------------
+# --- (3) a rise by more than half in less than 15 days without an acquisition -------------------------------------
 
 BOTH_3 = pytest.mark.parametrize(
     "query", [printed("3.repaired.rq"), shipped("rise_without_acquisition")], ids=["printed", "shipped"]
@@ -145,7 +141,7 @@ def test_3_takes_less_than_fifteen_days(query: list[str]) -> None:
     assert answers(query, prices((1, 100), (5, 150))) == []
 
 
-# --- (4) downratings are events -----------------------------------------------------------------------------------------
+# --- (4) downratings are events -------------------------------------------------------------------------------------
 
 RATINGS = [
     day(1, ":r1 :rater :sp ; :rated :acme ; :score 9"),
@@ -178,7 +174,7 @@ def test_4_and_2_together_query_the_closure() -> None:
     assert answers(shipped("downrated", "drop_with_rating"), events) == [("acme", "100", "40", "sp", 1, 4)]
 
 
-# --- (5) and (6) sums and counts are passed from price to price: a sliding average by recursive rules ------------------
+# --- (5) and (6) sums and counts are passed from price to price: a sliding average by recursive rules --------------
 
 
 def acme(*pairs: tuple[float, int]) -> list[Event]:

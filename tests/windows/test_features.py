@@ -378,12 +378,11 @@ def test_explain() -> None:
     program = compile_windows(text)
     assert program.explain().splitlines() == [
         f"<{EX}out>: RSTREAM of construct as stream <{EX}out>",
-        f"  window .default:<{EX}s> on stream <{EX}s>: Sliding(width=5000000, slide=5000000, t0=0, offset=0)"
-        ", in the default graph",
+        f"  window .default:<{EX}s> on stream <{EX}s>: PT5S long, sliding by PT5S, in the default graph",
         "  evaluated when every PT2S",
         "  evaluated over the whole content each time",
         "counts: RSTREAM of select",
-        f"  window <{EX}w> on stream <{EX}s>: Landmark(start=0)",
+        f"  window <{EX}w> on stream <{EX}s>: everything from 0 µs on",
         "  evaluated when an item enters a window",
         "  groups are kept up to date",
     ]

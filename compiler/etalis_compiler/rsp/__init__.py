@@ -7,7 +7,8 @@ contents of windows, and time itself, are the run time's business.
     ast.Query ──lower──▶ WindowPlan ──with_preset──▶ WindowPlan
 """
 
-from .lowering import is_windowed, plan_query
+from ..windowed import is_windowed
+from .lowering import plan_query
 from .plan import (
     Basic,
     Count,

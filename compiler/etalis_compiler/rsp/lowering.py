@@ -38,16 +38,6 @@ _TEMPORAL = (ast.Operator.SEQ, ast.Operator.EQUALS, ast.Operator.OPTIONALSEQ, as
 _FORMS = {ast.Select: "select", ast.Construct: "construct", ast.Ask: "ask", ast.Describe: "describe"}
 
 
-def is_windowed(query: ast.Query) -> bool:
-    """Whether a query is evaluated over windows at evaluation times (else it is an EP-SPARQL query)."""
-    if query.r2s or query.report is not None or any(c.kind != "graph" for c in query.dataset):
-        return True
-    marks = (ast.WindowGroup, ast.EventDeclaration, ast.Match, ast.TripleTime)
-    return any(
-        isinstance(n, marks) or (isinstance(n, ast.StreamGroup) and n.window is not None) for n in ast.walk(query)
-    )
-
-
 def plan_query(query: ast.Query, name: str, source: Source) -> WindowPlan:
     """The plan of a windowed query.  Raises ``QueryError``."""
     try:

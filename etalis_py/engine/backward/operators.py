@@ -8,6 +8,8 @@ afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import fields
+from typing import Any
 
 from etalis_rules.algebra import (
     BGP,
@@ -28,6 +30,7 @@ from etalis_rules.algebra import (
     SubSelect,
     Table,
     Union,
+    Var,
     Within,
     certain,
     scope,
@@ -74,6 +77,8 @@ def compile_pattern(pattern: Pattern, env: Env, registry: Registry) -> Runner:
             return compile_bgp(pattern, env)
         case PathPattern():
             return compile_path(pattern, env)
+        case GraphNames(_, _, child) if child is not None:
+            return _each_graph(pattern, env, registry)
         case GraphNames():
             return _graph_names(pattern, env)
         case Table():
@@ -354,6 +359,47 @@ def _graph_names(pattern: GraphNames, env: Env) -> Runner:
                 yield mu, TIMELESS_START, TIMELESS_END
 
     return run_graph_names
+
+
+def _each_graph(pattern: GraphNames, env: Env, registry: Registry) -> Runner:
+    """The child once for every named graph, by itself; its solutions are then joined with what comes in.
+
+    A graph is a constant of the child, which is compiled when the graph is first met.
+    """
+    graph, inner, child = pattern.graph, pattern.inner, pattern.child
+    assert isinstance(graph, Var)
+    assert inner is not None
+    assert child is not None
+    own = env.only(frozenset())
+    compiled: dict[str, Runner] = {}
+    shared = tuple(sorted(scope(child) & env.seen))
+    given = tuple(sorted(env.given))
+
+    def run_each_graph(mu: Bindings, run: Run) -> Iterator[Solution]:
+        wanted = mu.get(graph.name)
+        into = {v: mu[v] for v in given if v in mu}
+        for g in run.source.graph_names():
+            if wanted is not None and g != wanted:
+                continue
+            runner = compiled.get(g)
+            if runner is None:
+                runner = compiled[g] = compile_pattern(in_graph(child, inner, g), own, registry)
+            for found, s, e in runner(into, run):
+                if found.get(graph.name, g) == g and all(mu.get(v, found[v]) == found[v] for v in shared if v in found):
+                    yield {**mu, **found, graph.name: g}, s, e
+
+    return run_each_graph
+
+
+def in_graph(value: Any, inner: Var, graph: str) -> Any:
+    """The pattern with a graph's name in the place of the variable that stands for it."""
+    if value == inner:
+        return Const(graph)
+    if isinstance(value, tuple):
+        return tuple(in_graph(v, inner, graph) for v in value)
+    if not hasattr(value, "__dataclass_fields__"):
+        return value
+    return type(value)(**{f.name: in_graph(getattr(value, f.name), inner, graph) for f in fields(value)})
 
 
 def _table(pattern: Table, env: Env) -> Runner:

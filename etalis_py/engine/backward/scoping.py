@@ -219,6 +219,8 @@ def passable(select: Select) -> Names:
 def receives(pattern: Pattern, names: Names) -> bool:
     """Whether binding ``names`` first makes evaluating the pattern cheaper; if not, its solutions are better kept."""
     match pattern:
+        case GraphNames(_, _, child) if child is not None:
+            return False
         case BGP() | PathPattern() | GraphNames():
             found = scope(pattern)
             return not found or bool(found & names)

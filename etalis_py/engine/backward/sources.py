@@ -81,6 +81,10 @@ class BackgroundSource:
     def version(self) -> object:
         return self._knowledge.version
 
+    def lasting(self, name: str | None) -> Graph:
+        """The default graph (None) or a named one: it stays the same object over all versions."""
+        return self._default if name is None else self._knowledge.graph(name)
+
     def match(
         self, s: str | None, p: str | None, o: str | None, stream: str, graph: str | None
     ) -> Iterable[Occurrence]:

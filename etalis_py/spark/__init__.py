@@ -1,0 +1,42 @@
+"""The pipeline on Spark: DataFrames of events in, DataFrames of matches out, the same rules in shards.
+
+The compiler says by which term of a triple each leaf is routed (``etalis_compiler.shards``); the JVM filters and routes
+(``routing``); one group is one shard, and in it works the very engine of the embedded mode (``shard``).  This room may
+know everything of the run time; nothing but the command line knows it.
+
+>>> from etalis_py.spark import matches, session                            # doctest: +SKIP
+>>> spark = session(shards=4)                                                # doctest: +SKIP
+>>> matches("SELECT ?c { ?c <urn:p> ?x } SEQ { ?c <urn:q> ?y }", spark.read.parquet("events"))  # doctest: +SKIP
+"""
+
+from etalis_py.spark.pipeline import ShardWarning, SparkError, matches
+from etalis_py.spark.running import SparkMatch, SparkResult, run_on_spark
+from etalis_py.spark.schema import EVENTS, FLAT_EVENTS, MATCHES
+from etalis_py.spark.session import session
+from etalis_py.spark.sources import (
+    end_of_stream,
+    events_from_events,
+    events_from_files,
+    events_from_jsonl,
+    events_from_messages,
+    events_from_nquads,
+)
+
+__all__ = [
+    "EVENTS",
+    "FLAT_EVENTS",
+    "MATCHES",
+    "ShardWarning",
+    "SparkError",
+    "SparkMatch",
+    "SparkResult",
+    "end_of_stream",
+    "events_from_events",
+    "events_from_files",
+    "events_from_jsonl",
+    "events_from_messages",
+    "events_from_nquads",
+    "matches",
+    "run_on_spark",
+    "session",
+]

@@ -1,0 +1,62 @@
+"""The operator on a batch DataFrame: rows sorted by shard and time go through one engine after the other.
+
+Each shard's rows end with a row of mark END, so every instant closes and what is only known at the end is reported.
+Nothing but the engine's own state is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from etalis_py.spark.parts import Part
+from etalis_py.spark.rows import record_batches, sorted_out
+from etalis_py.spark.shard import Shard, few_collections
+from etalis_py.spark.spec import ProgramSpec
+
+Batches = Iterator[pa.RecordBatch]
+
+
+def batch_operator(
+    specs: tuple[ProgramSpec, ...], slots: Mapping[int, tuple[Part, int]], metrics: bool
+) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
+    """The function for ``mapInArrow``."""
+
+    def operate(chunks: Iterable[pa.RecordBatch]) -> Batches:
+        with few_collections():
+            yield from through_engines(chunks)
+
+    def through_engines(chunks: Iterable[pa.RecordBatch]) -> Batches:
+        slot, shard = -1, None
+        for chunk in chunks:
+            for mine in _by_slot(chunk.to_pandas()):
+                found = int(mine["slot"].iloc[0])
+                if shard is None or found != slot:
+                    slot = found
+                    part, number = slots[slot]
+                    shard = Shard(specs[part.program], part, number)
+                found_here = sorted_out(mine, apart=False)
+                rows = found_here.passed
+                if found_here.in_order:
+                    rows += shard.push(found_here.in_order)
+                if found_here.ended:
+                    rows += shard.finish()
+                    if metrics:
+                        rows.append(shard.metric())
+                yield from record_batches(rows)
+
+    return operate
+
+
+def _by_slot(chunk: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """The pieces of a sorted frame that belong to one shard each."""
+    slots = chunk["slot"].to_numpy()
+    if not len(slots):
+        return
+    cuts = [0, *(np.flatnonzero(slots[1:] != slots[:-1]) + 1).tolist(), len(slots)]
+    for first, last in pairwise(cuts):
+        yield chunk.iloc[first:last]

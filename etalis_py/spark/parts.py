@@ -1,0 +1,219 @@
+"""From the compiler's stages to the parts of a Spark job.
+
+A *part* is a set of queries with one routing, computed in one or many shards.  A sharded stage is a part.  The queries
+that have to be finished in one shard are a part of their own, which computes them, and the rules they depend on, from
+the events; so it waits for no other part.  A part that reads what another part derives stands on a later *level*.
+All parts of a level, of all programs, are one stateful operator: the part is in the key of the group.
+
+Cost: the queries of the one-shard part recompute the rules they depend on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from etalis_compiler.shards import ShardPlan, Stage, shard_plan
+from etalis_compiler.stratify import feeds, late_nodes
+from etalis_rules import program as ir
+
+Route = tuple[ir.Leaf, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What the shards of a part need to know.
+
+    ``reports`` are the queries whose matches come out, ``feeds`` those whose derived triples go to later levels,
+    ``takes`` those of earlier levels whose derived triples come here.
+    ``keys``: matches of these queries belong to the shard of this variable, others are not this shard's to report
+    (a triple may have come here for another leaf).  ``once``: their timeless rows are reported by shard 0.
+    """
+
+    number: int
+    program: int
+    shards: int
+    queries: tuple[str, ...]
+    reports: tuple[str, ...]
+    feeds: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+    keys: tuple[tuple[str, str], ...] = ()
+    once: tuple[str, ...] = ()
+    level: int = 1
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RoutedPart:
+    """A part with its routing: the leaves, each with the position that routes it (empty: to the only shard).
+
+    ``everything``: all triples are wanted, whatever the leaves say.
+    """
+
+    part: Part
+    routes: tuple[Route, ...]
+    everything: bool = False
+
+
+@dataclass(slots=True)
+class _Draft:
+    queries: tuple[str, ...]
+    reports: tuple[str, ...]
+    shards: int
+    reason: str
+    stage: Stage | None = None
+
+
+def parts_of(rules: ir.Rules, program: int, first: int, shards: int) -> list[RoutedPart]:
+    """The parts of a program; numbers begin with ``first``."""
+    plan = shard_plan(rules)
+    outputs = {o.query: o for o in rules.outputs}
+    nodes = dict(rules.nodes)
+    feeders = _feeders(rules)
+    late = late_nodes(nodes)
+    drafts: list[_Draft] = []
+    alone: list[str] = []
+    reasons: dict[str, None] = {}
+    derives: dict[str, int] = {}  # query → the draft that hands its derived triples on
+    for stage in plan.stages if shards > 1 else ():
+        queries = _computed(stage, outputs)
+        makers = {m for q in queries for m in feeders[q] if m not in queries}
+        if any((source := outputs[m].source) is not None and source.node in late for m in makers):
+            # Its triples end before the instant in which they are known: for another operator they would be too late.
+            continue
+        if not stage.sharded or not queries or not _tellable(stage, plan, queries):
+            continue
+        reports = tuple(q for q in queries if plan.of(q).reported == stage.number)
+        for query in queries:
+            derives[query] = len(drafts)
+        drafts.append(_Draft(queries, reports, shards, stage.reason, stage))
+    reported = {q for d in drafts for q in d.reports}
+    for query in outputs:
+        if query not in reported:
+            alone.append(query)
+            reasons[plan.of(query).reason or "the key is not among what it selects"] = None
+    if alone:
+        for query in alone:
+            derives.setdefault(query, len(drafts))
+        reason = "one shard was asked for" if shards == 1 else "one shard: " + "; ".join(reasons)
+        drafts.append(_Draft(_with_feeders(alone, feeders), tuple(alone), 1, reason))
+    return _numbered(drafts, derives, feeders, plan, rules, nodes, program, first)
+
+
+def _computed(stage: Stage, outputs: Mapping[str, ir.Output]) -> tuple[str, ...]:
+    """The queries whose solutions are complete in this stage."""
+    found = []
+    for query in stage.queries:
+        source = outputs[query].source
+        if source is not None and source.node in stage.nodes:
+            found.append(query)
+    return tuple(found)
+
+
+def _tellable(stage: Stage, plan: ShardPlan, queries: Iterable[str]) -> bool:
+    """Can a shard tell its own matches, where a triple may come to two shards for two leaves?"""
+    return not stage.tagged or all(
+        plan.of(q).key.startswith("?") and plan.of(q).reported == stage.number for q in queries
+    )
+
+
+def _feeders(rules: ir.Rules) -> dict[str, set[str]]:
+    """query → the CONSTRUCT rules whose triples one of its leaves sees."""
+    nodes = dict(rules.nodes)
+    found: dict[str, set[str]] = {}
+    for reader in rules.outputs:
+        leaves = [nodes[n] for n in below(reader, nodes)]
+        makers = found[reader.query] = set()
+        for maker in rules.outputs:
+            if maker.form == "construct" and any(
+                isinstance(leaf, ir.Leaf) and feeds(template, maker.stream, leaf)
+                for leaf in leaves
+                for template in maker.template
+            ):
+                makers.add(maker.query)
+    return found
+
+
+def below(output: ir.Output, nodes: Mapping[str, ir.Node]) -> list[str]:
+    """All nodes of a query."""
+    found: dict[str, None] = {}
+    stack = [] if output.source is None else [output.source.node]
+    while stack:
+        name = stack.pop()
+        if name not in found:
+            found[name] = None
+            stack.extend(ir.made_from(nodes[name]))
+    return list(found)
+
+
+def _with_feeders(queries: Iterable[str], feeders: Mapping[str, set[str]]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    stack = list(queries)
+    while stack:
+        query = stack.pop()
+        if query not in found:
+            found[query] = None
+            stack.extend(sorted(feeders[query]))
+    return tuple(q for q in feeders if q in found)
+
+
+def _numbered(
+    drafts: list[_Draft],
+    derives: Mapping[str, int],
+    feeders: Mapping[str, set[str]],
+    plan: ShardPlan,
+    rules: ir.Rules,
+    nodes: Mapping[str, ir.Node],
+    program: int,
+    first: int,
+) -> list[RoutedPart]:
+    outputs = {o.query: o for o in rules.outputs}
+    gives: list[set[str]] = [set() for _ in drafts]
+    takes: list[set[str]] = [set() for _ in drafts]
+    after: list[set[int]] = [set() for _ in drafts]
+    for number, draft in enumerate(drafts):
+        for query in draft.queries:
+            for maker in feeders[query]:
+                if maker not in draft.queries:
+                    gives[derives[maker]].add(maker)
+                    takes[number].add(maker)
+                    after[number].add(derives[maker])
+    levels: dict[int, int] = {}
+
+    def level(number: int) -> int:
+        if number not in levels:
+            levels[number] = 1 + max((level(n) for n in after[number]), default=0)
+        return levels[number]
+
+    result = []
+    for number, draft in enumerate(drafts):
+        sharded = draft.stage is not None and draft.shards > 1
+        part = Part(first + number, program, draft.shards, draft.queries, draft.reports, level=level(number))
+        tagged = draft.stage is not None and draft.stage.tagged
+        part = replace(
+            part,
+            feeds=tuple(sorted(gives[number])),
+            takes=tuple(sorted(takes[number])),
+            keys=tuple((q, plan.of(q).key[1:]) for q in draft.queries) if tagged else (),
+            once=tuple(q for q in draft.queries if sharded and outputs[q].timeless is not None),
+            reason=draft.reason,
+        )
+        if sharded and draft.stage is not None:
+            mine = {n for q in draft.queries for n in below(outputs[q], nodes)}
+            routes = tuple((_leaf(nodes[n]), position) for n, position in draft.stage.routes if n in mine)
+            result.append(RoutedPart(part, routes))
+            continue
+        names = dict.fromkeys(n for q in draft.queries for n in below(outputs[q], nodes))
+        leaves = [nodes[n] for n in names]
+        everything = any(outputs[q].form == "describe" for q in draft.queries)
+        result.append(RoutedPart(part, tuple((x, "") for x in leaves if isinstance(x, ir.Leaf)), everything))
+    return result
+
+
+def _leaf(node: ir.Node) -> ir.Leaf:
+    if not isinstance(node, ir.Leaf):
+        raise TypeError(f"only leaves are routed, not {node!r}")
+    return node
+
+
+__all__ = ["Part", "RoutedPart", "below", "parts_of"]

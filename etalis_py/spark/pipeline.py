@@ -1,0 +1,167 @@
+"""``matches``: one plan for batch and for streaming DataFrames."""
+
+from __future__ import annotations
+
+import uuid
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from etalis_py.engine.engine import Engine
+from etalis_py.knowledge import Knowledge, load
+from etalis_py.program import Program, compile
+from etalis_py.spark.batch import batch_operator
+from etalis_py.spark.parts import RoutedPart, parts_of
+from etalis_py.spark.routing import ends, flat_events, hand_on, route, wanted_by
+from etalis_py.spark.schema import MATCHES
+from etalis_py.spark.slots import MOST_SHARDS, by_slot
+from etalis_py.spark.spec import ProgramSpec, SparkError, spec_of
+
+Programs = Program | str | Path | Mapping[str, Program | str | Path]
+
+
+class ShardWarning(UserWarning):
+    """Something runs in one shard, whatever the number of shards."""
+
+
+def matches(
+    program: Programs,
+    events: DataFrame,
+    *,
+    shards: int | None = None,
+    lateness: int | None = 0,
+    background: Any = None,
+    entailment: str = "rdfs",
+    policy: str | None = None,
+    metrics: bool = False,
+    observe: str | Observation | None = None,
+) -> DataFrame:
+    """The matches of a program over a DataFrame of events, batch or streaming; columns as ``schema`` has them.
+
+    ``program``: a program, its text or its file, or several by name, which then share one stateful operator; the name
+    is in the column ``program``.  ``shards``: how many shards what has a key is computed in (default: the number of
+    shuffle partitions).  ``lateness``: for streams, by how many microseconds events may come late; None when the
+    DataFrame has a watermark already.  ``background``, ``entailment``, ``policy``: as for ``Engine``.
+    ``metrics``: also a row of kind ``metric`` for each shard and batch.  ``observe``: have Spark count the matches and
+    the late events (with ``metrics`` also the live goals and the bytes of state) under this name.
+
+    Warns when something has to run in one shard.
+    """
+    partitions = int(events.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
+    count = partitions if shards is None else shards
+    if not 1 <= count <= MOST_SHARDS:
+        raise SparkError(f"the number of shards is {count}: choose 1 to {MOST_SHARDS}, about one or two for each core")
+    specs, parts = plan(program, count, background, entailment, policy)
+    for routed in parts:
+        if routed.part.shards == 1 and count > 1:
+            warnings.warn(f"{', '.join(routed.part.reports)}: {routed.part.reason}", ShardWarning, stacklevel=2)
+    names = [spec.name for spec in specs]
+    levels = sorted({routed.part.level for routed in parts})
+    flat = flat_events(events)
+    if events.isStreaming:
+        flat = _with_watermark(flat, parts, partitions, lateness, len(levels))
+    else:
+        flat = flat.drop("time")
+    out: DataFrame | None = None
+    for level in levels:
+        mine = [routed for routed in parts if routed.part.level == level]
+        rows = route(flat, mine, partitions, ending=events.isStreaming)
+        if not events.isStreaming:
+            rows = rows.union(ends(mine, partitions, events))
+        if out is not None:
+            rows = rows.union(hand_on(out, mine, names, partitions, last=level == levels[-1]))
+        slots = by_slot([routed.part for routed in mine], partitions)
+        if events.isStreaming:
+            from etalis_py.spark.streaming import ShardProcessor
+
+            processor = ShardProcessor(specs, slots, level, uuid.uuid4().hex, metrics)
+            out = rows.groupBy("slot").transformWithStateInPandas(processor, MATCHES, "append", "EventTime")
+        else:
+            ordered = rows.repartition(partitions, "slot").sortWithinPartitions("slot", "end")
+            out = ordered.mapInArrow(batch_operator(specs, slots, metrics), MATCHES)
+    assert out is not None, "a program has at least one query"
+    if _hands_on(parts):
+        out = out.where(F.col("kind") != "event")
+    return out if observe is None else out.observe(observe, *_observed(metrics))
+
+
+def _hands_on(parts: Iterable[RoutedPart]) -> bool:
+    return any(routed.part.feeds for routed in parts)
+
+
+def _observed(metrics: bool) -> list[Column]:
+    """What Spark is to count while rows pass."""
+    found = [
+        F.count_if(F.col("kind") == "match").alias("matches"),
+        F.count_if(F.col("kind") == "dead_letter").alias("late"),
+    ]
+    if metrics:
+        for name in ("goals", "waiting", "snapshot_bytes", "journal_bytes"):
+            number = F.get_json_object("detail", f"$.{name}").cast("long")
+            found.append(F.coalesce(F.sum(F.when(F.col("kind") == "metric", number)), F.lit(0)).alias(name))
+    return found
+
+
+def _with_watermark(
+    flat: DataFrame, parts: Sequence[RoutedPart], partitions: int, lateness: int | None, levels: int
+) -> DataFrame:
+    """The watermark is on a column that the operator does not get: Spark drops rows by the one it gets.
+
+    Spark moves filters in front of the watermark, which then counts the wanted rows only.  With several levels every
+    level reads the events, and the slowest of their watermarks holds for all: so all get the same filter, and their own
+    one mentions the column of the watermark, which keeps it behind.
+    """
+    if lateness is not None:
+        if lateness < 0:
+            raise SparkError(f"the lateness is {lateness} microseconds: it must be 0 or more")
+        flat = flat.withColumn("time", F.timestamp_micros("end"))
+        flat = flat.withWatermark("time", f"{lateness} microseconds")
+    elif "time" not in flat.columns:
+        raise SparkError(
+            "lateness=None says that the events have a watermark, but they have no column time: put it on a column "
+            "time that holds end as a timestamp, or give the lateness"
+        )
+    if levels == 1:
+        return flat.drop("time")
+    wanted = wanted_by(parts, partitions)
+    return flat if wanted is None else flat.where(wanted)
+
+
+def plan(
+    program: Programs, shards: int, background: Any, entailment: str, policy: str | None
+) -> tuple[tuple[ProgramSpec, ...], list[RoutedPart]]:
+    """What travels to the executors, and the parts with their routing."""
+    programs = program if isinstance(program, Mapping) else {"": program}
+    if not programs:
+        raise SparkError("there is no program to run: give at least one")
+    specs: list[ProgramSpec] = []
+    parts: list[RoutedPart] = []
+    for name, given in programs.items():
+        compiled = _program(given, policy)
+        knowledge = _knowledge(background, entailment)
+        engine = Engine(compiled, policy=compiled.policy, background=knowledge)
+        # What rules derive from the background alone is in the engine's knowledge now, and travels with it.
+        specs.append(spec_of(compiled, name, engine.knowledge))
+        parts += parts_of(engine.rules, len(specs) - 1, len(parts), shards)
+    return tuple(specs), parts
+
+
+def _program(given: Program | str | Path, policy: str | None) -> Program:
+    if isinstance(given, Program):
+        return given if policy is None else Program(given.compilation, policy)
+    if not isinstance(given, (str, Path)):
+        raise SparkError(f"{type(given).__name__} cannot run on Spark: give an EP-SPARQL program, its text or its file")
+    return compile(given, policy=policy or "unrestricted")
+
+
+def _knowledge(background: Any, entailment: str) -> Knowledge | None:
+    if background is None or isinstance(background, Knowledge):
+        return background
+    return load(background, entailment=entailment)
+
+
+__all__ = ["ShardWarning", "SparkError", "matches", "plan"]

@@ -1,0 +1,213 @@
+"""Routing in the JVM: which triples go to which shards, as Catalyst expressions.
+
+A leaf becomes a test on the columns s, p, o and stream; constants reach a Parquet reader as pushed filters when the
+events are flat.  The shard is ``pmod(crc32(key), shards)``.  A triple goes once to every shard
+that some leaf wants it in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import or_
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from etalis_py.spark.parts import RoutedPart
+from etalis_py.spark.schema import DERIVED, END, END_OF_STREAM, EVENT, EVENTS, FLAT_EVENTS, LAST, PASSED, TRIPLE
+from etalis_py.spark.slots import slots_of
+from etalis_py.spark.spec import SparkError
+
+PLACES = {"subject": "s", "predicate": "p", "object": "o"}
+
+
+def flat_events(events: DataFrame) -> DataFrame:
+    """Any DataFrame of events as one row a triple: start, end, stream, s, p, o (and time, when it is there)."""
+    have = set(events.columns)
+    if "end" not in have:
+        raise SparkError(
+            f"the events have no column end, only {', '.join(events.columns)}; wanted is: {EVENTS}, or flat: "
+            f"{FLAT_EVENTS}; the functions events_from_… make it"
+        )
+    if "triples" not in have and not {"s", "p", "o"} <= have:
+        raise SparkError(
+            f"the events have neither triples nor s, p and o, only {', '.join(events.columns)}; wanted is: {EVENTS}, "
+            f"or flat: {FLAT_EVENTS}"
+        )
+    kept = [
+        (F.col("start") if "start" in have else F.col("end")).alias("start"),
+        F.col("end"),
+        (F.col("stream") if "stream" in have else F.lit("")).alias("stream"),
+    ]
+    if "time" in have:
+        kept.append(F.col("time"))
+    if "triples" in have:
+        rows = events.select(*kept, F.explode("triples").alias("t"))
+        return rows.select(*[c for c in rows.columns if c != "t"], "t.s", "t.p", "t.o")
+    return events.select(*kept, "s", "p", "o")
+
+
+def test_of(leaf: ir.Leaf) -> Column | None:
+    """Does a row match the leaf?  None: every row does."""
+    if leaf.entailed:
+        return None  # what follows from the triple may match where the triple itself does not
+    tests: list[Column] = []
+    seen: dict[str, str] = {}
+    for place, column in PLACES.items():
+        match getattr(leaf, place):
+            case alg.Const(term):
+                tests.append(F.col(column) == F.lit(term))
+            case ir.OneOf(terms):
+                tests.append(F.col(column).isin(list(terms)))
+            case ir.NoneOf(terms):
+                tests.append(~F.col(column).isin(list(terms)))
+            case alg.Var(name):
+                if name in seen:
+                    tests.append(F.col(column) == F.col(seen[name]))
+                seen.setdefault(name, column)
+    if leaf.stream:
+        tests.append(F.col("stream") == F.lit(leaf.stream))
+    return reduce(lambda a, b: a & b, tests) if tests else None
+
+
+def _any(tests: Iterable[Column | None]) -> Column | None:
+    found = list(tests)
+    if any(test is None for test in found):
+        return None
+    return reduce(or_, [test for test in found if test is not None]) if found else F.lit(False)
+
+
+def _wanted(routed: RoutedPart, partitions: int) -> list[tuple[Column | None, Column]]:
+    """Tests, each with the slot that a row that passes goes to."""
+    part = routed.part
+    slots = slots_of(part, partitions)
+    if part.shards == 1:
+        test = None if routed.everything else _any(test_of(leaf) for leaf, _ in routed.routes)
+        return [(test, F.lit(slots[0]))]
+    found = []
+    for place, column in PLACES.items():
+        leaves = [leaf for leaf, position in routed.routes if position == place]
+        if leaves:
+            shard = F.pmod(F.crc32(F.col(column)), F.lit(part.shards)).cast("int")
+            slot = F.element_at(F.array(*map(F.lit, slots)), shard + 1)
+            found.append((_any(map(test_of, leaves)), slot))
+    return found
+
+
+def _all_slots(parts: Sequence[RoutedPart], partitions: int) -> list[int]:
+    return [slot for routed in parts for slot in slots_of(routed.part, partitions)]
+
+
+def wanted_by(parts: Sequence[RoutedPart], partitions: int) -> Column | None:
+    """Does any of the parts want a row?  None: every row is wanted."""
+    kept = _any([test for routed in parts for test, _ in _wanted(routed, partitions)])
+    return None if kept is None else kept | (F.col("p") == F.lit(END_OF_STREAM))
+
+
+def route(rows: DataFrame, parts: Sequence[RoutedPart], partitions: int, *, ending: bool) -> DataFrame:
+    """Flat events → the rows of the operator.  ``ending``: the row that ends the stream goes to all shards.
+
+    Where rows have a ``time``, only the operator is spared the others, not what stands before: see ``pipeline``.
+    """
+    wanted = [pair for routed in parts for pair in _wanted(routed, partitions)]
+    is_end = F.col("p") == F.lit(END_OF_STREAM)
+    kept = _any([test for test, _ in wanted])
+    if kept is not None:
+        if ending:
+            kept = kept | is_end
+        rows = rows.where(kept | F.col("time").isNull() if "time" in rows.columns else kept)
+    if len(wanted) == 1 and not ending:
+        slot = wanted[0][1]
+        mark = F.lit(EVENT)
+    else:
+        slots = _targets(wanted)
+        if ending:
+            everyone = F.array(*map(F.lit, _all_slots(parts, partitions)))
+            slots = F.when(is_end, everyone).otherwise(slots)
+        slot = F.explode(slots)
+        mark = F.when(is_end, F.lit(END)).otherwise(F.lit(EVENT)) if ending else F.lit(EVENT)
+    return rows.select(
+        slot.alias("slot"),
+        mark.cast("int").alias("mark"),
+        "start",
+        "end",
+        "stream",
+        "s",
+        "p",
+        "o",
+        F.lit(None).cast("string").alias("passed"),
+    )
+
+
+def _targets(wanted: Sequence[tuple[Column | None, Column]]) -> Column:
+    slots = [slot if test is None else F.when(test, slot) for test, slot in wanted]
+    return F.array_distinct(F.array_compact(F.array(*slots)))
+
+
+def ends(parts: Sequence[RoutedPart], partitions: int, like: DataFrame) -> DataFrame:
+    """The rows that end a batch: one for every shard."""
+    slots = F.explode(F.array(*map(F.lit, _all_slots(parts, partitions))))
+    one = like.sparkSession.range(1)
+    none = F.lit(None).cast("string")
+    return one.select(
+        slots.alias("slot"),
+        F.lit(END).alias("mark"),
+        F.lit(LAST).alias("start"),
+        F.lit(LAST).alias("end"),
+        none.alias("stream"),
+        none.alias("s"),
+        none.alias("p"),
+        none.alias("o"),
+        none.alias("passed"),
+    )
+
+
+def hand_on(
+    out: DataFrame, parts: Sequence[RoutedPart], programs: Sequence[str], partitions: int, *, last: bool
+) -> DataFrame:
+    """The rows of one level as rows of the next: derived events are routed anew, matches and the like pass through.
+
+    Unless this is the last level, derived events pass through as well: a later level may take them.
+    """
+    is_event = F.col("kind") == "event"
+    nothing = F.array(F.lit(None).cast(TRIPLE))
+    triples = F.col("triples") if last else F.concat(nothing, F.col("triples"))
+    rows = out.select(
+        "start",
+        "end",
+        "stream",
+        "program",
+        "query",
+        "id",
+        F.to_json(F.struct(*[F.col(c) for c in out.columns])).alias("passed"),
+        F.explode(F.when(is_event, triples).otherwise(nothing)).alias("t"),
+    )
+    flat = rows.select("*", "t.s", "t.p", "t.o", F.col("t").isNull().alias("passing"))
+    passing = F.col("passing")
+    everyone = _all_slots(parts, partitions)
+    number = F.pmod(F.crc32(F.coalesce(F.col("id"), F.lit(""))), F.lit(len(everyone))).cast("int")
+    anyone = F.element_at(F.array(*map(F.lit, everyone)), number + 1)
+    wanted: list[tuple[Column | None, Column]] = []
+    for routed in parts:
+        if routed.part.takes:
+            mine = (F.col("program") == programs[routed.part.program]) & F.col("query").isin(list(routed.part.takes))
+            wanted += [(mine if test is None else mine & test, slot) for test, slot in _wanted(routed, partitions)]
+    slots = F.when(passing, F.array(anyone)).otherwise(_targets(wanted)) if wanted else F.array(anyone)
+    return flat.select(
+        F.explode(slots).alias("slot"),
+        F.when(passing, F.lit(PASSED)).otherwise(F.lit(DERIVED)).cast("int").alias("mark"),
+        # Nulls, as timeless matches have them, would make floats of the whole column.
+        F.coalesce("start", F.lit(0)).alias("start"),
+        F.coalesce("end", F.lit(0)).alias("end"),
+        "stream",
+        "s",
+        "p",
+        "o",
+        F.when(passing, F.col("passed")).alias("passed"),
+    )
+
+
+__all__ = ["ends", "flat_events", "hand_on", "route", "test_of", "wanted_by"]

@@ -1,0 +1,99 @@
+"""Rows between Spark's frames and the shards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pandas as pd
+import pyarrow as pa
+
+from etalis_py.spark.schema import ARROW_MATCHES, COLUMNS, DERIVED, END, EVENT, PASSED
+from etalis_py.spark.shard import Plain, Row
+from etalis_py.spark.spec import SparkError
+
+_LONGS = ("start", "end", "shard")
+CHUNK = 50_000
+
+
+def plain_events(frame: pd.DataFrame) -> list[Plain]:
+    """The events of a frame of routed rows, all of mark EVENT."""
+    ends = frame["end"]
+    starts = frame["start"]
+    if ends.dtype.kind == "f" or starts.dtype.kind == "f":
+        raise SparkError(
+            "an event has no start or no end: fill these columns, or leave the event out, before matches()"
+        )
+    triples = zip(frame["s"].tolist(), frame["p"].tolist(), frame["o"].tolist(), strict=True)
+    streams = frame["stream"].tolist()
+    return [
+        (start, end, (triple,), stream or "", "")
+        for start, end, triple, stream in zip(starts.tolist(), ends.tolist(), triples, streams, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """A frame of routed rows by kind; ``in_order`` has events and derived events together, as they came."""
+
+    in_order: list[Plain]
+    derived: list[Plain]
+    ended: bool
+    passed: list[Row]
+
+
+def sorted_out(frame: pd.DataFrame, *, apart: bool) -> Sorted:
+    """What a frame of routed rows holds; ``apart``: ``in_order`` is without the derived events."""
+    marks = frame["mark"]
+    if (marks == EVENT).all():
+        return Sorted(plain_events(frame), [], False, [])
+    passed = [passed_row(text) for text in frame["passed"][marks == PASSED].tolist()]
+    events = marks == EVENT
+    derived = _events(frame[marks == DERIVED]) if apart else []
+    if not apart:
+        events |= marks == DERIVED
+    return Sorted(_events(frame[events]), derived, bool((marks == END).any()), passed)
+
+
+def _events(frame: pd.DataFrame) -> list[Plain]:
+    return plain_events(frame) if len(frame) else []
+
+
+def passed_row(text: str) -> Row:
+    """A row of an earlier level, which came as JSON."""
+    found: dict[str, Any] = msgspec.json.decode(text)
+    triples = found.get("triples")
+    if triples is not None:
+        found["triples"] = tuple((t["s"], t["p"], t["o"]) for t in triples)
+    return tuple(found.get(column) for column in COLUMNS)
+
+
+def frames(rows: Sequence[Row]) -> Iterator[pd.DataFrame]:
+    """Rows for Spark, in pieces of a bearable size."""
+    for first in range(0, len(rows), CHUNK):
+        columns = zip(*rows[first : first + CHUNK], strict=True)
+        data: dict[str, Any] = dict(zip(COLUMNS, columns, strict=True))
+        data["triples"] = [_structs(triples) for triples in data["triples"]]
+        made = {}
+        for name, values in data.items():
+            if name in _LONGS:
+                made[name] = pd.array(list(values), dtype="Int64")  # a plain column would turn longs into floats
+            else:
+                made[name] = pd.Series(list(values), dtype="object")
+        yield pd.DataFrame(made)
+
+
+def record_batches(rows: Sequence[Row]) -> Iterator[pa.RecordBatch]:
+    """The same as Arrow, for operators that give Arrow: half the cost of frames."""
+    for first in range(0, len(rows), CHUNK):
+        data = dict(zip(COLUMNS, map(list, zip(*rows[first : first + CHUNK], strict=True)), strict=True))
+        data["bindings"] = [None if b is None else list(b.items()) for b in data["bindings"]]
+        data["triples"] = [_structs(triples) for triples in data["triples"]]
+        arrays = [pa.array(data[field.name], field.type) for field in ARROW_MATCHES]
+        yield pa.RecordBatch.from_arrays(arrays, schema=ARROW_MATCHES)
+
+
+def _structs(triples: Any) -> list[dict[str, str]] | None:
+    return None if triples is None else [{"s": s, "p": p, "o": o} for s, p, o in triples]

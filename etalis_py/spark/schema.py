@@ -1,0 +1,57 @@
+"""The columns of events and of matches.
+
+Events, one row an event (``EVENTS``) or one row a triple (``FLAT_EVENTS``).  ``start`` and ``end`` are microseconds
+since the epoch, ``time`` is ``end`` as a timestamp (Spark's watermark needs one), terms are canonical N-Triples
+spellings, ``stream`` and ``graph`` IRIs in angle brackets or empty.  No column may be null.
+
+Matches, one row each, told apart by ``kind``:
+
+=========== ========================================================================================================
+match       ``query``, ``id`` and, as the query's form has it, ``bindings``, ``triples`` or ``boolean``; ``start`` and
+            ``end`` are null for a timeless solution
+dead_letter an event that came after its instant was over: ``triples``, ``stream``, ``start``, ``end``; ``detail``
+            says why
+metric      ``detail`` is a JSON object of numbers about the shard after a batch
+=========== ========================================================================================================
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+TRIPLE = "struct<s: string, p: string, o: string>"
+
+EVENTS = f"start long, end long, time timestamp, stream string, graph string, triples array<{TRIPLE}>"
+FLAT_EVENTS = "start long, end long, time timestamp, stream string, graph string, s string, p string, o string"
+
+MATCHES = (
+    "kind string, program string, query string, id string, bindings map<string, string>, "
+    f"triples array<{TRIPLE}>, boolean boolean, start long, end long, stream string, shard int, detail string"
+)
+# What an operator takes: one row a triple for one shard; ``mark`` says what kind of row it is.
+ROUTED = ("slot", "mark", "start", "end", "stream", "s", "p", "o", "passed")
+EVENT, END, PASSED, DERIVED = 0, 1, 2, 3
+
+# The predicate of the row that ends a finite streaming run.
+END_OF_STREAM = "<urn:etalis:end-of-stream>"
+LAST = 2**63 - 1
+
+_TERM = pa.string()
+ARROW_TRIPLES = pa.list_(pa.struct([("s", _TERM), ("p", _TERM), ("o", _TERM)]))
+ARROW_MATCHES = pa.schema(
+    [
+        ("kind", _TERM),
+        ("program", _TERM),
+        ("query", _TERM),
+        ("id", _TERM),
+        ("bindings", pa.map_(_TERM, _TERM)),
+        ("triples", ARROW_TRIPLES),
+        ("boolean", pa.bool_()),
+        ("start", pa.int64()),
+        ("end", pa.int64()),
+        ("stream", _TERM),
+        ("shard", pa.int32()),
+        ("detail", _TERM),
+    ]
+)
+COLUMNS = tuple(ARROW_MATCHES.names)

@@ -1,0 +1,168 @@
+"""One shard at work: the embedded engine, the events that wait for the watermark, and the rows that come out.
+
+It knows nothing of Spark's state; both the batch and the streaming operator drive it.  Its state is the
+engine's and the waiting events.  Cost per event: the engine's, and its part of one sort by time.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from operator import itemgetter
+from typing import Any
+from zlib import crc32
+
+import msgspec
+
+from etalis_py.engine.engine import NEVER, Engine
+from etalis_py.engine.matches import Match
+from etalis_py.events import Event
+from etalis_py.spark.parts import Part
+from etalis_py.spark.spec import ProgramSpec, engine_of
+
+Row = tuple[Any, ...]  # the columns of schema.MATCHES
+Plain = tuple[int, int, tuple[tuple[str, str, str], ...], str, str]  # an Event, or a tuple like it
+
+_by_end = itemgetter(1)
+
+
+@contextmanager
+def few_collections() -> Iterator[None]:
+    """Have Python look for cyclic garbage less often: a shard makes many tuples and no cycles; saves a third."""
+    before = gc.get_threshold()
+    gc.set_threshold(200_000, 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+TOO_LATE = "came after its instant was over"
+AFTER_THE_END = "came after the end of the stream"
+
+
+class Shard:
+    """The state of one shard between two batches."""
+
+    def __init__(self, spec: ProgramSpec, part: Part, number: int, *, journal: bool = False) -> None:
+        self.part = part
+        self.number = number
+        self.name = spec.name
+        self.engine: Engine = engine_of(spec, part.queries, journal=journal)
+        self.waiting: list[Plain] = []
+        self._reports = frozenset(part.reports)
+        self._feeds = frozenset(part.feeds)
+        self._keys = dict(part.keys)
+        self._once = frozenset(part.once)
+        self._streams = {output.query: output.stream for output in self.engine.rules.outputs}
+
+    # --- events ---
+
+    def push(self, events: Iterable[Plain]) -> list[Row]:
+        """Events in order of their ends."""
+        return self._rows(self.engine.push_all(events))  # type: ignore[arg-type]
+
+    def wait(self, events: Iterable[Plain], over: int = NEVER) -> list[Row]:
+        """Keep events until their instant is over; those that end before ``over`` are given back as dead letters.
+
+        That is so even where this shard has not closed the instant yet: another one has, and together they would find
+        some of the matches only.
+        """
+        if self.engine.finished:
+            return [self._dead(event, AFTER_THE_END) for event in events]
+        dead: list[Row] = []
+        for event in events:
+            if event[1] < over:
+                self.engine.counters.late += 1
+                dead.append(self._dead(event, TOO_LATE))
+            else:
+                self.waiting.append(event)
+        return dead
+
+    def close_before(self, over: int) -> list[Row]:
+        """Every instant before ``over`` is over."""
+        if self.engine.finished or over == NEVER:
+            return []
+        ready = [event for event in self.waiting if event[1] < over]
+        if ready:
+            self.waiting = [event for event in self.waiting if event[1] >= over]
+            ready.sort(key=_by_end)
+        rows = self.push(ready) if ready else []
+        if over - 1 > self.engine.closed_at:
+            rows += self._rows(self.engine.advance(over - 1))
+        return rows
+
+    def finish(self) -> list[Row]:
+        """The stream has ended."""
+        if self.engine.finished:
+            return []
+        ready, self.waiting = sorted(self.waiting, key=_by_end), []
+        rows = self.push(ready) if ready else []
+        return rows + self._rows(self.engine.close())
+
+    # --- rows ---
+
+    def _rows(self, matches: Iterable[Match]) -> list[Row]:
+        rows = list(self._told(matches))
+        if self.engine.dead_letters:
+            rows += [self._dead(event, TOO_LATE) for event in self.engine.dead_letters]
+            self.engine.dead_letters.clear()
+        return rows
+
+    def _told(self, matches: Iterable[Match]) -> Iterator[Row]:
+        for match in matches:
+            query = match.query
+            if match.is_timeless:
+                if query in self._once and self.number != 0:
+                    continue
+            elif self._keys and not self._is_mine(query, match):
+                continue
+            triples = match.triples
+            if query in self._feeds and triples and not match.is_timeless:
+                yield self._derived(match, triples)
+            if query in self._reports:
+                bindings = None if triples is not None or match.boolean is not None else match.bindings
+                yield (
+                    "match",
+                    self.name,
+                    query,
+                    match.id,
+                    bindings,
+                    triples,
+                    match.boolean,
+                    match.start_us,
+                    match.end_us,
+                    None,
+                    self.number,
+                    None,
+                )
+
+    def _is_mine(self, query: str, match: Match) -> bool:
+        """A triple may have come to this shard for another leaf; the key tells whose match it is."""
+        term = match.bindings[self._keys[query]]
+        return crc32(term.encode()) % self.part.shards == self.number
+
+    def _derived(self, match: Match, triples: tuple[tuple[str, str, str], ...]) -> Row:
+        stream = self._streams[match.query]
+        start, end = match.start_us, match.end_us
+        return ("event", self.name, match.query, None, None, triples, None, start, end, stream, self.number, None)
+
+    def _dead(self, event: Plain | Event, reason: str) -> Row:
+        start, end, triples, stream, _ = event
+        return ("dead_letter", self.name, None, None, None, triples, None, start, end, stream, self.number, reason)
+
+    def metric(self, **more: int) -> Row:
+        """What there is to say about the shard after a batch."""
+        counters = self.engine.count()
+        numbers = {
+            "part": self.part.number,
+            "events": counters.events,
+            "late": counters.late,
+            "matches": counters.matches,
+            "goals": counters.goals,
+            "waiting": len(self.waiting),
+            **more,
+        }
+        detail = msgspec.json.encode(numbers).decode()
+        return ("metric", self.name, None, None, None, None, None, None, None, None, self.number, detail)

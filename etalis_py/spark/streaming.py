@@ -1,0 +1,97 @@
+"""The operator on a streaming DataFrame: Spark's stateful processor around a shard.
+
+Events wait until the watermark has passed their instant.  The operator of level k closes what ends before
+``watermark − (k − 1) ms``: a shard of an earlier level that was quiet is woken by a timer, and timers are in whole
+milliseconds, so what it derives is certainly here by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from etalis_py.engine.engine import NEVER
+from etalis_py.spark.parts import Part
+from etalis_py.spark.rows import frames, sorted_out
+from etalis_py.spark.shard import Row, Shard, few_collections
+from etalis_py.spark.spec import ProgramSpec
+from etalis_py.spark.stored import StoredShard
+
+
+class ShardProcessor(StatefulProcessor):
+    """State: see ``stored``."""
+
+    def __init__(
+        self,
+        specs: tuple[ProgramSpec, ...],
+        slots: Mapping[int, tuple[Part, int]],
+        level: int,
+        run: str,
+        metrics: bool,
+    ) -> None:
+        self.specs = specs
+        self.slots = dict(slots)
+        self.level = level
+        self.run = f"{run}/{level}"
+        self.metrics = metrics
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.handle = handle
+        self.stored = StoredShard(handle)
+
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+        with few_collections():
+            out = self._taken(key, rows, timerValues)
+        yield from frames(out)
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
+        with few_collections():
+            out = self._closed(key, self._load(key), [], timerValues)
+        yield from frames(out)
+
+    def _taken(self, key: Any, rows: Iterator[pd.DataFrame], timer_values: Any) -> list[Row]:
+        shard, ended = self._load(key), False
+        out: list[Row] = []
+        over = self._over(timer_values.getCurrentWatermarkInMs())
+        for frame in rows:
+            found = sorted_out(frame, apart=True)
+            out += found.passed
+            out += shard.wait(found.in_order, over)
+            # What an earlier level has derived in this batch may lie before the watermark, and is in time.
+            out += shard.wait(found.derived)
+            ended |= found.ended
+        if ended:
+            out += shard.finish()
+        return self._closed(key, shard, out, timer_values)
+
+    def _over(self, watermark: int) -> int:
+        """What ends before this is over.  Spark's watermark is 0 before there is one."""
+        return (watermark - (self.level - 1)) * 1000 if watermark > 0 else NEVER
+
+    def close(self) -> None:
+        """Nothing to give back: live engines stay for the next batch."""
+
+    def _load(self, key: Any) -> Shard:
+        slot = int(key[0])
+        part, number = self.slots[slot]
+
+        def fresh() -> Shard:
+            return Shard(self.specs[part.program], part, number, journal=True)
+
+        return self.stored.load((self.run, slot), fresh, self.level)
+
+    def _closed(self, key: Any, shard: Shard, out: list[Row], timer_values: Any) -> list[Row]:
+        watermark = timer_values.getCurrentWatermarkInMs()
+        out += shard.close_before(self._over(watermark))
+        self.stored.save((self.run, int(key[0])), shard, self.level)
+        if shard.waiting:
+            # The first watermark by which the earliest of them is over; never one that has passed.
+            earliest = min(event[1] for event in shard.waiting)
+            self.handle.registerTimer(max(earliest // 1000 + self.level, watermark + 1))
+        if self.metrics:
+            snapshot, journal = self.stored.sizes
+            out.append(shard.metric(snapshot_bytes=snapshot, journal_bytes=journal, version=self.stored.version))
+        return out

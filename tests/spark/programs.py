@@ -1,0 +1,91 @@
+"""The fixed programs and streams of these tests, and what the embedded engine says of them."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from etalis_py import Engine, Event, compile
+from etalis_py.spark.running import write_events
+
+PREDICATES = ("<urn:p>", "<urn:q>", "<urn:r>")
+SECOND = 1_000_000
+
+SHARDED = {
+    "seq": "SELECT * { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z }",
+    "recent": "SELECT * { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } USING POLICY recent",
+    "within": "SELECT ?x ?z { { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } } WITHIN PT5S",
+    "two positions": "SELECT * { ?x <urn:p> ?y } SEQ { ?y <urn:q> ?z }",
+    "tagged": "SELECT * { ?x <urn:p> ?y } SEQ { ?y <urn:p> ?z }",
+    "absence": "SELECT * { ?x <urn:p> ?y FILTER NOT EXISTS { ?x <urn:q> ?z } }",
+    "optional": "SELECT * { ?x <urn:p> ?y } OPTIONALSEQ { ?x <urn:q> ?z }",
+    "counts": "SELECT ?x (COUNT(*) AS ?n) { ?x <urn:p> ?y } GROUP BY ?x",
+    "rules": "CONSTRUCT { ?x <urn:d> ?z } { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } "
+    "SELECT * { ?x <urn:d> ?y } SEQ { ?x <urn:p> ?z }",
+    "two levels": "CONSTRUCT { ?z <urn:d> ?x } { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } "
+    "SELECT * { ?x <urn:d> ?y } OPTIONALSEQ { ?x <urn:r> ?z }",
+    "recursion": "CONSTRUCT { ?x <urn:d> ?y } { ?x <urn:p> ?y } "
+    "CONSTRUCT { ?x <urn:d> ?z } { ?x <urn:d> ?y } SEQ { ?x <urn:q> ?z }",
+}
+GLOBAL = {
+    "ask": "ASK { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z }",
+    "never": "ASK { ?x <urn:none> ?y }",
+    "total": "SELECT (COUNT(*) AS ?n) { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z }",
+    "limit": "SELECT * { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } LIMIT 3",
+    "no key": "SELECT * { ?x <urn:p> ?y } SEQ { ?d <urn:q> ?y }",
+    "hidden": "SELECT ?y { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z }",
+    "path": "SELECT * { ?x <urn:p>+ ?y }",
+    "unshared, then sharded": "CONSTRUCT { ?x <urn:d> ?d } { ?x <urn:p> <urn:x1> } SEQ { ?d <urn:q> <urn:x2> } "
+    "SELECT * { ?x <urn:d> ?n } SEQ { ?x <urn:q> ?z }",
+    "global, then sharded": "CONSTRUCT { <urn:x1> <urn:d> ?n } { SELECT (COUNT(*) AS ?n) { ?x <urn:p> ?y } } "
+    "SELECT * { ?x <urn:d> ?n } SEQ { ?x <urn:q> ?z }",
+}
+PROGRAMS = SHARDED | GLOBAL
+
+
+def stream(seed: int, size: int = 60) -> list[Event]:
+    """Events ordered by end: ties, intervals, several triples; few nodes, so that much joins."""
+    rng = random.Random(seed)
+    found = []
+    for _ in range(size):
+        end = rng.randrange(1, 30)
+        triples = tuple(
+            (f"<urn:x{rng.randrange(5)}>", rng.choice(PREDICATES), f"<urn:x{rng.randrange(5)}>")
+            for _ in range(rng.choice((1, 1, 2)))
+        )
+        found.append(Event((end - rng.choice((0, 0, 1))) * SECOND, end * SECOND, triples))
+    return sorted(found, key=lambda e: e.end)
+
+
+def embedded(text: str, events: Iterable[Event], **options: object) -> list[str]:
+    """The ids of the embedded engine's matches."""
+    engine = Engine(compile(text + "\n"), **options)  # type: ignore[arg-type]
+    ordered = sorted(events, key=lambda e: e.end)
+    return sorted(m.id for m in [*engine.push_all(ordered), *engine.close()])
+
+
+def ids_by_program(rows: Iterable[object]) -> dict[str, list[str]]:
+    """program → the ids of its matches; nothing may be late."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        assert row["kind"] != "dead_letter", row  # type: ignore[index]
+        if row["kind"] == "match":  # type: ignore[index]
+            found.setdefault(row["program"], []).append(row["id"])  # type: ignore[index]
+    return {name: sorted(ids) for name, ids in found.items()}
+
+
+def expected(programs: dict[str, str], events: Sequence[Event]) -> dict[str, list[str]]:
+    found = {name: embedded(text, events) for name, text in programs.items()}
+    return {name: ids for name, ids in found.items() if ids}
+
+
+def write_batches(folder: Path, batches: Sequence[Sequence[Event]], first: int = 0) -> None:
+    """One file a batch, in an order that Spark's file source keeps."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, batch in enumerate(batches, first):
+        part = folder.parent / f"{number}.part"
+        write_events(part, batch)
+        os.utime(part, (1_700_000_000 + number, 1_700_000_000 + number))
+        part.rename(folder / f"{number:04d}.parquet")

@@ -1,0 +1,143 @@
+"""On a batch DataFrame: the same match ids as the embedded engine, in any number of shards."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import Observation, SparkSession
+from pyspark.sql import functions as F
+
+from etalis_py import Event, compile, event
+from etalis_py.spark import ShardWarning, SparkError, events_from_events, matches, run_on_spark
+from tests.oracle import printing
+from tests.oracle.strategies import Case
+from tests.spark.drawing import DRAWN, is_accepted
+from tests.spark.programs import GLOBAL, PROGRAMS, SHARDED, embedded, expected, ids_by_program, stream
+
+pytestmark = pytest.mark.filterwarnings("ignore::etalis_py.spark.pipeline.ShardWarning")
+
+
+@pytest.mark.parametrize("shards", [1, 2, 3, 4])
+def test_any_number_of_shards_finds_what_the_embedded_engine_finds(spark: SparkSession, shards: int) -> None:
+    events = stream(shards)
+    found = matches(PROGRAMS, events_from_events(spark, events), shards=shards)
+    assert ids_by_program(found.collect()) == expected(PROGRAMS, events)
+
+
+@settings(max_examples=3, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(DRAWN.filter(is_accepted), min_size=6, max_size=10), st.integers(1, 4), st.randoms(use_true_random=False)
+)
+def test_drawn_programs(spark: SparkSession, cases: list[Case], shards: int, rng: object) -> None:
+    events = [e for case in cases for e in case.events]
+    rng.shuffle(events)  # type: ignore[attr-defined]
+    programs = {str(n): compile(printing.program(c.program) + "\n", policy=c.policy) for n, c in enumerate(cases)}
+    found = matches(programs, events_from_events(spark, events).repartition(3), shards=shards)
+    wanted = {str(n): embedded(printing.program(c.program), events, policy=c.policy) for n, c in enumerate(cases)}
+    assert ids_by_program(found.collect()) == {name: ids for name, ids in wanted.items() if ids}
+
+
+def test_background_travels_to_the_shards(spark: SparkSession) -> None:
+    text = "SELECT ?x ?w { ?x <urn:p> ?y . ?x <urn:near> ?w } SEQ { ?x <urn:q> ?z }"
+    background = [[("<urn:x1>", "<urn:near>", "<urn:w>"), ("<urn:x2>", "<urn:near>", "<urn:v>")]]
+    events = stream(5)
+    found = matches(text, events_from_events(spark, events), shards=3, background=background, entailment="rdf")
+    wanted = embedded(text, events, background=background, entailment="rdf")
+    assert wanted
+    assert ids_by_program(found.collect()) == {"": wanted}
+
+
+def test_the_schema_entails_streamed_triples_in_one_shard(spark: SparkSession) -> None:
+    text = "SELECT * { ?x <urn:sup> ?y } SEQ { ?x <urn:q> ?z }"
+    background = [[("<urn:p>", "<http://www.w3.org/2000/01/rdf-schema#subPropertyOf>", "<urn:sup>")]]
+    events = stream(6)
+    wanted = embedded(text, events, background=background)
+    assert wanted
+    found = matches(text, events_from_events(spark, events), shards=2, background=background)
+    assert ids_by_program(found.collect()) == {"": wanted}
+
+
+def test_what_only_the_background_answers_is_reported_once(spark: SparkSession) -> None:
+    text = "SELECT * { { ?x <urn:p> ?y } UNION { ?x <urn:near> ?y } }"
+    background = [[("<urn:x1>", "<urn:near>", "<urn:w>")]]
+    for events in (stream(7, 20), []):
+        wanted = embedded(text, events, background=background)
+        found = matches(text, events_from_events(spark, events), shards=3, background=background)
+        assert ids_by_program(found.collect()) == {"": wanted}
+
+
+def test_a_match_has_its_columns(spark: SparkSession) -> None:
+    events = [event(":a :p 1", 1), event(":a :q 2", 2)]
+    text = "PREFIX : <http://example.org/> SELECT ?x ?z { ?x :p ?y } SEQ { ?x :q ?z }"
+    [row] = matches(text, events_from_events(spark, events), shards=2).collect()
+    integer = "<http://www.w3.org/2001/XMLSchema#integer>"
+    assert row["bindings"] == {"x": "<http://example.org/a>", "z": f'"2"^^{integer}'}
+    assert (row["kind"], row["query"], row["start"], row["end"]) == ("match", "q1", 1_000_000, 2_000_000)
+    assert [row["id"]] == embedded(text, events)
+
+
+def test_what_runs_in_one_shard_is_said(spark: SparkSession) -> None:
+    frame = events_from_events(spark, [])
+    with pytest.warns(ShardWarning, match="q1: one shard: ASK answers once for all shards"):
+        matches(GLOBAL["ask"], frame, shards=2)
+
+
+def test_constants_reach_the_parquet_reader(spark: SparkSession, tmp_path: object) -> None:
+    flat = events_from_events(spark, stream(1)).select(
+        "start",
+        "end",
+        "stream",
+        F.col("triples")[0]["s"].alias("s"),
+        F.col("triples")[0]["p"].alias("p"),
+        F.col("triples")[0]["o"].alias("o"),
+    )
+    flat.write.parquet(f"{tmp_path}/flat")
+    found = matches(SHARDED["seq"], spark.read.parquet(f"{tmp_path}/flat"), shards=2)
+    plan = found._jdf.queryExecution().executedPlan().toString()
+    assert re.search(r"PushedFilters: \[Or\(EqualTo\(p,<urn:[pq]>\),EqualTo\(p,<urn:[pq]>\)\)\]", plan)
+
+
+def test_events_of_another_shape_are_refused(spark: SparkSession) -> None:
+    with pytest.raises(SparkError, match="no column end, only id"):
+        matches(SHARDED["seq"], spark.range(3))
+    with pytest.raises(SparkError, match="number of shards is 0"):
+        matches(SHARDED["seq"], events_from_events(spark, []), shards=0)
+
+
+def test_run_on_spark_gives_matches_as_sinks_take_them(spark: SparkSession) -> None:
+    events = [event(":a :p 1", 1), event(":a :q 2", 2)]
+    text = "PREFIX : <http://example.org/> SELECT ?x { ?x :p ?y } SEQ { ?x :q ?z }"
+    result = run_on_spark(text, events, spark=spark, shards=2)
+    assert [m.to_dict() for m in result.matches] == [
+        {
+            "query": "q1",
+            "id": embedded(text, events)[0],
+            "bindings": {"x": {"type": "uri", "value": "http://example.org/a"}},
+            "start": 1,
+            "end": 2,
+        }
+    ]
+    assert result.late == []
+
+
+def test_metrics_say_what_a_shard_holds(spark: SparkSession) -> None:
+    rows = matches(SHARDED["seq"], events_from_events(spark, stream(1)), shards=2, metrics=True).collect()
+    assert sorted(row["shard"] for row in rows if row["kind"] == "metric") == [0, 1]
+
+
+def test_spark_counts_what_it_is_asked_to(spark: SparkSession) -> None:
+    counted, events = Observation("etalis"), stream(1)
+    found = matches(SHARDED["seq"], events_from_events(spark, events), shards=2, metrics=True, observe=counted)
+    found.collect()
+    assert counted.get["matches"] == len(embedded(SHARDED["seq"], events))
+    assert counted.get["late"] == 0
+    assert counted.get["goals"] > 0
+
+
+def test_an_event_with_an_end_before_its_start_stops_the_run(spark: SparkSession) -> None:
+    frame = events_from_events(spark, [Event(5, 3, (("<urn:a>", "<urn:p>", "<urn:b>"),))])
+    with pytest.raises(Exception, match="swap the two"):
+        matches(SHARDED["seq"], frame, shards=1).collect()

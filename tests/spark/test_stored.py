@@ -1,0 +1,199 @@
+"""A shard's state: what the store holds, and when a live engine may be used (without Spark)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from etalis_py import Event
+from etalis_py.spark import stored
+from etalis_py.spark.parts import Part
+from etalis_py.spark.pipeline import plan
+from etalis_py.spark.shard import Shard
+from etalis_py.spark.spec import SparkError
+from etalis_py.spark.stored import StoredShard
+from tests.spark.programs import SECOND, SHARDED, embedded, stream
+
+
+class Value:
+    def __init__(self) -> None:
+        self.value: Any = None
+
+    def get(self) -> Any:
+        return self.value
+
+    def update(self, value: Any) -> None:
+        self.value = value
+
+
+class List:
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+
+    def get(self) -> Iterator[Any]:
+        return iter(list(self.values))
+
+    def put(self, values: Sequence[Any]) -> None:
+        assert values, "Spark refuses an empty list"
+        self.values = list(values)
+
+    def appendValue(self, value: Any) -> None:
+        self.values.append(value)
+
+    def clear(self) -> None:
+        self.values = []
+
+
+class Store:
+    """Spark's side: the states of one group.  ``copied`` is what a failed attempt goes back to."""
+
+    def __init__(self) -> None:
+        self.states: dict[str, Any] = {}
+
+    def getValueState(self, name: str, schema: str) -> Any:
+        return self.states.setdefault(name, Value())
+
+    def getListState(self, name: str, schema: str) -> Any:
+        return self.states.setdefault(name, List())
+
+    def copied(self) -> Store:
+        other = Store()
+        for name, state in self.states.items():
+            twin = other.states[name] = type(state)()
+            if isinstance(state, Value):
+                twin.value = state.value
+            else:
+                twin.values = list(state.values)
+        return other
+
+
+KEY = ("run", 0)
+SPECS, [ROUTED] = plan(SHARDED["seq"], 1, None, "rdfs", None)
+
+
+def fresh() -> Shard:
+    return Shard(SPECS[0], ROUTED.part, 0, journal=True)
+
+
+def batch(store: Store, events: Sequence[Event], over: int) -> list[str]:
+    """One batch in a worker process: the ids of the matches."""
+    state = StoredShard(store)
+    shard = state.load(KEY, fresh, 1)
+    rows = shard.wait(events) + shard.close_before(over)
+    state.save(KEY, shard, 1)
+    return [row[3] for row in rows if row[0] == "match"]
+
+
+@pytest.fixture(autouse=True)
+def no_live_shards() -> Iterator[None]:
+    stored._LIVE.clear()
+    yield
+    stored._LIVE.clear()
+
+
+def another_worker() -> dict[Any, Any]:
+    """What this worker keeps goes; returned, so that the test can come back to it."""
+    kept = dict(stored._LIVE)
+    stored._LIVE.clear()
+    return kept
+
+
+EVENTS = stream(71)
+CUTS = [(EVENTS[:20], EVENTS[20].end), (EVENTS[20:40], EVENTS[40].end), (EVENTS[40:], 100 * SECOND)]
+WANTED = embedded(SHARDED["seq"], EVENTS)
+
+
+def test_a_live_shard_goes_on() -> None:
+    store = Store()
+    assert sorted(i for events, over in CUTS for i in batch(store, events, over)) == WANTED
+
+
+@pytest.mark.parametrize("least", [0, 1 << 20])
+def test_a_worker_that_knows_nothing_rebuilds(least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From journals alone, and from snapshots with journals."""
+    monkeypatch.setattr(stored, "LEAST", least)
+    store, found = Store(), []
+    for events, over in CUTS:
+        found += batch(store, events, over)
+        another_worker()
+    assert sorted(found) == WANTED
+    assert bool(store.states["snapshot"].values) == (least == 0)
+
+
+def test_an_older_shard_catches_up_by_the_journal() -> None:
+    store = Store()
+    found = batch(store, *CUTS[0])
+    first = another_worker()
+    found += batch(store, *CUTS[1])
+    stored._LIVE.clear()
+    stored._LIVE.update(first)
+    old = first[KEY][2]
+    found += batch(store, *CUTS[2])
+    assert stored._LIVE[KEY][2] is old
+    assert sorted(found) == WANTED
+
+
+def test_a_shard_of_a_failed_attempt_is_not_used() -> None:
+    store = Store()
+    found = batch(store, *CUTS[0])
+    before = store.copied()
+    batch(store, *CUTS[1])  # the attempt fails after this: Spark goes back to what was stored before
+    ahead = stored._LIVE[KEY][2]
+    found += batch(before, *CUTS[1])
+    assert stored._LIVE[KEY][2] is not ahead
+    found += batch(before, *CUTS[2])
+    assert sorted(found) == WANTED
+
+
+def test_a_version_of_the_same_number_but_another_attempt_is_not_used() -> None:
+    store = Store()
+    found = batch(store, *CUTS[0])
+    lost = store.copied()
+    batch(lost, CUTS[1][0][:5], CUTS[1][1])  # this worker's attempt, never committed
+    wrong = another_worker()
+    found += batch(store, *CUTS[1])  # committed by another worker
+    stored._LIVE.clear()
+    stored._LIVE.update(wrong)
+    found += batch(store, *CUTS[2])
+    assert stored._LIVE[KEY][2] is not wrong[KEY][2]
+    assert sorted(found) == WANTED
+
+
+def test_missing_state_is_refused() -> None:
+    store = Store()
+    batch(store, *CUTS[0])
+    another_worker()
+    store.states["journal"].clear()
+    with pytest.raises(SparkError, match="the stored state of shard 0 of q1 is incomplete"):
+        batch(store, *CUTS[1])
+
+
+def test_damaged_state_and_other_programs_are_refused() -> None:
+    store = Store()
+    batch(store, *CUTS[0])
+    another_worker()
+    version, mark, base, data = store.states["journal"].values[0]
+    store.states["journal"].values[0] = (version, mark, base, b"x" * len(data))
+    with pytest.raises(SparkError, match="does not belong to this program"):
+        batch(store, *CUTS[1])
+
+
+def test_another_number_of_shards_is_refused() -> None:
+    store = Store()
+    batch(store, *CUTS[0])
+    another_worker()
+    state = StoredShard(store)
+    part = Part(0, 0, 3, ("q1",), ("q1",))
+    with pytest.raises(SparkError, match="made with 1 shards for q1, now there are 3"):
+        state.load(KEY, lambda: Shard(SPECS[0], part, 0, journal=True), 1)
+
+
+def test_the_memory_of_a_worker_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "MOST_LIVE", 2)
+    for slot in range(5):
+        state = StoredShard(Store())
+        shard = state.load(("run", slot), fresh, 1)
+        state.save(("run", slot), shard, 1)
+    assert [slot for _, slot in stored._LIVE] == [3, 4]

@@ -1,0 +1,205 @@
+"""On a streaming DataFrame: the same match ids however the stream is cut, ordered, interrupted and resumed."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from etalis_py import Event, compile
+from etalis_py.spark import EVENTS, matches, run_on_spark
+from etalis_py.spark.pipeline import plan
+from etalis_py.spark.schema import END_OF_STREAM
+from tests.oracle import printing
+from tests.oracle.strategies import Case
+from tests.spark.drawing import DRAWN, is_accepted
+from tests.spark.programs import (
+    PROGRAMS,
+    SECOND,
+    SHARDED,
+    embedded,
+    expected,
+    ids_by_program,
+    stream,
+    write_batches,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::etalis_py.spark.pipeline.ShardWarning")
+
+THE_END = [Event(60 * SECOND, 60 * SECOND, ((END_OF_STREAM,) * 3,))]
+SOME = {
+    name: PROGRAMS[name] for name in ("seq", "recent", "absence", "two levels", "tagged", "counts", "total", "never")
+}
+
+
+def run(
+    spark: SparkSession,
+    folder: Path,
+    programs: Mapping[str, Any],
+    *,
+    shards: int = 2,
+    lateness: int = 0,
+    then: Callable[[DataFrame], DataFrame] = lambda found: found,
+    metrics: bool = False,
+) -> list[Row]:
+    """One run over the files that are new in ``folder/in``; all rows of the file sink."""
+    events = spark.readStream.schema(EVENTS).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
+    found = then(matches(programs, events, shards=shards, lateness=lateness, metrics=metrics))
+    query = (
+        found.writeStream.format("parquet")
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .option("path", str(folder / "out"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    return spark.read.schema(found.schema).parquet(str(folder / "out")).collect()
+
+
+def cut(events: Sequence[Event], pieces: int, seed: int) -> list[list[Event]]:
+    """Batches of uneven sizes; instants are cut in two."""
+    rng = random.Random(seed)
+    places = sorted(rng.randrange(len(events)) for _ in range(pieces - 1))
+    return [list(events[a:b]) for a, b in zip([0, *places], [*places, len(events)], strict=True)]
+
+
+@pytest.mark.parametrize(("shards", "pieces"), [(1, 2), (3, 4)])
+def test_any_cut_finds_what_the_embedded_engine_finds(
+    spark: SparkSession, tmp_path: Path, shards: int, pieces: int
+) -> None:
+    programs = PROGRAMS if shards == 3 else SOME
+    events = stream(20 + shards)
+    write_batches(tmp_path / "in", [*cut(events, pieces, shards), THE_END])
+    # A cut instant needs no lateness: the watermark is the greatest time seen, and what ends at it may still come.
+    assert ids_by_program(run(spark, tmp_path, programs, shards=shards)) == expected(programs, events)
+
+
+def test_events_may_arrive_in_any_order_within_the_lateness(spark: SparkSession, tmp_path: Path) -> None:
+    events = stream(31)
+    rng = random.Random(31)
+    late = sorted(events, key=lambda e: e.end + rng.randrange(5 * SECOND))
+    assert late != events
+    write_batches(tmp_path / "in", [*cut(late, 4, 31), THE_END])
+    assert ids_by_program(run(spark, tmp_path, SOME, lateness=5 * SECOND)) == expected(SOME, events)
+
+
+def test_what_is_later_than_the_lateness_is_a_dead_letter(spark: SparkSession, tmp_path: Path) -> None:
+    def at(second: int, predicate: str) -> Event:
+        return Event(second * SECOND, second * SECOND, (("<urn:a>", predicate, "<urn:b>"),))
+
+    first, second, late = [at(1, "<urn:p>"), at(20, "<urn:r>")], [at(40, "<urn:p>")], at(2, "<urn:q>")
+    write_batches(tmp_path / "in", [first, second, [late], THE_END])
+    rows = run(spark, tmp_path, {"": SHARDED["seq"]}, lateness=SECOND)
+    assert [(r["kind"], r["end"], r["detail"]) for r in rows] == [
+        ("dead_letter", 2 * SECOND, "came after its instant was over")
+    ]
+
+
+def test_a_quiet_shard_moves_on_by_the_watermark(spark: SparkSession, tmp_path: Path) -> None:
+    """The last event of one key is reported when others let time pass, without any end of the stream."""
+    names = [f"<urn:x{n}>" for n in range(8)]
+    first = [Event(SECOND, SECOND, ((name, "<urn:p>", "<urn:b>"),)) for name in names]
+    second = [Event(2 * SECOND, 2 * SECOND, ((name, "<urn:q>", "<urn:b>"),)) for name in names]
+    later = [Event(n * SECOND, n * SECOND, ((names[0], "<urn:p>", "<urn:b>"),)) for n in (10,)]
+    write_batches(tmp_path / "in", [first, second, later])
+    rows = run(spark, tmp_path, {"": SHARDED["seq"]}, shards=4)
+    assert sorted(r["id"] for r in rows) == embedded(SHARDED["seq"], [*first, *second])
+    assert len(rows) == 8
+
+
+def test_a_further_level_moves_on_by_the_watermark(spark: SparkSession, tmp_path: Path) -> None:
+    """Its own triple patterns see derived events only, and yet time passes there."""
+    text = (
+        "CONSTRUCT { ?y <urn:d> ?x } { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } "
+        "CONSTRUCT { ?z <urn:e> ?x } { ?x <urn:d> ?y } SEQ { ?x <urn:d> ?z } SELECT * { ?x <urn:e> ?y . ?x <urn:e> ?z }"
+    )
+    assert [r.part.level for r in plan(text, 2, None, "rdfs", None)[1]] == [1, 2, 3]
+    events = stream(91)
+    later = [Event(n * SECOND, n * SECOND, (("<urn:z>", "<urn:p>", "<urn:z>"),)) for n in (50, 60)]
+    write_batches(tmp_path / "in", [events, later[:1], later[1:]])
+    rows = run(spark, tmp_path, {"": text})
+    assert rows
+    assert sorted(r["id"] for r in rows) == embedded(text, [*events, *later])
+
+
+def test_a_run_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
+    events = stream(41)
+    batches = [*cut(events, 4, 41), THE_END]
+    write_batches(tmp_path / "in", batches[:2])
+    run(spark, tmp_path, SOME)
+    write_batches(tmp_path / "in", batches[2:], first=2)
+    assert ids_by_program(run(spark, tmp_path, SOME)) == expected(SOME, events)
+
+
+def test_another_number_of_shards_or_other_rules_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    events = stream(42)
+    write_batches(tmp_path / "in", [events[:40]])
+    run(spark, tmp_path, {"": SHARDED["seq"]}, shards=2)
+    write_batches(tmp_path / "in", [events[40:]], first=1)
+    with pytest.raises(Exception, match="made with 2 shards"):
+        run(spark, tmp_path, {"": SHARDED["seq"]}, shards=3)
+    with pytest.raises(Exception, match="does not belong to this program"):
+        run(spark, tmp_path, {"": SHARDED["optional"]}, shards=2)
+
+
+@settings(max_examples=1, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(DRAWN.filter(is_accepted), min_size=8, max_size=8),
+    st.integers(2, 4),
+    st.integers(0, 1_000_000),
+)
+def test_drawn_programs_in_one_query(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, cases: list[Case], shards: int, seed: int
+) -> None:
+    events = sorted((e for case in cases for e in case.events), key=lambda e: e.end)
+    # The watermark begins at 1970: what ends there is over before the first batch.
+    events = [Event(e.start + 60 * SECOND, e.end + 60 * SECOND, e.triples, e.stream, e.graph) for e in events]
+    programs = {str(n): compile(printing.program(c.program) + "\n", policy=c.policy) for n, c in enumerate(cases)}
+    wanted = {str(n): embedded(printing.program(c.program), events, policy=c.policy) for n, c in enumerate(cases)}
+    folder = tmp_path_factory.mktemp("drawn")
+    write_batches(folder / "in", [*cut(events, 3, seed), [THE_END[0]._replace(start=90 * SECOND, end=90 * SECOND)]])
+    assert ids_by_program(run(spark, folder, programs, shards=shards)) == {n: ids for n, ids in wanted.items() if ids}
+
+
+def killer(marker: Path, nth: int) -> Callable[[DataFrame], DataFrame]:
+    """Ends the Python worker at its n-th frame, once."""
+
+    def once(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for frame in frames:
+            count = len(list(marker.parent.glob(marker.name + ".*")))
+            (marker.parent / f"{marker.name}.{count}").touch()
+            if count == nth and not marker.exists():
+                marker.touch()
+                os._exit(1)
+            yield frame
+
+    return lambda frame: frame.mapInPandas(once, frame.schema)
+
+
+def test_a_killed_worker_loses_nothing_and_doubles_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    events = stream(51)
+    write_batches(tmp_path / "in", [*cut(events, 3, 51), THE_END])
+    marker = tmp_path / "killed"
+    rows = run(spark, tmp_path, SOME, then=killer(marker, 3))
+    assert marker.exists()
+    assert ids_by_program(rows) == expected(SOME, events)
+
+
+def test_run_on_spark_goes_on_in_its_folder(spark: SparkSession, tmp_path: Path) -> None:
+    events = stream(61)
+    first, second = events[:30], events[30:]
+    found = run_on_spark(SHARDED["seq"], first, spark=spark, shards=2, checkpoint=tmp_path / "run").matches
+    found += run_on_spark(SHARDED["seq"], second, spark=spark, shards=2, checkpoint=tmp_path / "run").matches
+    # The last instant is open: the stream may go on.
+    last = events[-1].end
+    assert sorted(m.id for m in found) == embedded(SHARDED["seq"], [e for e in events if e.end < last])
+    with pytest.raises(ValueError, match="made with 2 shards, now 3"):
+        run_on_spark(SHARDED["seq"], second, spark=spark, shards=3, checkpoint=tmp_path / "run")
