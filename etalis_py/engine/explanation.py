@@ -91,7 +91,10 @@ def explainer(
             s, p, o, start, end, stream = provenance.parts
             return Explanation("event", (), (s, p, o), (render(start), render(end)), stream)
         if provenance.rule == "background":
-            bound = ", ".join(f"{name.lstrip('~.')} = {term}" for name, term in provenance.parts if term)
+            triples = [Explanation("background", (), part) for part in provenance.parts if len(part) == 3]
+            if triples:
+                return triples[0] if len(triples) == 1 else Explanation("background knowledge", tuple(triples))
+            bound = ", ".join(f"{name.lstrip('~.')} = {term}" for name, term in provenance.parts)
             return Explanation(f"background knowledge: {bound}")
         parts = tuple(_build(part) for part in provenance.parts)
         return Explanation(_rule_text(provenance.rule), parts)
@@ -104,6 +107,8 @@ def explainer(
                 return _OPERATORS.get(op, op)
             case ir.Map():
                 return "joined with the background"
+            case ir.Group(window=None):
+                return "aggregated over solutions that are not kept, for the query has no window"
             case ir.Group():
                 return "aggregated over"
             case _:

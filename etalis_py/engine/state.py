@@ -30,7 +30,7 @@ Buckets = dict[Any, list[Solution] | tuple[Solution, ...]]
 class Because:
     """Why a solution holds: the rule (a node's id) and the provenance of its parts.
 
-    ``event`` has the triple, its interval and stream as parts; ``background`` the variables and terms found there.
+    ``event`` has the triple, its interval and stream as parts; ``background`` the triples (or the variables) found.
     """
 
     __slots__ = ("parts", "rule")
@@ -121,6 +121,17 @@ def rebuilt(layout: Layout, x: Solution) -> Solution:
     return (*x[:width], *values, *x[width:])
 
 
+def _found(pattern: alg.Pattern, mu: dict[str, str]) -> tuple[tuple[str, ...], ...]:
+    """What a look-up found, for an explanation: the triples of a basic graph pattern, else variables and terms."""
+    if not isinstance(pattern, alg.BGP):
+        return tuple((name, term) for name, term in mu.items() if term)
+
+    def term(node: alg.Var | alg.Const) -> str:
+        return node.term if isinstance(node, alg.Const) else mu.get(node.name, "")
+
+    return tuple((term(t.subject), term(t.predicate), term(t.object)) for t in pattern.triples)
+
+
 class State:
     """All stores of an engine, by node."""
 
@@ -185,7 +196,7 @@ class State:
             return direct_lookup(self.background.lasting, pattern, known, wanted, look_up) or look_up
 
         def explained(terms: tuple[str, ...], t: int) -> list[tuple[Any, ...]]:
-            return [(*row, tuple(zip(wanted, row, strict=True))) for row in look_up(terms, t)]
+            return [(*row, _found(pattern, dict(zip(wanted, row, strict=True)))) for row in look_up(terms, t)]
 
         return explained
 
