@@ -142,11 +142,6 @@ def stratify(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> tupl
     return tuple(tuple(sorted(c, key=names.index)) if len(c) > 1 else tuple(c) for c in components)
 
 
-def is_recursive(component: tuple[str, ...], nodes: Mapping[str, ir.Node]) -> bool:
-    """More than one node: a node never feeds itself directly."""
-    return len(component) > 1
-
-
 def strong_components(names: list[str], successors: Mapping[str, list[str]]) -> list[list[str]]:
     """Tarjan's algorithm without recursion; components come out in topological order."""
     index: dict[str, int] = {}

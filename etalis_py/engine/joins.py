@@ -12,6 +12,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable
 from typing import Any
 
+from etalis_compiler.rewrites.push_windows import longest
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
@@ -27,11 +28,6 @@ def key_of(ref: ir.Ref, certain: tuple[str, ...], variable: str) -> str:
     if not items:
         return "None"
     return items[0] if len(items) == 1 else f"({', '.join(items)})"
-
-
-def longest(bound: alg.Bound) -> int:
-    """No goal older than this can be in time."""
-    return bound.micros + bound.months * 31 * 86_400_000_000
 
 
 def insert(w: Writer, code: Code, node: str, side: str, ref: ir.Ref, certain: tuple[str, ...], source: str) -> None:

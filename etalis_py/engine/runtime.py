@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+from etalis_compiler.rewrites.push_windows import longest
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.terms import FALSE, TRUE
@@ -171,8 +172,7 @@ class Runtime:
             backward = lambda term: dict.fromkeys([term, *(row[0] for row in behind((term,), 0))])  # noqa: E731
         if bound is None:
             return PathClosure(None, None, forward, backward)
-        longest = bound.micros + bound.months * 31 * 86_400_000_000
-        return PathClosure(lambda start, end: end <= _limit(start, bound), longest, forward, backward)
+        return PathClosure(lambda start, end: end <= _limit(start, bound), longest(bound), forward, backward)
 
     def _reordered(
         self, name: str, node: ir.Closure, closure: PathClosure

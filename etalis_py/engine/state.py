@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from etalis_compiler.rewrites.push_windows import longest
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
@@ -165,7 +166,7 @@ class State:
             assert waiting is not None
             key = tuple(2 + waiting.columns.index(name) for name in rule.certain)
             bound = rule.bound
-            oldest = None if bound is None else bound.micros + bound.months * 31 * 86_400_000_000
+            oldest = None if bound is None else longest(bound)
             self._numbers += 1
             found = self.stores[(node, side)] = Store(self._numbers, node, side, layout, key, oldest)
         return found
