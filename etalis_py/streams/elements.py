@@ -116,10 +116,7 @@ class _Document:
             found = span_of(statements, context.timing, context.times) if statements else None
             if found:
                 span, used = found
-                if len(self.seen) < REMEMBERED:
-                    self.seen[graph] = span
-                else:
-                    self._remember(graph, span)
+                self._remember(graph, span)
             else:
                 span = self._inner_span(graph, triples, line)
         except StreamError as error:
@@ -160,14 +157,48 @@ class _Document:
         span = found[0] if found else self.context.arrived()
         return [self.context.event(span, [(subject, s.predicate, s.object) for s in loose], "")]
 
-    def open(self, graph: str, line: int) -> list[Event]:
-        """A quad of another graph: what was open is complete."""
+    def take(self, held: Quad) -> None:
+        """Open the graph of a quad that holds its time."""
+        s, p, o, self.graph, self.line, _ = held
+        self.triples.append((s, p, o))
+        self.say_time(held)
+
+    def say_time(self, held: Quad) -> None:
+        """The statement in the line after a quad that holds its time."""
+        self.say(held[3], self.context.timing.after_graph, held[5], held[4] + 1)
+
+    def leave(self, graph: str) -> list[Event]:
+        """Complete what is open, except what was said of a graph that begins now."""
         events = self.finish()
         if self.loose and self.loose_subject == graph:
             self.about.setdefault(graph, []).extend(self.loose)
             self.loose_subject, self.loose = "", []
         elif self.loose:
             events += self.finish_loose()
+        return events
+
+    def finish_held(self, held: Quad) -> Event | None:
+        """Complete a graph of one quad that holds its time; None where its time is refused."""
+        s, p, o, graph, _, literal = held
+        context = self.context
+        time = context.times.of_usual(literal)
+        if time is None:
+            self.take(held)
+            return next(iter(self.finish()), None)
+        if len(self.seen) < REMEMBERED:
+            self.seen[graph] = time, time
+        else:
+            self._remember(graph, (time, time))
+        counters = context.counters
+        counters.events += 1
+        counters.triples += 1
+        if time > context.latest:
+            context.latest = time
+        return Event(time, time, ((s, p, o),), context.stream, graph)
+
+    def open(self, graph: str, line: int) -> list[Event]:
+        """A quad of another graph: what was open is complete."""
+        events = self.leave(graph)
         self.graph, self.line = graph, line
         return events
 
@@ -257,7 +288,23 @@ def document_events(quads: Iterable[Quad | None], context: Context) -> Iterator[
     document = _Document(context)
     say, punctuations = document.say, context.timing.punctuations
     graph, add, silences = "", document.triples.append, 0
+    # A graph of one quad that holds its time waits here until something else begins: most are complete like that.
+    held: Quad | None = None
     for quad in quads:
+        if quad is not None and quad[5] and quad[3] != graph:
+            if held is not None:
+                if event := document.finish_held(held):
+                    yield event
+            else:
+                yield from document.leave(quad[3])
+            graph, silences, held = quad[3], 0, quad
+            if document.about or document.loose:
+                document.take(quad)
+                held, add = None, document.triples.append
+            continue
+        if held is not None:
+            document.take(held)
+            held, add = None, document.triples.append
         if quad is None:
             silences += 1
             if silences > 1 or any(s.predicate in context.timing.all for s in document.about.get(document.graph, ())):
@@ -266,12 +313,14 @@ def document_events(quads: Iterable[Quad | None], context: Context) -> Iterator[
                 graph = ""
             yield Idle(now())
             continue
-        s, p, o, g, line = quad
+        s, p, o, g, line, time = quad
         if g:
             if g != graph:
                 yield from document.open(g, line)
                 graph, add, silences = g, document.triples.append, 0
             add((s, p, o))
+            if time:
+                document.say_time(quad)
         elif p in punctuations:
             yield from document.punctuate(s, o, line)
             graph = ""
@@ -279,6 +328,8 @@ def document_events(quads: Iterable[Quad | None], context: Context) -> Iterator[
             silences = 0
             if found := say(s, p, o, line):
                 yield from found
+    if held is not None and (event := document.finish_held(held)):
+        yield event
     yield from document.end()
 
 
@@ -325,7 +376,7 @@ def run_events(quads: Iterable[Quad | None], context: Context) -> Iterator[Item]
             yield from document.finish_loose()
             yield Idle(now())
             continue
-        s, p, o, _, line = quad
+        s, p, o, _, line, _ = quad
         if s != document.loose_subject:
             yield from document.finish_loose()
             document.loose_subject = s

@@ -76,9 +76,9 @@ _SHAPE = 'expected {"time": t, "triples": "N-Triples or Turtle"}'
 
 def read_rows(text: str, graph: str) -> list[Row]:
     """The triples of an N-Triples or Turtle text, all in one graph."""
-    rows = [row for row in split_lines(text) if row[0] or row[4].strip()]
+    rows = [row for row in split_lines(text) if row[0] or row[5].strip()]
     if all(row[0] and not row[3] for row in rows):
-        return [(s, p, o, graph) for s, p, o, _, _ in rows]
+        return [(s, p, o, graph) for s, p, o, *_ in rows]
     try:
         return [(s, p, o, graph) for s, p, o, _ in parse_rows(text, graphs=False)]
     except (SyntaxError, ValueError) as error:

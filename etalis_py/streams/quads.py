@@ -4,51 +4,72 @@ A block of lines is cut by one regular expression, in C.  It takes the lines tha
 certainly canonical already (a subset of what the grammar allows); every other line, comments and directives
 apart, goes to pyoxigraph on its own, which also finds the errors.  So the result is pyoxigraph's, line by line.
 
-A quad is ``(subject, predicate, object, graph, line)``: ``graph`` is empty in the default graph, lines count from 1.
+A quad is ``(subject, predicate, object, graph, line, time)``: ``graph`` is empty in the default graph, lines count from
+1, ``time`` is the literal by which the line after it times its graph (where the reader asked for that), or empty.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 
 import pyoxigraph as ox
 
 from etalis_py.streams.errors import StreamError
 
-Quad = tuple[str, str, str, str, int]
+Quad = tuple[str, str, str, str, int, str]
 # In a message log: the message ends here; the message holds a line that could not be read.
-END_OF_MESSAGE: Quad = ("", "", "", "", -1)
-BROKEN: Quad = ("", "", "", "", -2)
+END_OF_MESSAGE: Quad = ("", "", "", "", -1, "")
+BROKEN: Quad = ("", "", "", "", -2, "")
 
 
 # Only what every IRI parser accepts: no empty scheme, no odd port, no stray percent sign; the rest takes the slow path.
-_SAFE = r"[A-Za-z0-9\-._~:/?@!$&'()*+,;=\u00A0-\uD7FF\uF900-\uFDCF\uFDF0-\uFFEF]*"
-_SAFE_PERCENT = rf"{_SAFE}(?:%[0-9A-Fa-f]{{2}}{_SAFE})*"
-_AUTHORITY = r"(?://[A-Za-z0-9._~\-]+(?::[0-9]{1,4})?(?=[/?#>])|(?!//))"
-_IRI = rf"<[A-Za-z][A-Za-z0-9+.\-]*:{_AUTHORITY}{_SAFE_PERCENT}(?:#{_SAFE_PERCENT})?>"
-_BLANK = r"_:[A-Za-z0-9_]+"
-_PLAIN = r'[^"\\\x00-\x1f\x7f]*'
-_STRING = rf'"{_PLAIN}(?:\\[tbnrf"\\]{_PLAIN})*"'
+# Possessive repeats (*+, ++): what they take is never given back, so nothing is kept for going back, and no line is
+# read twice.  Each is followed by a character that it cannot take itself.
+_SAFE = r"[A-Za-z0-9\-._~:/?@!$&'()*+,;=\u00A0-\uD7FF\uF900-\uFDCF\uFDF0-\uFFEF]*+"
+_SAFE_PERCENT = rf"{_SAFE}(?:%[0-9A-Fa-f]{{2}}{_SAFE})*+"
+_AUTHORITY = r"(?://[A-Za-z0-9._~\-]++(?::[0-9]{1,4})?+(?=[/?#>])|(?!//))"
+_IRI = rf"<[A-Za-z][A-Za-z0-9+.\-]*+:{_AUTHORITY}{_SAFE_PERCENT}(?:#{_SAFE_PERCENT})?+>"
+_BLANK = r"_:[A-Za-z0-9_]++"
+_PLAIN = r'[^"\\\x00-\x1f\x7f]*+'
+_STRING = rf'"{_PLAIN}(?:\\[tbnrf"\\]{_PLAIN})*+"'
 # xsd:string is written without a datatype; rdf:langString and dirLangString may not be written at all.
 _TYPE = (
     r"\^\^(?!<http://www\.w3\.org/2001/XMLSchema#string>"
     rf"|<http://www\.w3\.org/1999/02/22-rdf-syntax-ns#(?:l|dirL)angString>){_IRI}"
 )
 _LITERAL = rf"{_STRING}(?:{_TYPE}|@[a-z]{{2,3}}(?:-[a-z]{{2}})?(?=[ \t]))?"
-_GAP = r"[ \t]+"
-_LINES = re.compile(
-    rf"^(?:({_IRI}|{_BLANK}){_GAP}({_IRI}){_GAP}({_IRI}|{_LITERAL}|{_BLANK})"
-    rf"(?:{_GAP}({_IRI}|{_BLANK}))?[ \t]*\.[ \t]*|(.*))$",
-    re.MULTILINE,
+_GAP = r"[ \t]++"
+_END = r"[ \t]*+\.[ \t]*+"
+# The usual spelling of a time: ``timing.TimeReader`` reads it by the places of its digits.
+USUAL_TIME = (
+    r'"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?Z"'
+    r"\^\^<http://www\.w3\.org/2001/XMLSchema#dateTime>"
 )
+
+
+@lru_cache
+def _lines(time_predicate: str) -> re.Pattern[str]:
+    """Cuts a text into lines: s, p, o, g, and the time that the predicate gives g on the next line."""
+    timed = rf"(?:\n\4{_GAP}{re.escape(time_predicate)}{_GAP}({USUAL_TIME}){_END}$)?" if time_predicate else "()"
+    return re.compile(
+        rf"^(?:({_IRI}|{_BLANK}){_GAP}({_IRI}){_GAP}({_IRI}|{_LITERAL}|{_BLANK})"
+        rf"(?:{_GAP}({_IRI}|{_BLANK}))?{_END}{timed}|(.*))$",
+        re.MULTILINE,
+    )
+
+
 _DIRECTIVE = re.compile(r'[ \t]*(?:(VERSION)[ \t]+["\']([^"\']*)["\']|(MESSAGE))[ \t]*(?:#.*)?')
 MESSAGE_COMMENT = re.compile(r"[ \t]*#[ \t]*@message\b")
 
 
-def split_lines(text: str) -> list[tuple[str, str, str, str, str]]:
-    """All lines of a text: ``(s, p, o, g, "")`` for a canonical one, ``("", "", "", "", line)`` for another."""
-    rows = _LINES.findall(text)
+def split_lines(text: str, time_predicate: str = "") -> list[tuple[str, str, str, str, str, str]]:
+    """All lines of a text: ``(s, p, o, g, "", "")`` for a canonical one, ``("", "", "", "", "", line)`` for another.
+
+    With a time predicate, a quad whose next line times its graph stands for both: ``(s, p, o, g, time, "")``.
+    """
+    rows = _lines(time_predicate).findall(text)
     # findall sees one more empty line after the last newline.
     if rows and text.endswith("\n"):
         rows.pop()
@@ -80,12 +101,16 @@ def read_quads(
     messages: bool | None,
     on_error: Callable[[StreamError], None],
     rename: Callable[[str], str] | None = None,
+    time_predicate: str = "",
 ) -> Iterator[Quad | None]:
     """The quads of blocks of whole lines (each with the number of its first line); ``None`` (idle) passes through.
 
     ``rename`` gives blank nodes (of a document) their labels.  With ``messages``, both spellings of a message's end
     (the directive and the comment) come as END_OF_MESSAGE; with None a delimiter is an error; with False the directive
     is one and the comment is a comment.
+
+    With ``time_predicate`` the most common shape comes as one quad with a ``time``: a graph's (last) quad, and on the
+    next line its time by this predicate, spelled as usual.
     """
     for block in blocks:
         if block is None:
@@ -95,16 +120,18 @@ def read_quads(
         if "\r" in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
         blanks = rename if "_:" in text else None
-        for s, p, o, g, other in split_lines(text):
+        for s, p, o, g, time, other in split_lines(text, time_predicate):
             if s and (graphs or not g):
-                yield (s, p, o, g, number) if blanks is None else _renamed((s, p, o, g), blanks, number)
+                yield (s, p, o, g, number, time) if blanks is None else _renamed((s, p, o, g), blanks, number, time)
+                if time:
+                    number += 1
             elif s or other:
                 line = other or f"{s} {p} {o} {g} ."
                 special = _special(line, messages)
                 if special is _QUAD:
                     try:
                         quad = parse_line(line, graphs=graphs)
-                        yield (*quad, number) if blanks is None else _renamed(quad, blanks, number)
+                        yield (*quad, number, "") if blanks is None else _renamed(quad, blanks, number)
                     except (SyntaxError, ValueError) as error:
                         on_error(StreamError(reason_of(error), line=number, text=line))
                         if messages:
@@ -116,7 +143,7 @@ def read_quads(
             number += 1
 
 
-def _renamed(quad: tuple[str, str, str, str], rename: Callable[[str], str], number: int) -> Quad:
+def _renamed(quad: tuple[str, str, str, str], rename: Callable[[str], str], number: int, time: str = "") -> Quad:
     s, p, o, g = quad
     return (
         rename(s) if s[0] == "_" else s,
@@ -124,10 +151,11 @@ def _renamed(quad: tuple[str, str, str, str], rename: Callable[[str], str], numb
         rename(o) if o[0] == "_" else o,
         rename(g) if g[:1] == "_" else g,
         number,
+        time,
     )
 
 
-_QUAD = ("quad", "", "", "", 0)
+_QUAD = ("quad", "", "", "", 0, "")
 NO_LOG = "found a message delimiter in what was taken for one document"
 MESSAGES_HINT = 'a message log starts with VERSION "1.2-messages", or is read with messages=True (--messages)'
 

@@ -275,7 +275,12 @@ def _items(source: Source, document: str, context: Context, options: Mapping[str
     if format in ("nq", "nt"):
         blocks = line_blocks(source, idle, context.report)
         quads = read_quads(
-            blocks, graphs=graphs, messages=options["messages"], on_error=context.report, rename=scope.rename
+            blocks,
+            graphs=graphs,
+            messages=options["messages"],
+            on_error=context.report,
+            rename=scope.rename,
+            time_predicate=context.timing.after_graph if graphs and options["times"] == "near" else "",
         )
     else:
         quads = turtle_quads(
@@ -351,7 +356,7 @@ def _flat(frames: Iterable[list[Any] | None], scope: DocumentScope) -> Iterator[
             yield None
             continue
         for s, p, o, g in rows:
-            yield *(scope.rename(term) if term[:2] == "_:" else term for term in (s, p, o, g)), 0  # type: ignore[misc]
+            yield *(scope.rename(term) if term[:2] == "_:" else term for term in (s, p, o, g)), 0, ""  # type: ignore[misc]
 
 
 def merge(streams: Sequence[Stream], *, name: str = "", source: str = "") -> Stream:

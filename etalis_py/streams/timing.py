@@ -18,6 +18,7 @@ from etalis_rules.terms import is_iri, is_literal, parts
 
 from etalis_py.streams.clock import SECOND, Clock, TimeError, clock_of, parse_datetime, parse_interval
 from etalis_py.streams.errors import StreamError
+from etalis_py.streams.quads import USUAL_TIME
 
 PROV = "http://www.w3.org/ns/prov#"
 RSP = "http://www.w3.org/ns/rsp#"
@@ -40,10 +41,11 @@ _PREFIXES = {
 
 Span = tuple[int, int]
 
-_USUAL = re.compile(
-    r'"([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?Z"'
-    r"\^\^<http://www\.w3\.org/2001/XMLSchema#dateTime(?:Stamp)?>"
-)
+_USUAL = re.compile(USUAL_TIME)
+_POINT = len('"2026-01-31T10:00:00')  # where the point of a fraction is in the usual spelling, or the Z
+_AFTER = len('Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>')  # what follows the digits
+_SCALES = (0, 100_000, 10_000, 1_000, 100, 10, 1)  # microseconds of the last digit of so many
+_MINUTES = 4096  # remembered minutes
 
 
 class Statement(NamedTuple):
@@ -96,6 +98,11 @@ class Timing:
     all: frozenset[str] = field(init=False, default=frozenset())
     alone: dict[str, frozenset[str]] = field(init=False, default_factory=dict)
 
+    @property
+    def after_graph(self) -> str:
+        """The predicate that alone times an element, whatever else is said of it; or ""."""
+        return self.predicates[0] if self.predicates and not self.starts else ""
+
     def __post_init__(self) -> None:
         if len(self.starts) != len(self.ends):
             raise StreamError(
@@ -109,29 +116,43 @@ class Timing:
 class TimeReader:
     """Reads the time literals of one stream; the first one decides the stream's clock, and all others must agree."""
 
-    __slots__ = ("_dates", "_days", "clock", "unit")
+    __slots__ = ("_dates", "_minutes", "clock", "unit")
 
     def __init__(self, unit: str = "s", clock: Clock | None = None) -> None:
         self.unit = unit
         self.clock: Clock | None = clock
         self._dates = clock is not None and clock.kind == "datetime"
-        self._days: dict[str, int] = {}
+        self._minutes: dict[str, int] = {}
+
+    def of_usual(self, term: str) -> int | None:
+        """The time that a dateTime literal in the usual spelling (``USUAL_TIME``) gives.
+
+        None where it needs care: in a stream that is not (known to be) timed by dates, and for a day there is not.
+
+        The most common spelling by far: its minute is looked up, the rest is arithmetic.
+        """
+        if not self._dates:
+            return None
+        minute = term[1:18]
+        time = self._minutes.get(minute)
+        if time is None:
+            try:
+                time = parse_datetime(minute + "00Z")
+            except TimeError:
+                return None
+            if len(self._minutes) >= _MINUTES:
+                self._minutes.clear()
+            self._minutes[minute] = time
+        time += int(term[18:20]) * SECOND
+        if term[_POINT] == "Z":
+            return time
+        fraction = term[_POINT + 1 : -_AFTER]
+        return time + int(fraction) * _SCALES[len(fraction)]
 
     def of_term(self, term: str) -> Span:
         """The interval that a literal spells; TimeError when it spells none."""
-        if self._dates and (match := _USUAL.fullmatch(term)) is not None:
-            # The most common spelling by far; the day is looked up, the rest is arithmetic.
-            day, hour, minute, second, fraction = match.groups()
-            start = self._days.get(day)
-            if start is None:
-                if len(self._days) >= 1024:
-                    self._days.clear()
-                start = self._days[day] = parse_datetime(day)
-            if hour < "24" and minute < "60" and second < "60":
-                time = start + ((int(hour) * 60 + int(minute)) * 60 + int(second)) * SECOND
-                if fraction:
-                    time += int(fraction.ljust(6, "0"))
-                return time, time
+        if _USUAL.fullmatch(term) is not None and (time := self.of_usual(term)) is not None:
+            return time, time
         if not is_literal(term):
             raise TimeError("expected a time literal", term)
         return self.of_text(parts(term)[0].strip())

@@ -85,7 +85,7 @@ def _quads(
                     o = rename(o)
                 if g and g[0] == "_":
                     g = rename(g)
-                yield s, p, o, g, 0
+                yield s, p, o, g, 0, ""
             return
         except (SyntaxError, ValueError, OSError) as error:
             if tee.failed:

@@ -223,10 +223,10 @@ def test_an_endless_stream_is_read_as_it_comes_in_constant_memory(monkeypatch) -
 
 def test_silence_completes_a_timed_element_first_and_any_other_later() -> None:
     context = context_for_tests()
-    quads = [("<urn:a>", "<urn:p>", "<urn:b>", "<urn:g>", 1), None, None]
+    quads = [("<urn:a>", "<urn:p>", "<urn:b>", "<urn:g>", 1, ""), None, None]
     found = list(elements.document_events(quads, context))
     assert [type(item).__name__ for item in found] == ["Idle", "Event", "Idle"]
-    timed = [quads[0], ("<urn:g>", GENERATED_AT_TIME, '"5"', "", 2), None]
+    timed = [quads[0], ("<urn:g>", GENERATED_AT_TIME, '"5"', "", 2, ""), None]
     found = list(elements.document_events(timed, context))
     assert [type(item).__name__ for item in found] == ["Event", "Idle"]
 
