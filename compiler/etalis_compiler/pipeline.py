@@ -28,7 +28,8 @@ POLICIES = ("unrestricted", "chronological", "recent")
 class CompiledQuery:
     """One query of a program: its syntax, its algebra and the name its matches carry.
 
-    ``coupling`` is the order in which its joins are coupled where nothing is consumed.
+    ``prefixes`` and ``base`` are those that hold at the end of its text.  ``coupling`` is the order in which its joins
+    are coupled where nothing is consumed.
     """
 
     name: str
@@ -38,6 +39,7 @@ class CompiledQuery:
     template: tuple[ir.Template, ...] = ()
     prefixes: tuple[tuple[str, str], ...] = ()
     coupling: Coupling = AS_WRITTEN
+    base: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,8 @@ def compile_documents(documents: Iterable[tuple[ast.Document, Source]], coupling
                 raise source.error("duplicate-name", f"two queries are named {name}", 0, 1, hint="rename one of them")
             try:
                 made, names = template_of(syntax), document.prefixes
-                queries.append(CompiledQuery(name, syntax, translate(syntax), source, made, names, coupling))
+                algebra = translate(syntax)
+                queries.append(CompiledQuery(name, syntax, algebra, source, made, names, coupling, document.base))
             except Fault as fault:
                 raise located(fault, source, syntax) from None
     return Compilation(tuple(queries), tuple(warnings))

@@ -1,18 +1,21 @@
 """Programs on their way to the executors: query text, options and background triples, compiled once per process.
 
-Nothing compiled travels.  A process keeps what it made of a specification, so that its shards share it.
+Nothing compiled travels.  A process keeps what it made of a specification, so that its shards share it.  The driver
+compiles it as well and compares every field of what comes out with the program it was given, so that what a
+specification does not carry is an error and never another program.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any
 
 import msgspec
 from etalis_compiler.diagnostics import Source
-from etalis_compiler.pipeline import Compilation, compile_sources
+from etalis_compiler.parser import parse
+from etalis_compiler.pipeline import Compilation, CompiledQuery, compile_documents
+from etalis_compiler.rewrites.reorder import AS_WRITTEN, Coupling
 
 from etalis_py.engine.engine import Engine
 from etalis_py.knowledge import Knowledge, load
@@ -24,35 +27,58 @@ class SparkError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class TextSpec:
+    """One text of a program, with what held at its end: the texts of a program may differ in prefixes and base."""
+
+    text: str
+    source: str
+    prefixes: tuple[tuple[str, str], ...]
+    base: str
+
+
+@dataclass(frozen=True, slots=True)
 class ProgramSpec:
-    """A program as text.  ``background`` is what ``pack`` made of the knowledge, or empty."""
+    """A program as text.
+
+    ``couplings`` has one for each query whose joins are not coupled as they are written, by its name.  ``background``
+    is what ``pack`` made of the knowledge, or empty.
+    """
 
     name: str
-    texts: tuple[tuple[str, str], ...]
-    prefixes: tuple[tuple[str, str], ...]
+    texts: tuple[TextSpec, ...]
     policy: str
     background: bytes = b""
+    couplings: tuple[tuple[str, Coupling], ...] = ()
 
 
 def spec_of(program: Program, name: str, knowledge: Knowledge | None) -> ProgramSpec:
     """The specification of a compiled program, checked to mean the same."""
-    compilation = program.compilation
-    texts = tuple(dict.fromkeys((q.source.text, q.source.name) for q in compilation.queries))
-    prefixes: dict[str, str] = {}
-    for query in compilation.queries:
-        for prefix, iri in query.prefixes:
-            prefixes.setdefault(prefix, iri)
-    spec = ProgramSpec(name, texts, tuple(prefixes.items()), program.policy, pack(knowledge))
-    if _meaning(compilation) != _meaning(_compiled(spec)):
+    queries = program.compilation.queries
+    texts: list[TextSpec] = []
+    before: Source | None = None
+    for query in queries:
+        if query.source is not before:  # two equal texts are two all the same
+            texts.append(TextSpec(query.source.text, query.source.name, query.prefixes, query.base))
+            before = query.source
+    couplings = tuple((q.name, q.coupling) for q in queries if q.coupling != AS_WRITTEN)
+    spec = ProgramSpec(name, tuple(texts), program.policy, pack(knowledge), couplings)
+    if differs := _differing(queries, _compiled(spec).queries):
         raise SparkError(
-            "the text of the program means something else without the options it was compiled with; write its BASE "
-            "and PREFIX into the queries"
+            f"the text of the program means something else without the options it was compiled with ({differs}); write "
+            "what they say into the queries, as BASE and PREFIX are written"
         )
     return spec
 
 
-def _meaning(compilation: Compilation) -> list[Any]:
-    return [(q.name, q.algebra, q.template) for q in compilation.queries]
+def _differing(given: tuple[CompiledQuery, ...], made: tuple[CompiledQuery, ...]) -> str:
+    """What the workers would not have as it was compiled here."""
+    if [q.name for q in given] != [q.name for q in made]:
+        return f"its queries are {', '.join(q.name for q in given)}, and would be {', '.join(q.name for q in made)}"
+    for query, other in zip(given, made, strict=True):
+        wrong = [f.name for f in fields(CompiledQuery) if getattr(query, f.name) != getattr(other, f.name)]
+        if wrong:
+            return f"the {' and the '.join(wrong)} of query {query.name}"
+    return ""
 
 
 def pack(knowledge: Knowledge | None) -> bytes:
@@ -79,8 +105,14 @@ def unpack(data: bytes) -> Knowledge | None:
 
 @lru_cache(maxsize=64)
 def _compiled(spec: ProgramSpec) -> Compilation:
-    sources = [Source(text, name) for text, name in spec.texts]
-    return compile_sources(sources, prefixes=dict(spec.prefixes))
+    documents = [
+        (parse(t.text, source=t.source, base=t.base, prefixes=dict(t.prefixes)), Source(t.text, t.source))
+        for t in spec.texts
+    ]
+    made = compile_documents(documents)
+    couplings = dict(spec.couplings)
+    queries = tuple(replace(q, coupling=couplings.get(q.name, q.coupling)) for q in made.queries)
+    return replace(made, queries=queries)
 
 
 @lru_cache(maxsize=8)
