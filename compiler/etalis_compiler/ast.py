@@ -430,12 +430,20 @@ class Register(Spanned):
 
 
 @dataclass(frozen=True, slots=True)
-class ReportClause(Spanned):
-    """Report policies in the text, e.g. ``REPORT ON WINDOW CLOSE AND NON-EMPTY CONTENT``."""
+class ReportItem(Spanned):
+    """One report policy: ``kind`` is CC, WC, NC (each perhaps OF a ``window``), P (a ``period``) or AT (``times``)."""
 
-    policies: tuple[str, ...]  # of "CC", "WC", "NC", "P", "AT" (the given ``times``)
+    kind: str
+    window: Term | None = None
     period: Duration | None = None
     times: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportClause(Spanned):
+    """Report policies in the text, e.g. ``REPORT ON WINDOW CLOSE AND NON-EMPTY CONTENT OF :w``."""
+
+    items: tuple[ReportItem, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,8 +173,8 @@ class QueryRun:
         fixed = all(self._meets(s, self.windows[s.window], t) for s in looked if s.window)
         free = [s for s in looked if not s.window]
         holds = fixed and (not free or any(all(self._meets(s, w, t) for s in free) for w in self.windows.values()))
-        clocked = [s for s in looked if s.kind == "WC"]
-        if holds or not clocked or any(self._meets(s, w, t) for s in clocked for w in self.windows.values()):
+        clocked = [w for name, w in self.windows.items() if self._looks_at("WC", name)]
+        if holds or not clocked or any(w.closes(t) for w in clocked):
             self._checked = {name: w.entered for name, w in self.windows.items()}
         return holds
 

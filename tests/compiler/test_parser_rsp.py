@@ -15,6 +15,7 @@ from etalis_compiler.ast import (
     Query,
     Register,
     ReportClause,
+    ReportItem,
     Select,
     StreamGroup,
     Term,
@@ -58,6 +59,13 @@ def window(spec: str) -> WindowSpec | None:
         ("[RANGE 10m TUMBLING]", WindowSpec("tumbling", lasting("PT10M"))),
         ("[1 MINUTES SLIDE 1 MINUTES]", WindowSpec("sliding", lasting("PT1M"), lasting("PT1M"))),
         ("[NOW - 10 SECONDS TO NOW SLIDE 1 SECONDS]", WindowSpec("sliding", lasting("PT10S"), lasting("PT1S"))),
+        ("[NOW -10 SECONDS TO NOW]", WindowSpec("sliding", lasting("PT10S"))),
+        ("[FROM NOW - 10 MINUTES TO NOW STEP 1 MINUTE]", WindowSpec("sliding", lasting("PT10M"), lasting("PT1M"))),
+        (
+            "[NOW - 10 MINUTES TO NOW - 240 SECONDS SLIDE 1 MINUTES]",
+            WindowSpec("sliding", lasting("PT6M"), lasting("PT1M"), offset=lasting("PT240S")),
+        ),
+        ("[NOW - 10 S TO NOW - 0 S]", WindowSpec("sliding", lasting("PT10S"))),
         ("[RANGE BGP 3]", WindowSpec("sliding", Duration("BGP", "", 3))),
         ("[RANGE TRIPLES 3]", WindowSpec("sliding", Duration("TRIPLES", "", 3))),
         ("[RANGE 3 TRIPLES]", WindowSpec("sliding", Duration("TRIPLES", "", 3))),
@@ -95,6 +103,12 @@ def test_windows(spec: str, expected: WindowSpec | None) -> None:
         ("[RANGE 0 SECONDS]", "be or move by nothing"),
         ("[RANGE PT5M SLIDE PT0S]", "be or move by nothing"),
         ("[]", "cannot stand here"),
+        ("[NOW - 5m TO NOW - 10m]", "ends before it begins"),
+        ("[NOW - 5m TO NOW - 5m]", "ends before it begins"),
+        ("[NOW - P1M TO NOW - 5m]", "without months"),
+        ("[NOW - 3 EVENTS TO NOW - 1 EVENTS]", "must be lengths of time"),
+        ("[NOW +10 S TO NOW]", "looks back"),
+        ("[NOW - 10m TO NOW - 5m OFFSET 5m]", "twice how late"),
     ],
 )
 def test_windows_that_are_none(spec: str, message: str) -> None:
@@ -170,14 +184,25 @@ def test_registration(text: str, expected: Register) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("REPORT ON WINDOW CLOSE AND NON-EMPTY CONTENT", ReportClause(("WC", "NC"))),
-        ("REPORT CONTENT CHANGE", ReportClause(("CC",))),
-        ("REPORT ON NON EMPTY, PERIODIC PT5S", ReportClause(("NC", "P"), lasting("PT5S"))),
-        ("REPORT AT (5, 9)", ReportClause(("AT",), times=(FIVE, NINE))),
+        ("REPORT ON WINDOW CLOSE AND NON-EMPTY CONTENT", [ReportItem("WC"), ReportItem("NC")]),
+        ("REPORT CONTENT CHANGE", [ReportItem("CC")]),
+        ("REPORT ON NON EMPTY, PERIODIC PT5S", [ReportItem("NC"), ReportItem("P", period=lasting("PT5S"))]),
+        ("REPORT AT (5, 9)", [ReportItem("AT", times=(FIVE, NINE))]),
+        ("REPORT ON WINDOW CLOSE OF :w, NON-EMPTY CONTENT", [ReportItem("WC", W), ReportItem("NC")]),
+        (
+            "REPORT ON CONTENT CHANGE OF :w AND CONTENT CHANGE OF :v",
+            [ReportItem("CC", W), ReportItem("CC", Term("<http://example.org/v>"))],
+        ),
     ],
 )
-def test_report_policies(text: str, expected: ReportClause) -> None:
-    assert one(f"SELECT * FROM NAMED WINDOW :w ON :s [RANGE 5] {text} WHERE {{ WINDOW :w {{}} }}").report == expected
+def test_report_policies(text: str, expected: list[ReportItem]) -> None:
+    query = one(f"SELECT * FROM NAMED WINDOW :w ON :s [RANGE 5] {text} WHERE {{ WINDOW :w {{}} }}")
+    assert query.report == ReportClause(tuple(expected))
+
+
+def test_a_report_policy_named_twice_is_an_error() -> None:
+    with pytest.raises(QueryError, match="named twice"):
+        parse("SELECT * FROM NAMED WINDOW :w ON :s [RANGE 5] REPORT ON WINDOW CLOSE OF :w AND WINDOW CLOSE OF :w {}")
 
 
 @pytest.mark.parametrize(

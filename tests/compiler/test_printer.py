@@ -220,11 +220,16 @@ REGISTERS = st.one_of(
     st.builds(ast.Register, st.just("QUERY"), st.sampled_from(["q1", "Rise"]) | IRIS, st.none() | DURATIONS),
     st.builds(ast.Register, st.just("STREAM"), IRIS, st.none() | DURATIONS),
 )
-REPORTS = st.one_of(
-    st.builds(ast.ReportClause, st.permutations(["WC", "NC", "CC"]).map(tuple)),
-    st.builds(ast.ReportClause, st.just(("NC", "P")), DURATIONS),
-    st.builds(ast.ReportClause, st.just(("AT",)), times=some(INSTANTS)),
-)
+REPORTS = st.lists(
+    st.one_of(
+        st.builds(ast.ReportItem, st.sampled_from(["WC", "NC", "CC"]), st.none() | IRI_TERMS),
+        st.builds(ast.ReportItem, st.just("P"), period=DURATIONS),
+        st.builds(ast.ReportItem, st.just("AT"), times=some(INSTANTS)),
+    ),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda item: (item.kind, item.window),
+).map(lambda items: ast.ReportClause(tuple(items)))
 
 
 @st.composite

@@ -100,6 +100,14 @@ def test_an_offset_looks_back() -> None:
     assert behind == [(t + 2, rows) for t, rows in plain]
 
 
+def test_a_window_that_ends_before_now() -> None:
+    """SPARQLstream's `NOW - a TO NOW - b`: what lay in (t − a, t − b]."""
+    query = LAST.format("[NOW - 5 S TO NOW - 2 S SLIDE 1 S]")
+    found = dict(evaluations(query, SIX))
+    assert found[6] == ["x=a2", "x=a3", "x=a4"]
+    assert evaluations(LAST.format("[RANGE 3 SLIDE 1 SECONDS OFFSET 2]"), SIX) == evaluations(query, SIX)
+
+
 def test_windows_on_windows() -> None:
     """The last two events of the last five seconds ([RSEP]: W1 • W2)."""
     query = """SELECT ?x FROM NAMED WINDOW :v ON :s [RANGE 5 SLIDE 1 SECONDS]

@@ -75,6 +75,29 @@ def answers(text: str, stream: list[Item]) -> list[tuple[int, int, list[tuple[st
     return found
 
 
+# policies that look at one window of two
+of_one = st.sampled_from(
+    [
+        "REPORT ON WINDOW CLOSE OF :v",
+        "REPORT ON WINDOW CLOSE OF :v, NON-EMPTY CONTENT OF :w",
+        "REPORT ON CONTENT CHANGE OF :w",
+        "REPORT ON CONTENT CHANGE OF :v AND WINDOW CLOSE OF :w",
+        "REPORT ON CONTENT CHANGE OF :v AND CONTENT CHANGE OF :w",
+        "REPORT ON NON-EMPTY CONTENT OF :v",
+        "REPORT ON NON-EMPTY CONTENT OF :w, PERIODIC PT2S",
+        "REPORT ON WINDOW CLOSE, NON-EMPTY CONTENT OF :v",
+    ]
+)
+
+
+@QUICK
+@given(windows, windows, of_one, st.sampled_from(["RSTREAM", "ISTREAM"]), streams)
+def test_rspql_policies_of_one_window(one: str, two: str, policy: str, r2s: str, stream: list[Item]) -> None:
+    text = f"""SELECT {r2s} ?x ?y FROM NAMED WINDOW :w ON :s {one} FROM NAMED WINDOW :v ON :u {two} {policy}
+        WHERE {{ WINDOW :w {{ ?x :p ?y }} WINDOW :v {{ ?y :q ?z }} }}"""
+    assert answers(text, stream) == rspql.run(rspql.read(parse(text).queries[0]), stream)
+
+
 @QUICK
 @given(windows, windows, st.booleans(), policies, st.sampled_from(["", "RSTREAM", "ISTREAM", "DSTREAM"]), streams)
 def test_rspql(one: str, two: str, both: bool, policy: str, r2s: str, stream: list[Item]) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
+from etalis_rules.durations import duration_text, parse_duration
 from etalis_rules.terms import XSD, parts
 
-from ..ast import DatasetClause, Duration, ReportClause, Span, Term, WindowSpec
+from ..ast import DatasetClause, Duration, ReportClause, ReportItem, Span, Term, WindowSpec
 from ..diagnostics import closest
 from ..lexing import Token
 from .expressions import ExpressionBuilder
@@ -146,6 +147,34 @@ class WindowBuilder(ExpressionBuilder):
 
     span_only = history = range
 
+    def history_until(self, args: list[Any], start: int, end: int) -> Part:
+        """``NOW - a TO NOW - b``: a window of length a − b that is seen b later."""
+        long, late = args
+        if "duration" in (long.kind, late.kind) and not re.search("[1-9]", late.lexical):
+            return self.range([long], start, end)
+        ago = [parse_duration(d.lexical) if d.kind == "duration" else None for d in args]
+        if not all(a is not None and a[0] == 0 for a in ago):
+            self.fail("both ends of the window must be lengths of time without months", start, end, hint=DURATIONS)
+        (_, begins), (_, ends) = cast("list[tuple[int, int]]", ago)
+        if begins <= ends:
+            self.fail(
+                "the window ends before it begins",
+                start,
+                end,
+                code="duration",
+                hint="the first time lies further back: [NOW - 10m TO NOW - 5m SLIDE 1m]",
+            )
+        length = Duration("duration", duration_text(0, begins - ends), span=Span(start, end))
+        return Part("range", start, end, (length, late))
+
+    def amount_signed(self, args: list[Any], start: int, end: int) -> Duration:
+        """``NOW -10 MINUTES``, where the sign stands close to the number."""
+        number, unit = args
+        if number.text[0] != "-":
+            self.fail("a window looks back", start, end, hint="write [NOW - 10m TO NOW]")
+        unsigned = number._replace(type="NUMBER", text=number.text[1:], start=number.start + 1)
+        return self.amount_number([unsigned, unit], start, end)
+
     def slide(self, args: list[Any], start: int, end: int) -> Part:
         return Part("slide", start, end, (self._positive(args[0]),))
 
@@ -211,10 +240,17 @@ class WindowBuilder(ExpressionBuilder):
             slide=self._value(found, "slide"),
             start=self._value(found, kind) if kind in ("landmark", "interval") else None,
             end=found["interval"].values[1] if kind == "interval" else None,
-            offset=self._value(found, "offset"),
+            offset=self._offset(found),
             t0=self._value(found, "t0"),
             span=Span(start, end),
         )
+
+    def _offset(self, found: dict[str, Part]) -> Any:
+        until = found["range"].values[1:] if "range" in found else ()
+        if until and "offset" in found:
+            part = found["offset"]
+            self.fail("the window says twice how late it is seen", part.start, part.end, hint="leave OFFSET out")
+        return until[0] if until else self._value(found, "offset")
 
     @staticmethod
     def _value(found: dict[str, Part], kind: str) -> Any:
@@ -254,23 +290,28 @@ class WindowBuilder(ExpressionBuilder):
 
     # --- reports ---
 
-    def report_window_close(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
-        return "WC", None
+    def report_window_close(self, args: list[Any], start: int, end: int) -> ReportItem:
+        return ReportItem("WC", args[0], span=Span(start, end))
 
-    def report_content_change(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
-        return "CC", None
+    def report_content_change(self, args: list[Any], start: int, end: int) -> ReportItem:
+        return ReportItem("CC", args[0], span=Span(start, end))
 
-    def report_non_empty(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
-        return "NC", None
+    def report_non_empty(self, args: list[Any], start: int, end: int) -> ReportItem:
+        return ReportItem("NC", args[0], span=Span(start, end))
 
-    def report_periodic(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
-        return "P", args[0]
+    def report_periodic(self, args: list[Any], start: int, end: int) -> ReportItem:
+        return ReportItem("P", period=args[0], span=Span(start, end))
 
-    def report_at(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
-        return "AT", tuple(args)
+    def report_at(self, args: list[Any], start: int, end: int) -> ReportItem:
+        return ReportItem("AT", times=tuple(args), span=Span(start, end))
 
     def report(self, args: list[Any], start: int, end: int) -> ReportClause:
-        given = dict(args)
-        if len(given) < len(args):
-            self.fail("a report policy is named twice", start, end)
-        return ReportClause(tuple(p for p, _ in args), given.get("P"), given.get("AT", ()), span=Span(start, end))
+        seen = set()
+        for item in args:
+            key = item.kind, item.window and item.window.spelling
+            if key in seen:
+                self.fail(
+                    "a report policy is named twice", item.span.start, item.span.end, hint="leave one of them out"
+                )
+            seen.add(key)
+        return ReportClause(tuple(args), span=Span(start, end))

@@ -81,13 +81,14 @@ class QueryPrinter(PatternPrinter):
 
     def _report(self, report: ReportClause) -> str:
         items: list[str] = []
-        for policy in report.policies:
-            if policy == "P" and report.period is not None:
-                items.append(f"PERIODIC {self.duration(report.period)}")
-            elif policy == "AT":
-                items.append(f"AT ({', '.join(self.expression(t) for t in report.times)})")
+        for item in report.items:
+            if item.kind == "P" and item.period is not None:
+                items.append(f"PERIODIC {self.duration(item.period)}")
+            elif item.kind == "AT":
+                items.append(f"AT ({', '.join(self.expression(t) for t in item.times)})")
             else:
-                items.append(_REPORTS[policy])
+                of = "" if item.window is None else f" OF {self.node(item.window)}"
+                items.append(_REPORTS[item.kind] + of)
         return f"REPORT ON {' AND '.join(items)}"
 
     def _tail(self, query: Query) -> list[str]:

@@ -216,10 +216,13 @@ class _Lowering(Rewriter):
             closing = any(not isinstance(w.shape, Landmark | Identity) for w in self.windows.values())
             return CLOSE if closing else CHANGE
         found = []
-        for kind in clause.policies:
-            period = 0 if kind != "P" or clause.period is None else length_of(clause.period)
-            times = tuple(sorted({instant_of(t) for t in clause.times})) if kind == "AT" else ()
-            found.append(Strategy(kind, period=period, times=times))
+        for item in clause.items:
+            if item.window is not None:
+                self._known(item.window.spelling, item.window.span)
+            window = "" if item.window is None else item.window.spelling
+            period = 0 if item.period is None else length_of(item.period)
+            times = tuple(sorted({instant_of(t) for t in item.times}))
+            found.append(Strategy(item.kind, window, period, times=times))
         return tuple(found)
 
     def _give_patterns_to_counts(self, pattern: alg.Pattern) -> None:

@@ -74,11 +74,15 @@ class Operator:
 
 @dataclass(frozen=True)
 class Query:
-    """(SE, SDS, ET, QF): the named windows, the patterns over them, the policy, the operator, the projection."""
+    """(SE, SDS, ET, QF): the named windows, the patterns over them, the policy, the operator, the projection.
+
+    ``policies`` must hold for one window together, each of ``of`` (policy, window) for the window it names.
+    """
 
     windows: dict[str, tuple[Operator, str]]
     patterns: list[tuple[str, tuple[ast.TriplePattern, ...]]]
     policies: frozenset[str]
+    of: frozenset[tuple[str, str]]
     period: int
     times: frozenset[int]
     r2s: str
@@ -118,13 +122,14 @@ def read(query: ast.Query) -> Query:
     report = query.report
     never_close = all(operator.kind == "landmark" for operator, _ in windows.values())
     usual = ("CC",) if never_close else ("WC", "NC")  # where a query says nothing
-    policies = frozenset(report.policies if report else usual)
+    items = report.items if report else tuple(map(ast.ReportItem, usual))
     return Query(
         windows,
         patterns,
-        policies | {"CC"} if policies == {"NC"} else policies,
-        seconds(report.period) if report and report.period else 0,
-        frozenset(map(number, report.times)) if report else frozenset(),
+        frozenset(i.kind for i in items if i.window is None),
+        frozenset((i.kind, i.window.spelling) for i in items if i.window is not None),
+        max((seconds(i.period) for i in items if i.period is not None), default=0),
+        frozenset(number(t) for i in items for t in i.times),
         query.r2s or "RSTREAM",
         tuple(p.variable.name for p in query.form.projections),
     )
@@ -189,21 +194,26 @@ def answer(query: Query, stream: Stream, now: int) -> list[tuple[str, ...]]:
 def evaluation_times(query: Query, stream: Stream) -> Iterator[int]:
     """ET (Definition 23): every second from the first item on is tried."""
     first = min(i.time for i in stream)
+    clocked = {w for p, w in query.of if p == "WC"} | (set(query.windows) if "WC" in query.policies else set())
+    kinds = query.policies | {p for p, _ in query.of}
     checked: dict[str, set[Item]] = {name: set() for name in query.windows}
     for now in range(first, end_of_time(query, stream) + 1):
         if "P" in query.policies and now % query.period:
             continue
         if "AT" in query.policies and now not in query.times:
             continue
-        met, closing = False, False
+        conditions: dict[str, dict[str, bool]] = {}
         came: dict[str, set[Item]] = {}
         for name, (operator, _) in query.windows.items():
             held = set(content(query, name, stream, now))
             came[name] = held | checked[name]
-            conditions = {"WC": operator.closes(now), "NC": bool(held), "CC": bool(held - checked[name])}
-            met |= all(conditions[p] for p in query.policies & conditions.keys())
-            closing |= conditions["WC"]
-        if met or closing or "WC" not in query.policies:
+            conditions[name] = {"WC": operator.closes(now), "NC": bool(held), "CC": bool(held - checked[name])}
+        free = query.policies & {"WC", "NC", "CC"}
+        met = not free or any(all(of[p] for p in free) for of in conditions.values())
+        met &= all(conditions[w][p] for p, w in query.of)
+        if kinds == {"NC"}:
+            met &= any(of["CC"] for of in conditions.values())
+        if met or not clocked or any(conditions[w]["WC"] for w in clocked):
             checked = came
         if met:
             yield now
