@@ -4,9 +4,9 @@
 
 The town is that of ``../shared/data/roads-osm`` (Krems: 810 places, 1,724 links) or, without it, a made-up one.  Each
 agent visits 20 locations while most of the links it needs are closed under way.  Each number of agents runs in a
-process of its own; printed are the processor time of all requests and updates, the mean of one, the median and slowest
-of an instant, and the resident memory at the end.  Fails when an agent without a way is not told so, or a route uses a
-closed road.
+process of its own; printed are the processor time of all requests and updates, the mean of one, the median, the 95th of
+100 and the slowest instant, and the resident memory at the end.  Fails when an agent without a way is not told so, or a
+route uses a closed road; a line says when an instant took more than 20 ms.
 """
 
 from __future__ import annotations
@@ -85,6 +85,7 @@ def measure(agents: int, locations: int) -> dict[str, float]:
         "events": len(day.events),
         "seconds": sum(delays) / 1000,
         "median": delays[len(delays) // 2],
+        "p95": delays[len(delays) * 95 // 100],
         "slowest": delays[-1],
         "memory": memory,
         "wrong": wrong(roads, day, found),
@@ -101,7 +102,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.one:
         print(json.dumps(measure(options.one, options.locations)))
         return 0
-    print("agents  requests  events  seconds  ms each  median  slowest  memory MiB  wrong")
+    print("agents  requests  events  seconds  ms each  median     p95  slowest  memory MiB  wrong")
     measurements, faults = [], 0
     for agents in map(int, options.agents.split(",")):
         command = [sys.executable, "-m", "benchmarks.delivery", "--one", str(agents)]
@@ -110,8 +111,8 @@ def main(arguments: Sequence[str]) -> int:
         each = 1000 * m["seconds"] / m["events"]
         print(
             f"{agents:6}  {m['requests']:8,}  {m['events']:6,}  {m['seconds']:7.2f}  {each:7.1f}  {m['median']:6.1f}"
-            f"  {m['slowest']:7.1f}  {m['memory'] / 2**20:10.1f}  {m['wrong']:5}"
-            f"{'' if each <= BAR else f'  above {BAR:g} ms'}"
+            f"  {m['p95']:6.1f}  {m['slowest']:7.1f}  {m['memory'] / 2**20:10.1f}  {m['wrong']:5}"
+            f"{'' if m['slowest'] <= BAR else f'  above {BAR:g} ms'}"
         )
         faults += m["wrong"]
         measurements.append(Measurement(agents, m["requests"], m["seconds"], m["memory"]))

@@ -19,6 +19,7 @@ long after it; with ``until PATTERN`` from then until a triple of that pattern. 
 that bounds which atoms there can be: what is grounded once, before the first event.  ``slot(A)`` in it ranges over
 ``slots`` numbers that stand for terms the background does not have, each for as long as a true atom needs it;
 ``known(A)`` over the terms read from the background; ``entity(A)``, which is meant when nothing is said, over both.
+Rules that only serve these conditions may stand in a ``#program over.``
 *offers*: the atoms that become triples, when they are true in all answer sets (``cautious``) or in some (``brave``).
 
 A search that goes on for as long as there is something new is written in rounds:
@@ -28,8 +29,8 @@ A search that goes on for as long as there is something new is written in rounds
 The program is then grounded anew with what is true whenever that has changed: first its base, then its parts
 ``look(k)`` and ``step(k)`` for k = 1, 2, … until ``done(k)`` is a fact, then ``finish(k)``.  What an earlier part says
 is known when a later one is grounded, so that rules without choices cost what they derive.  It is an error when
-``done`` is not reached in so many rounds.  Arguments are numbers here too, and rounds are limited, so the symbols that
-clingo keeps come from a fixed range.
+``done`` is not reached in so many rounds.  A slot costs nothing here until it is taken.  Arguments are numbers here
+too, and rounds are limited, so the symbols that clingo keeps come from a fixed range.
 """
 
 from __future__ import annotations

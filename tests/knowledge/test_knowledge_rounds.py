@@ -72,3 +72,48 @@ def test_a_static_program_has_no_rounds():
     static = "%! rounds 5 of a until b\n%! offers p(X) as X <urn:p> 1\np(1)."
     with pytest.raises(KnowledgeError, match="has rounds but reads no events"):
         parse_program(static)
+
+
+def asking(condition: str) -> str:
+    """The chain with a start that belongs to a request."""
+    text = CHAIN.replace("start(X) from X a :Start over node(X)", f"start(R, X) from R :asks X over {condition}")
+    text = text.replace("at(X,0) :- start(X).", "at(X,0) :- start(_,X).")
+    return text.replace("%! rounds", "%! slots 2000\n%! rounds")
+
+
+@pytest.mark.parametrize("condition", ["slot(R), node(X)", "node(X), slot( R )", "slot(R), bound(X)"])
+def test_slots_cost_nothing_until_they_are_taken(condition):
+    program = asking(condition) + "#program over.\nbound(X) :- node(X).\n"
+    live = LiveProgram(parse_program(program, "chain"), GRAPH)
+    asked = [(f"<urn:r{i}>", n("asks"), n("d")) for i in range(1500)]
+    assert steps(live.step(1, asked)) == {"d": "0", "search": "1"}
+    outcome = live.step(2, [(n("a"), n("asks"), n("b")), ("<urn:r>", n("asks"), n("z"))])
+    assert outcome.ignored == 2  # a is no slot, as the background has it; z is no node
+    with pytest.raises(KnowledgeError, match="all 2000 slots are taken"):
+        live.step(3, [(f"<urn:s{i}>", n("asks"), n("d")) for i in range(2001)])
+
+
+def test_slots_that_a_condition_compares_are_bounded_by_it():
+    text = asking("node(X), slot(R), R > X")
+    live = LiveProgram(parse_program(text, "chain"), GRAPH)
+    assert live.step(1, [("<urn:r>", n("asks"), n("a"))]).ignored == 0
+    text = asking("node(X), slot(R), R < X")
+    live = LiveProgram(parse_program(text, "chain"), GRAPH)
+    assert live.step(1, [("<urn:r>", n("asks"), n("a"))]).ignored == 1
+
+
+def test_atoms_without_arguments_are_read_and_switched():
+    program = """\
+%! prefix : <http://example.org/>
+%! reads open() from :shop :is :open
+%! event ring() from :bell :is :rung
+%! rounds 5 of go until done
+%! offers come() as :owner :is :coming
+#program go(k).
+come :- ring, open.
+done(k).
+"""
+    rung = (n("bell"), n("is"), n("rung"))
+    live = LiveProgram(parse_program(program), Graph([(n("shop"), n("is"), n("open"))]))
+    assert (live.step(1).triples, len(live.step(2, [rung]).triples)) == ((), 1)
+    assert LiveProgram(parse_program(program), Graph()).step(1, [rung]).triples == ()

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from etalis_py import Engine, compile
+from etalis_py.events import Event
 from etalis_py.replays import replay_delivery
-from etalis_py.replays.deliveries import BECOMES, IS_CLOSED, delivery_day
+from etalis_py.replays.deliveries import AGENT, AGENTS, BECOMES, FROM, IS_CLOSED, TO, delivery_day
 from etalis_py.replays.delivery import LOCATIONS, SIDE, collect, route
-from etalis_py.replays.roads import LINK, made_roads, read_roads
+from etalis_py.replays.roads import LINK, PLACE, made_roads, read_roads
 from etalis_py.streams import StreamError
 from tests.replays.running import run
 
@@ -74,6 +75,30 @@ def test_in_a_real_town_some_places_cannot_be_reached_for_a_while():
     assert {r for result in results.values() for r in result.unreachable} == {
         answer.request for answer in day.answers if answer.open is None
     }
+
+
+def test_a_hundred_requests_at_one_instant_are_all_answered():
+    roads = made_roads(5, 1)
+    places = sorted(roads.places)
+    closed = {link.id for link in roads.leaving[places[0]]}  # no way leads out of the first place
+    asked = [(places[n % 25], places[7 * n % 25]) for n in range(100)]
+    triples = [(f"<{LINK}{link}>", BECOMES, IS_CLOSED) for link in closed]
+    for n, (start, goal) in enumerate(asked):
+        request = f"<urn:request:{n}>"
+        triples += [(request, AGENT, f"<{AGENTS}{n}>"), (request, FROM, f"<{PLACE}{start}>")]
+        triples.append((request, TO, f"<{PLACE}{goal}>"))
+    replay = replay_delivery(agents=1)
+    engine = Engine(compile(replay.programs), background=[list(roads.triples()), *replay.background[1:]])
+    results = collect([*engine.push(Event(1, 1, tuple(triples))), *engine.close()])
+    for n, (start, goal) in enumerate(asked):
+        told, request = results.get(str(n)), f"<urn:request:{n}>"
+        links = set() if told is None else told.routes.get(request, set())
+        shortest = fewest(roads, start, goal, closed)
+        assert (told is not None and request in told.unreachable) == (shortest is None)
+        assert not links & closed
+        assert len(links) == (shortest or 0)
+        assert shortest is None or route(roads, links, start, goal) is not None
+    assert engine.counters.ignored == 0
 
 
 def test_snapshot_and_restore_keep_the_closed_roads():

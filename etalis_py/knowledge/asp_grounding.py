@@ -1,0 +1,256 @@
+"""The two ways to ground a program that reads events: once with externals, or anew in rounds.
+
+*Switched*: the program is grounded once, with every event atom there can be as an external; an event only switches its
+external.  *InRounds*: what is true is entered as facts and the program is grounded anew for each answer, part by part,
+so that rules without choices are decided while they are grounded.
+
+Both enter what was read from the background as symbols that are made once: reading them as text, or one by one through
+the backend, takes three times as long as reasoning over them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any, Protocol
+
+import clingo
+
+from etalis_py.knowledge.asp_border import Facts, shows
+from etalis_py.knowledge.asp_interface import AspProgram, Rounds
+from etalis_py.knowledge.errors import KnowledgeError
+
+Numbers = tuple[int | None, ...]
+Atom = tuple[int, Numbers]  # an event declaration by its place, and the numbers of the arguments
+
+BOUNDS = "over"  # the part whose rules only serve the conditions that bound event atoms
+_DOMAIN = re.compile(r"(?<!\w)(?:entity|known|slot)\s*\(")
+_COMMENT = re.compile(r"%[^\n]*")
+_SLOT = re.compile(r"slot\(\s*([A-Z]\w*)\s*\)")
+_PLACE = re.compile(r"<block>:(\d+):(\d+)(?:-\d+)?(?::\d+)?: (?:error|info|note): ")
+
+
+class Grounding(Protocol):
+    """Which event atoms there are, which of them are true, and the program with them."""
+
+    def has(self, atom: Atom) -> bool:
+        """Whether the program allows for an atom."""
+
+    def switch(self, atom: Atom, on: bool) -> None:
+        """Make an atom that it allows for true or false."""
+
+    def control(self) -> clingo.Control:
+        """The program, ready to be solved."""
+
+
+class Ground:
+    """What all groundings of one program share: its text, its constants and the facts of the background."""
+
+    def __init__(self, program: AspProgram, facts: Facts, constants: dict[str, int], known: int) -> None:
+        self.program = program
+        self.first_slot = known
+        self._arguments = [
+            "--models=0",
+            "--warn=none",
+            *(f"--const={name}={number}" for name, number in constants.items()),
+        ]
+        self._symbols: dict[str, list[clingo.Symbol]] = {}
+        lines = []
+        for number, ((name, arity), rows) in enumerate(facts.items()):
+            lines.append(f"#defined {name}/{arity}.")
+            if rows and not arity:
+                lines.append(f"{name}.")
+            elif rows:
+                self._symbols[f"etalis_{number}"] = [_tuple(row) for row in rows]
+                lines.append(entering(name, arity, f"etalis_{number}"))
+        self.facts = lines
+        self.shows = shows(program)
+        slots = program.slots
+        self.domains = [f"slot({known}..{known + slots - 1})." if slots else "#defined slot/1."]
+        self.domains += [f"known(0..{known - 1})." if known else "#defined known/1."]
+        self.domains += ["entity(X) :- known(X).", "entity(X) :- slot(X)."]
+
+    def ground(
+        self, parts: Iterable[str], text: Iterable[str], symbols: dict[str, list[clingo.Symbol]] | None = None
+    ) -> clingo.Control:
+        """The program with further text, grounded."""
+        said: list[str] = []
+        control = clingo.Control(self._arguments, logger=lambda _, message: said.append(message))
+        given = {**self._symbols, **(symbols or {})}
+        context = SimpleNamespace(**{name: _giver(found) for name, found in given.items()})
+        try:
+            control.add("base", [], "\n".join([self.program.text, *text]))
+            control.ground([(part, []) for part in parts], context=context)
+        except RuntimeError as error:
+            raise told(said or [str(error)], self.program) from None
+        return control
+
+
+def _tuple(numbers: Iterable[int | None]) -> clingo.Symbol:
+    return clingo.Tuple_([clingo.Number(n) for n in numbers if n is not None])
+
+
+def _giver(found: list[clingo.Symbol]) -> Callable[[], list[clingo.Symbol]]:
+    return lambda: found
+
+
+def entering(name: str, arity: int, function: str) -> str:
+    """The rule by which the tuples that a function gives become atoms."""
+    variables = ",".join(f"X{n}" for n in range(arity))
+    return f"{name}({variables}) :- ({variables}{',' if arity == 1 else ''}) = @{function}."
+
+
+def told(said: Sequence[str], program: AspProgram) -> KnowledgeError:
+    """What clingo said, as an error at the line of the program that it is about."""
+    first = said[0].strip()
+    found = _PLACE.match(first)
+    line = int(found[1]) if found else 0
+    column = int(found[2]) if found else 0
+    lines = program.text.splitlines()
+    message = re.sub(r"#inc_\w+(?:\([^()]*\))?|:-\[\];|\[\]", "", _PLACE.sub("", first))
+    if line > len(lines):  # a line that was added: the condition of an event, most likely
+        return KnowledgeError(
+            f"the conditions that bound its events cannot be used: {' '.join(message.split())}",
+            source=program.source,
+            hint="see what stands after 'over' in the %! event lines",
+        )
+    shown = f"\n  {lines[line - 1].strip()}" if line else ""
+    return KnowledgeError(f"{message}{shown}", source=program.source, line=line, column=column)
+
+
+class Switched:
+    """Grounded once; atoms are externals.
+
+    >>> from etalis_py.knowledge.asp_interface import parse_program
+    >>> text = "%! event at(X) from X <urn:at> <urn:home> over X = 0..1\\n%! offers at(X) as X <urn:is> <urn:here>"
+    >>> program = Switched(Ground(parse_program(text), {}, {}, 2))
+    >>> program.has((0, (1,))), program.has((0, (2,)))
+    (True, False)
+    """
+
+    def __init__(self, ground: Ground) -> None:
+        events = ground.program.events
+        externals = [f"#external {e.atom.head} : {e.over}." for e in events]
+        text = [f"#program {BOUNDS}.", *externals, "#program base.", *ground.facts, *ground.domains, *ground.shows]
+        self._control = ground.ground(("base", BOUNDS), text)
+        # Looked up by numbers, so that an event makes no symbol.
+        self._literals: dict[Atom, int] = {
+            (n, tuple(a.number for a in found.symbol.arguments)): found.literal
+            for n, event in enumerate(events)
+            for found in self._control.symbolic_atoms.by_signature(event.atom.name, len(event.atom.arguments))
+            if found.is_external
+        }
+
+    def has(self, atom: Atom) -> bool:
+        return atom in self._literals
+
+    def switch(self, atom: Atom, on: bool) -> None:
+        self._control.assign_external(self._literals[atom], on)
+
+    def control(self) -> clingo.Control:
+        return self._control
+
+
+class InRounds:
+    """Grounded anew, round after round, with the true atoms as facts.
+
+    Which atoms there can be is asked of the conditions once, without the arguments that range over all slots: their
+    number costs nothing.
+    """
+
+    def __init__(self, ground: Ground, rounds: Rounds) -> None:
+        self._ground, self._rounds = ground, rounds
+        program = ground.program
+        events = program.events
+        self._true: dict[Atom, clingo.Symbol] = {}
+        self._slots = [_free(e.over, [a.name for a in e.atom.arguments]) for e in events]
+        asked = [[a.name for i, a in enumerate(e.atom.arguments) if i not in free] for e, free in self._pairs()]
+        conditions = [_without(e.over, {e.atom.arguments[i].name for i in free}) for e, free in self._pairs()]
+        bounds = [
+            f"etalis_over_{n}({','.join(names)}) :- {over or '#true'}."
+            for n, (names, over) in enumerate(zip(asked, conditions, strict=True))
+        ]
+        declared = sorted({f"#defined {e.atom.name}/{len(e.atom.arguments)}." for e in events})
+        base = ["#program base.", *ground.facts, *declared, *ground.shows]
+        text = [f"#program {BOUNDS}.", *bounds, *base, *ground.domains]
+        control = ground.ground(("base", BOUNDS), text)
+        found = control.symbolic_atoms  # only for as long as the control is there
+        self._allowed = [
+            {tuple(a.number for a in atom.symbol.arguments) for atom in found.by_signature(f"etalis_over_{n}", len(x))}
+            for n, x in enumerate(asked)
+        ]
+        used = _DOMAIN.search(_COMMENT.sub("", program.text))  # elsewhere than in ``over``, which stands in comments
+        self._text = [*base, *(ground.domains if used else ())]
+
+    def _pairs(self) -> Iterator[tuple[Any, tuple[int, ...]]]:
+        return zip(self._ground.program.events, self._slots, strict=True)
+
+    def has(self, atom: Atom) -> bool:
+        event, numbers = atom
+        slots = self._slots[event]
+        asked = tuple(n for i, n in enumerate(numbers) if i not in slots)
+        first = self._ground.first_slot
+        return asked in self._allowed[event] and all(
+            n is not None and n >= first for n in map(numbers.__getitem__, slots)
+        )
+
+    def switch(self, atom: Atom, on: bool) -> None:
+        if on:
+            self._true[atom] = _tuple(atom[1])
+        else:
+            del self._true[atom]
+
+    def control(self) -> clingo.Control:
+        text, symbols = list(self._text), {}
+        for n, event in enumerate(self._ground.program.events):
+            # In the order of their numbers, so that the same atoms always give the same program.
+            true = [symbol for (index, _), symbol in sorted(self._true.items()) if index == n]
+            if true:
+                symbols[f"etalis_event_{n}"] = true
+                text.append(entering(event.atom.name, len(event.atom.arguments), f"etalis_event_{n}"))
+        control = self._ground.ground(("base",), text, symbols)
+        for n in range(1, self._rounds.limit + 1):
+            k = clingo.Number(n)
+            for part in self._rounds.parts:
+                control.ground([(part, [k])])
+            found = control.symbolic_atoms[clingo.Function(self._rounds.until, [k])]
+            if found is not None and found.is_fact:
+                if self._rounds.then:
+                    control.ground([(self._rounds.then, [k])])
+                return control
+        raise KnowledgeError(
+            f"{self._rounds.until} was not reached in {self._rounds.limit} rounds",
+            source=self._ground.program.source,
+            hint="allow for more with %! rounds, or see whether a part finds nothing new at last",
+        )
+
+
+def _literals(condition: str) -> list[str]:
+    """The literals of a condition: it is cut at the commas outside of brackets.
+
+    >>> _literals("slot(R), link(X, Y), X < 3")
+    ['slot(R)', 'link(X, Y)', 'X < 3']
+    """
+    found, depth, start = [], 0, 0
+    for i, character in enumerate(condition):
+        depth += (character in "({[") - (character in ")}]")
+        if character in ",;" and not depth:
+            found.append(condition[start:i].strip())
+            start = i + 1
+    return [*found, condition[start:].strip()]
+
+
+def _free(condition: str, names: list[str]) -> tuple[int, ...]:
+    """The places of the arguments of which a condition says that they are slots, and nothing else."""
+    literals = _literals(condition)
+    slots = {found[1] for literal in literals if (found := _SLOT.fullmatch(literal))}
+    return tuple(
+        i for i, name in enumerate(names) if name in slots and len(re.findall(rf"(?<!\w){name}(?!\w)", condition)) == 1
+    )
+
+
+def _without(condition: str, names: set[str]) -> str:
+    """A condition without what it says of these arguments."""
+    kept = [x for x in _literals(condition) if not ((found := _SLOT.fullmatch(x)) and found[1] in names)]
+    return ", ".join(kept)
