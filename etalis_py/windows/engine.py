@@ -72,7 +72,8 @@ class WindowEngine:
     by name (or of all: ``""``), where the text cannot say it: strategies that look at one window.  ``duplicates``
     has patterns match a triple as often as the items in the window state it.  ``named``, ``explain`` and ``changes``
     are those of ``Engine``; a match of a windowed query says which windows it looked at without being asked to.  An
-    event that names no stream belongs to the stream of the program, when there is only one.
+    event that names no stream belongs to ``stream``: where that is None, to the stream of the program, when there is
+    only one.
 
     >>> from etalis_py import event
     >>> engine = WindowEngine("SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT5S] { WINDOW :w { ?x :p ?y } }")
@@ -100,6 +101,7 @@ class WindowEngine:
         named: Any = None,
         explain: bool = False,
         changes: bool = False,
+        stream: str | None = None,
     ) -> None:
         self.program = compile_windows(program) if isinstance(program, str | Path) else program
         knowledge = knowledge_of(background, entailment, named)
@@ -110,6 +112,7 @@ class WindowEngine:
         self.counters = WindowCounters()
         self.dead_letters: list[Event] = []
         self.finished = False
+        self.repeating = False  # while input is taken again that has been answered: only the state is wanted
         self._read_at: dict[str, int] = {}
         self._loaded: dict[str, set[Triple]] = {}
         self._now = NEVER if start is None else start - 1
@@ -138,7 +141,7 @@ class WindowEngine:
             )
             for p in plans
         ]
-        self._only = next(iter(self.program.inputs)) if len(self.program.inputs) == 1 else ""
+        self._only = self.program.unnamed if stream is None else stream
         self._readers: dict[str, list[QueryRun]] = {}
         for query in self.queries:
             for stream in query.plan.streams:
@@ -350,6 +353,15 @@ class WindowEngine:
             due = self._next_time()
         self._done = max(self._done, t)
 
+    @property
+    def closed_at(self) -> int:
+        """Every evaluation up to here has happened."""
+        return self._done
+
+    def next_time(self) -> int | None:
+        """The next time at which a query may have to be evaluated, as far as is known now."""
+        return self._next_time()
+
     def _next_time(self) -> int | None:
         if not self._next_known:
             found = [t for q in self.queries if (t := q.next_time(self._done)) is not None]
@@ -363,7 +375,7 @@ class WindowEngine:
             if query.next_time(self._done) != t:
                 continue
             self._read_graphs(query, t)
-            for answer in query.evaluate(t):
+            for answer in query.evaluate(t, repeating=self.repeating):
                 self.counters.evaluations += 1
                 if len(answer.rows) > self.limits.matches:
                     raise LimitExceeded(

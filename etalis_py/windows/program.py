@@ -36,13 +36,15 @@ from etalis_py.windows.groups import incremental
 class WindowProgram:
     """The plans of the windowed queries in the order in which they are evaluated, and the other queries.
 
-    A query that reads what another one makes comes after it.  ``documents`` are the texts as they were read.
+    A query that reads what another one makes comes after it.  ``documents`` are the texts as they were read, ``preset``
+    is the one that they were compiled with.
     """
 
     plans: tuple[WindowPlan, ...]
     rules: Program | None = None
     warnings: tuple[Diagnostic, ...] = ()
     documents: tuple[tuple[ast.Document, Source], ...] = ()
+    preset: str = ""
 
     @property
     def queries(self) -> tuple[str, ...]:
@@ -82,6 +84,11 @@ class WindowProgram:
             made |= {q.syntax.register.name for q in self.rules.compilation.queries if q.syntax.register is not None}
         return frozenset().union(*(p.streams for p in self.plans)) - made
 
+    @property
+    def unnamed(self) -> str:
+        """The stream that events belong to which name none: the only one from outside, else none."""
+        return next(iter(self.inputs)) if len(self.inputs) == 1 else ""
+
 
 def compile_windows(
     source: str | Path | Iterable[str | Path],
@@ -100,14 +107,19 @@ def compile_windows(
     'RSTREAM'
     """
     items = [source] if isinstance(source, (str, Path)) else list(source)
+    texts = [source_of(item) for item in items]
+    given = dict(prefixes or {})
+    return windows_of([(parse(t.text, source=t.name, base=base, prefixes=given), t) for t in texts], preset)
+
+
+def windows_of(documents: Iterable[tuple[ast.Document, Source]], preset: str = "") -> WindowProgram:
+    """Make a program of parsed texts, each with the source that its spans point into."""
+    read = tuple(documents)
     plans: list[WindowPlan] = []
     others: list[tuple[ast.Document, Source]] = []
     warnings: list[Diagnostic] = []
     names: dict[str, Source] = {}
-    documents: list[tuple[ast.Document, Source]] = []
-    for text in map(source_of, items):
-        document = parse(text.text, source=text.name, base=base, prefixes=dict(prefixes or {}))
-        documents.append((document, text))
+    for document, text in read:
         warnings.extend(document.warnings)
         rest = []
         for query in document.queries:
@@ -128,7 +140,7 @@ def compile_windows(
         compilation: Compilation = compile_documents(others)
         rules = Program(compilation)
         rules.rules()
-    return WindowProgram(_in_order(plans, names), rules, tuple(warnings), tuple(documents))
+    return WindowProgram(_in_order(plans, names), rules, tuple(warnings), read, preset)
 
 
 def _named(query: ast.Query, name: str) -> ast.Query:

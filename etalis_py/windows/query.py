@@ -108,6 +108,8 @@ class QueryRun:
         self._by_clock = kinds & {"WC", "P", "AT"}
         self._nonempty = "NC" in kinds
         self._reacts = not self._by_clock or any(isinstance(w.shape, Now | Count) for w in plan.windows)
+        consumes = any(m.consuming for m in self._matchers.values())
+        self._forgets_answers = plan.r2s == "RSTREAM" and not plan.feeds and not consumes
         self.shape = self._shape(render)
 
     def _window(self, use: WindowUse, content: Content) -> Window:
@@ -198,13 +200,16 @@ class QueryRun:
 
     # --- what ---
 
-    def evaluate(self, t: int) -> list[Evaluation]:
-        """Move the windows to t and, if the policy holds, answer; several times when several counts closed at t."""
+    def evaluate(self, t: int, *, repeating: bool = False) -> list[Evaluation]:
+        """Move the windows to t and, if the policy holds, answer; several times when several counts closed at t.
+
+        ``repeating``: the answer is known already, and only worked out when something later depends on it.
+        """
         answers = []
         while True:
             for window in self.windows.values():
                 window.move(t)
-            if self._holds(t):
+            if self._holds(t) and not (repeating and self._forgets_answers):
                 answers.append(self._answer(t))
             if not any(isinstance(w, CountWindow) and w.more for w in self.windows.values()):
                 break
