@@ -9,7 +9,7 @@ from etalis_py.engine.engine import Engine
 from etalis_py.engine.matches import Match
 from etalis_py.events import Event
 from etalis_py.program import Program
-from etalis_py.streams import Idle, Punctuation, Stream
+from etalis_py.streams import Idle, Punctuation, Stream, StreamError
 
 if TYPE_CHECKING:
     from etalis_py.windows import WindowEngine, WindowProgram
@@ -19,6 +19,8 @@ BATCH = 1024
 
 def run(program: Program | WindowProgram, stream: Stream | Iterable[Event], **options: Any) -> Iterator[Match]:
     """The matches of a program over a stream, as the instants close; ``options`` are those of its engine.
+
+    Input that cannot be read is raised after the matches that end with the events before it.
 
     That is ``Engine``, or ``WindowEngine`` for what ``compile_windows`` makes.
 
@@ -30,9 +32,20 @@ def run(program: Program | WindowProgram, stream: Stream | Iterable[Event], **op
         options.setdefault("render", lambda us: stream.clock.render(us))
     engine = engine_of(program, **options)
     batch: list[Event] = []
-    for item in stream:
+    items = iter(stream)
+    newest: int | None = None
+    while True:
+        try:
+            item = next(items, None)
+        except (StreamError, OSError):
+            yield from engine.push_all(batch)
+            if newest is not None:
+                yield from engine.advance(newest)
+            raise
         if isinstance(item, Event):
             batch.append(item)
+            if newest is None or item.end > newest:
+                newest = item.end
             if len(batch) < BATCH:
                 continue
         yield from engine.push_all(batch)
@@ -41,7 +54,8 @@ def run(program: Program | WindowProgram, stream: Stream | Iterable[Event], **op
             yield from engine.advance(item.time)
         elif isinstance(item, Idle):
             yield from engine.advance(item.at)
-    yield from engine.push_all(batch)
+        elif item is None:
+            break
     yield from engine.close()
 
 

@@ -11,7 +11,7 @@ from etalis_py.cli.updates import Update
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.matches import Matches
 from etalis_py.events import Event
-from etalis_py.streams import Idle, Punctuation
+from etalis_py.streams import Idle, Punctuation, StreamError
 
 if TYPE_CHECKING:
     from etalis_py.windows import WindowEngine
@@ -42,14 +42,19 @@ class Drive:
         self._take, self._late = take, late
         self._updates = iter(updates)
         self._update = next(self._updates, None)
+        self._failure: StreamError | OSError | None = None
         self._batch = 1 if live or self._update is not None else BATCH
 
     def run(self, items: Iterable[Any], interrupt: Interrupt) -> None:
-        """Everything, to the end of the stream or to a Ctrl-C; then the engine is closed and its last matches taken."""
+        """Everything, to the end of the stream or to a Ctrl-C; then the engine is closed and its last matches taken.
+
+        Input that cannot be read is raised when all events before it have been: the matches that end with them are
+        taken.  The engine is not closed then: what holds at the end of the stream is not known.
+        """
         waiting: list[Event] = []
         size = self._batch
         try:
-            for item in items:
+            for item in self._readable(items):
                 if isinstance(item, Event):
                     waiting.append(item)
                     if len(waiting) < size:
@@ -67,9 +72,20 @@ class Drive:
         with interrupt.deferred():
             if waiting:
                 self._push(waiting)
+            if self._failure is not None:
+                if self.newest > START:
+                    self._after(self.engine.advance(self.newest))
+                raise self._failure
             while self._update is not None and not interrupt.asked:
                 self._apply(self._update)
             self._after(self.engine.close())
+
+    def _readable(self, items: Iterable[Any]) -> Iterator[Any]:
+        """The items up to one that cannot be had: of a bad line, or of a container that is gone."""
+        try:
+            yield from items
+        except (StreamError, OSError) as error:
+            self._failure = error
 
     def _push(self, batch: list[Event]) -> None:
         newest = max(event.end for event in batch)

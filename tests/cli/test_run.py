@@ -196,6 +196,20 @@ def test_a_bad_line_stops_the_run_with_its_place(folder: Folder) -> None:
     assert "bad.jsonl:2: this is no JSON" in done.stderr
 
 
+def test_the_matches_of_the_events_before_a_bad_line_are_out_before_the_run_stops(folder: Folder) -> None:
+    folder.write("bad.jsonl", tick(1, 10) + tick(3, 12) + tick(5, 11) + "{nonsense\n" + tick(7, 13))
+    done = folder.etalis("run", "rising.rq", "--stream", "bad.jsonl", code=1)
+    assert rows(done.stdout) == RISES
+    assert "bad.jsonl:4: this is no JSON" in done.stderr
+
+
+def test_what_holds_at_the_end_of_the_stream_is_not_said_where_it_cannot_be_read(folder: Folder) -> None:
+    folder.write("any.rq", "ASK { ?c :volume ?x }")
+    folder.write("bad.jsonl", tick(1, 10) + "{nonsense\n")
+    assert folder.etalis("run", "any.rq", "--stream", "bad.jsonl", code=1).stdout == ""
+    assert '"boolean"' in folder.etalis("run", "any.rq", "--stream", "ticks.jsonl").stdout
+
+
 def test_a_bad_line_can_be_skipped_and_is_kept(folder: Folder) -> None:
     folder.write("bad.jsonl", tick(1, 10) + "{nonsense\n" + tick(3, 12))
     done = folder.etalis(

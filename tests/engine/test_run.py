@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
-from etalis_py import Engine, compile, event, read_stream, run
+import pytest
+
+from etalis_py import Engine, Event, compile, event, read_stream, run
+from etalis_py.streams import StreamError
 
 QUERY = "SELECT ?x ?y { { ?c :p ?x } SEQ { ?c :p ?y } }"
 
@@ -16,6 +20,17 @@ def test_a_program_over_a_file(tmp_path: Path) -> None:
     (match,) = run(compile(QUERY), read_stream(str(file)))
     assert (match["x"], match["y"]) == (1, 2)
     assert (match.start, match.end) == ("2020-01-01T00:00:01Z", "2020-01-01T00:00:02Z")
+
+
+def test_input_that_cannot_be_read_is_raised_after_the_matches_of_the_events_before_it() -> None:
+    def events() -> Iterator[Event]:
+        yield from (event(f":c :p {i}", i) for i in (1, 2))
+        raise StreamError("a bad line")
+
+    found = run(compile(QUERY), events())
+    assert next(found)["y"] == 2
+    with pytest.raises(StreamError, match="a bad line"):
+        next(found)
 
 
 def test_the_policy_of_the_program_holds_unless_the_engine_is_given_one() -> None:
