@@ -109,6 +109,7 @@ class Engine:
         self.closed_at = NEVER
         self.finished = False
         self._now = NEVER
+        self.updates: list[tuple[int, str, list[Any], list[Any]]] = []  # of the background, for the next journal
         self._pending: list[tuple[str, str, str, int, str]] = []
         self._buffer: list[tuple[int, int, Event]] = []
         self._arrivals = 0
@@ -377,9 +378,15 @@ class Engine:
         if self._pending:
             self._close_instant()
             self.closed_at = max(self.closed_at, self._now)
+        return self.learn(graph, list(add), list(remove))
+
+    def learn(self, graph: str, add: list[Any], remove: list[Any]) -> Any:
+        """Take an update over into the knowledge, the programs and, where it changes them, the rules."""
         before = self.knowledge.schema_version
         known = frozenset(self._summary().predicates or ())
         change = self.knowledge.update(graph, add, remove)
+        if self.journaling:
+            self.updates.append((change.version, graph, add, remove))
         self.answer_sets.renew()
         if self.knowledge.schema_version != before or not frozenset(self._summary().predicates or ()) <= known:
             self._load()

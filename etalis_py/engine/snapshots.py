@@ -18,8 +18,8 @@ from etalis_py.events import Event
 if TYPE_CHECKING:
     from etalis_py.engine.engine import Engine
 
-MAGIC = b"ETALIS-SNAPSHOT\x01"
-JOURNAL = b"ETALIS-JOURNAL\x01"
+MAGIC = b"ETALIS-SNAPSHOT\x02"
+JOURNAL = b"ETALIS-JOURNAL\x02"
 
 
 class SnapshotError(ValueError):
@@ -42,6 +42,7 @@ def write_snapshot(engine: Engine) -> bytes:
         "closures": {name: closure.snapshot() for name, closure in state.closures.items()},
         "slices": {name: sliced.passed for name, sliced in state.slices.items()},
         "log": [] if state.log is None else [list(x) for x in state.log.match(None, None, None, None)],
+        "knowledge": None if engine.knowledge is None else engine.knowledge.snapshot(),
         "position": _position(engine),
     }
     return MAGIC + msgspec.msgpack.encode(data)
@@ -52,7 +53,7 @@ def read_snapshot(engine: Engine, raw: bytes) -> None:
     if raw[: len(MAGIC)] != MAGIC:
         raise SnapshotError("these bytes are no snapshot of this version; start without it, or replay the stream")
     data = _decoded(raw[len(MAGIC) :])
-    _learn(engine, data["position"]["knowledge"])
+    _go_to_version(engine, data["knowledge"])
     state = engine.state
     if data["nodes"] != sorted(state.nodes):
         missing = len(set(data["nodes"]) ^ set(state.nodes))
@@ -81,10 +82,14 @@ def read_snapshot(engine: Engine, raw: bytes) -> None:
         state.history.add(start, end, ((s, p, o),))
     _go_to(engine, data["position"])
     state.journal.clear()
+    engine.updates.clear()
 
 
 def write_journal(engine: Engine) -> bytes:
-    """Asserts and retracts since the last journal, what operators took in, and where the engine stands."""
+    """Asserts and retracts since the last journal, what operators took in and the background learned, and where it is.
+
+    Its size is that of what happened: updates of the background are told as they were given.
+    """
     state = engine.state
     if not engine.journaling:
         raise ValueError("this engine keeps no journal: make it with Engine(…, journal=True)")
@@ -93,24 +98,31 @@ def write_journal(engine: Engine) -> bytes:
     for entry in state.journal:
         if isinstance(entry[0], int):
             number = entry[0] if entry[0] >= 0 else -entry[0] - 1
+            if number not in keys:  # an update made other rules, and this node went with the old ones
+                continue
             (node, side), width = keys[number]
             entries.append(["+" if entry[0] >= 0 else "-", node, side, _stored(entry[1], width, engine.explain)])
         elif entry[0]:
+            if entry[0] not in state.nodes:
+                continue
             width = state.layouts[ir.refs(state.nodes[entry[0]])[0].node].width
             entries.append(["o", entry[0], entry[1], [_stored(x, width, engine.explain) for x in entry[2]]])
         else:
             entries.append(["h", entry[1], entry[2]])
     state.journal.clear()
     slices = {name: sliced.passed for name, sliced in state.slices.items()}
-    return JOURNAL + msgspec.msgpack.encode([entries, slices, _position(engine)])
+    data = [entries, slices, engine.updates, _position(engine)]
+    raw = JOURNAL + msgspec.msgpack.encode(data)
+    engine.updates.clear()
+    return raw
 
 
 def read_journal(engine: Engine, raw: bytes) -> None:
     """Repeat what a journal says."""
     if raw[: len(JOURNAL)] != JOURNAL:
         raise SnapshotError("these bytes are no journal of this version; start from a snapshot, or replay the stream")
-    entries, slices, position = _decoded(raw[len(JOURNAL) :])
-    _learn(engine, position["knowledge"])
+    entries, slices, updates, position = _decoded(raw[len(JOURNAL) :])
+    _learn(engine, updates)
     state = engine.state
     for entry in entries:
         match entry:
@@ -132,6 +144,7 @@ def read_journal(engine: Engine, raw: bytes) -> None:
             state.slices[name].passed = passed
     _go_to(engine, position)
     state.journal.clear()
+    engine.updates.clear()
 
 
 def _decoded(raw: bytes) -> Any:
@@ -154,21 +167,42 @@ def _position(engine: Engine) -> dict[str, Any]:
         "pending": [list(x) for x in engine._pending],
         "buffer": [[end, n, list(event)] for end, n, event in sorted(engine._buffer, key=lambda b: b[:2])],
         "counters": [c.events, c.late, c.matches, c.instants, c.inconsistent, c.ignored],
-        "knowledge": None if engine.knowledge is None else engine.knowledge.snapshot(),
         "programs": engine.answer_sets.snapshot(),
     }
 
 
-def _learn(engine: Engine, knowledge: dict[str, Any] | None) -> None:
+def _go_to_version(engine: Engine, knowledge: dict[str, Any] | None) -> None:
     """Go to a version of the background; another vocabulary or schema makes other rules."""
     if knowledge is None:
         return
     if engine.knowledge is None:
-        raise SnapshotError("the stored state belongs to an engine with background knowledge; give this one the same")
+        raise _no_background()
     if engine.knowledge.snapshot() != knowledge:
         engine.knowledge.restore(knowledge)
         engine.answer_sets.renew()
         engine._load()
+
+
+def _learn(engine: Engine, updates: list[Any]) -> None:
+    """Repeat updates of the background; where engines share it, it may have them already."""
+    before = None if engine.knowledge is None else engine.knowledge.version
+    if before is not None and updates and updates[0][0] <= before:
+        engine.answer_sets.renew()
+        engine._load()
+    for version, graph, add, remove in updates:
+        if engine.knowledge is None:
+            raise _no_background()
+        if version > engine.knowledge.version + 1:
+            raise SnapshotError(
+                f"the journal goes on from version {version - 1} of the background, this engine has version "
+                f"{engine.knowledge.version}: apply the journals in order, after the snapshot they follow"
+            )
+        if version > engine.knowledge.version:
+            engine.learn(graph, [tuple(t) for t in add], [tuple(t) for t in remove])
+
+
+def _no_background() -> SnapshotError:
+    return SnapshotError("the stored state belongs to an engine with background knowledge; give this one the same")
 
 
 def _go_to(engine: Engine, position: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from etalis_py import Engine, Event, compile, event
 from etalis_py.engine.live import INCONSISTENT
+from etalis_py.engine.snapshots import SnapshotError
 from tests.engine.judge import answers_of
 from tests.oracle import Background, evaluation
 from tests.oracle.compare import same
@@ -282,6 +283,59 @@ def test_a_snapshot_has_the_schema_too(run):
     third.apply_journal(first.take_journal())
     for engine in (first, second, third):
         assert rows([*engine.push(event(":a :q 2", 2)), *engine.close()]) == [("x=a", 1, 2)]
+
+
+def test_a_journal_is_as_large_as_what_changed(run):
+    query, background = "SELECT ?n {?x :p ?y . ?x :name ?n}", ':a :name "old" .'
+    leader = run.engine(query, background, changes=True, journal=True)
+    follower = run.engine(query, background, changes=True, journal=True)
+    sizes = []
+    for i in range(40):
+        leader.update(add=[(f"<http://example.org/x{i:02}>", NAME, '"new"')])
+        journal = leader.take_journal()
+        sizes.append(len(journal))
+        follower.apply_journal(journal)
+    assert max(sizes) <= min(sizes) + 8
+    leader.update(remove=[("<http://example.org/x07>", NAME, '"new"')])
+    follower.apply_journal(leader.take_journal())
+    assert leader.knowledge.snapshot() == follower.knowledge.snapshot()
+    again = run.engine(query, background, changes=True)
+    again.restore(follower.snapshot())
+    for engine in (leader, follower, again):
+        found = [*engine.push(event(":x06 :p 1 . :x07 :p 1", 1)), *engine.close()]
+        assert rows(found) == [('n="new"', 1, 1)]
+
+
+def test_journals_of_the_background_are_applied_in_order(run):
+    query, background = "SELECT ?n {?x :p ?y . ?x :name ?n}", ':a :name "old" .'
+    leader = run.engine(query, background, changes=True, journal=True)
+    leader.update(add=[(A, NAME, '"new"')])
+    first = leader.take_journal()
+    leader.update(remove=[(A, NAME, '"new"')])
+    follower = run.engine(query, background, changes=True)
+    with pytest.raises(SnapshotError, match=r"goes on from version 1 .*this engine has version 0"):
+        follower.apply_journal(leader.take_journal())
+    follower.apply_journal(first)
+    assert follower.knowledge.version == 1
+    with pytest.raises(SnapshotError, match="with background knowledge"):
+        Engine(compile(PREFIX + query), changes=True).apply_journal(first)
+
+
+def test_a_journal_survives_rules_that_an_update_replaced(run):
+    query, background = "SELECT ?x {{?x :p ?y} SEQ {?x :p ?z}}", ":z :name 0 ."
+    leader = run.engine(query, background, changes=True, journal=True)
+    follower = run.engine(query, background, changes=True, journal=True)
+    leader.push(event(":a :p 1", 1))
+    leader.advance(1_000_000)
+    leader.update(add=[("<http://example.org/q>", f"<{RDFS}subPropertyOf>", P)])
+    leader.push(event(":a :q 1 . :b :q 1", 2))
+    leader.advance(2_000_000)
+    follower.apply_journal(leader.take_journal())
+    told = []
+    for engine in (leader, follower):
+        told.append(rows([*engine.push(event(":a :q 2 . :b :p 2", 3)), *engine.close()]))
+    assert told[0] == told[1]
+    assert ("x=b", 2, 3) in told[0]
 
 
 # --- OWL over streams -------------------------------------------------------------------------------------------
