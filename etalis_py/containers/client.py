@@ -32,6 +32,7 @@ from .programs import MatchLike, match_graph, match_name
 T = TypeVar("T")
 _QUEUE = 1_000
 _LONGEST_PAUSE = 15.0
+_HINT = "start the server or check the address"
 _FINAL = (400, 401, 403, 404, 405, 410, 421)
 
 
@@ -51,8 +52,9 @@ class Follower:
     """A reader of one container, in order of arrival.
 
     ``since`` is "oldest", "now", or the ``cursor`` of an earlier follower.  ``poll`` is the pause between requests
-    where there is no push, ``patience`` how long the server may be out of reach before that is an error.  Memory: a
-    queue of at most a thousand events; who reads slowly slows the connection down.
+    where there is no push, ``patience`` how long a server that was reached once may be out of reach before that is an
+    error: a first connection that is refused is one at once.  Memory: a queue of at most a thousand events; who reads
+    slowly slows the connection down.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Follower:
         self._queue: queue.Queue[tuple[int, Event] | BaseException] = queue.Queue(_QUEUE)
         self._stop = threading.Event()
         self._reached = time.monotonic()
+        self._known = False
         self._client = httpx.Client(timeout=httpx.Timeout(10.0, read=45.0), follow_redirects=True)
         self._thread = threading.Thread(target=self._run, name="follow", daemon=True)
         self._thread.start()
@@ -131,12 +134,16 @@ class Follower:
         while True:
             try:
                 result = request()
-                self._reached = time.monotonic()
+                self._reached, self._known = time.monotonic(), True
                 return result
             except httpx.HTTPStatusError as error:
                 if error.response.status_code in _FINAL:
                     raise _answered(self.url, error.response) from None
                 reason = f"it answers {error.response.status_code}"
+            except httpx.ConnectError as error:
+                reason = str(error)
+                if not self._known:
+                    raise _not_there(self.url, reason) from None
             except httpx.TransportError as error:
                 reason = str(error) or type(error).__name__
             if time.monotonic() - self._reached > self._patience:
@@ -254,9 +261,12 @@ def _checked(url: str) -> str:
     return url
 
 
+def _not_there(url: str, reason: str) -> ContainerError:
+    return ContainerError(f"{url} cannot be reached ({reason}); {_HINT}")
+
+
 def _out_of_reach(url: str, patience: float, reason: str) -> ContainerError:
-    hint = "start the server or check the address"
-    return ContainerError(f"{url} was out of reach for {patience:g} s ({reason}); {hint}")
+    return ContainerError(f"{url} was out of reach for {patience:g} s ({reason}); {_HINT}")
 
 
 def _answered(url: str, response: httpx.Response) -> ContainerError:
@@ -308,6 +318,7 @@ class ContainerSink:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._client = httpx.Client(timeout=30.0, headers=headers)
         self._patience = patience
+        self._known = False
         self.written = self.repeated = 0
         self._named, self._order = self._prepare(create)
 
@@ -336,6 +347,7 @@ class ContainerSink:
         while True:
             try:
                 response = self._client.request(method, url, headers=headers, content=body)
+                self._known = True
                 if response.status_code != 503:
                     return response
                 reason = "it answers 503"
@@ -345,6 +357,8 @@ class ContainerSink:
                         f"{url}: the connection broke ({error}); the last match may have been written"
                     ) from None
                 reason = str(error) or type(error).__name__
+                if not self._known and isinstance(error, httpx.ConnectError):
+                    raise _not_there(url, reason) from None
             if time.monotonic() - started > self._patience:
                 raise _out_of_reach(url, self._patience, reason)
             time.sleep(pause)

@@ -230,6 +230,8 @@ def test_a_bad_line_can_be_skipped_and_is_kept(folder: Folder) -> None:
         (["rising.rq", "--stream", "nowhere.nq"], 1, "nowhere.nq: there is no such file"),
         (["rising.rq", "--stream", "*.nowhere"], 1, "no file matches"),
         (["rising.rq", "--stream", "kafka://host/topic"], 2, "known are files, patterns, - and http(s)://"),
+        (["rising.rq", "--stream", "http://127.0.0.1:9/s/"], 1, "cannot be reached"),
+        (["rising.rq", "--stream", "ticks.jsonl", "--sink", "http://127.0.0.1:9/s/"], 1, "cannot be reached"),
         (["rising.rq", "--stream", ""], 2, "--stream is empty"),
         (["rising.rq", "--stream", "."], 1, "this is a folder"),
         (["rising.rq", "--stream", "ticks.csv"], 2, "--mapping FILE"),

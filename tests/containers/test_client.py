@@ -49,6 +49,16 @@ def test_the_stored_events_come_first_then_the_new_ones(http: httpx.Client, stre
     assert any(p == "<http://www.w3.org/ns/prov#generatedAtTime>" for _, p, _ in found[0].triples)
 
 
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9/s/", "http://no-such-host.invalid/s/"])
+def test_a_server_that_was_never_there_is_an_error_at_once(address: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(ContainerError, match=r"cannot be reached .*check the address"):
+        next(follow(address))
+    with pytest.raises(ContainerError, match=r"cannot be reached .*check the address"):
+        ContainerSink(address)
+    assert time.monotonic() - began < 20
+
+
 def test_from_now_on(http: httpx.Client, stream: str) -> None:
     post(http, stream, 1)
     with Follower(stream, since="now") as follower:
@@ -86,13 +96,24 @@ def test_a_server_that_dies_and_comes_back_loses_no_event(start: Callable[..., S
             assert values([next(events)]) == [3]
 
 
+def test_a_server_that_dies_and_stays_away_is_an_error_when_patience_ends(start: Callable[..., Server]) -> None:
+    server = start()
+    with httpx.Client(base_url=server.url) as http:
+        http.post("/", content=STREAM, headers=TURTLE | {"Slug": "s"})
+        post(http, "/s/", 1)
+    with Follower(f"{server.url}s/", patience=0.5) as follower:
+        events = iter(follower)
+        assert values([next(events)]) == [1]
+        server.kill()
+        with pytest.raises(ContainerError, match=r"out of reach for 0\.5 s .*start the server"):
+            next(events)
+
+
 def test_what_is_wrong_is_said(http: httpx.Client, server: Server) -> None:
     with pytest.raises(ContainerError, match=r"404: there is no container /none/\. Look the address up"):
         next(follow(f"{server.url}none/"))
     with pytest.raises(ContainerError, match="no address of a container"):
         next(follow("ftp://x/"))
-    with pytest.raises(ContainerError, match=r"out of reach for 0\.5 s"):
-        next(follow("http://127.0.0.1:9/s/", patience=0.5))
     with pytest.raises(ContainerError, match="a cursor"):
         Follower(server.url, since="yesterday")
 
