@@ -9,33 +9,45 @@ know everything of the run time; nothing but the command line knows it.
 >>> matches("SELECT ?c { ?c <urn:p> ?x } SEQ { ?c <urn:q> ?y }", spark.read.parquet("events"))  # doctest: +SKIP
 """
 
+from etalis_py.spark.datasource import EventSource
 from etalis_py.spark.pipeline import ShardWarning, SparkError, matches
 from etalis_py.spark.running import SparkMatch, SparkResult, run_on_spark
 from etalis_py.spark.schema import EVENTS, FLAT_EVENTS, MATCHES
 from etalis_py.spark.session import session
 from etalis_py.spark.sources import (
     end_of_stream,
+    events_from_columns,
     events_from_events,
     events_from_files,
     events_from_jsonl,
+    events_from_kafka,
     events_from_messages,
     events_from_nquads,
+    events_from_rate,
+    events_from_socket,
+    events_from_source,
 )
 
 __all__ = [
     "EVENTS",
     "FLAT_EVENTS",
     "MATCHES",
+    "EventSource",
     "ShardWarning",
     "SparkError",
     "SparkMatch",
     "SparkResult",
     "end_of_stream",
+    "events_from_columns",
     "events_from_events",
     "events_from_files",
     "events_from_jsonl",
+    "events_from_kafka",
     "events_from_messages",
     "events_from_nquads",
+    "events_from_rate",
+    "events_from_socket",
+    "events_from_source",
     "matches",
     "run_on_spark",
     "session",

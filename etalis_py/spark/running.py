@@ -1,76 +1,41 @@
-"""``run_on_spark``: the streams of the command line through Spark, matches as the sinks take them."""
+"""``run_on_spark``: a stream that Python reads through Spark, matches as the sinks take them.
+
+Events go to a Parquet file first, some thousands at a time, and Spark reads that: it must be a place that all executors
+see.  What comes too late is decided here, as by the embedded engine, because Spark does not know the order of arrival.
+"""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 
-from etalis_py.engine.matches import json_term
-from etalis_py.events import Event, Triple
-from etalis_py.spark.pipeline import Programs, SparkError, matches
-from etalis_py.spark.schema import ARROW_TRIPLES, EVENTS
+from etalis_py.engine.engine import Engine, seconds
+from etalis_py.events import Event
+from etalis_py.program import Program
+from etalis_py.spark.continued import Continued, batches, go_on, next_file, read_state, same_shards, write_state
+from etalis_py.spark.pipeline import Programs, compiled_programs, matches
+from etalis_py.spark.results import SparkMatch, SparkRun
+from etalis_py.spark.schema import ARROW_EVENTS, EVENTS
 from etalis_py.spark.session import session
 from etalis_py.streams import Idle, Punctuation
 
-_ARROW = pa.schema(
-    [
-        ("start", pa.int64()),
-        ("end", pa.int64()),
-        ("time", pa.timestamp("us", tz="UTC")),
-        ("stream", pa.string()),
-        ("graph", pa.string()),
-        ("triples", ARROW_TRIPLES),
-    ]
-)
 _AT_ONCE = 50_000
-META = "etalis.json"
-
-
-@dataclass(frozen=True, slots=True)
-class SparkMatch:
-    """A match that came out of Spark; what a sink takes."""
-
-    query: str
-    id: str
-    bindings: Mapping[str, str]
-    triples: tuple[Triple, ...] | None
-    boolean: bool | None
-    start_us: int | None
-    end_us: int | None
-    render: Callable[[int], int | str] = field(compare=False, repr=False)
-
-    @property
-    def start(self) -> int | str | None:
-        return None if self.start_us is None else self.render(self.start_us)
-
-    @property
-    def end(self) -> int | str | None:
-        return None if self.end_us is None else self.render(self.end_us)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The object that ``--format jsonl`` prints."""
-        result: dict[str, Any] = {"query": self.query, "id": self.id}
-        if self.triples is not None:
-            result["triples"] = [f"{s} {p} {o} ." for s, p, o in self.triples]
-        elif self.boolean is not None:
-            result["boolean"] = self.boolean
-        else:
-            result["bindings"] = {v: json_term(t) for v, t in sorted(self.bindings.items())}
-        result["start"], result["end"] = self.start, self.end
-        return result
+_BATCH = 1024
+_MS = 1000  # Spark's watermark is in whole milliseconds
 
 
 @dataclass(frozen=True, slots=True)
 class SparkResult:
-    """The matches in the order of their ends, and the events that came too late."""
+    """The matches in the order of the embedded engine, and the events that came too late."""
 
     matches: list[SparkMatch]
     late: list[Event]
@@ -86,43 +51,172 @@ def run_on_spark(
     background: Any = None,
     entailment: str = "rdfs",
     policy: str | None = None,
-    lateness: int = 0,
+    lateness: int | None = None,
     checkpoint: str | Path | None = None,
     render: Callable[[int], int | str] | None = None,
 ) -> SparkResult:
     """Run a program over a finite stream of events (``read_stream``) on Spark.
 
-    Events are written to a Parquet file first, from which Spark reads.  With ``checkpoint`` the run is a streaming one
-    whose state, input and matches stay in that folder: called again with further events, it goes on from there, and
-    gives the new matches only; the stream then has no end, so what is only known at the end is not reported.
-    ``lateness`` matters for such a run; without it all events are put in order.
-    ``render``: how times are given (default: as seconds).
+    With ``checkpoint`` the run is a streaming one whose state, input and matches stay in that folder: called again with
+    further events, it goes on from there, and gives the new matches only; the stream then has no end, so what is only
+    known at the end is not reported.
+    ``lateness``: by how many microseconds an event may come late, as for ``Engine``; None puts the events of one call
+    in order, whatever their order was.  ``render``: how times are given (default: as seconds).
     """
-    own = spark is None
-    active = session(master, shards=shards) if spark is None else spark
+    late: list[Event] = []
+
+    def start(shards: int | None) -> AbstractContextManager[SparkSession]:
+        return stopping(session(master, shards=shards)) if spark is None else nullcontext(spark)
+
+    opened = open_run(
+        program,
+        events,
+        start,
+        shards=shards,
+        background=background,
+        entailment=entailment,
+        policy=policy,
+        lateness=lateness,
+        late=late.append,
+        checkpoint=checkpoint,
+        render=render or seconds,
+    )
+    with opened as run:
+        result = SparkResult(list(run), [*late, *run.late_events()])
+        run.done()
+    return result
+
+
+@contextmanager
+def stopping(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session, until it is no longer needed."""
     try:
-        options: dict[str, Any] = {
-            "shards": shards,
-            "background": background,
-            "entailment": entailment,
-            "policy": policy,
-        }
-        if checkpoint is None:
-            with tempfile.TemporaryDirectory(prefix="etalis-") as folder:
-                write_events(Path(folder) / "events.parquet", events)
-                rows = matches(program, active.read.parquet(folder), **options).collect()
-        else:
-            rows = _continued(active, program, events, Path(checkpoint), lateness, options)
-        return _result(rows, render or _seconds)
+        yield spark
     finally:
-        if own:
-            active.stop()
+        spark.stop()
 
 
-def write_events(file: Path, events: Iterable[Any]) -> int:
+@contextmanager
+def open_run(
+    program: Programs,
+    events: Iterable[Any],
+    start: Callable[[int | None], AbstractContextManager[SparkSession]],
+    *,
+    late: Callable[[Event], None],
+    shards: int | None = None,
+    background: Any = None,
+    entailment: str = "rdfs",
+    policy: str | None = None,
+    lateness: int | None = None,
+    checkpoint: str | Path | None = None,
+    render: Callable[[int], int | str] = seconds,
+) -> Iterator[SparkRun]:
+    """As ``run_on_spark``, for results that are not to be held: the matches are there while the context is.
+
+    All events are read before ``start`` is asked for a session (for that many shards: those of the checkpoint where
+    there is one).  ``late`` is told each event that comes too late.
+    """
+    options: dict[str, Any] = {"background": background, "entailment": entailment, "policy": policy}
+    variables = variables_of(program, policy)
+    if checkpoint is None:
+        with tempfile.TemporaryDirectory(prefix="etalis-") as name:
+            count = write_events(Path(name) / "events.parquet", InTime(lateness, late).of(events))
+            with start(shards) as spark:
+                frame = spark.read.schema(EVENTS).parquet(name)
+                found = matches(program, frame, shards=shards, ordered=True, **options)
+                yield SparkRun(found, count, variables, render)
+        return
+    folder = Path(checkpoint)
+    state = read_state(folder)
+    if state is not None and shards is not None:
+        same_shards(folder, state, shards)
+    file = next_file(folder)
+    part = folder / "events.part"
+    ordering = InTime(lateness, late, None if state is None else state.over)
+    count = write_events(part, ordering.of(events))
+    with start(shards if state is None else state.shards) as spark:
+        number = int(shards or spark.conf.get("spark.sql.shuffle.partitions") or 1) if state is None else state.shards
+        told = -1 if state is None else state.told
+        write_state(folder, Continued(number, told, ordering.over))
+        part.rename(file)
+        watermark = -(-(lateness or 0) // _MS) * _MS
+        found = go_on(spark, program, folder, told, {"shards": number, "lateness": watermark, **options})
+
+        def done() -> None:
+            last = max((number for number, _ in batches(folder)), default=told)
+            write_state(folder, Continued(number, last, ordering.over))
+
+        yield SparkRun(found, count, variables, render, done)
+
+
+def variables_of(program: Programs, policy: str | None) -> set[str]:
+    """The variables that matches may bind."""
+    found: set[str] = set()
+    for compiled in compiled_programs(program, policy).values():
+        rules = compiled if isinstance(compiled, Program) else compiled.rules
+        if rules is not None:
+            found.update(v for output in rules.rules().outputs for v in output.variables)
+        if not isinstance(compiled, Program):
+            found.update(v for plan in compiled.plans for v in plan.variables)
+    return found
+
+
+class InTime:
+    """The events that are not late, in their order of arrival: an engine without any query tells.
+
+    ``over``: every instant before it is over, by what has come and by the lateness; None when nothing has come.
+    """
+
+    def __init__(self, lateness: int | None, late: Callable[[Event], None], over: int | None = None) -> None:
+        self.over = over
+        self._lateness, self._late = lateness or 0, late
+        self._engine = None if lateness is None else Engine(lateness=lateness)
+        if self._engine is not None and over is not None:
+            self._engine.advance(over - 1)
+
+    def of(self, items: Iterable[Any]) -> Iterator[Event]:
+        batch: list[Event] = []
+        for item in items:
+            if isinstance(item, Idle):
+                continue
+            if not isinstance(item, Punctuation):
+                batch.append(item)
+                if len(batch) < _BATCH:
+                    continue
+            yield from self._in_time(batch)
+            batch = []
+            if isinstance(item, Punctuation) and self._engine is not None:
+                self._engine.advance(item.time)
+        yield from self._in_time(batch)
+
+    def _in_time(self, batch: list[Event]) -> list[Event]:
+        if not batch:
+            return batch
+        over = max(event.end for event in batch) - self._lateness
+        self.over = over if self.over is None else max(self.over, over)
+        engine = self._engine
+        if engine is None:
+            return batch
+        engine.push_all(batch)
+        if not engine.dead_letters:
+            return batch
+        refused = Counter(engine.dead_letters)
+        for event in engine.dead_letters:
+            self._late(event)
+        engine.dead_letters.clear()
+        kept = []
+        for event in reversed(batch):  # of equal events it is the last ones that are late
+            if refused[event]:
+                refused[event] -= 1
+            else:
+                kept.append(event)
+        return kept[::-1]
+
+
+def write_events(file: Path, events: Iterable[Event]) -> int:
     """Events as a Parquet file with the columns of EVENTS; gives their number."""
     count = 0
-    with pq.ParquetWriter(file, _ARROW) as writer:
+    with pq.ParquetWriter(file, ARROW_EVENTS) as writer:
         for batch in _batches(events):
             columns = [
                 [e.start for e in batch],
@@ -132,18 +226,16 @@ def write_events(file: Path, events: Iterable[Any]) -> int:
                 [e.graph for e in batch],
                 [[{"s": s, "p": p, "o": o} for s, p, o in e.triples] for e in batch],
             ]
-            arrays = [pa.array(c, t) for c, t in zip(columns, _ARROW.types, strict=True)]
-            writer.write_table(pa.Table.from_arrays(arrays, schema=_ARROW))
+            arrays = [pa.array(c, t) for c, t in zip(columns, ARROW_EVENTS.types, strict=True)]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=ARROW_EVENTS))
             count += len(batch)
     return count
 
 
-def _batches(events: Iterable[Any]) -> Iterator[list[Event]]:
+def _batches(events: Iterable[Event]) -> Iterator[list[Event]]:
     batch: list[Event] = []
-    for item in events:
-        if isinstance(item, (Idle, Punctuation)):
-            continue
-        batch.append(item)
+    for event in events:
+        batch.append(event)
         if len(batch) >= _AT_ONCE:
             yield batch
             batch = []
@@ -151,72 +243,4 @@ def _batches(events: Iterable[Any]) -> Iterator[list[Event]]:
         yield batch
 
 
-def _continued(
-    spark: SparkSession,
-    program: Programs,
-    events: Iterable[Any],
-    folder: Path,
-    lateness: int,
-    options: dict[str, Any],
-) -> list[Row]:
-    """A streaming run over what is new, to its end."""
-    source, sink, state = folder / "events", folder / "matches", folder / "state"
-    source.mkdir(parents=True, exist_ok=True)
-    _same_shards(folder, int(options["shards"] or spark.conf.get("spark.sql.shuffle.partitions") or 0))
-    before = {p.name for p in sink.glob("*.parquet")} if sink.exists() else set()
-    number = len(list(source.glob("*.parquet")))
-    part = folder / "events.part"
-    write_events(part, events)
-    part.rename(source / f"{number:06d}.parquet")
-    frame = spark.readStream.schema(EVENTS).parquet(str(source))
-    found = matches(program, frame, lateness=lateness, **options)
-    query = (
-        found.writeStream.format("parquet")
-        .option("checkpointLocation", str(state))
-        .option("path", str(sink))
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
-    new = [str(p) for p in sorted(sink.glob("*.parquet")) if p.name not in before]
-    return spark.read.schema(found.schema).parquet(*new).collect() if new else []
-
-
-def _same_shards(folder: Path, shards: int) -> None:
-    """The number of shards is fixed in a checkpoint."""
-    file = folder / META
-    if not file.exists():
-        file.write_bytes(msgspec.json.encode({"shards": shards}))
-        return
-    stored = msgspec.json.decode(file.read_bytes())["shards"]
-    if stored != shards:
-        raise SparkError(
-            f"the checkpoint {folder} was made with {stored} shards, now {shards} are asked for: go on with {stored}, "
-            "or take a new folder and replay the stream"
-        )
-
-
-def _result(rows: Iterable[Row], render: Callable[[int], int | str]) -> SparkResult:
-    found: list[SparkMatch] = []
-    late: list[Event] = []
-    for row in rows:
-        triples = None if row["triples"] is None else tuple((t["s"], t["p"], t["o"]) for t in row["triples"])
-        if row["kind"] == "match":
-            start, end = row["start"], row["end"]
-            bindings = row["bindings"] or {}
-            found.append(SparkMatch(row["query"], row["id"], bindings, triples, row["boolean"], start, end, render))
-        elif row["kind"] == "dead_letter":
-            late.append(Event(row["start"], row["end"], triples or (), row["stream"] or ""))
-    last = 2**63
-    found.sort(
-        key=lambda m: (last if m.end_us is None else m.end_us, m.query, m.start_us or 0, sorted(m.bindings.items()))
-    )
-    return SparkResult(found, late)
-
-
-def _seconds(us: int) -> int | str:
-    whole, rest = divmod(us, 1_000_000)
-    return whole if not rest else f"{whole}.{rest:06d}".rstrip("0")
-
-
-__all__ = ["SparkMatch", "SparkResult", "run_on_spark", "write_events"]
+__all__ = ["InTime", "SparkMatch", "SparkResult", "open_run", "run_on_spark", "write_events"]

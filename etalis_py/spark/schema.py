@@ -29,15 +29,27 @@ MATCHES = (
     f"triples array<{TRIPLE}>, boolean boolean, start long, end long, stream string, shard int, detail string"
 )
 # What an operator takes: one row a triple for one shard; ``mark`` says what kind of row it is.
+# A whole event (mark ITEM) has its graph and triples as JSON in ``passed``.
 ROUTED = ("slot", "mark", "start", "end", "stream", "s", "p", "o", "passed")
-EVENT, END, PASSED, DERIVED = 0, 1, 2, 3
+EVENT, END, PASSED, DERIVED, ITEM = 0, 1, 2, 3, 4
 
 # The predicate of the row that ends a finite streaming run.
 END_OF_STREAM = "<urn:etalis:end-of-stream>"
 LAST = 2**63 - 1
 
 _TERM = pa.string()
-ARROW_TRIPLES = pa.list_(pa.struct([("s", _TERM), ("p", _TERM), ("o", _TERM)]))
+ARROW_TRIPLE = pa.struct([("s", _TERM), ("p", _TERM), ("o", _TERM)])
+ARROW_TRIPLES = pa.list_(ARROW_TRIPLE)
+ARROW_EVENTS = pa.schema(
+    [
+        ("start", pa.int64()),
+        ("end", pa.int64()),
+        ("time", pa.timestamp("us", tz="UTC")),
+        ("stream", _TERM),
+        ("graph", _TERM),
+        ("triples", ARROW_TRIPLES),
+    ]
+)
 ARROW_MATCHES = pa.schema(
     [
         ("kind", _TERM),

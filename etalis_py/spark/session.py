@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from typing import IO
 
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
+
+from etalis_py.spark.datasource import EventSource
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -28,18 +33,26 @@ def session(
     shards: int | None = None,
     app: str = "etalis",
     config: Mapping[str, str] | None = None,
+    log: IO[bytes] | None = None,
 ) -> SparkSession:
-    """A session for ``matches``; an existing one is given the settings that can still be changed.
+    """A session for ``matches`` that knows ``format("etalis")``; an existing one is given what can still be changed.
 
     ``master``: as Spark takes it (default: as configured, else all cores of this machine).
     ``shards``: the number of shuffle partitions (default: twice the cores of this machine).  ``config``: more settings.
+    ``log``: a file that takes what Spark's JVM, and Python on this machine, write to their standard streams.
     Executors on this machine start the interpreter that runs now, unless PYSPARK_PYTHON is set.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(app)
+    wanted = {"spark.app.name": app, **settings(shards or 2 * (os.cpu_count() or 1)), **(config or {})}
     if master is not None:
-        builder = builder.master(master)
-    for name, value in {**settings(shards or 2 * (os.cpu_count() or 1)), **(config or {})}.items():
+        wanted["spark.master"] = master
+    if log is not None and SparkContext._gateway is None:
+        conf = SparkConf(loadDefaults=False).setAll(list(wanted.items()))
+        SparkContext(conf=conf, gateway=launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log}))
+    builder = SparkSession.builder
+    for name, value in wanted.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    made = builder.getOrCreate()
+    made.dataSource.register(EventSource)
+    return made

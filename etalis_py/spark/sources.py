@@ -1,24 +1,27 @@
-"""DataFrames of events: from files, text columns and from ``Event`` objects.
+"""DataFrames of events: from files, Kafka, sockets, text columns, ``Event`` objects, and made up at a rate.
 
-Text is parsed by the readers of ``etalis_py.streams``, in Python workers (``mapInPandas``).  Only what stands in one
-row is looked at: N-Quads where the time of a graph stands in other lines need a reader that sees the whole file
-(``events_from_files``).
+Text is parsed by the readers of ``etalis_py.streams``, in Python workers (``mapInArrow``).  Where Spark has the source,
+Spark reads the bytes, so that its checkpoint knows what was read; sources that Spark has not are in ``datasource``.
+A message without a time gets that of its arrival: the time that Kafka or the socket gave it, else the wall clock of
+the worker, which a repeated batch reads anew.
 """
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
-import pandas as pd
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from etalis_py.events import Event
-from etalis_py.spark.schema import END_OF_STREAM
+from etalis_py.spark.reading import Lines, Reading, document_events, reading, record_batches
+from etalis_py.spark.schema import ARROW_EVENTS, END_OF_STREAM, EVENTS
 from etalis_py.spark.spec import SparkError
-from etalis_py.streams import Idle, Punctuation, StreamError, read_stream
+from etalis_py.streams import StreamError
 
 NQUADS_TERM = r'(<[^>]*>|_:\S+|"(?:[^"\\]|\\.)*"(?:@[A-Za-z0-9-]+|\^\^<[^>]*>)?)'
 _TIME = "timestamp_micros(`end`)"
@@ -34,24 +37,169 @@ def events_from_events(spark: SparkSession, events: Iterable[Event]) -> DataFram
     return _ordered_columns(spark.createDataFrame(rows, schema))
 
 
-def events_from_jsonl(lines: DataFrame, *, column: str = "value", stream: str = "", time_unit: str = "s") -> DataFrame:
-    """JSON lines, one message a row, as ``etalis run`` reads them; ``lines`` may be a stream (files, Kafka, socket)."""
-    return _parsed(lines, column, _reader("jsonl", stream, {"time_unit": time_unit}))
+def events_from_jsonl(
+    lines: DataFrame,
+    *,
+    column: str = "value",
+    arrival: str | Column | None = None,
+    stream: str = "",
+    time_unit: str = "s",
+) -> DataFrame:
+    """JSON lines, one message a row, as ``etalis run`` reads them; ``lines`` may be a stream.
+
+    ``arrival``: a timestamp column, the time of messages that have none.
+    """
+    return _parsed(lines, F.col(column), reading("jsonl", stream, {"time_unit": time_unit}), arrival)
 
 
 def events_from_messages(
-    messages: DataFrame, *, column: str = "value", format: str = "trig", stream: str = "", **options: Any
+    messages: DataFrame,
+    *,
+    column: str = "value",
+    arrival: str | Column | None = None,
+    format: str = "trig",
+    stream: str = "",
+    **options: Any,
 ) -> DataFrame:
-    """One whole document a row (TriG, N-Quads, Turtle, JSON lines) with its times; options of ``read_stream``."""
-    return _parsed(messages, column, _reader(format, stream, options))
+    """One whole document a row (TriG, N-Quads, Turtle, JSON lines, CSV with its header, Jelly) with its times.
+
+    ``options``: those of ``read_stream`` (time_predicate, time_unit, mapping, …).  ``arrival``: as above.
+    """
+    return _parsed(messages, F.col(column), reading(format, stream, options), arrival)
 
 
 def events_from_files(
-    spark: SparkSession, path: str, *, format: str = "nq", stream: str = "", **options: Any
+    spark: SparkSession,
+    path: str,
+    *,
+    format: str = "",
+    stream: str = "",
+    streaming: bool = False,
+    max_files: int | None = None,
+    **options: Any,
 ) -> DataFrame:
-    """Whole files, each read by one worker; options of ``read_stream``."""
-    files = spark.read.format("binaryFile").load(path).select(F.col("content").alias("value"))
-    return _parsed(files, "value", _reader(format, stream, options))
+    """Whole files of any format, also compressed with gzip, each read and held by one worker.
+
+    ``path``: a file, a folder or a pattern, on any file system that Spark knows.  ``streaming``: new files are read
+    as they appear (``max_files`` at a time), each once.  ``options``: those of ``read_stream``.
+    """
+    how = reading(format, stream, options)
+    if not streaming:
+        files = spark.read.format("binaryFile").load(path)
+    else:
+        reader = spark.readStream.format("binaryFile").schema(_BINARY_FILE)
+        files = (reader if max_files is None else reader.option("maxFilesPerTrigger", max_files)).load(path)
+    return _parsed(files, F.col("content"), how, None, name=F.col("path"))
+
+
+def events_from_kafka(
+    spark: SparkSession,
+    servers: str,
+    topic: str,
+    *,
+    format: str = "jsonl",
+    stream: str = "",
+    streaming: bool = True,
+    starting: str = "earliest",
+    kafka: Mapping[str, str] | None = None,
+    **options: Any,
+) -> DataFrame:
+    """The messages of a topic (or of several, with commas); each value is a JSON line or a whole document.
+
+    ``servers``: host:port, with commas.  ``starting``: earliest, latest, or Spark's JSON of offsets; a checkpoint
+    goes before it.  ``kafka``: further options of Spark's connector, which must be among the jars
+    (``spark.jars.packages``).  A message without a time has the time that Kafka gave it.  Deleted values are left out.
+    """
+    how = reading(format, stream, options)
+    reader: Any = (spark.readStream if streaming else spark.read).format("kafka")
+    for name, value in {
+        "kafka.bootstrap.servers": servers,
+        "subscribe": topic,
+        "startingOffsets": starting,
+        **(kafka or {}),
+    }.items():
+        reader = reader.option(name, value)
+    rows = reader.load().where("value IS NOT NULL")
+    return _parsed(rows, F.col("value"), how, "timestamp")
+
+
+def events_from_socket(
+    spark: SparkSession, host: str, port: int, *, stream: str = "", time_unit: str = "s"
+) -> DataFrame:
+    """JSON lines from a socket: for trying out, because Spark does not read again what was lost with a failure."""
+    lines = spark.readStream.format("socket").option("host", host).option("port", port)
+    received = lines.option("includeTimestamp", True).load()
+    return events_from_jsonl(received, arrival="timestamp", stream=stream, time_unit=time_unit)
+
+
+def events_from_rate(
+    spark: SparkSession,
+    rate: int,
+    *,
+    batch: int | None = None,
+    keys: int = 1000,
+    predicates: Sequence[str] = ("<urn:etalis:p>", "<urn:etalis:q>"),
+    partitions: int | None = None,
+) -> DataFrame:
+    """Made-up events for load tests: ``rate`` a second.
+
+    With ``batch`` there are that many in each batch, as fast as they are read, ``rate`` to a second of event time.
+
+    Event n is one triple: the subject is key n mod ``keys`` (``<urn:etalis:key:…>``), the object the integer n, and the
+    predicate goes round ``predicates`` with each round of the keys.  So every key has p, q, p, q, … in turn.
+    """
+    if rate < 1 or keys < 1 or not predicates or (batch is not None and batch < 1):
+        raise SparkError("rate, keys and batch are 1 or more, and there is at least one predicate")
+    if batch is None:
+        made = spark.readStream.format("rate").option("rowsPerSecond", rate)
+    else:
+        made = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", batch)
+        made = made.option("advanceMillisPerBatch", max(1, batch * 1000 // rate))
+    rows = (made if partitions is None else made.option("numPartitions", partitions)).load()
+    subject = F.concat(F.lit("<urn:etalis:key:"), (F.col("value") % keys).cast("string"), F.lit(">"))
+    round_of = F.floor(F.col("value") / keys) % len(predicates)
+    predicate = F.element_at(F.array(*map(F.lit, predicates)), (round_of + 1).cast("int"))
+    integer = F.lit('"^^<http://www.w3.org/2001/XMLSchema#integer>')
+    object = F.concat(F.lit('"'), F.col("value").cast("string"), integer)
+    return events_from_columns(rows, s=subject, p=predicate, o=object, time=F.unix_micros("timestamp"))
+
+
+def events_from_columns(
+    rows: DataFrame,
+    *,
+    s: str | Column,
+    p: str | Column,
+    o: str | Column,
+    time: str | Column,
+    start: str | Column | None = None,
+    stream: str = "",
+) -> DataFrame:
+    """Any DataFrame, each row one triple: ``s``, ``p`` and ``o`` give N-Triples spellings, ``time`` microseconds.
+
+    Stays in the JVM.  ``start``: for intervals; ``time`` is then their end.
+    """
+    end = _column(time).cast("long")
+    one = F.struct(_column(s).alias("s"), _column(p).alias("p"), _column(o).alias("o"))
+    return _ordered_columns(
+        rows.select(
+            (end if start is None else _column(start).cast("long")).alias("start"),
+            end.alias("end"),
+            F.lit(stream).alias("stream"),
+            F.lit("").alias("graph"),
+            F.array(one).alias("triples"),
+        )
+    )
+
+
+def events_from_source(spark: SparkSession, source: str, *, streaming: bool = False, **options: Any) -> DataFrame:
+    """What ``format("etalis")`` reads (see ``datasource``): files that may grow, or a stream container ``http(s)://``.
+
+    ``options``: those of ``read_stream``, and ``max_files``.
+    """
+    reader = (spark.readStream if streaming else spark.read).format("etalis")
+    for name, value in options.items():
+        reader = reader.option(name, ",".join(value) if isinstance(value, (list, tuple)) else value)
+    return reader.load(source)
 
 
 def events_from_nquads(lines: DataFrame, *, time: Any, column: str = "value", stream: str = "") -> DataFrame:
@@ -92,39 +240,43 @@ def _ordered_columns(events: DataFrame) -> DataFrame:
     return events.select("start", "end", F.expr(_TIME).alias("time"), "stream", "graph", "triples")
 
 
-def _reader(format: str, stream: str, options: dict[str, Any]) -> Callable[[bytes], list[Event]]:
-    if format not in ("nq", "nt", "trig", "ttl", "jsonl"):
-        raise SparkError(f"rows of format {format!r} cannot be read: choose nq, nt, trig, ttl or jsonl")
-
-    def read(data: bytes) -> list[Event]:
-        with read_stream(io.BytesIO(data), format=format, name=stream, **options) as items:
-            return [item for item in items if not isinstance(item, (Idle, Punctuation))]
-
-    return read
+def _column(given: str | Column) -> Column:
+    return F.col(given) if isinstance(given, str) else given
 
 
-def _parsed(rows: DataFrame, column: str, read: Callable[[bytes], list[Event]]) -> DataFrame:
-    schema = "start long, end long, stream string, graph string, triples array<struct<s: string, p: string, o: string>>"
+_BINARY_FILE = "path string, modificationTime timestamp, length long, content binary"
+_PARSED = pa.schema([field for field in ARROW_EVENTS if field.name != "time"])
 
-    def parse(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        for frame in frames:
-            found: list[Event] = []
-            for value in frame["value"]:
-                data = value.encode() if isinstance(value, str) else bytes(value)
-                try:
-                    found += read(data)
-                except StreamError as error:
-                    raise SparkError(f"{error}\n  in the row {data[:200]!r}") from None
-            yield pd.DataFrame(
-                {
-                    "start": pd.Series([e.start for e in found], dtype="int64"),
-                    "end": pd.Series([e.end for e in found], dtype="int64"),
-                    "stream": pd.Series([e.stream for e in found], dtype="object"),
-                    "graph": pd.Series([e.graph for e in found], dtype="object"),
-                    "triples": pd.Series(
-                        [[{"s": s, "p": p, "o": o} for s, p, o in e.triples] for e in found], dtype="object"
-                    ),
-                }
-            )
 
-    return _ordered_columns(rows.select(F.col(column).alias("value")).mapInPandas(parse, schema))
+def _parsed(
+    rows: DataFrame, value: Column, how: Reading, arrival: str | Column | None, name: Column | None = None
+) -> DataFrame:
+    """The events of rows; errors name the row."""
+    chosen = rows.select(
+        value.cast("binary").alias("value"),
+        (F.lit(None).cast("long") if arrival is None else F.unix_micros(_column(arrival))).alias("arrival"),
+        (F.lit("") if name is None else name).alias("name"),
+    )
+
+    def parse(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from record_batches(_events(how, batches), _PARSED)
+
+    return _ordered_columns(chosen.mapInArrow(parse, ", ".join(EVENTS.split(", time timestamp, "))))
+
+
+def _events(how: Reading, batches: Iterable[pa.RecordBatch]) -> Iterator[Event]:
+    lines = Lines(how) if how.of_lines else None
+    for batch in batches:
+        for value, arrival, path in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            # A path is a URI; the last part of it is the document's name, as for ``read_stream``.
+            name = unquote(PurePosixPath(urlsplit(path).path).name)
+            if value is None:
+                raise SparkError("a row has no text: leave out rows whose column is null")
+            try:
+                if lines is not None and not path:
+                    yield from lines.events(value.decode(), arrival)
+                else:
+                    yield from document_events(how, value, name, arrival)
+            except (StreamError, UnicodeDecodeError) as error:
+                where = path or repr(value[:200])
+                raise SparkError(f"{error}\n  in the {'file' if path else 'row'} {where}") from None

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import gzip
+import socket
+import threading
+import time
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from etalis_py import Event
-from etalis_py.spark import events_from_files, events_from_jsonl, events_from_messages, events_from_nquads, matches
+from etalis_py.spark import (
+    SparkError,
+    events_from_columns,
+    events_from_files,
+    events_from_jsonl,
+    events_from_messages,
+    events_from_nquads,
+    events_from_rate,
+    events_from_socket,
+    matches,
+)
+from etalis_py.streams import read_stream
 from tests.spark.programs import embedded
 
 LINES = [
@@ -22,8 +37,8 @@ EVENTS = [
 ]
 
 
-def read(frame: object) -> list[Event]:
-    rows = frame.orderBy("end").collect()  # type: ignore[attr-defined]
+def read(frame: DataFrame) -> list[Event]:
+    rows = frame.orderBy("end").collect()
     for row in rows:
         assert row["time"].timestamp() * 1_000_000 == row["end"]
     return [
@@ -73,3 +88,122 @@ def test_what_is_read_can_be_matched(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(line,) for line in LINES], "value string")
     found = matches("SELECT * { ?x <urn:p> ?y . ?x <urn:q> ?z }", events_from_jsonl(frame), shards=2).collect()
     assert [r["id"] for r in found] == embedded("SELECT * { ?x <urn:p> ?y . ?x <urn:q> ?z }", EVENTS)
+
+
+def test_what_has_no_time_has_that_of_its_arrival(spark: SparkSession) -> None:
+    """The given one, to the microsecond, also where two come at once: a repeated batch must read the same."""
+    line = '{"triples": "<urn:a> <urn:p> <urn:b> ."}'
+    frame = spark.createDataFrame([(line, 5_000_000), (line, 5_000_000), (LINES[0], 7)], "value string, us long")
+    events = events_from_jsonl(frame.withColumn("at", F.timestamp_micros("us")), arrival="at")
+    assert [e.end for e in read(events)] == [1_000_000, 5_000_000, 5_000_000]
+
+
+BLANK = '_:x <urn:p> "1" <urn:g1> .\n<urn:g1> <http://www.w3.org/ns/prov#generatedAtTime> "1" .\n'
+
+
+def test_blank_nodes_belong_to_their_document(spark: SparkSession, tmp_path: Path) -> None:
+    """The same label in two files is two nodes, named as by the local reader."""
+    for name in ("a.nq", "b c.nq"):
+        (tmp_path / name).write_text(BLANK)
+    subjects = {t[0] for e in read(events_from_files(spark, str(tmp_path))) for t in e.triples}
+    assert len(subjects) == 2
+    assert subjects == {t[0] for e in read_stream(f"{tmp_path}/*.nq") for t in e.triples}
+    rows = spark.createDataFrame([(BLANK,), (BLANK.replace('"1"', '"2"'),)], "value string")
+    assert len({t[0] for e in read(events_from_messages(rows, format="nq")) for t in e.triples}) == 2
+
+
+PRICES = {
+    "subject": "<urn:{Company}>",
+    "predicate": "<urn:price>",
+    "object": "{Close}",
+    "time": "{Time}",
+}
+ROWS = "Company,Close,Time\nacme,10,1\nacme,12,2\n"
+
+
+def test_files_of_any_format_also_packed(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "prices.csv.gz").write_bytes(gzip.compress(ROWS.encode()))
+    found = read(events_from_files(spark, str(tmp_path), mapping=PRICES))
+    assert [(e.end, e.triples[0][0]) for e in found] == [(1_000_000, "<urn:acme>"), (2_000_000, "<urn:acme>")]
+    with pytest.raises(SparkError, match="CSV needs mapping"):
+        events_from_files(spark, str(tmp_path), format="csv")
+    with pytest.raises(SparkError, match="there is no option 'mappings'"):
+        events_from_files(spark, str(tmp_path), mappings=PRICES)
+    with pytest.raises(SparkError, match="format 'xml' cannot be read"):
+        events_from_files(spark, str(tmp_path), format="xml")
+
+
+def written(frame: DataFrame, folder: Path) -> list[Event]:
+    """What a streaming DataFrame has given so far: a file sink, to the end of what is there."""
+    query = (
+        frame.writeStream.format("parquet")
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start(str(folder / "out"))
+    )
+    query.awaitTermination()
+    return read(frame.sparkSession.read.schema(frame.schema).parquet(str(folder / "out")))
+
+
+def test_new_files_are_read_once_each(spark: SparkSession, tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+    (source / "1.jsonl").write_text(LINES[0])
+    frame = events_from_files(spark, str(source), streaming=True, max_files=1)
+    assert written(frame, tmp_path) == EVENTS[:1]
+    (source / "2.jsonl").write_text(LINES[1])
+    assert written(frame, tmp_path) == EVENTS
+
+
+def test_columns_that_hold_terms(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(7, "acme", 10)], "us long, company string, price long")
+    subject = F.concat(F.lit("<urn:"), "company", F.lit(">"))
+    events = events_from_columns(
+        frame, s=subject, p=F.lit("<urn:price>"), o=F.concat(F.lit('"'), "price", F.lit('"')), time="us", start=F.lit(3)
+    )
+    assert read(events) == [Event(3, 7, (("<urn:acme>", "<urn:price>", '"10"'),))]
+
+
+def test_events_made_up_at_a_rate(spark: SparkSession, tmp_path: Path) -> None:
+    """Every key has p, q, p, q, … in turn, a second of event time has as many events as the rate says."""
+    frame = events_from_rate(spark, 100, batch=50, keys=5, predicates=("<urn:p>", "<urn:q>"))
+    found = written(frame, tmp_path)
+    numbers = [int(e.triples[0][2].split('"')[1]) for e in sorted(found, key=lambda e: e.triples[0][2])]
+    assert sorted(numbers) == list(range(50))
+    by_number = {int(e.triples[0][2].split('"')[1]): e for e in found}
+    assert [by_number[n].triples[0][1] for n in range(3, 50, 5)] == ["<urn:p>", "<urn:q>"] * 5
+    assert {by_number[n].triples[0][0] for n in range(3, 50, 5)} == {"<urn:etalis:key:3>"}
+    assert by_number[7].triples[0][2] == '"7"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    more = {e.end for e in written(frame, tmp_path)} - {e.end for e in found}
+    assert {end - max(e.end for e in found) for end in more} == {500_000}
+    with pytest.raises(SparkError, match="1 or more"):
+        events_from_rate(spark, 0)
+
+
+def test_lines_from_a_socket(spark: SparkSession) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall("\n".join([*LINES, '{"triples": "<urn:a> <urn:p> <urn:c> ."}', ""]).encode())
+                done.wait()
+
+        done = threading.Event()
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            before = time.time_ns() // 1000
+            frame = events_from_socket(spark, "127.0.0.1", port)
+            query = frame.writeStream.format("memory").queryName("from_socket").start()
+            until = time.monotonic() + 60
+            while time.monotonic() < until and spark.table("from_socket").count() < 3:
+                time.sleep(0.2)
+            query.stop()
+        finally:
+            done.set()
+            thread.join()
+    found = read(spark.table("from_socket"))
+    assert found[:2] == EVENTS
+    assert before <= found[2].end <= time.time_ns() // 1000

@@ -1,0 +1,67 @@
+"""A container's feed in pieces that can be read again: for readers that keep their place elsewhere.
+
+``client.Follower`` follows a container as it grows; here the members between two numbers are read, as often as asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import urljoin
+
+import httpx
+
+from etalis_py.events import Event
+
+from . import vocabulary as v
+from .client import ContainerError, _answered, _checked, _items
+from .graphs import NDJSON, TURTLE
+from .negotiation import links
+
+_PAGE = 1_000
+
+
+def newest(url: str) -> int:
+    """The number of the newest member; 0 where there is none."""
+    with _client() as client:
+        _feed(client, url)
+        found = _items(_get(client, f"{_checked(url)}?newest=1", NDJSON).text)
+        return max((number for number, _ in found), default=0)
+
+
+def between(url: str, after: int, upto: int) -> Iterator[Event]:
+    """The members with numbers above ``after``, up to ``upto``, in order of arrival."""
+    with _client() as client:
+        feed = _feed(client, url)
+        while after < upto:
+            found = _items(_get(client, urljoin(feed, f"?after={after}&limit={_PAGE}"), NDJSON).text)
+            for number, event in found:
+                if number <= upto:
+                    yield event
+            if not found:
+                return
+            after = found[-1][0]
+
+
+def _client() -> httpx.Client:
+    return httpx.Client(timeout=30.0, follow_redirects=True)
+
+
+def _feed(client: httpx.Client, url: str) -> str:
+    response = _get(client, _checked(url), TURTLE, {"Prefer": f'return=representation; include="{v.PREFER_MINIMAL}"'})
+    for relation, target in links(response.headers.get_list("link")):
+        if relation == v.REL_FEED:
+            return urljoin(url, target)
+    raise ContainerError(
+        f"{url} has no feed of numbered members, so nobody could read it again after a failure; follow it with "
+        "etalis run and the local engine"
+    )
+
+
+def _get(client: httpx.Client, url: str, accept: str, more: dict[str, str] | None = None) -> httpx.Response:
+    try:
+        response = client.get(url, headers={"Accept": accept, **(more or {})})
+    except httpx.TransportError as error:
+        raise ContainerError(f"{url} is out of reach ({error}); start the server or check the address") from None
+    if response.status_code != 200:
+        raise _answered(url, response)
+    return response

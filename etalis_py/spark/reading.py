@@ -1,0 +1,157 @@
+"""Bytes → events → Arrow, in the workers: how text and files become rows with the columns of EVENTS.
+
+What travels to a worker is a ``Reading``: plain options, checked by the driver.  The readers are those of
+``etalis_py.streams``.
+"""
+
+from __future__ import annotations
+
+import io
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+from etalis_rules.terms import iri
+
+from etalis_py.events import Event
+from etalis_py.spark.schema import ARROW_EVENTS, ARROW_TRIPLE
+from etalis_py.spark.spec import SparkError
+from etalis_py.streams import Clock, Counters, Idle, Punctuation, StreamError, read_stream
+from etalis_py.streams.csv_mapping import read_mapping
+from etalis_py.streams.elements import Context
+from etalis_py.streams.jsonl import jsonl_events
+from etalis_py.streams.sources import FORMATS, now
+from etalis_py.streams.timing import TimeReader, Timing
+
+AT_ONCE = 50_000
+OPTIONS = (
+    "format",
+    "stream",
+    "time_predicate",
+    "start_predicate",
+    "end_predicate",
+    "time_unit",
+    "at",
+    "times",
+    "messages",
+    "mapping",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How bytes become events: arguments of ``read_stream``; without a format it is told by name or first bytes."""
+
+    format: str
+    stream: str
+    options: dict[str, Any]
+
+    @property
+    def of_lines(self) -> bool:
+        """Can each line be read whatever stands around it?"""
+        return self.format == "jsonl" and self.options.keys() <= {"time_unit"}
+
+
+def reading(format: str, stream: str, options: Mapping[str, Any]) -> Reading:
+    """The options as given, checked; a mapping file is read here, so that the workers need not have it."""
+    if format and format not in FORMATS:
+        raise SparkError(f"events of format {format!r} cannot be read: choose one of {', '.join(FORMATS)}")
+    unknown = [name for name in options if name not in OPTIONS]
+    if unknown:
+        raise SparkError(f"there is no option {unknown[0]!r} for reading events; known are {', '.join(OPTIONS)}")
+    found = dict(options)
+    mapping = found.get("mapping")
+    if mapping is None and format == "csv":
+        raise SparkError("CSV needs mapping=…, a TOML file or a dictionary that says what its columns mean")
+    try:
+        Clock("integer", found.get("time_unit", "s"))
+        if isinstance(mapping, (str, Path)):
+            found["mapping"] = tomllib.loads(Path(mapping).read_text(encoding="utf-8"))
+        if mapping is not None:
+            read_mapping(found["mapping"])
+    except (OSError, ValueError) as error:
+        raise SparkError(f"the events cannot be read so: {error}") from None
+    return Reading(format, stream if not stream or stream.startswith("<") else iri(stream), found)
+
+
+class _Named(io.BytesIO):
+    """Bytes with a name, by which the format is known and blank nodes are told apart."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        super().__init__(data)
+        self.name = name
+
+
+def document_events(how: Reading, data: bytes, name: str = "", arrival: int | None = None) -> Iterator[Event]:
+    """The events of a whole document; one without a name has the blank nodes of its content."""
+    named = _Named(data, name or blake2b(data, digest_size=8).hexdigest())
+    return source_events(how, named, arrival)
+
+
+def source_events(how: Reading, source: str | IO[bytes], arrival: int | None = None) -> Iterator[Event]:
+    """The events of a file; ``arrival`` is the time of what has none."""
+    clock = {} if arrival is None else {"now": lambda: arrival}
+    with read_stream(source, format=how.format, name=how.stream, **how.options, **clock) as items:  # type: ignore[arg-type]
+        yield from (item for item in items if not isinstance(item, (Idle, Punctuation)))
+
+
+class Lines:
+    """JSON lines that come one by one, each with the time of its arrival."""
+
+    def __init__(self, how: Reading) -> None:
+        self._arrival: int | None = None
+        self._context = Context(
+            stream=how.stream,
+            timing=Timing(),
+            times=TimeReader(how.options.get("time_unit", "s")),
+            arrival=self._arrived,  # type: ignore[arg-type]
+            counters=Counters(),
+            report=_refuse,
+        )
+
+    def _arrived(self) -> tuple[int, int]:
+        time = now() if self._arrival is None else self._arrival
+        return time, time
+
+    def events(self, text: str, arrival: int | None = None) -> Iterator[Event]:
+        self._arrival = arrival
+        items = jsonl_events([(text, 1)], self._context)
+        return (item for item in items if not isinstance(item, (Idle, Punctuation)))
+
+
+def _refuse(error: StreamError) -> None:
+    raise error
+
+
+def record_batches(events: Iterable[Event], schema: pa.Schema = ARROW_EVENTS) -> Iterator[pa.RecordBatch]:
+    """Events as Arrow, with the columns of EVENTS (or some of them)."""
+    iterator = iter(events)
+    while chunk := list(islice(iterator, AT_ONCE)):
+        columns = {
+            "start": pa.array([e.start for e in chunk], pa.int64()),
+            "end": pa.array([e.end for e in chunk], pa.int64()),
+            "stream": pa.array([e.stream for e in chunk], pa.string()),
+            "graph": pa.array([e.graph for e in chunk], pa.string()),
+            "triples": _triples(chunk),
+        }
+        columns["time"] = columns["end"].cast(pa.timestamp("us", tz="UTC"))
+        arrays = [columns[field.name].cast(field.type) for field in schema]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _triples(chunk: list[Event]) -> pa.ListArray:
+    triples = [triple for event in chunk for triple in event.triples]
+    terms = [pa.array([triple[i] for triple in triples], pa.string()) for i in range(3)]
+    offsets = np.zeros(len(chunk) + 1, dtype=np.int32)
+    np.cumsum([len(event.triples) for event in chunk], out=offsets[1:])
+    flat = pa.StructArray.from_arrays(terms, fields=list(ARROW_TRIPLE))
+    return pa.ListArray.from_arrays(pa.array(offsets), flat)
+
+
+__all__ = ["OPTIONS", "Lines", "Reading", "document_events", "reading", "record_batches", "source_events"]
