@@ -284,7 +284,7 @@ def _shards(x: Explanation) -> Iterator[str]:
 def _sharding(shards: QueryShards) -> str:
     if not shards.key:
         return f"{shards.query}: one shard, because {shards.reason}"
-    last = "" if shards.reported == shards.stage else f", then one shard, because {shards.reason}"
+    last = "" if shards.reported == shards.stage else f", and reported by one shard, because {shards.reason}"
     return f"{shards.query}: by {shards.key}{last}"
 
 
@@ -292,8 +292,6 @@ def _stage_line(x: Explanation, stage: Stage) -> str:
     parts = [f"stage {stage.number}: {'many shards' if stage.sharded else 'one shard'}"]
     if stage.routes:
         parts.append(", ".join(f"{x.names[leaf]} by its {position}" for leaf, position in stage.routes))
-    if stage.gathers:
-        parts.append(f"gathers {', '.join(x.names[n] for n in stage.gathers)}")
     if stage.after:
         parts.append(f"after {', '.join(map(str, stage.after))}")
     parts.append(f"reports {', '.join(stage.reports) or 'nothing'}")
@@ -366,7 +364,6 @@ def _stage_data(x: Explanation, stage: Stage) -> dict[str, Any]:
         "reports": list(stage.reports),
         "nodes": [x.names[n] for n in stage.nodes],
         "routes": {x.names[leaf]: position for leaf, position in stage.routes},
-        "gathers": [x.names[n] for n in stage.gathers],
         "after": list(stage.after),
         "tagged": stage.tagged,
         "reason": stage.reason,

@@ -4,7 +4,7 @@ A *stage* is one keyed operator.  Its leaves are routed by a position of the tri
 solution meets in one shard (``partition``).  A CONSTRUCT and the queries that read its triples share a stage when the
 derived triple holds the key at the very position that routes it; otherwise the derived events are routed anew, to a
 later stage.  What looks at all solutions together (aggregates without GROUP BY, ORDER BY, LIMIT, ASK) is computed in
-one shard, from the solutions that the shards of an earlier stage hand over.
+one shard, with the rules it depends on, from the events.
 
 >>> from etalis_compiler.pipeline import compile_sources, rules_of
 >>> from etalis_compiler.diagnostics import Source
@@ -34,8 +34,8 @@ class Stage:
 
     ``routes`` give for each leaf the position (``subject``, ``predicate`` or ``object``) whose term decides the shard;
     a stage of one shard has none.  ``queries`` are evaluated here, ``reports`` are those that also report here.
-    ``gathers`` are nodes whose solutions come from an earlier stage.  ``after`` are the stages it reads from.
-    ``tagged``: a triple may go to two shards for two leaves, so its copies must say for which leaf they are.
+    ``after`` are the stages it reads from.  ``tagged``: a triple may go to two shards for two leaves, so a shard has to
+    tell its own matches from others.
     """
 
     number: int
@@ -44,7 +44,6 @@ class Stage:
     reports: tuple[str, ...]
     nodes: tuple[str, ...]
     routes: tuple[tuple[str, str], ...] = ()
-    gathers: tuple[str, ...] = ()
     after: tuple[int, ...] = ()
     tagged: bool = False
     reason: str = ""
@@ -54,8 +53,9 @@ class Stage:
 class QueryShards:
     """How one query is sharded: by ``key`` in ``stage``; ``reported`` is the stage its matches come out of.
 
-    ``key`` is empty when it runs in one shard, and ``reason`` says why; with a key, ``reason`` says why the matches go
-    through a last stage of one shard, if they do.  ``once``: its timeless rows are to be reported by one shard only.
+    ``key`` is empty when it runs in one shard, and ``reason`` says why.  A CONSTRUCT without a visible key derives its
+    triples, which are a set, in many shards for the rules that read them, and is computed once more where it is
+    reported: then ``reason`` says why.  ``once``: its timeless rows are to be reported by one shard only.
     """
 
     query: str
@@ -77,7 +77,7 @@ class ShardPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """One way to shard a query: down to the node ``cut``, by ``variable`` where the key is visible in the solution."""
+    """One way to shard a query: by ``variable`` where the key is visible in the solution."""
 
     routes: Routes
     variable: str = ""
@@ -85,10 +85,9 @@ class _Option:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What is possible for a query.  ``tail`` says why one shard has to finish it, from the solutions of ``cut``."""
+    """What is possible for a query, or the reason why nothing is.  ``tail``: why it is reported by one shard only."""
 
     options: tuple[_Option, ...]
-    cut: str
     tail: str = ""
     reason: str = ""
 
@@ -103,7 +102,6 @@ class _Draft:
     reports: list[str] = field(default_factory=list)
     nodes: dict[str, None] = field(default_factory=dict)
     routes: Routes = ()
-    gathers: list[str] = field(default_factory=list)
     after: set[int] = field(default_factory=set)
     reasons: list[str] = field(default_factory=list)
 
@@ -139,13 +137,13 @@ class _Planner:
 
     # --- what the program says ---
 
-    def _below(self, root: str, until: str = "") -> dict[str, None]:
-        """The nodes from ``root`` down, without those from ``until`` down."""
+    def _below(self, root: str) -> dict[str, None]:
+        """The nodes from ``root`` down."""
         found: dict[str, None] = {}
         stack = [root]
         while stack:
             name = stack.pop()
-            if name not in found and name != until:
+            if name not in found:
                 found[name] = None
                 stack.extend(ir.made_from(self.nodes[name]))
         return found
@@ -177,52 +175,32 @@ class _Planner:
     def _choice(self, query: str) -> _Choice:
         output = self.outputs[query]
         if output.source is None:
-            return _Choice((), "", reason="no pattern of it can match an event of the stream")
+            return _Choice((), reason="no pattern of it can match an event of the stream")
         root = output.source.node
         if output.form == "describe":
-            return _Choice((), root, reason="DESCRIBE collects what the whole stream says of a resource")
+            return _Choice((), reason="DESCRIBE collects what the whole stream says of a resource")
         found = self.partitioner.of(root)
-        if found.partitions:
-            names = dict(zip(self.nodes[root].head, output.source.columns, strict=True))
-            options = tuple(_Option(p.routes, names.get(p.column, "")) for p in found.partitions)
-            visible = tuple(o for o in options if o.variable in output.variables)
-            tail = self._tail(output, bool(visible))
-            if not tail:
-                return _Choice(visible, root)
-            if not self._works(root):
-                return _Choice((), root, reason=tail)
-            return _Choice((*visible, *(o for o in options if o not in visible)), root, tail)
-        cut = self._cut(root)
-        if cut:
-            partitions = self.partitioner.of(cut).partitions
-            return _Choice(tuple(_Option(p.routes) for p in partitions), cut, self._why(found.node, found.reason))
-        return _Choice((), root, reason=self._why(found.node, found.reason))
-
-    def _why(self, node: str, reason: str) -> str:
-        return f"{reason} ({self.names[node]})"
-
-    @staticmethod
-    def _tail(output: ir.Output, visible: bool) -> str:
-        """Why the matches of all shards have to be looked at together, if they have to."""
+        if not found.partitions:
+            return _Choice((), reason=f"{found.reason} ({self.names[found.node]})")
         if output.form == "ask":
-            return "ASK answers once for all shards"
+            return _Choice((), reason="ASK answers once for all shards")
         if output.order or output.limit is not None or output.offset:
-            return "ORDER BY, LIMIT and OFFSET count the matches of all shards"
+            return _Choice((), reason="ORDER BY, LIMIT and OFFSET count the matches of all shards")
+        names = dict(zip(self.nodes[root].head, output.source.columns, strict=True))
+        options = tuple(_Option(p.routes, names.get(p.column, "")) for p in found.partitions)
+        visible = tuple(o for o in options if o.variable in output.variables)
         if visible:
-            return ""
+            return _Choice(visible)
         if output.distinct:
-            return "DISTINCT compares matches of several shards, as no shard key is selected"
-        return "no shard key is selected, so equal matches of several shards have to be told apart"
+            return _Choice((), reason="DISTINCT compares matches of several shards, as no shard key is selected")
+        hidden = "no shard key is selected, so equal matches of several shards have to be told apart"
+        if output.form == "construct" and self._is_read(query) and self._works(root):
+            return _Choice(options, hidden)
+        return _Choice((), reason=hidden)
 
-    def _cut(self, root: str) -> str:
-        """The highest goal that can be sharded, when what stands above is a chain without joins."""
-        name = root
-        while not self.partitioner.of(name).partitions:
-            node = self.nodes[name]
-            if not isinstance(node, (ir.Map, ir.Group, ir.Slice)):
-                return ""
-            name = node.child.node
-        return name if self._works(name) else ""
+    def _is_read(self, maker: str) -> bool:
+        """Does some other query see the triples that a rule derives?"""
+        return any(self._fed_leaves(maker, q) for q in self.outputs if q != maker)
 
     def _works(self, root: str) -> bool:
         """Is there anything to be gained from shards: a goal that keeps state?"""
@@ -233,9 +211,9 @@ class _Planner:
     def _place(self, queries: list[str], recursive: bool) -> None:
         choices = {q: self._choice(q) for q in queries}
         stuck = next((q for q in queries if not choices[q].options), "")
-        if stuck or (recursive and any(c.tail and self._rebuilt(q, c) for q, c in choices.items())):
-            reason = choices[stuck].reason if stuck else next(c.tail for c in choices.values() if c.tail)
-            if stuck and recursive and len(queries) > 1:
+        if stuck:
+            reason = choices[stuck].reason
+            if recursive and len(queries) > 1:
                 reason = f"it depends on {stuck} and {stuck} on it, where {reason}"
             self._in_one_shard(queries, reason)
             return
@@ -257,11 +235,6 @@ class _Planner:
         draft = _Draft(len(self.drafts) + 1, True)
         self.drafts.append(draft)
         self._in_stage(draft, queries, best, choices)
-
-    def _rebuilt(self, query: str, choice: _Choice) -> bool:
-        """Are its solutions only known after the stage that gathers them?"""
-        output = self.outputs[query]
-        return output.source is None or choice.cut != output.source.node
 
     def _together(self, queries: list[str], options: tuple[_Option, ...]) -> Routes | None:
         """The routes of mutually dependent queries, when every derived triple stays in its shard."""
@@ -313,30 +286,18 @@ class _Planner:
             choice, output = choices[query], self.outputs[query]
             draft.routes = merged(draft.routes, option.routes) or ()
             draft.queries.append(query)
-            draft.nodes |= self._below(choice.cut)
+            draft.nodes |= self.reads[query]
             self.evaluated[query] = self.derives[query] = draft.number
             self.keys[query] = option.variable
             reported = draft
             if choice.tail:
-                reported = self._gathering(draft, query, choice)
+                reported = self._one_shard(1, choice.tail)
+                reported.queries.append(query)
+                reported.nodes |= self.reads[query]
             reported.reports.append(query)
             key = "?" + option.variable if option.variable else self._positions(option.routes)
             once = output.timeless is not None and reported.sharded
             self.results[query] = QueryShards(query, key, draft.number, reported.number, choice.tail, once)
-
-    def _gathering(self, sharded: _Draft, query: str, choice: _Choice) -> _Draft:
-        """The stage of one shard that finishes a query."""
-        last = self._one_shard(sharded.number + 1, choice.tail)
-        last.after.add(sharded.number)
-        last.gathers.append(choice.cut)
-        last.queries.append(query)
-        source = self.outputs[query].source
-        assert source is not None
-        last.nodes |= self._below(source.node, until=choice.cut)
-        if self._rebuilt(query, choice):
-            self.derives[query] = last.number
-            self.keys[query] = ""
-        return last
 
     def _in_one_shard(self, queries: list[str], reason: str) -> None:
         feeders = {self.derives[m] for m in self._feeders(queries)}
@@ -391,7 +352,6 @@ class _Planner:
             reports=tuple(q for q in self.outputs if q in draft.reports),
             nodes=tuple(n for n, _ in self.rules.nodes if n in draft.nodes),
             routes=draft.routes,
-            gathers=tuple(dict.fromkeys(draft.gathers)),
             after=tuple(sorted(draft.after)),
             tagged=self._overlap(draft.routes),
             reason=reason,

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from etalis_compiler.shards import ShardPlan, Stage, shard_plan
-from etalis_compiler.stratify import feeds, late_nodes
+from etalis_compiler.stratify import feeds, late_nodes, output_id
 from etalis_rules import program as ir
 
 Route = tuple[ir.Leaf, str]
@@ -28,6 +28,7 @@ class Part:
     ``takes`` those of earlier levels whose derived triples come here.
     ``keys``: matches of these queries belong to the shard of this variable, others are not this shard's to report
     (a triple may have come here for another leaf).  ``once``: their timeless rows are reported by shard 0.
+    ``order``: see ``order_of``; without it matches do not tell their place in the order of the embedded engine.
     """
 
     number: int
@@ -41,18 +42,22 @@ class Part:
     once: tuple[str, ...] = ()
     level: int = 1
     reason: str = ""
+    order: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RoutedPart:
     """A part with its routing: the leaves, each with the position that routes it (empty: to the only shard).
 
-    ``everything``: all triples are wanted, whatever the leaves say.
+    ``everything``: all triples are wanted, whatever the leaves say.  ``items``: whole events are, each as one row.
+    ``unnamed``: the stream that events without a stream belong to.
     """
 
     part: Part
     routes: tuple[Route, ...]
     everything: bool = False
+    items: bool = False
+    unnamed: str = ""
 
 
 @dataclass(slots=True)
@@ -97,6 +102,7 @@ def parts_of(rules: ir.Rules, program: int, first: int, shards: int) -> list[Rou
             derives.setdefault(query, len(drafts))
         reason = "one shard was asked for" if shards == 1 else "one shard: " + "; ".join(reasons)
         drafts.append(_Draft(_with_feeders(alone, feeders), tuple(alone), 1, reason))
+    drafts, derives = _useful(drafts, derives, feeders)
     return _numbered(drafts, derives, feeders, plan, rules, nodes, program, first)
 
 
@@ -146,6 +152,21 @@ def below(output: ir.Output, nodes: Mapping[str, ir.Node]) -> list[str]:
     return list(found)
 
 
+def _useful(
+    drafts: list[_Draft], derives: Mapping[str, int], feeders: Mapping[str, set[str]]
+) -> tuple[list[_Draft], dict[str, int]]:
+    """Without the drafts that report nothing, and whose derived triples no other one takes."""
+    kept = set(range(len(drafts)))
+    while True:
+        taken = {derives[m] for n in kept for q in drafts[n].queries for m in feeders[q] if m not in drafts[n].queries}
+        useful = {n for n in kept if drafts[n].reports or n in taken}
+        if useful == kept:
+            break
+        kept = useful
+    numbers = {old: new for new, old in enumerate(sorted(kept))}
+    return [drafts[n] for n in sorted(kept)], {q: numbers[n] for q, n in derives.items() if n in kept}
+
+
 def _with_feeders(queries: Iterable[str], feeders: Mapping[str, set[str]]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     stack = list(queries)
@@ -186,6 +207,7 @@ def _numbered(
         return levels[number]
 
     result = []
+    order = order_of(rules)
     for number, draft in enumerate(drafts):
         sharded = draft.stage is not None and draft.shards > 1
         part = Part(first + number, program, draft.shards, draft.queries, draft.reports, level=level(number))
@@ -197,6 +219,7 @@ def _numbered(
             keys=tuple((q, plan.of(q).key[1:]) for q in draft.queries) if tagged else (),
             once=tuple(q for q in draft.queries if sharded and outputs[q].timeless is not None),
             reason=draft.reason,
+            order=order,
         )
         if sharded and draft.stage is not None:
             mine = {n for q in draft.queries for n in below(outputs[q], nodes)}
@@ -210,10 +233,16 @@ def _numbered(
     return result
 
 
+def order_of(rules: ir.Rules) -> tuple[tuple[str, int], ...]:
+    """The queries of the program, each with its rank in an instant: an engine reports stratum by stratum."""
+    ranks = {name: rank for rank, name in enumerate(name for stratum in rules.strata for name in stratum)}
+    return tuple((output.query, ranks.get(output_id(output.query), -1)) for output in rules.outputs)
+
+
 def _leaf(node: ir.Node) -> ir.Leaf:
     if not isinstance(node, ir.Leaf):
         raise TypeError(f"only leaves are routed, not {node!r}")
     return node
 
 
-__all__ = ["Part", "RoutedPart", "below", "parts_of"]
+__all__ = ["Part", "RoutedPart", "below", "order_of", "parts_of"]

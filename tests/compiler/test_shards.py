@@ -120,14 +120,48 @@ def test_recursion_with_a_common_key_is_sharded_and_without_it_runs_in_one_shard
     assert "do not carry a common shard key" in only(swapped).reason
 
 
-def test_what_is_global_has_a_last_stage_of_one_shard() -> None:
-    made = plan("SELECT (COUNT(*) AS ?n) { ?c :p ?x } SEQ { ?c :q ?y }")
-    first, last = made.stages
-    assert (first.sharded, first.reports, last.sharded, last.reports) == (True, (), False, ("q1",))
-    assert last.gathers
-    assert set(last.gathers) <= set(first.nodes)
-    assert not set(last.nodes) & set(first.nodes)
-    assert "an aggregate without GROUP BY counts all solutions" in last.reason
+def test_what_is_global_runs_in_one_shard() -> None:
+    [stage] = plan("SELECT (COUNT(*) AS ?n) { ?c :p ?x } SEQ { ?c :q ?y }").stages
+    assert (stage.sharded, stage.queries, stage.reports, stage.after) == (False, ("q1",), ("q1",), ())
+    assert "an aggregate without GROUP BY counts all solutions" in stage.reason
+
+
+def test_a_rule_without_a_visible_key_derives_in_shards_what_others_read() -> None:
+    """Its triples are a set, so it does not matter in how many shards one is found; but its own matches are counted."""
+    rule = "CONSTRUCT { ?x :d ?y } { ?c :p ?x } SEQ { ?c :q ?y }"
+    assert [s.sharded for s in plan(rule).stages] == [False]
+    made = plan(rule + " SELECT * { ?x :d ?y } SEQ { ?x :r ?z }")
+    assert [(s.sharded, s.queries, s.reports) for s in made.stages] == [
+        (True, ("q1",), ()),
+        (False, ("q1",), ("q1",)),
+        (True, ("q2",), ("q2",)),
+    ]
+    assert made.stages[2].after == (1,)
+
+
+def test_a_rule_that_counts_its_matches_derives_in_one_shard() -> None:
+    rule = "CONSTRUCT { ?c :d ?y } { ?c :p ?x } SEQ { ?c :q ?y } LIMIT 3"
+    made = plan(rule + " SELECT * { ?c :d ?y } SEQ { ?c :r ?z }")
+    assert [(s.sharded, s.queries, s.after) for s in made.stages] == [(False, ("q1",), ()), (True, ("q2",), (1,))]
+
+
+def test_groups_in_a_window_of_time_are_reported_when_any_group_grows() -> None:
+    """So they cannot be told apart by shards: what leaves the group of a shows when b comes."""
+    text = "SELECT ?c (COUNT(*) AS ?n) { ?c :p ?x } WITHIN PT5S GROUP BY ?c"
+    events = [(1, "<urn:a>"), (4, "<urn:a>"), (8, "<urn:b>")]
+    found = run(
+        compile_sources([Source(text)]),
+        [Event(t, t, ((s, "<http://example.org/p>", f'"{t}"'),)) for t, s in ((t * 1_000_000, s) for t, s in events)],
+        "unrestricted",
+        NO_BACKGROUND,
+    )
+    assert [(m.bindings["c"], m.bindings["n"][1], m.end_us) for m in found] == [
+        ("<urn:a>", "1", 1_000_000),
+        ("<urn:a>", "2", 4_000_000),
+        ("<urn:a>", "1", 4_000_000),  # reported at 8 s, when an event of b came
+        ("<urn:b>", "1", 8_000_000),
+    ]
+    assert "any group" in only(text).reason
 
 
 @pytest.mark.parametrize(
@@ -143,9 +177,9 @@ def test_what_is_global_has_a_last_stage_of_one_shard() -> None:
         ),
     ],
 )
-def test_reasons_for_a_last_stage(text: str, reason: str) -> None:
+def test_what_shards_find_together_runs_in_one(text: str, reason: str) -> None:
     made = plan(text)
-    assert [s.sharded for s in made.stages] == [True, False]
+    assert [s.sharded for s in made.stages] == [False]
     assert reason in made.queries[0].reason
 
 
@@ -266,7 +300,6 @@ def sharded_agrees(
 
 PROGRAMS = [
     "SELECT * { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z }",
-    "SELECT ?y ?z { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z }",
     "SELECT * { ?x <urn:p> ?y } SEQ { ?y <urn:q> ?z }",
     "SELECT * { ?x ?p ?y } SEQ { ?z ?p ?y } FILTER (?x != ?z)",
     "SELECT * { ?x <urn:p> ?y . ?x <urn:q> ?z } EQUALS { ?x <urn:r> ?w }",
@@ -281,6 +314,8 @@ PROGRAMS = [
     "SELECT * { ?x <urn:d> ?y } SEQ { ?x <urn:p> ?z }",
     "CONSTRUCT { ?z <urn:d> ?x } { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } "
     "SELECT * { ?x <urn:d> ?y } OPTIONALSEQ { ?x <urn:p> ?z }",
+    "CONSTRUCT { ?y <urn:d> ?z } { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } "
+    "SELECT * { ?x <urn:d> ?y } SEQ { ?x <urn:q> ?z }",
     "CONSTRUCT { ?x <urn:d> ?y } { ?x <urn:p> ?y } CONSTRUCT { ?x <urn:d> ?z } { ?x <urn:d> ?y } SEQ { ?x <urn:q> ?z } "
     "SELECT * { ?x <urn:d> ?y MINUS { ?x <urn:r> ?y } }",
 ]

@@ -26,6 +26,8 @@ SHARDED = {
     "SELECT * { ?x <urn:d> ?y } SEQ { ?x <urn:p> ?z }",
     "two levels": "CONSTRUCT { ?z <urn:d> ?x } { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } "
     "SELECT * { ?x <urn:d> ?y } OPTIONALSEQ { ?x <urn:r> ?z }",
+    "hidden rule": "CONSTRUCT { ?y <urn:d> ?z } { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } "
+    "SELECT * { ?x <urn:d> ?y } SEQ { ?x <urn:r> ?z }",
     "recursion": "CONSTRUCT { ?x <urn:d> ?y } { ?x <urn:p> ?y } "
     "CONSTRUCT { ?x <urn:d> ?z } { ?x <urn:d> ?y } SEQ { ?x <urn:q> ?z }",
 }
@@ -34,6 +36,8 @@ GLOBAL = {
     "never": "ASK { ?x <urn:none> ?y }",
     "total": "SELECT (COUNT(*) AS ?n) { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z }",
     "limit": "SELECT * { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } LIMIT 3",
+    "limited rule": "CONSTRUCT { ?x <urn:d> ?z } { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } LIMIT 3 "
+    "SELECT * { ?x <urn:d> ?y } SEQ { ?x <urn:p> ?z }",
     "no key": "SELECT * { ?x <urn:p> ?y } SEQ { ?d <urn:q> ?y }",
     "hidden": "SELECT ?y { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z }",
     "path": "SELECT * { ?x <urn:p>+ ?y }",

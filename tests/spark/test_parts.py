@@ -46,6 +46,15 @@ def test_a_global_query_computes_the_rules_it_depends_on() -> None:
     assert (one.queries, one.reports, one.shards, one.level) == (("q1", "q2"), ("q2",), 1, 1)
 
 
+def test_no_shard_computes_what_nobody_takes() -> None:
+    """Only a query of one shard reads the rule, and computes it itself."""
+    rule = "CONSTRUCT { ?y <urn:d> ?z } { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } "
+    assert [(p.shards, p.queries) for p in parts(rule + "ASK { ?x <urn:d> ?y }")] == [(1, ("q1", "q2"))]
+    for text in PROGRAMS.values():
+        made = parts(text)
+        assert all(p.reports or any(set(p.feeds) & set(q.takes) for q in made) for p in made)
+
+
 @pytest.mark.parametrize(("partitions", "shards"), [(2, 2), (4, 4), (8, 8), (3, 6)])
 def test_the_shards_go_round_the_partitions(partitions: int, shards: int) -> None:
     slots = slots_of(Part(3, 0, shards, (), ()), partitions)
