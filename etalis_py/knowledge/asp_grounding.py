@@ -11,24 +11,23 @@ the backend, takes three times as long as reasoning over them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any, Protocol
 
 import clingo
 
 from etalis_py.knowledge.asp_border import Facts, shows
+from etalis_py.knowledge.asp_check import BASE, OVER, clingo_error
 from etalis_py.knowledge.asp_interface import AspProgram, Rounds
 from etalis_py.knowledge.errors import KnowledgeError
 
 Numbers = tuple[int | None, ...]
 Atom = tuple[int, Numbers]  # an event declaration by its place, and the numbers of the arguments
 
-BOUNDS = "over"  # the part whose rules only serve the conditions that bound event atoms
 _DOMAIN = re.compile(r"(?<!\w)(?:entity|known|slot)\s*\(")
 _COMMENT = re.compile(r"%[^\n]*")
 _SLOT = re.compile(r"slot\(\s*([A-Z]\w*)\s*\)")
-_PLACE = re.compile(r"<block>:(\d+):(\d+)(?:-\d+)?(?::\d+)?: (?:error|info|note): ")
 
 
 class Grounding(Protocol):
@@ -80,10 +79,10 @@ class Ground:
         given = {**self._symbols, **(symbols or {})}
         context = SimpleNamespace(**{name: _giver(found) for name, found in given.items()})
         try:
-            control.add("base", [], "\n".join([self.program.text, *text]))
+            control.add(BASE, [], "\n".join([self.program.text, *text]))
             control.ground([(part, []) for part in parts], context=context)
         except RuntimeError as error:
-            raise told(said or [str(error)], self.program) from None
+            raise clingo_error(said or [str(error)], self.program.source, self.program.text.splitlines()) from None
         return control
 
 
@@ -101,24 +100,6 @@ def entering(name: str, arity: int, function: str) -> str:
     return f"{name}({variables}) :- ({variables}{',' if arity == 1 else ''}) = @{function}."
 
 
-def told(said: Sequence[str], program: AspProgram) -> KnowledgeError:
-    """What clingo said, as an error at the line of the program that it is about."""
-    first = said[0].strip()
-    found = _PLACE.match(first)
-    line = int(found[1]) if found else 0
-    column = int(found[2]) if found else 0
-    lines = program.text.splitlines()
-    message = re.sub(r"#inc_\w+(?:\([^()]*\))?|:-\[\];|\[\]", "", _PLACE.sub("", first))
-    if line > len(lines):  # a line that was added: the condition of an event, most likely
-        return KnowledgeError(
-            f"the conditions that bound its events cannot be used: {' '.join(message.split())}",
-            source=program.source,
-            hint="see what stands after 'over' in the %! event lines",
-        )
-    shown = f"\n  {lines[line - 1].strip()}" if line else ""
-    return KnowledgeError(f"{message}{shown}", source=program.source, line=line, column=column)
-
-
 class Switched:
     """Grounded once; atoms are externals.
 
@@ -131,9 +112,9 @@ class Switched:
 
     def __init__(self, ground: Ground) -> None:
         events = ground.program.events
-        externals = [f"#external {e.atom.head} : {e.over}." for e in events]
-        text = [f"#program {BOUNDS}.", *externals, "#program base.", *ground.facts, *ground.domains, *ground.shows]
-        self._control = ground.ground(("base", BOUNDS), text)
+        externals = [f"#external {e.atom.head} : {e.over or '#true'}." for e in events]
+        text = [f"#program {OVER}.", *externals, "#program base.", *ground.facts, *ground.domains, *ground.shows]
+        self._control = ground.ground((BASE, OVER), text)
         # Looked up by numbers, so that an event makes no symbol.
         self._literals: dict[Atom, int] = {
             (n, tuple(a.number for a in found.symbol.arguments)): found.literal
@@ -173,8 +154,8 @@ class InRounds:
         ]
         declared = sorted({f"#defined {e.atom.name}/{len(e.atom.arguments)}." for e in events})
         base = ["#program base.", *ground.facts, *declared, *ground.shows]
-        text = [f"#program {BOUNDS}.", *bounds, *base, *ground.domains]
-        control = ground.ground(("base", BOUNDS), text)
+        text = [f"#program {OVER}.", *bounds, *base, *ground.domains]
+        control = ground.ground((BASE, OVER), text)
         found = control.symbolic_atoms  # only for as long as the control is there
         self._allowed = [
             {tuple(a.number for a in atom.symbol.arguments) for atom in found.by_signature(f"etalis_over_{n}", len(x))}
@@ -209,7 +190,7 @@ class InRounds:
             if true:
                 symbols[f"etalis_event_{n}"] = true
                 text.append(entering(event.atom.name, len(event.atom.arguments), f"etalis_event_{n}"))
-        control = self._ground.ground(("base",), text, symbols)
+        control = self._ground.ground((BASE,), text, symbols)
         for n in range(1, self._rounds.limit + 1):
             k = clingo.Number(n)
             for part in self._rounds.parts:

@@ -41,6 +41,7 @@ from dataclasses import dataclass, field
 from etalis_rules.terms import RDF_TYPE, XSD, iri, literal
 
 from etalis_py.events import Triple
+from etalis_py.knowledge.asp_check import BASE, OVER, Names, Signature, names_of, require_defined
 from etalis_py.knowledge.errors import KnowledgeError
 
 MICROSECONDS = 1_000_000
@@ -108,6 +109,7 @@ class Rounds:
     parts: tuple[str, ...]
     until: str
     then: str = ""
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,7 @@ def parse_program(text: str, source: str = "program") -> AspProgram:
         raise KnowledgeError("the program has rounds but reads no events", source=source, hint="add an event line")
     if not reader.offers:
         raise KnowledgeError("the program offers nothing", source=source, hint=f"add a line: %! {_SHAPES['offers']}")
-    return AspProgram(
+    program = AspProgram(
         source,
         text,
         tuple(reader.reads),
@@ -149,6 +151,71 @@ def parse_program(text: str, source: str = "program") -> AspProgram:
         reader.brave,
         reader.rounds,
     )
+    _check(program, names_of(text, source))
+    return program
+
+
+def _check(program: AspProgram, names: Names) -> None:
+    """Everything that is named must be there: atoms, parts, and what the conditions of events speak of."""
+    declared = [*program.reads, *(event.atom for event in program.events)]
+    defined = names.defined | {(d.name, len(d.arguments)) for d in declared}
+    if program.events:
+        defined |= {("slot", 1), ("known", 1), ("entity", 1)}
+    require_defined(names.used, defined, program.source)
+    for event in program.events:
+        line = event.atom.line
+        try:
+            over = names_of(f"{event.atom.head} :- {event.over or '#true'}.", program.source)
+        except KnowledgeError as error:
+            found = error.found.partition("\n")[0]
+            hint = f"it must bind every argument of {event.atom.head}" if "unsafe" in found else error.hint
+            raise KnowledgeError(
+                f"the condition after over: {found}", source=program.source, line=line, hint=hint
+            ) from None
+        require_defined(((used, (line, 0)) for used, _ in over.used), defined, program.source)
+    for offered in program.offers:
+        if (offered.name, len(offered.arguments)) not in defined:
+            signature = f"{offered.name}/{len(offered.arguments)}"
+            raise KnowledgeError(
+                f"{signature} is offered, but no rule derives it",
+                source=program.source,
+                line=offered.line,
+                hint=f"write a rule with the head {offered.head}",
+            )
+    _check_parts(program, names)
+
+
+def _check_parts(program: AspProgram, names: Names) -> None:
+    rounds = program.rounds
+    grounded: set[Signature] = {(BASE, 0)} | ({(OVER, 0)} if program.events else set())
+    if rounds is not None:
+        wanted = [(part, 1) for part in (*rounds.parts, *([rounds.then] if rounds.then else []))]
+        grounded |= set(wanted)
+        written = {part for part, _ in names.parts}
+        for part in wanted:
+            if part not in written:
+                raise KnowledgeError(
+                    f"the rounds name a part {part[0]}, but there is no #program {part[0]}(k).",
+                    source=program.source,
+                    line=rounds.line,
+                    hint="write the part, or correct its name",
+                )
+        if (rounds.until, 1) not in names.defined:
+            raise KnowledgeError(
+                f"the rounds go on until {rounds.until}(k), but no rule derives it",
+                source=program.source,
+                line=rounds.line,
+                hint=f"write a rule with the head {rounds.until}(k), or correct the name",
+            )
+    for (name, parameters), (line, _) in names.parts:
+        if (name, parameters) not in grounded:
+            shown = f"{name}({', '.join('k' * parameters)})" if parameters else name
+            raise KnowledgeError(
+                f"the rules of #program {shown}. would never be used",
+                source=program.source,
+                line=line,
+                hint="name the part in a %! rounds line, or write its rules without a part",
+            )
 
 
 class _Reader:
@@ -205,7 +272,7 @@ class _Reader:
         if not match or not int(match[1]):
             raise self._shape("rounds", rest)
         parts = tuple(part.strip() for part in match[2].split(","))
-        self.rounds = Rounds(int(match[1]), parts, match[3], match[4] or "")
+        self.rounds = Rounds(int(match[1]), parts, match[3], match[4] or "", self.line)
 
     def _reads(self, rest: str) -> None:
         declared, end = self._atom("reads", rest, "from")

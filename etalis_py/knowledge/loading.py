@@ -11,6 +11,7 @@ from __future__ import annotations
 import glob
 import gzip
 import hashlib
+import re
 import threading
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -43,6 +44,7 @@ _OXIGRAPH = {
     ".n3": pyoxigraph.RdfFormat.N3,
 }
 _RDFLIB = {".trix": "trix", ".hext": "hext"}
+_IRI = re.compile(r"IRI '([^']+)'")
 SUFFIXES = (*_OXIGRAPH, *_RDFLIB)
 
 
@@ -189,19 +191,26 @@ def _syntax_error(document: Document, data: bytes, error: SyntaxError) -> Knowle
     line, column = error.lineno or 0, error.offset or 0
     if line:  # the parser's own text repeats the place
         message = message.partition(": ")[2] or message
+    elif document.suffix in (".rdf", ".owl", ".xml"):
+        message, line, column = _xml_place(data, message)
     hint = ""
     if "LoadDocumentCallback" in message or "remote context" in message:
         message = "the document asks for a remote @context, and remote contexts are never fetched"
         hint = "write the context's definitions into the file"
     elif "No scheme" in message:
         hint = "write the IRI in full, declare @base in the file, or give base="
-    elif not line and document.suffix in (".rdf", ".owl", ".xml"):
-        message, line, column = _xml_place(data, message)
     return KnowledgeError(message, source=document.name, line=line, column=column, hint=hint)
 
 
 def _xml_place(data: bytes, message: str) -> tuple[str, int, int]:
     """The place of an XML error, which the RDF/XML parser does not tell."""
+    named = _IRI.search(message)
+    if named:
+        found = [m.start() + 1 for m in re.finditer(b"[\"']" + re.escape(named[1].encode()) + b"[\"']", data)]
+        if len(found) != 1:
+            return message, 0, 0
+        before = data[: found[0]]
+        return message, before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
     parser = expat.ParserCreate()
     try:
         parser.Parse(data, True)

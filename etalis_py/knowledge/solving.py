@@ -57,4 +57,5 @@ def _run(program: str, constants: Mapping[str, int], options: list[str], name: s
     if verdict == b"UNSATISFIABLE":
         return None
     said = (done.stderr or done.stdout[-1000:]).decode(errors="replace").strip()
+    said = said.partition("Traceback (most recent call last)")[0].strip() or said.splitlines()[-1]
     raise KnowledgeError(f"clingo gave no answer (exit code {done.returncode}): {said}", source=name)

@@ -1,5 +1,7 @@
 """Answer-set programs: their interface, static answers, events, slots, inconsistency."""
 
+from dataclasses import replace
+
 import pytest
 from etalis_rules.terms import XSD
 
@@ -302,10 +304,50 @@ def test_a_program_must_offer_something():
         parse_program("a.")
 
 
+OFFER = HEAD + "%! offers p(X) as X a :C\n"
+EVENT = OFFER + "%! event e(X) from X :at Y over "
+ROUNDS = EVENT + "slot(X)\n%! slots 3\n%! rounds 5 of go until done then end\np(X) :- e(X).\n#program go(k). done(k).\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "found", "advice"),
+    [
+        (OFFER + "p(X) :- road(X,Y.\n", 5, "syntax error, unexpected .", "ends with a dot"),
+        (OFFER + "p(X) :- road(X,_)\n\n", 6, "unexpected end of the program", "ends with a dot"),
+        (OFFER + "p(X).\n", 5, "the variable X is unsafe", "binds each variable"),
+        (OFFER + "p(X) :- road(X,Z), W < V.\n", 5, "the variables .* are unsafe", "binds each variable"),
+        (OFFER + "p(X) :- raod(X,_).\n", 5, "nothing defines raod/2", r"did you mean road/2\? declare it"),
+        (OFFER + "p(X) :- road(X).\n", 5, "nothing defines road/1", r"did you mean road/2\?"),
+        (OFFER + "{ p(X) : raod(X,_) }.\n", 5, "nothing defines raod/2", "#defined raod/2"),
+        (OFFER + "p(X) :- road(X,_), -p(X).\n", 5, "nothing defines -p/1", "#defined -p/1"),
+        (OFFER + "q(X) :- road(X,_).\n", 4, "p/1 is offered, but no rule derives it", r"with the head p\(X\)"),
+        (OFFER + "#program more.\np(X) :- road(X,_).\n", 5, "#program more. would never be used", "without a part"),
+        (EVENT + "room(X)\np(X) :- e(X).\n", 5, "nothing defines room/1", "declare it"),
+        (EVENT + "road(X\np(X) :- e(X).\n", 5, "after over: syntax error", ""),
+        (EVENT + "road(_,_)\np(X) :- e(X).\n", 5, "after over: the variable X is unsafe", r"argument of e\(X\)"),
+        (ROUNDS, 7, "name a part end, but there is no #program end", "correct its name"),
+        (ROUNDS.replace("done(k).", "gone(k)."), 7, "name a part end", ""),
+        (ROUNDS.replace("(k). done", "(k). gone").replace("then end", "then go"), 7, "no rule derives it", "done"),
+        (ROUNDS + "#program end(k).\n#program more(k).\n", 11, r"#program more\(k\). would never", "rounds line"),
+    ],
+)
+def test_a_wrong_program_is_told_with_its_line(text, line, found, advice):
+    with pytest.raises(KnowledgeError, match=rf"(?s)^p\.lp, line {line}\b.*{found}.*{advice}"):
+        parse_program(text, "p.lp")
+
+
+def test_names_that_are_defined_are_no_error():
+    parse_program(OFFER + "#defined may/1.\np(X) :- road(X,_), not may(X), not -p(X).\n#defined -p/1.\n")
+    parse_program(OFFER + "{ q(X;Y) : road(X,Y) }.\n#external s(X) : q(X).\np(X) :- s(X), not q(X).\n")
+    parse_program(EVENT + "known(X), entity(X), bound(X)\np(X) :- e(X).\n#program over.\nbound(X) :- road(X,_).\n")
+
+
 @pytest.mark.parametrize("solve", [static_answers, LiveProgram])
-def test_what_clingo_says_is_told(solve):
-    with pytest.raises(KnowledgeError, match="unsafe"):
-        solve(parse_program("%! prefix : <urn:>\n%! offers p(X) as X a :C\np(X).\n", "p.lp"), ROADS)
+def test_what_clingo_says_while_it_runs_is_told(solve):
+    program = replace(parse_program(OFFER + "p(X) :- road(X,_).\n", "p.lp"), text=OFFER + "\np(X).\n")
+    with pytest.raises(KnowledgeError, match=r"^p\.lp[^\n]*unsafe") as caught:
+        solve(program, ROADS)
+    assert "Traceback" not in str(caught.value)
 
 
 def test_an_offered_number_that_is_no_term_is_an_error():
