@@ -14,6 +14,7 @@ from etalis_py.spark.pipeline import ShardWarning, SparkError, matches
 from etalis_py.spark.running import SparkMatch, SparkResult, run_on_spark
 from etalis_py.spark.schema import EVENTS, FLAT_EVENTS, MATCHES
 from etalis_py.spark.session import session
+from etalis_py.spark.sinks import to_kafka
 from etalis_py.spark.sources import (
     end_of_stream,
     events_from_columns,
@@ -51,4 +52,5 @@ __all__ = [
     "matches",
     "run_on_spark",
     "session",
+    "to_kafka",
 ]

@@ -12,6 +12,13 @@ from etalis_py.streams.clock import render_datetime
 from etalis_py.streams.errors import StreamError, sink_error
 
 
+def late_record(event: Event, reason: str) -> dict[str, Any]:
+    """What is kept of an event that the engine did not take; its times as dateTime, whatever the stream's clock."""
+    record: dict[str, Any] = {"reason": reason, "time": [render_datetime(event.start), render_datetime(event.end)]}
+    record["triples"] = [" ".join(triple) + " ." for triple in event.triples]
+    return record | {"graph": event.graph, "stream": event.stream}
+
+
 class DeadLetters:
     """A dead-letter file, opened at the first entry (so no entry, no file) and flushed after each.
 
@@ -28,10 +35,8 @@ class DeadLetters:
         self._write({"source": error.source, "line": error.line, "reason": error.reason, "text": error.text})
 
     def late(self, event: Event, reason: str) -> None:
-        """An event that the engine did not take; its times as dateTime, whatever the stream's clock."""
-        record: dict[str, Any] = {"reason": reason, "time": [render_datetime(event.start), render_datetime(event.end)]}
-        record["triples"] = [" ".join(triple) + " ." for triple in event.triples]
-        self._write(record | {"graph": event.graph, "stream": event.stream})
+        """An event that the engine did not take."""
+        self._write(late_record(event, reason))
 
     def _write(self, record: dict[str, Any]) -> None:
         try:
