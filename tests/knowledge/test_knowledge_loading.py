@@ -105,7 +105,8 @@ BAD = {
     "x.trig": ("@prefix : <http://e/> .\n{ :a :p :b\n", 3),
     "x.rdf": ('<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">\n<rdf:Description>\n</rdf:RDF>', 3),
     "x.owl": (
-        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">\n\n<rdf:Description rdf:about="urn:x y"/>\n</rdf:RDF>',
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">\n\n'
+        '<rdf:Description rdf:about="urn:x y"/>\n</rdf:RDF>',
         3,
     ),
     "x.jsonld": ('{"@id": "http://e/a",\n "http://e/p": }', 2),
