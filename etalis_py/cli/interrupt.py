@@ -31,6 +31,11 @@ class Interrupt:
                 self._before[number] = signal.signal(number, self._heard)
         return self
 
+    def listen(self) -> None:
+        """Hear again, after something else has taken the signals for itself."""
+        for number in self._before:
+            signal.signal(number, self._heard)
+
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)

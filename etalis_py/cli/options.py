@@ -53,6 +53,41 @@ def add_background(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_engine(parser: argparse.ArgumentParser, *, both: bool = False, checkpoint: bool = True) -> None:
+    """What runs the rules, and where.  ``both``: the two may be compared."""
+    names = ("local", "spark", "both") if both else ("local", "spark")
+    parser.add_argument(
+        "--engine",
+        choices=names,
+        default="local",
+        help="what runs the rules: this process (the default), or Spark" + ("; both compares the two" if both else ""),
+    )
+    parser.add_argument(
+        "--master",
+        metavar="M",
+        help="with Spark: local[2], spark://HOST:7077, yarn, … (default: as Spark is configured, else all cores here)",
+    )
+    parser.add_argument(
+        "--shards",
+        type=shard_count,
+        metavar="N",
+        help="with Spark: in how many shards (default: two for each core here)",
+    )
+    if checkpoint:
+        parser.add_argument(
+            "--checkpoint",
+            metavar="DIR",
+            help="with Spark: go on in this folder with further events of the same stream",
+        )
+
+
+def check_engine(options: argparse.Namespace) -> None:
+    """What is for Spark only."""
+    for name in ("master", "shards", "checkpoint"):
+        if options.engine == "local" and getattr(options, name, None) is not None:
+            raise UsageError(f"--{name} is for Spark: add --engine spark")
+
+
 def add_streams(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stream",
@@ -108,6 +143,13 @@ def duration(text: str) -> int:
     if found < 0:
         raise argparse.ArgumentTypeError(f"a length of time of 0 or more is wanted, found {text}")
     return found
+
+
+def shard_count(text: str) -> int:
+    """How many shards: 1 to 1024."""
+    if not text.isdecimal() or not 1 <= int(text) <= 1024:
+        raise argparse.ArgumentTypeError(f"from 1 to 1024 shards, about two for each core, found {text!r}")
+    return int(text)
 
 
 def speed(text: str) -> float | None:

@@ -19,6 +19,37 @@ EVERY = 0.25  # seconds between two pictures
 COUNT_EVERY = 2.0  # counting the live goals takes a while where there are many
 
 
+class StatusLine:
+    """A line on standard error that is rewritten, at most every quarter of a second; nothing where it is not shown."""
+
+    def __init__(self, *, shown: bool, to: TextIO | None = None) -> None:
+        self.shown = shown
+        self._to = sys.stderr if to is None else to
+        self._drawn = False
+        self._next = time.monotonic() + EVERY
+
+    def due(self) -> bool:
+        """Is it time for another picture?"""
+        now = time.monotonic()
+        if not self.shown or now < self._next:
+            return False
+        self._next = now + EVERY
+        return True
+
+    def show(self, text: str) -> None:
+        """Draw it, whether due or not."""
+        if self.shown:
+            self._to.write("\r\x1b[2K" + text[: shutil.get_terminal_size().columns - 1])
+            self._to.flush()
+            self._drawn = True
+
+    def clear(self) -> None:
+        if self._drawn:
+            self._to.write("\r\x1b[2K")
+            self._to.flush()
+            self._drawn = False
+
+
 class Progress:
     """``tick`` after each step; ``clear`` before somebody else writes to the same terminal."""
 
@@ -26,39 +57,29 @@ class Progress:
         self, engine: Engine | WindowEngine, event_time: Callable[[], str], *, shown: bool, to: TextIO | None = None
     ) -> None:
         self._engine, self._event_time = engine, event_time
-        self._to = sys.stderr if to is None else to
+        self._line = StatusLine(shown=shown, to=to)
         self.shown = shown
         self._began = time.monotonic()
-        self._drawn = False
-        self._next = self._began + EVERY
         self._last = (self._began, 0)
         self._kept, self._kept_at = "", -COUNT_EVERY
 
     def tick(self) -> None:
-        now = time.monotonic()
-        if not self.shown or now < self._next:
+        if not self._line.due():
             return
-        self._next = now + EVERY
+        now = time.monotonic()
         if now - self._kept_at >= COUNT_EVERY:
             self._kept, self._kept_at = _kept(self._engine.count(), "live goals"), now
         counters = self._engine.counters
         before, events = self._last
         self._last = (now, counters.events)
         rate = (counters.events - events) / (now - before)
-        width = shutil.get_terminal_size().columns - 1
-        line = (
+        self._line.show(
             f"{counters.events:,} events  {rate:,.0f}/s  {counters.matches:,} matches  {self._kept}  "
             f"at {self._event_time()}"
         )
-        self._to.write("\r\x1b[2K" + line[:width])
-        self._to.flush()
-        self._drawn = True
 
     def clear(self) -> None:
-        if self._drawn:
-            self._to.write("\r\x1b[2K")
-            self._to.flush()
-            self._drawn = False
+        self._line.clear()
 
     def summary(self) -> str:
         counters = self._engine.count()

@@ -47,10 +47,18 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     shared.add_reading(parser)
     parser.add_argument("--timeline", metavar="FILE", help="draw matches and their events (.svg, .png or .pdf)")
+    shared.add_engine(parser)
     parser.set_defaults(command=run)
 
 
 def run(options: Namespace) -> int:
+    if options.stream.count("-") + options.query.count("-") > 1:
+        raise UsageError("standard input can be read once only: as one stream or one query")
+    shared.check_engine(options)
+    if options.engine == "spark":
+        from etalis_py.cli import spark  # takes a while to import
+
+        return spark.run(options)
     from etalis_compiler.explain import prefixes_of
 
     from etalis_py.cli.drive import START, Drive, paced
@@ -63,11 +71,9 @@ def run(options: Namespace) -> int:
     from etalis_py.program import Program
     from etalis_py.streams import Clock, DeadLetters
 
-    if options.stream.count("-") + options.query.count("-") > 1:
-        raise UsageError("standard input can be read once only: as one stream or one query")
     program = shared.read_program(options.query, options.policy)
     if not isinstance(program, Program):
-        _refuse_for_windows(options)
+        refuse_for_windows(options)
     timeline = _timeline(options.timeline) if options.timeline else None
     with ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
@@ -81,7 +87,7 @@ def run(options: Namespace) -> int:
         def render(us: int) -> int | str:
             return (clock or stream.clock).render(us)
 
-        engine = _made(
+        engine = made_engine(
             program,
             **({"policy": options.policy} if isinstance(program, Program) else {}),
             background=options.background or ([] if options.background_stream else None),
@@ -94,7 +100,7 @@ def run(options: Namespace) -> int:
         )
         prefixes = prefixes_of(program.compilation) if isinstance(program, Program) else program.prefixes
         # Said at the very end, however the run ends.
-        stack.callback(lambda: _report(stream.counters.errors, engine.counters.late, letters is not None))
+        stack.callback(lambda: report_left_out(stream.counters.errors, engine.counters.late, letters is not None))
         if not isinstance(program, Program):
             stack.callback(lambda: report_unread(getattr(engine.counters, "unrouted", 0), program.inputs))
         outlet = stack.enter_context(open_outlet(options, engine.outputs, prefixes, options.explain_matches))
@@ -133,7 +139,7 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _made(program: Program | WindowProgram, **options: Any) -> Engine | WindowEngine:
+def made_engine(program: Program | WindowProgram, **options: Any) -> Engine | WindowEngine:
     """The engine of a program; a graph that is missing is a fault of the query."""
     from etalis_py.program import Program
     from etalis_py.running import engine_of
@@ -148,7 +154,7 @@ def _made(program: Program | WindowProgram, **options: Any) -> Engine | WindowEn
         raise UsageError(str(error)) from None
 
 
-def _refuse_for_windows(options: Namespace) -> None:
+def refuse_for_windows(options: Namespace) -> None:
     """What windows have no answer to."""
     if options.timeline:
         raise UsageError(
@@ -167,7 +173,7 @@ def _timeline(path: str) -> Timeline:
 
 def _late(letters: DeadLetters | None, lateness: int) -> Callable[[Event], None]:
     """What is done with an event that came too late; the engine counts it."""
-    reason = "came after its instant was over" + (f", later than the {lateness / 1e6:g} s allowed" if lateness else "")
+    reason = late_reason(lateness)
 
     def late(event: Event) -> None:
         if letters is not None:
@@ -176,7 +182,12 @@ def _late(letters: DeadLetters | None, lateness: int) -> Callable[[Event], None]
     return late
 
 
-def _report(errors: int, late: int, kept: bool) -> None:
+def late_reason(lateness: int) -> str:
+    """Why an event is a dead letter."""
+    return "came after its instant was over" + (f", later than the {lateness / 1e6:g} s allowed" if lateness else "")
+
+
+def report_left_out(errors: int, late: int, kept: bool) -> None:
     """What was left out is always said."""
     where = "see the dead letters" if kept else "--dead-letters FILE keeps them"
     if errors:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ def matches(
     policy: str | None = None,
     metrics: bool = False,
     observe: str | Observation | None = None,
+    ordered: bool = False,
 ) -> DataFrame:
     """The matches of a program over a DataFrame of events, batch or streaming; columns as ``schema`` has them.
 
@@ -48,6 +50,7 @@ def matches(
     DataFrame has a watermark already.  ``background``, ``entailment``, ``policy``: as for ``Engine``.
     ``metrics``: also a row of kind ``metric`` for each shard and batch.  ``observe``: have Spark count the matches and
     the late events (with ``metrics`` also the live goals and the bytes of state) under this name.
+    ``ordered``: have matches tell their place in the order of the embedded engine, for ``results.order_columns``.
 
     Warns when something has to run in one shard.
     """
@@ -56,6 +59,8 @@ def matches(
     if not 1 <= count <= MOST_SHARDS:
         raise SparkError(f"the number of shards is {count}: choose 1 to {MOST_SHARDS}, about one or two for each core")
     specs, parts = plan(program, count, background, entailment, policy)
+    if not ordered:
+        parts = [replace(routed, part=replace(routed.part, order=())) for routed in parts]
     for routed in parts:
         if routed.part.shards == 1 and count > 1:
             warnings.warn(f"{', '.join(routed.part.reports)}: {routed.part.reason}", ShardWarning, stacklevel=2)
@@ -135,19 +140,23 @@ def plan(
     program: Programs, shards: int, background: Any, entailment: str, policy: str | None
 ) -> tuple[tuple[ProgramSpec, ...], list[RoutedPart]]:
     """What travels to the executors, and the parts with their routing."""
-    programs = program if isinstance(program, Mapping) else {"": program}
-    if not programs:
-        raise SparkError("there is no program to run: give at least one")
     specs: list[ProgramSpec] = []
     parts: list[RoutedPart] = []
-    for name, given in programs.items():
-        compiled = _program(given, policy)
+    for name, compiled in compiled_programs(program, policy).items():
         knowledge = _knowledge(background, entailment)
         engine = Engine(compiled, policy=compiled.policy, background=knowledge)
         # What rules derive from the background alone is in the engine's knowledge now, and travels with it.
         specs.append(spec_of(compiled, name, engine.knowledge))
         parts += parts_of(engine.rules, len(specs) - 1, len(parts), shards)
     return tuple(specs), parts
+
+
+def compiled_programs(program: Programs, policy: str | None) -> dict[str, Program]:
+    """The programs by name, compiled."""
+    programs = program if isinstance(program, Mapping) else {"": program}
+    if not programs:
+        raise SparkError("there is no program to run: give at least one")
+    return {name: _program(given, policy) for name, given in programs.items()}
 
 
 def _program(given: Program | str | Path, policy: str | None) -> Program:

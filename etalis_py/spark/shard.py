@@ -16,9 +16,10 @@ from zlib import crc32
 import msgspec
 
 from etalis_py.engine.engine import NEVER, Engine
-from etalis_py.engine.matches import Match
+from etalis_py.engine.matches import Match, Matches
 from etalis_py.events import Event
 from etalis_py.spark.parts import Part
+from etalis_py.spark.schema import LAST
 from etalis_py.spark.spec import ProgramSpec, engine_of
 
 Row = tuple[Any, ...]  # the columns of schema.MATCHES
@@ -56,6 +57,10 @@ class Shard:
         self._keys = dict(part.keys)
         self._once = frozenset(part.once)
         self._streams = {output.query: output.stream for output in self.engine.rules.outputs}
+        self._ranks = {query: (number, rank) for number, (query, rank) in enumerate(part.order)}
+        self._arranged = frozenset(output.query for output in self.engine.outputs if output.order)
+        self._first = frozenset(output.query for output in self.engine.outputs if output.source is None)
+        self._told_so_far = 0
 
     # --- events ---
 
@@ -99,12 +104,12 @@ class Shard:
             return []
         ready, self.waiting = sorted(self.waiting, key=_by_end), []
         rows = self.push(ready) if ready else []
-        return rows + self._rows(self.engine.close())
+        return rows + self._rows(self.engine.close(), ended=True)
 
     # --- rows ---
 
-    def _rows(self, matches: Iterable[Match]) -> list[Row]:
-        rows = list(self._told(matches))
+    def _rows(self, matches: Matches, *, ended: bool = False) -> list[Row]:
+        rows = list(self._placed(matches, ended) if self._ranks else self._told(matches))
         if self.engine.dead_letters:
             rows += [self._dead(event, TOO_LATE) for event in self.engine.dead_letters]
             self.engine.dead_letters.clear()
@@ -122,7 +127,9 @@ class Shard:
             if query in self._feeds and triples and not match.is_timeless:
                 yield self._derived(match, triples)
             if query in self._reports:
-                bindings = None if triples is not None or match.boolean is not None else match.bindings
+                # What a rule constructs does not tell where it stands in the order; what it is made from does.
+                untold = match.boolean is not None or (triples is not None and not self._ranks)
+                bindings = None if untold else match.bindings
                 yield (
                     "match",
                     self.name,
@@ -137,6 +144,23 @@ class Shard:
                     self.number,
                     None,
                 )
+
+    def _placed(self, matches: Matches, ended: bool) -> Iterator[Row]:
+        """The rows, each match with its place in the order of the embedded engine: four numbers, as a JSON list.
+
+        The instant in which it was known; the rank of its query in an instant; its number, where the query has an order
+        of its own (else 0: then come its end, its start and its terms); its number.
+        """
+        for report in matches.reports:
+            for row in self._told(Matches(matches.shapes, [report])):
+                if row[0] == "match":
+                    query, self._told_so_far = row[2], self._told_so_far + 1
+                    (number, rank), instant = self._ranks[query], report[1]
+                    if row[8] is None and (ended or query in self._first):  # timeless: before all, or after all
+                        instant, rank = (NEVER if query in self._first else LAST), number
+                    own = self._told_so_far if query in self._arranged else 0
+                    row = (*row[:-1], f"[{instant},{rank},{own},{self._told_so_far}]")
+                yield row
 
     def _is_mine(self, query: str, match: Match) -> bool:
         """A triple may have come to this shard for another leaf; the key tells whose match it is."""

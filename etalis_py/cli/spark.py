@@ -1,0 +1,353 @@
+"""``--engine spark``: the same command on Spark.  What is refused there and why, a session that keeps quiet, Ctrl-C.
+
+Spark begins when all events have been read, and matches are written when it has found all of them, in the order in
+which the local engine writes them.  Spark's JVM writes into a file, which is kept when a run fails.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from etalis_py.cli import options as shared
+from etalis_py.cli.errors import Failure, UsageError
+from etalis_py.cli.interrupt import Interrupt
+from etalis_py.cli.progress import StatusLine, on_terminal
+from etalis_py.cli.sources import is_container, open_streams
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from etalis_py.engine.matches import Match
+    from etalis_py.events import Event
+    from etalis_py.program import Program
+    from etalis_py.spark.results import SparkMatch, SparkRun
+    from etalis_py.windows import WindowProgram
+
+JAVA = 17  # the oldest that Spark runs on
+FEW = 1_000_000  # with fewer events the JVM's better compiler costs more than it gains
+_MASTERS = re.compile(r"local(\[(\d+|\*)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|(spark|k8s|mesos)://.+|yarn")
+_RAISED = re.compile(r"^(?:\w+\.)*(\w+): (.*?)(?=\n\s*at |\n? SQLSTATE|\Z)", re.MULTILINE | re.DOTALL)
+_OURS = ("SparkError", "LimitExceeded", "QueryError", "KnowledgeError", "SnapshotError")
+
+
+class Stopped(Exception):
+    """Ctrl-C before there was anything to write."""
+
+
+# --- what can be asked for -----------------------------------------------------------------------------------------
+
+
+def refuse_on_spark(options: Namespace) -> None:
+    """What has no answer on Spark, before anything is read."""
+    elsewhere = "leave it out, or run with --engine local"
+    for asked, why in (
+        ("explain_matches", "needs the events behind a match in one engine, and Spark has them in many"),
+        ("timeline", "draws the events behind a match, and Spark has them in many engines"),
+        ("background_stream", "changes the background during the run, and on Spark it stays as it is"),
+        ("speed", "takes events at the speed of their own time, and Spark takes all at once"),
+    ):
+        if getattr(options, asked):
+            raise UsageError(f"--{asked.replace('_', '-')} {why}: {elsewhere}")
+    for source in options.stream:
+        if is_container(source.rpartition("=")[2]) or is_container(source):
+            raise UsageError(
+                f"--stream {source}: a stream container has no end, and Spark begins when all events are there: run "
+                "with --engine local, or save the events to a file first"
+            )
+
+
+def check_spark(options: Namespace) -> None:
+    """Is there a Spark that can be started?"""
+    if options.master is not None and not _MASTERS.fullmatch(options.master):
+        raise UsageError(f"--master {options.master}: write local[2], local[*], spark://HOST:7077, yarn or k8s://…")
+    if importlib.util.find_spec("pyspark") is None:
+        raise Failure("--engine spark needs the package pyspark, which is not installed: pip install pyspark")
+    version = java_version()
+    if version < JAVA:
+        raise Failure(
+            f"Spark needs Java {JAVA} or newer, found {version or 'none'}: install it (on Debian the package "
+            f"openjdk-{JAVA}-jre-headless), or let JAVA_HOME name it"
+        )
+
+
+def java_version() -> int:
+    """The version of the Java that Spark would start; 0 where there is none."""
+    home = os.environ.get("JAVA_HOME")
+    java = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    if java is None:
+        return 0
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    except OSError:
+        return 0
+    found = re.search(r'version "(?:1\.)?(\d+)', said)
+    return int(found[1]) if found else 0
+
+
+def shards_of(options: Namespace) -> int:
+    """How many shards: as asked for, as the checkpoint was made with, or two for each core."""
+    from etalis_py.spark.continued import read_state
+
+    state = read_state(Path(options.checkpoint)) if getattr(options, "checkpoint", None) else None
+    return options.shards or (2 * (os.cpu_count() or 1) if state is None else state.shards)
+
+
+def check_plan(program: Program | WindowProgram, shards: int, knowledge: Any, *, warn: bool) -> None:
+    """What cannot run on Spark; and what will run in one shard, a line for each."""
+    from etalis_py.spark.pipeline import SparkError, plan
+
+    try:
+        _, parts = plan(program, shards, knowledge, "rdf", None)
+    except SparkError as error:
+        raise UsageError(str(error)) from None
+    for part in (routed.part for routed in parts):
+        if warn and part.shards == 1 and shards > 1:
+            reason = part.reason.removeprefix("one shard: ")
+            print(f"etalis: {', '.join(part.reports)}: in one shard, whatever --shards says: {reason}", file=sys.stderr)
+
+
+# --- the run -------------------------------------------------------------------------------------------------------
+
+
+def run(options: Namespace) -> int:
+    """``etalis run --engine spark``."""
+    from etalis_compiler.explain import prefixes_of
+
+    from etalis_py.cli.outputs import open_outlet
+    from etalis_py.cli.run import late_reason, made_engine, refuse_for_windows, report_left_out
+    from etalis_py.engine.engine import knowledge_of
+    from etalis_py.program import Program
+    from etalis_py.streams import DeadLetters
+
+    refuse_on_spark(options)
+    program = shared.read_program(options.query, options.policy)
+    if not isinstance(program, Program):
+        refuse_for_windows(options)
+    check_spark(options)
+    knowledge = knowledge_of(options.background or None, options.entailment, shared.graph_files(program))
+    # The local engine refuses what cannot run anywhere.
+    outputs = made_engine(program, background=knowledge).outputs
+    shared.show_warnings(program.check() if options.checkpoint else program.warnings)
+    check_plan(program, shards_of(options), knowledge, warn=True)
+    late = 0
+    with ExitStack() as stack:
+        interrupt = stack.enter_context(Interrupt())
+        letters = stack.enter_context(DeadLetters(options.dead_letters)) if options.dead_letters else None
+        stream, _ = open_streams(options, letters)
+        stack.callback(stream.close)
+        stack.callback(lambda: report_left_out(stream.counters.errors, late, letters is not None))
+        reason = late_reason(options.lateness)
+
+        def keep(event: Event) -> None:
+            nonlocal late
+            late += 1
+            if letters is not None:
+                letters.late(event, reason)
+
+        prefixes = prefixes_of(program.compilation) if isinstance(program, Program) else program.prefixes
+        work = SparkWork(options, interrupt)
+        try:
+            with (
+                open_outlet(options, outputs, prefixes, False) as outlet,
+                work.opened(
+                    program,
+                    stream,
+                    knowledge=knowledge,
+                    lateness=options.lateness,
+                    late=keep,
+                    checkpoint=options.checkpoint,
+                    render=lambda us: stream.clock.render(us),
+                ) as found,
+            ):
+                for match in work.told(found):
+                    outlet.write(match)
+                for event in found.late_events():
+                    keep(event)
+            found.done()
+        except Stopped:
+            print("stopped before Spark was done: nothing was written", file=sys.stderr)
+            return 0
+        except KeyboardInterrupt:
+            print(f"stopped: {work.summary()}", file=sys.stderr)
+            return 0
+    if work.line.shown:
+        print(work.summary(), file=sys.stderr)
+    return 0
+
+
+class SparkWork:
+    """One run on Spark as the command line sees it: the line that says how it goes, the session, the log."""
+
+    def __init__(self, options: Namespace, interrupt: Interrupt, *, said: str = "") -> None:
+        self.line = StatusLine(shown=on_terminal())
+        self.events = self.matches = 0
+        self._options, self._interrupt = options, interrupt
+        self._began = time.monotonic()
+        self._log = Path(os.devnull)
+        self._shards = shards_of(options)
+
+    @contextmanager
+    def opened(
+        self,
+        program: Program | WindowProgram,
+        events: Iterable[Any],
+        *,
+        knowledge: Any,
+        lateness: int,
+        late: Callable[[Event], None],
+        render: Callable[[int], int | str],
+        checkpoint: str | None = None,
+    ) -> Iterator[SparkRun]:
+        """The run, when Spark has found everything."""
+        from etalis_py.spark.running import open_run
+
+        handle, name = tempfile.mkstemp(prefix="etalis-spark-", suffix=".log")
+        os.close(handle)
+        self._log = Path(name)
+        with ExitStack() as stack:
+            stack.enter_context(self._failures())
+            stack.callback(self.line.clear)
+            opened = open_run(
+                program,
+                self._counted(events),
+                self._session,
+                late=late,
+                shards=self._shards,
+                background=knowledge,
+                lateness=lateness,
+                checkpoint=checkpoint,
+                render=render,
+            )
+            try:
+                found = stack.enter_context(opened)
+            except KeyboardInterrupt:
+                raise Stopped from None
+            yield found
+        self._log.unlink()
+
+    def told(self, found: SparkRun) -> Iterator[SparkMatch]:
+        """The matches, counted."""
+        for match in found:
+            self.matches += 1
+            if self.line.due():
+                self.line.show(f"{self.matches:,} of {found.count:,} matches")
+            yield match
+        self.line.clear()
+
+    def summary(self) -> str:
+        seconds = time.monotonic() - self._began
+        where = self._options.master or "Spark"
+        return (
+            f"{self.events:,} events, {self.matches:,} matches in {seconds:.1f} s ({where}, "
+            f"{self._shards} shard{'s' * (self._shards != 1)})"
+        )
+
+    def _counted(self, events: Iterable[Any]) -> Iterator[Any]:
+        for event in events:
+            self.events += 1
+            if not self.events & 1023 and self.line.due():
+                self.line.show(f"{self.events:,} events read")
+            yield event
+
+    @contextmanager
+    def _session(self, shards: int | None) -> Iterator[SparkSession]:
+        from etalis_py.cli.spark_watch import watching
+        from etalis_py.spark.session import session
+
+        with ExitStack() as stack:
+            log = stack.enter_context(self._log.open("wb"))
+            with watching(self.line, self._log, self._began, None):
+                spark = session(self._options.master, shards=shards, config=self._config(), log=log)
+            self._interrupt.listen()  # Spark takes Ctrl-C for itself
+            stack.callback(spark.stop)
+            # Shards that share a core are told of before, in the words of the command line.
+            stack.enter_context(_without_shard_warnings())
+            with watching(self.line, self._log, self._began, spark):
+                yield spark
+
+    def _config(self) -> dict[str, str]:
+        """Settings for Spark on this machine, which nobody else is to reach; a cluster keeps its own."""
+        master = self._options.master
+        config = {"spark.ui.showConsoleProgress": "false"}
+        if master.startswith("local") if master else not {"SPARK_HOME", "SPARK_CONF_DIR"} & set(os.environ):
+            config |= {
+                "spark.ui.enabled": "false",
+                "spark.driver.host": "127.0.0.1",
+                "spark.driver.bindAddress": "127.0.0.1",
+            }
+            if self.events < FEW:
+                config["spark.driver.defaultJavaOptions"] = "-XX:TieredStopAtLevel=1"
+        return config
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """What Spark says of a failure in one line; the log is kept then."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        from etalis_py.spark.spec import SparkError
+
+        try:
+            yield
+        except SparkError as error:
+            self._log.unlink()
+            raise UsageError(str(error)) from None
+        except (PySparkException, Py4JError, ConnectionError) as error:
+            raise Failure(f"{failure_of(str(error))}\n  Spark's own log is {self._log}") from None
+        except BaseException:
+            self._log.unlink()
+            raise
+
+
+@contextmanager
+def _without_shard_warnings() -> Iterator[None]:
+    import warnings
+
+    from etalis_py.spark.pipeline import ShardWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShardWarning)
+        yield
+
+
+def failure_of(text: str) -> str:
+    """The line that matters in what Spark says of a failure: the error that was raised in Python, where there is one.
+
+    >>> failure_of("An exception was thrown from the Python worker:\\nTraceback …\\n  File …\\na.b.SparkError: no")
+    'no'
+    >>> failure_of("An exception was thrown from the Python worker:\\nTraceback …\\nKeyError: 3")
+    'Spark failed: KeyError: 3'
+    """
+    raised = [(m[1], " ".join(m[2].split())) for m in _RAISED.finditer(text) if m[1].endswith(("Error", "Exceeded"))]
+    for name, message in reversed(raised):
+        if name in _OURS:
+            return message
+    if raised:
+        return f"Spark failed: {raised[-1][0]}: {raised[-1][1]}"
+    return "Spark failed: " + next((line.strip() for line in text.splitlines() if line.strip()), "it is gone")
+
+
+def compare(local: Iterable[Match], spark: Iterable[SparkMatch]) -> str:
+    """How the matches of two engines differ, by their ids; empty where they do not."""
+    from collections import Counter
+
+    one, other = Counter((m.query, m.id) for m in local), Counter((m.query, m.id) for m in spark)
+    said = []
+    for query in sorted({query for query, _ in one | other}):
+        missing = sum(n for (q, _), n in (one - other).items() if q == query)
+        extra = sum(n for (q, _), n in (other - one).items() if q == query)
+        if missing or extra:
+            said.append(f"{query}: {missing:,} only found by the local engine, {extra:,} only on Spark")
+    return "; ".join(said)

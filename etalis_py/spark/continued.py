@@ -1,0 +1,98 @@
+"""A streaming run that is called again with further events: what its folder holds, and one such call.
+
+========== =======================================================================================================
+events/    one Parquet file for each call
+state/     the checkpoint of Spark's stream
+matches/   one folder of Parquet files for each batch of the stream, written anew when a batch is repeated
+etalis.json the number of shards, which is fixed; the last batch whose matches have been told; up to where time has gone
+========== =======================================================================================================
+
+A call that fails after its events were taken loses nothing: the next one goes on with them.  Matches are told until the
+caller says that they have arrived, so after a failure some may be told again, with the same ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+
+from etalis_py.spark.pipeline import Programs, matches
+from etalis_py.spark.schema import EVENTS, MATCHES
+from etalis_py.spark.spec import SparkError
+
+META = "etalis.json"
+
+
+class Continued(msgspec.Struct):
+    """What a call must know of those before it.  ``over``: every instant before it is over."""
+
+    shards: int
+    told: int = -1
+    over: int | None = None
+
+
+def read_state(folder: Path) -> Continued | None:
+    """What is known in the folder of a run; None in a new one."""
+    try:
+        return msgspec.json.decode((folder / META).read_bytes(), type=Continued)
+    except FileNotFoundError:
+        return None
+    except msgspec.MsgspecError as error:
+        raise SparkError(
+            f"{folder / META} is damaged ({error}): restore the folder from a copy, or take a new one and replay the "
+            "stream"
+        ) from None
+
+
+def same_shards(folder: Path, state: Continued, shards: int) -> None:
+    """The number of shards is fixed in a checkpoint."""
+    if state.shards != shards:
+        raise SparkError(
+            f"the checkpoint {folder} was made with {state.shards} shards, now {shards} are asked for: go on with "
+            f"{state.shards}, or take a new folder and replay the stream"
+        )
+
+
+def write_state(folder: Path, state: Continued) -> None:
+    part = folder / (META + ".part")
+    part.write_bytes(msgspec.json.encode(state))
+    part.rename(folder / META)
+
+
+def next_file(folder: Path) -> Path:
+    """Where the events of this call go; first they are written beside it."""
+    events = folder / "events"
+    events.mkdir(parents=True, exist_ok=True)
+    return events / f"{len(list(events.glob('*.parquet'))):06d}.parquet"
+
+
+def go_on(spark: SparkSession, program: Programs, folder: Path, told: int, options: Mapping[str, Any]) -> DataFrame:
+    """Run the stream over what is new, to its end; the matches that have not been told."""
+    frame = spark.readStream.schema(EVENTS).parquet(str(folder / "events"))
+    found = matches(program, frame, ordered=True, **options)
+    kept = folder / "matches"
+
+    def keep(batch: DataFrame, number: int) -> None:
+        batch.write.mode("overwrite").parquet(str(kept / f"{number:06d}"))
+
+    query = (
+        found.writeStream.foreachBatch(keep)
+        .option("checkpointLocation", str(folder / "state"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    try:
+        query.awaitTermination()
+    finally:
+        query.stop()
+    new = [str(path) for number, path in batches(folder) if number > told]
+    return spark.read.schema(MATCHES).parquet(*new) if new else spark.createDataFrame([], MATCHES)
+
+
+def batches(folder: Path) -> list[tuple[int, Path]]:
+    """The batches whose matches are kept."""
+    return sorted((int(path.name), path) for path in (folder / "matches").glob("*") if path.name.isdigit())
