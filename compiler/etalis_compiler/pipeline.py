@@ -15,7 +15,7 @@ from .faults import Fault
 from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from .parser import parse
 from .rewrites.push_filters import push_select
-from .rewrites.push_windows import push_select_windows
+from .rewrites.push_windows import Surroundings, push_select_windows
 from .rewrites.reorder import AS_WRITTEN, Coupling, reorder_select
 from .stratify import stratify
 from .translate import translate, visible
@@ -180,8 +180,7 @@ def _reachable(nodes: dict[str, ir.Node], outputs: Sequence[ir.Output]) -> dict[
 
 def _output(query: CompiledQuery, b: Builder) -> ir.Output:
     select = push_select(query.algebra)
-    holds = b.summary.predicates is None or bool(b.summary.predicates)
-    select = push_select_windows(select, holds)
+    select = push_select_windows(select, Surroundings(b.summary, b.consuming))
     form = query.syntax.form
     template = query.template
     subjects: tuple[alg.Var | alg.Const, ...] = ()

@@ -249,7 +249,7 @@ def test_filters_are_not_pushed(case: Case) -> None:
 
 @given(PUSHED)
 def test_windows_are_not_pushed(case: Case) -> None:
-    with replaced("push_select_windows", lambda select, holds: select):
+    with replaced("push_select_windows", lambda select, around: select):
         plain = whole(case)
     assert plain == whole(case)
 

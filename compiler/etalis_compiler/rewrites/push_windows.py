@@ -4,8 +4,18 @@ Filter(A SEQ B, getDURATION() < D): whatever A and B are made of lies inside the
 inner-joined part below lasts less than D too.  The bound becomes a ``Within`` at each of these nodes: it is checked
 at every step, and it tells after what time a goal can be dropped.
 
-The bound goes into the mandatory side of an outer join only: an optional partner that is too old must still be seen
-to be there when the filter stands above, while one in the condition F bounds the optional side.
+The bound goes into the mandatory side of an outer join.  Of the optional side:
+
+* OPTIONAL, OPTIONALSEQ: it stays out.  A partner p of a solution m may reach so far back that hull(m, p) is too long
+  while m itself is not: then m must find p, so that it is not reported as alone.
+* EQUALSOPTIONAL with a mandatory side that certainly holds an occurrence: it goes in.  Let every solution that is kept
+  above last at most D.  Both halves of the operator have the interval of their mandatory solution m (a partner's is the
+  same), so only the m of at most D count.  A timed partner of such an m has its interval, hence lasts at most D too; a
+  timeless one satisfies every bound.  So what D takes from the optional side is partner of no m that counts: neither
+  half changes for those that do.  (A timeless m is equal to everything: it would lose a partner that is too long, and
+  be reported as alone.)  Under a consuming policy the bounds below are part of the meaning, and it stays out.
+
+A bound in the condition F itself bounds the optional side of all three.
 
 A bound that is a number of microseconds replaces its filter when the group certainly holds an occurrence (the
 duration of a timeless solution is an error); a bound by calendar months is checked at its own node as it was written.
@@ -13,11 +23,13 @@ duration of a timeless solution is an error); a bound by calendar months is chec
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from etalis_rules import algebra as alg
 from etalis_rules.durations import parse_duration
 from etalis_rules.terms import XSD, is_literal, parts
+
+from ..knowledge import KnowledgeSummary
 
 _DURATIONS = frozenset(XSD + n for n in ("duration", "dayTimeDuration", "yearMonthDuration"))
 _FLIPPED = {">": "<", ">=": "<="}
@@ -59,92 +71,108 @@ def longest(bound: alg.Bound) -> int:
     return bound.micros + bound.months * 31 * 86_400_000_000
 
 
-def certainly_timed(pattern: alg.Pattern, background: bool) -> bool:
-    """Does every solution hold an occurrence?  ``background``: triple patterns may match background triples."""
+def certainly_timed(pattern: alg.Pattern, knowledge: KnowledgeSummary) -> bool:
+    """Does every solution hold an occurrence, whatever the background holds?"""
     match pattern:
-        case alg.BGP(triples, _, graph):
-            return graph is None and bool(triples) and not background
+        case alg.BGP(triples, stream, graph):
+            # The patterns of a stream never look into the background.
+            return graph is None and any(stream or not knowledge.may_hold(triple) for triple in triples)
         case alg.PathPattern() | alg.GraphNames() | alg.Table():
             return False
         case alg.Join(left, right) | alg.SeqJoin(left, right) | alg.EqJoin(left, right):
-            return certainly_timed(left, background) or certainly_timed(right, background)
+            return certainly_timed(left, knowledge) or certainly_timed(right, knowledge)
         case alg.Union(left, right):
-            return certainly_timed(left, background) and certainly_timed(right, background)
+            return certainly_timed(left, knowledge) and certainly_timed(right, knowledge)
         case alg.LeftJoin(left, _, _) | alg.EqLeftJoin(left, _, _) | alg.Minus(left, _, _):
-            return certainly_timed(left, background)
+            return certainly_timed(left, knowledge)
         case alg.SeqRightJoin(_, right, _):
-            return certainly_timed(right, background)
+            return certainly_timed(right, knowledge)
         case alg.SubSelect(select):
-            return certainly_timed(select.pattern, background)
+            return certainly_timed(select.pattern, knowledge)
         case _:
-            return certainly_timed(pattern.child, background)
+            return certainly_timed(pattern.child, knowledge)
 
 
-def push_windows(pattern: alg.Pattern, background: bool = True) -> alg.Pattern:
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What holds for a whole query: what its triple patterns may match in the background, and its policy."""
+
+    knowledge: KnowledgeSummary
+    consuming: bool
+
+
+def push_windows(pattern: alg.Pattern, around: Surroundings) -> alg.Pattern:
     """The pattern with every upper bound of a duration at each node that it limits."""
-    return _push(pattern, None, background)
+    return _push(pattern, None, around)
 
 
-def _push(pattern: alg.Pattern, bound: alg.Bound | None, background: bool) -> alg.Pattern:
+def _push(pattern: alg.Pattern, bound: alg.Bound | None, around: Surroundings) -> alg.Pattern:
     match pattern:
         case alg.Filter(child, conditions):
             kept = []
             for condition in conditions:
                 found = upper_bound(condition)
                 bound = tighter(bound, found)
-                if found is None or found.months or not certainly_timed(child, background) or _is_equality(condition):
-                    kept.append(_inside(condition, background))
-            child = _push(child, bound, background)
+                if (
+                    found is None
+                    or found.months
+                    or not certainly_timed(child, around.knowledge)
+                    or _is_equality(condition)
+                ):
+                    kept.append(_inside(condition, around))
+            child = _push(child, bound, around)
             return alg.Filter(child, tuple(kept)) if kept else child
         case alg.Within(child, own):
-            pushed = _push(child, tighter(bound, own), background)
+            pushed = _push(child, tighter(bound, own), around)
             # A bound in months is not comparable with one in microseconds: both stay.
             return alg.Within(pushed, own) if own.months else pushed
         case alg.BGP() | alg.PathPattern():
             return _within(pattern, bound)
         case alg.Block(child):
-            return _within(alg.Block(_push(child, bound, background)), bound)
+            return _within(alg.Block(_push(child, bound, around)), bound)
         case alg.GraphNames() | alg.Table():
             return pattern
         case alg.Extend(child, _, expression):
-            return replace(pattern, child=_push(child, bound, background), expression=_inside(expression, background))
+            return replace(pattern, child=_push(child, bound, around), expression=_inside(expression, around))
         case alg.SubSelect(select):
-            return _within(alg.SubSelect(push_select_windows(select, background)), bound)
+            return _within(alg.SubSelect(push_select_windows(select, around)), bound)
         case alg.Union(left, right):
-            return alg.Union(_push(left, bound, background), _push(right, bound, background))
+            return alg.Union(_push(left, bound, around), _push(right, bound, around))
         case alg.Join(left, right) | alg.SeqJoin(left, right) | alg.EqJoin(left, right):
-            joined = replace(pattern, left=_push(left, bound, background), right=_push(right, bound, background))
+            joined = replace(pattern, left=_push(left, bound, around), right=_push(right, bound, around))
             return _within(joined, bound)
         case alg.LeftJoin(left, right, condition) | alg.EqLeftJoin(left, right, condition):
             inner = condition_bound(condition)
+            if isinstance(pattern, alg.EqLeftJoin) and not around.consuming:
+                inner = tighter(inner, bound if certainly_timed(left, around.knowledge) else None)
             outer = replace(
                 pattern,
-                left=_push(left, bound, background),
-                right=_push(right, inner, background),
-                condition=tuple(_inside(c, background) for c in condition),
+                left=_push(left, bound, around),
+                right=_push(right, inner, around),
+                condition=tuple(_inside(c, around) for c in condition),
             )
             return _within(outer, bound)
         case alg.SeqRightJoin(left, right, condition):
             inner = condition_bound(condition)
             reverse = replace(
                 pattern,
-                left=_push(left, inner, background),
-                right=_push(right, bound, background),
-                condition=tuple(_inside(c, background) for c in condition),
+                left=_push(left, inner, around),
+                right=_push(right, bound, around),
+                condition=tuple(_inside(c, around) for c in condition),
             )
             return _within(reverse, bound)
         case alg.Minus(left, right, _):
-            return replace(pattern, left=_push(left, bound, background), right=_push(right, None, background))
+            return replace(pattern, left=_push(left, bound, around), right=_push(right, None, around))
     raise TypeError(f"not a pattern: {pattern!r}")
 
 
-def push_select_windows(select: alg.Select, background: bool = True) -> alg.Select:
+def push_select_windows(select: alg.Select, around: Surroundings) -> alg.Select:
     """``push_windows`` under a SELECT."""
     return replace(
         select,
-        pattern=push_windows(select.pattern, background),
-        extends=tuple((v, _inside(e, background)) for v, e in select.extends),
-        having=tuple(_inside(e, background) for e in select.having),
+        pattern=push_windows(select.pattern, around),
+        extends=tuple((v, _inside(e, around)) for v, e in select.extends),
+        having=tuple(_inside(e, around) for e in select.having),
     )
 
 
@@ -164,10 +192,10 @@ def _within(pattern: alg.Pattern, bound: alg.Bound | None) -> alg.Pattern:
     return pattern if bound is None else alg.Within(pattern, bound)
 
 
-def _inside(e: alg.Expr, background: bool) -> alg.Expr:
+def _inside(e: alg.Expr, around: Surroundings) -> alg.Expr:
     match e:
         case alg.Exists(inner):
-            return alg.Exists(push_windows(inner, background))
+            return alg.Exists(push_windows(inner, around))
         case alg.Apply(op, args) if args:
-            return alg.Apply(op, tuple(_inside(a, background) for a in args))
+            return alg.Apply(op, tuple(_inside(a, around) for a in args))
     return e

@@ -1,0 +1,79 @@
+"""Where an upper bound of the duration goes in outer joins, and where it must not go."""
+
+from __future__ import annotations
+
+import pytest
+from etalis_compiler.knowledge import NO_KNOWLEDGE, KnowledgeSummary
+from etalis_compiler.parser import parse
+from etalis_compiler.rewrites.push_windows import Surroundings, push_select_windows
+from etalis_rules import algebra as alg
+
+from etalis_py import Event, compile, event
+from tests.engine.judge import agree
+from tests.oracle import Background
+from tests.oracle.strategies import Case
+
+TWO_DAYS = '"P2D"^^<http://www.w3.org/2001/XMLSchema#dayTimeDuration>'
+EX = "http://example.org/"
+
+
+def query(operator: str) -> str:
+    return (
+        f"SELECT * {{ {{ ?x :p ?a }} {operator} {{ {{ ?x :q ?b }} SEQ {{ ?x :r ?c }} }} "
+        f"FILTER (getDURATION() <= {TWO_DAYS}) }}"
+    )
+
+
+def bounded(text: str, knowledge: KnowledgeSummary = NO_KNOWLEDGE, consuming: bool = False) -> set[str]:
+    """The predicates of the triple patterns that have a bound."""
+    select = compile(text).compilation.queries[0].algebra
+    pushed = push_select_windows(select, Surroundings(knowledge, consuming))
+    return {
+        node.child.triples[0].predicate.term.rsplit("/", 1)[1][:-1]
+        for node in _walk(pushed.pattern)
+        if isinstance(node, alg.Within) and isinstance(node.child, alg.BGP)
+    }
+
+
+def _walk(pattern: object) -> list[object]:
+    inner = [getattr(pattern, name, None) for name in ("child", "left", "right")]
+    return [pattern, *(node for part in inner if part is not None for node in _walk(part))]
+
+
+def test_both_sides_of_equalsoptional_are_bounded() -> None:
+    assert bounded(query("EQUALSOPTIONAL")) == {"p", "q", "r"}
+
+
+def test_only_the_mandatory_side_of_the_others_is_bounded() -> None:
+    assert bounded(query("OPTIONAL")) == {"p"}
+    assert bounded(query("OPTIONALSEQ")) == {"q", "r"}
+
+
+@pytest.mark.parametrize("predicates", [None, frozenset({f"<{EX}p>"})], ids=["anything", "p"])
+def test_the_optional_side_is_free_where_the_mandatory_one_may_be_timeless(predicates: frozenset[str] | None) -> None:
+    assert not bounded(query("EQUALSOPTIONAL"), KnowledgeSummary(predicates=predicates)) & {"q", "r"}
+
+
+def test_a_background_without_the_predicates_changes_nothing() -> None:
+    elsewhere = KnowledgeSummary(predicates=frozenset({f"<{EX}sector>"}))
+    assert bounded(query("EQUALSOPTIONAL"), elsewhere) == {"p", "q", "r"}
+
+
+def test_a_consuming_policy_keeps_the_plan_as_it_is_defined() -> None:
+    assert bounded(query("EQUALSOPTIONAL"), consuming=True) == {"p"}
+
+
+DAY = 86_400
+LONG = [event(":s :q 1", 0), event(":s :p 1", (0, 3 * DAY)), event(":s :r 1", 3 * DAY)]
+SHORT = [event(":s :q 1", 0), event(":s :p 1", (0, DAY)), event(":s :r 1", DAY)]
+OLD = [event(":s :q 1", 0), event(":s :r 1", DAY), event(":s :p 1", 4 * DAY)]
+
+
+@pytest.mark.parametrize("operator", ["EQUALSOPTIONAL", "OPTIONAL", "OPTIONALSEQ"])
+@pytest.mark.parametrize("kind", ["unrestricted", "recent", "timeless"])
+@pytest.mark.parametrize("events", [LONG, SHORT, OLD], ids=["long", "short", "old"])
+def test_no_answer_changes(operator: str, kind: str, events: list[Event]) -> None:
+    """A partner that is too old, or too long for a timeless solution, is still a partner."""
+    program = parse(f"PREFIX : <{EX}> " + query(operator))
+    background = Background(default=frozenset({(f"<{EX}s>", f"<{EX}p>", '"7"')} if kind == "timeless" else ()))
+    agree(Case(program, tuple(events), background, "recent" if kind == "recent" else "unrestricted"))
