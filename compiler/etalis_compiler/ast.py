@@ -271,6 +271,13 @@ class WindowGroup(Spanned):
 
 
 @dataclass(frozen=True, slots=True)
+class Current(Spanned):
+    """``CURRENT {…}``: a pattern over the facts that hold now (TEF-SPARQL)."""
+
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
 class Combined(Spanned):
     """``left OPERATOR right``."""
 
@@ -338,7 +345,7 @@ class Match(Spanned):
     pattern: EventPattern | Group
 
 
-Pattern = Group | StreamGroup | WindowGroup | GraphGroup | Combined | Within
+Pattern = Group | StreamGroup | WindowGroup | GraphGroup | Current | Combined | Within
 # --- queries ---------------------------------------------------------------------------------------------------
 
 
@@ -377,7 +384,16 @@ class Describe(Spanned):
     subjects: tuple[Var | Term, ...]
 
 
-Form = Select | Construct | Ask | Describe
+@dataclass(frozen=True, slots=True)
+class Fact(Spanned):
+    """``CONSTRUCT FACT {…} (UNION (SINCE …) (TILL …))``: triples that hold from one event until another."""
+
+    template: tuple[TriplePattern, ...]
+    since: tuple[Group, ...]
+    till: tuple[Group, ...]
+
+
+Form = Select | Construct | Ask | Describe | Fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,6 +500,7 @@ Element = (
     | Service
     | StreamGroup
     | WindowGroup
+    | Current
     | Combined
     | Within
     | Group

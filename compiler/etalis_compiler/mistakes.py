@@ -19,7 +19,7 @@ _PATH = _IRI | {"VAR", "NAME", "a", "^", "!", "("}
 _PATH_MARK = words("? * + / |")
 _AMOUNT = words("INTEGER NUMBER DURATION STRING EVENTS EVENT TRIPLES TRIPLE BGP")
 _CONSTRAINT = _IRI | (_EXPRESSION - _LITERAL - {"VAR", "!", "+", "-"})
-_GROUP_PART = words("FILTER OPTIONAL MINUS BIND VALUES SERVICE GRAPH STREAM WINDOW MATCH EVENT {")
+_GROUP_PART = words("FILTER OPTIONAL MINUS BIND VALUES SERVICE GRAPH STREAM WINDOW CURRENT MATCH EVENT {")
 _JOINED = words("SEQ EQUALS OPTIONALSEQ EQUALSOPTIONAL AND UNION WITHIN")
 _MODIFIERS = words("GROUP GROUPBY ORDER ORDERBY LIMIT OFFSET VALUES USING")
 _NEXT = words("SELECT CONSTRUCT ASK DESCRIBE BASE PREFIX REGISTER ;")
@@ -80,12 +80,6 @@ _FOREIGN = tuple(
             "this is CQL; here the last five triples of a stream are SELECT ?price FROM NAMED WINDOW :w ON :Prices "
             "[RANGE TRIPLES 5] WHERE { WINDOW :w { ?item :price ?price } }",
         ),
-        (
-            r"\bconstruct\s{1,9}fact\b",
-            "this is TEF-SPARQL; here what holds from one event until another is a rule whose triple has the whole "
-            "interval: CONSTRUCT { ?user :isIn ?room } WHERE { ?user :enter ?room } SEQ { ?user :leave ?room } "
-            "USING POLICY recent",
-        ),
     )
 )
 _PAIRS = {"{": "}", "(": ")", "[": "]"}
@@ -142,6 +136,8 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
         return "equality is written with a single '='"
     if text == "/" and (previous == "/" or after == "/"):
         return "a comment begins with '#'"
+    if text == "?" and after.isspace() and accepted & {"VAR"}:
+        return "a variable is written in one piece, as ?room"
     if token.type == "$END":
         return _unclosed(source, len(source.text) + 1)
     if upper in _UPDATE and "SELECT" in accepted:

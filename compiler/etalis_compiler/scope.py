@@ -9,6 +9,7 @@ from .ast import (
     Aggregate,
     Bind,
     Combined,
+    Current,
     EventDeclaration,
     EventName,
     Exists,
@@ -49,7 +50,7 @@ def in_scope(pattern: Any, events: Events = {}) -> set[str]:  # noqa: B006 (neve
                 found.add(variable.name)
             case Values(variables=names):
                 found.update(v.name for v in names)
-            case Optional(group=group):
+            case Optional(group=group) | Current(group=group):
                 waiting.append(group)
             case GraphGroup(graph=name, group=group) | StreamGroup(stream=name, group=group):
                 waiting += (name, group)

@@ -10,9 +10,16 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import Any
 
 from etalis_py.events import Event, Triple
 from etalis_py.knowledge.graph import Graph
+
+
+def item_of(fields: Any) -> Event:
+    """A stream item from the lists of a snapshot."""
+    start, end, triples, stream, graph = fields
+    return Event(start, end, tuple(tuple(t) for t in triples), stream, graph)
 
 
 class Counted:

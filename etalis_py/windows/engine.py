@@ -8,12 +8,13 @@ events.  After the end of the stream time runs on until no window holds anything
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from etalis_compiler.rsp import Circle
 from etalis_rules import program as ir
 
 from etalis_py.engine.engine import NEVER, Engine, knowledge_of, seconds
@@ -22,11 +23,14 @@ from etalis_py.engine.runtime import LimitExceeded, Limits
 from etalis_py.engine.snapshots import SnapshotError
 from etalis_py.events import Event, Triple
 from etalis_py.knowledge import Knowledge
+from etalis_py.windows.content import item_of
+from etalis_py.windows.facts import FactRun
 from etalis_py.windows.program import WindowProgram, compile_windows
 from etalis_py.windows.query import QueryRun
 from etalis_py.windows.source import Stored
 
-MAGIC = b"ETALIS-WINDOWS\x01"
+MAGIC = b"ETALIS-WINDOWS\x02"
+Step = Engine | FactRun | QueryRun
 Loader = Callable[[int], Iterable[Triple]]
 """A time-varying graph ([RSPQL] Definition 10): the triples at a time."""
 
@@ -146,37 +150,53 @@ class WindowEngine:
         for query in self.queries:
             for stream in query.plan.streams:
                 self._readers.setdefault(stream, []).append(query)
-        self._inner: Engine | None = None
-        if self.program.rules is not None:
-            self._inner = Engine(
-                self.program.rules,
-                background=self.knowledge,
-                policy=policy,
-                explain=explain,
-                limits=limits,
-                render=render,
-                changes=changes,
-            )
-        self._shapes = [q.shape for q in self.queries]
-        self._offset = len(self._shapes)
-        if self._inner is not None:
-            self._shapes = [*self._shapes, *self._inner._shapes]
+        self._everything = [query for query in self.queries if query.reads_all]
         self._reports: list[Report] = []
         self._entailed: Callable[[Triple], Iterable[Triple]] | None = None
         self._schema_version = -1
         self._read_schema()
+        options = {"policy": policy, "explain": explain, "limits": limits, "render": render, "changes": changes}
+        self._steps = list(self._steps_of(options, render or seconds))
+        self._rules = [step for step in self._steps if isinstance(step, Engine)]
+        self._facts = [step for step in self._steps if isinstance(step, FactRun)]
+        self._plain = not self._rules and not self._facts
+        self._numbers = {query.plan.name: number for number, query in enumerate(self.queries)}
+        self._shapes = [q.shape for q in self.queries]
+        self._offsets: dict[int, int] = {}  # where the shapes of a step begin
+        for number, step in enumerate(self._steps):
+            if not isinstance(step, QueryRun):
+                self._offsets[number] = len(self._shapes)
+                self._shapes += step._shapes if isinstance(step, Engine) else [step.shape]
         self._next: int | None = None
         self._next_known = False
+
+    def _steps_of(self, options: dict[str, Any], render: Callable[[int], int | str]) -> Iterator[Step]:
+        """What an instant passes, in order (``etalis_compiler.rsp.network``)."""
+        try:
+            stages = self.program.stages(self._entailed)
+        except Circle as circle:
+            raise ValueError(
+                f"{circle}, through what the background says of their vocabulary: let one of them make other "
+                'predicates, or load the background with entailment="rdf"'
+            ) from None
+        queries = {query.plan.name: query for query in self.queries}
+        facts = {fact.name: fact for fact in self.program.facts}
+        for stage in stages:
+            if stage.kind == "rules":
+                yield Engine(self.program.rules_of(stage.names), background=self.knowledge, **options)
+            for name in stage.names if stage.kind != "rules" else ():
+                yield queries[name] if name in queries else FactRun(facts[name], render)
 
     @property
     def outputs(self) -> tuple[ir.Output, ...]:
         """The queries that report."""
-        return tuple(q.shape.output for q in self.queries) + (() if self._inner is None else self._inner.outputs)
+        return tuple(shape.output for shape in self._shapes)
 
     def count(self) -> WindowCounters:
         """The counters, with what is kept now."""
-        self.counters.items = sum(query.remembered() for query in self.queries) + len(self._buffer)
-        self.counters.goals = 0 if self._inner is None else self._inner.count().goals
+        kept: list[QueryRun | FactRun] = [*self.queries, *self._facts]
+        self.counters.items = sum(query.remembered() for query in kept) + len(self._buffer)
+        self.counters.goals = sum(engine.count().goals for engine in self._rules)
         return self.counters
 
     def _check_graphs(self) -> None:
@@ -203,7 +223,7 @@ class WindowEngine:
         if self.lateness:
             events = self._ordered(events)
         now, readers, only, instant, first = self._now, self._readers, self._only, self._instant, self._first
-        plain = self._inner is None
+        plain = self._plain
         count = 0
         for event in events:
             end = event[1]
@@ -231,20 +251,19 @@ class WindowEngine:
             if not event[3] and only:
                 event = event._replace(stream=only)
             if not plain:
-                self._take(self._inner.push(event))  # type: ignore[union-attr]
+                self._offer(event)
             self._route(event, readers)
         self._now, self._first = now, first
         self.counters.events += count
         return self._matches()
 
     def _route(self, event: Event, readers: dict[str, list[QueryRun]]) -> None:
-        reading = readers.get(event[3])
-        if reading is None:
-            if self._inner is None:
+        reading = readers.get(event[3], self._everything)
+        if not reading:
+            if self._plain:
                 self.counters.unrouted += 1
             return
-        if self._entailed is not None:
-            event = event._replace(triples=tuple(dict.fromkeys(self._closed(event.triples))))
+        event = self._with_entailed(event)
         taken = 0
         for query in reading:
             taken += query.push(event)
@@ -252,6 +271,11 @@ class WindowEngine:
                 self._next_known = False
         if not taken:
             self.counters.outside += 1
+
+    def _with_entailed(self, event: Event) -> Event:
+        if self._entailed is None:
+            return event
+        return event._replace(triples=tuple(dict.fromkeys(self._closed(event.triples))))
 
     def _closed(self, triples: Iterable[Triple]) -> Iterable[Triple]:
         assert self._entailed is not None
@@ -285,8 +309,9 @@ class WindowEngine:
                 if last is None or due is None or due > last:
                     break
                 self._evaluate(due)
-        if self._inner is not None:
-            self._take(self._inner.close())
+        for number, step in enumerate(self._steps):
+            if isinstance(step, Engine):
+                self._take(number, step.close())
         self.finished = True
         return self._matches()
 
@@ -294,7 +319,12 @@ class WindowEngine:
         """Change the background; the new version holds for the evaluations that have not happened yet."""
         if not self._has_background:
             raise ValueError("this engine has no background to change: make it with WindowEngine(…, background=[])")
-        changed = self.knowledge if self._inner is None else self._inner  # the rules beside have more to renew
+        if len(self._rules) > 1:
+            raise ValueError(
+                "the background of this program cannot change while it runs: its rules run in several stages, because "
+                "windows feed some of them; run what feeds the windows and what they feed as two programs"
+            )
+        changed = self._rules[0] if self._rules else self.knowledge  # rules have more to renew
         change = changed.update(_graph_name(graph), add, remove)
         self._read_schema()
         return change
@@ -345,8 +375,8 @@ class WindowEngine:
 
     def _pass(self, t: int) -> None:
         """All evaluation times up to and including ``t``."""
-        if self._inner is not None:
-            self._take(self._inner.advance(self._now))
+        if not self._plain and self._now <= t:
+            self._evaluate(self._now)
         due = self._next_time()
         while due is not None and due <= t:
             self._evaluate(due)
@@ -370,8 +400,25 @@ class WindowEngine:
         return self._next
 
     def _evaluate(self, t: int) -> None:
-        """Evaluate, in order, the queries that may have to be at t; what one makes the later ones see."""
-        for number, query in enumerate(self.queries):
+        """Everything that happens at t."""
+        self._step(t)
+        self._done = max(self._done, t)
+        self._next_known = False
+
+    def _step(self, t: int) -> None:
+        """The instant t passes the queries in order; what one makes the later ones see."""
+        for place, step in enumerate(self._steps):
+            if isinstance(step, Engine):
+                self._take(place, step.advance(t))
+                continue
+            if isinstance(step, FactRun):
+                rows = step.advance(t)
+                if rows:
+                    self._reports.append((self._offsets[place], t, rows))
+                for event in step.events(rows):
+                    self._feed(event, place)
+                continue
+            query, number = step, self._numbers[step.plan.name]
             if query.next_time(self._done) != t:
                 continue
             self._read_graphs(query, t)
@@ -388,25 +435,36 @@ class WindowEngine:
                 if answer.rows:
                     self._reports.append((number, t, answer.rows))
                 if answer.derived:
-                    self._feed(Event(t, t, answer.derived, query.plan.feeds))
-        self._done = max(self._done, t)
-        self._next_known = False
+                    self._feed(Event(t, t, answer.derived, query.plan.feeds), place)
 
-    def _feed(self, event: Event) -> None:
-        if event.stream in self._readers:
+    def _feed(self, event: Event, place: int) -> None:
+        """What a query makes, for those that come after it."""
+        if not self._plain:
+            self._offer(event, place)
+        if event.stream in self._readers or self._everything:
             self._route(event, self._readers)
 
-    def _take(self, found: Matches) -> None:
-        """What the EP-SPARQL queries beside the windows found; the streams they make feed the windows."""
+    def _offer(self, event: Event, after: int = -1) -> None:
+        """An event for the rules and facts that come after a query."""
+        for place, step in enumerate(self._steps):
+            if place <= after:
+                continue
+            if isinstance(step, Engine):
+                self._take(place, step.push(event))
+            elif isinstance(step, FactRun):
+                step.push(self._with_entailed(event))
+
+    def _take(self, place: int, found: Matches) -> None:
+        """What EP-SPARQL queries found; what they construct the queries after them see."""
         for number, t, rows in found.reports:
             shape = found.shapes[number]
-            self._reports.append((self._offset + number, t, rows))
-            stream = shape.output.stream
-            if stream in self._readers and shape.triples is not None:
-                for row in rows:
-                    triples = shape.triples(row)
-                    if triples and row[0] >= self._now:
-                        self._route(Event(row[1], row[0], triples, stream), self._readers)
+            self._reports.append((self._offsets[place] + number, t, rows))
+            if shape.output.form != "construct" or shape.triples is None or place == len(self._steps) - 1:
+                continue
+            for row in rows:
+                triples = shape.triples(row)
+                if triples and row[0] >= self._now:
+                    self._feed(Event(row[1], row[0], triples, shape.output.stream), place)
 
     def _read_graphs(self, query: QueryRun, t: int) -> None:
         """Time-varying graphs as they are at t, or at the last time that RESCAN allowed to look."""
@@ -434,7 +492,8 @@ class WindowEngine:
     def snapshot(self) -> bytes:
         """Everything the engine remembers, as MessagePack: versioned, and readable elsewhere."""
         buffer = [[end, arrival, list(event)] for end, arrival, event in self._buffer]
-        inner = None if self._inner is None else self._inner.snapshot()
+        rules = [engine.snapshot() for engine in self._rules]
+        facts = {run.fact.name: run.snapshot() for run in self._facts}
         clock = [self._now, self._done, self._newest, self._arrivals]
         counters = [getattr(self.counters, name) for name in WindowCounters.__slots__]
         queries = {q.plan.name: q.snapshot() for q in self.queries}
@@ -442,7 +501,7 @@ class WindowEngine:
         first = None if self._first is None else list(self._first)
         read = dict(self._read_at)
         loaded = {name: sorted(map(list, triples)) for name, triples in self._loaded.items()}
-        body = [clock, counters, queries, first, instant, buffer, inner, read, loaded]
+        body = [clock, counters, queries, first, instant, buffer, rules, facts, read, loaded]
         return MAGIC + msgspec.msgpack.encode(body)
 
     def restore(self, data: bytes) -> None:
@@ -453,30 +512,27 @@ class WindowEngine:
             body = msgspec.msgpack.decode(data[len(MAGIC) :])
         except msgspec.DecodeError as fault:
             raise SnapshotError(f"the snapshot is damaged ({fault}); start without it, or replay") from fault
-        clock, counters, queries, first, instant, buffer, inner, self._read_at, loaded = body
-        names = {q.plan.name for q in self.queries}
-        if set(queries) != names:
+        clock, counters, queries, first, instant, buffer, rules, facts, self._read_at, loaded = body
+        names = {q.plan.name for q in self.queries} | {run.fact.name for run in self._facts}
+        if {*queries, *facts} != names or len(rules) != len(self._rules):
             raise SnapshotError(
-                f"the snapshot holds the queries {', '.join(sorted(queries))}, this engine {', '.join(sorted(names))}: "
-                "restore it into an engine with the same program"
+                f"the snapshot holds the queries {', '.join(sorted([*queries, *facts]))}, this engine "
+                f"{', '.join(sorted(names))}: restore it into an engine with the same program"
             )
         self._now, self._done, self._newest, self._arrivals = clock
         for name, value in zip(WindowCounters.__slots__, counters, strict=True):
             setattr(self.counters, name, value)
         for query in self.queries:
             query.restore(queries[query.plan.name])
-        self._instant = set(map(_event, instant))
-        self._first = None if first is None else _event(first)
-        self._buffer = [(end, arrival, _event(event)) for end, arrival, event in buffer]
+        self._instant = set(map(item_of, instant))
+        self._first = None if first is None else item_of(first)
+        self._buffer = [(end, arrival, item_of(event)) for end, arrival, event in buffer]
         self._loaded = {name: {tuple(t) for t in triples} for name, triples in loaded.items()}
-        if self._inner is not None and inner is not None:
-            self._inner.restore(inner)
+        for engine, state in zip(self._rules, rules, strict=True):
+            engine.restore(state)
+        for run in self._facts:
+            run.restore(facts[run.fact.name])
         self._next_known = False
-
-
-def _event(fields: list[Any]) -> Event:
-    start, end, triples, stream, graph = fields
-    return Event(start, end, tuple(tuple(t) for t in triples), stream, graph)
 
 
 def _graph_name(name: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from etalis_compiler.rsp import WindowPlan
+from etalis_compiler.rsp import Current, WindowPlan
 from etalis_rules import algebra as alg
 
 from etalis_py.engine.backward.prepared import Prepared
@@ -61,6 +61,8 @@ def incremental(plan: WindowPlan, stored: bool) -> Steps | None:
         return None
     if len(pattern.triples) != 1 or pattern.graph is not None:
         return None
+    if any(isinstance(w.shape, Current) for w in plan.windows):
+        return None  # facts come and go, not items
     names = [w.name for w in plan.windows if (w.name == pattern.stream if pattern.stream else w.default)]
     if len(names) != 1 or len(plan.windows) != 1 or (not pattern.stream and stored):
         return None

@@ -12,7 +12,10 @@ from etalis_compiler.diagnostics import Diagnostic, QueryError, Source
 from etalis_compiler.parser import parse
 from etalis_compiler.pipeline import Compilation, compile_documents, query_name
 from etalis_compiler.rsp import (
+    Circle,
     Count,
+    Current,
+    Fact,
     Identity,
     Interval,
     Landmark,
@@ -21,9 +24,15 @@ from etalis_compiler.rsp import (
     Sliding,
     WindowPlan,
     is_windowed,
+    plan_fact,
     plan_query,
+    stages_of,
+    unit_of_fact,
+    unit_of_plan,
+    unit_of_rule,
     with_preset,
 )
+from etalis_compiler.rsp.network import Entails, Stage
 from etalis_compiler.rsp.shapes import MAX_OVERLAP
 from etalis_rules.durations import duration_text
 from etalis_rules.spelling import PREFIXES
@@ -34,7 +43,7 @@ from etalis_py.windows.groups import incremental
 
 @dataclass(frozen=True, slots=True)
 class WindowProgram:
-    """The plans of the windowed queries in the order in which they are evaluated, and the other queries.
+    """The plans of the windowed queries in the order in which they are evaluated, the facts, and the other queries.
 
     A query that reads what another one makes comes after it.  ``documents`` are the texts as they were read, ``preset``
     is the one that they were compiled with.
@@ -45,23 +54,42 @@ class WindowProgram:
     warnings: tuple[Diagnostic, ...] = ()
     documents: tuple[tuple[ast.Document, Source], ...] = ()
     preset: str = ""
+    facts: tuple[Fact, ...] = ()
 
     @property
     def queries(self) -> tuple[str, ...]:
         """The names of all queries."""
-        return tuple(p.name for p in self.plans) + (() if self.rules is None else self.rules.queries)
+        rules = () if self.rules is None else self.rules.queries
+        return (*(p.name for p in self.plans), *(f.name for f in self.facts), *rules)
+
+    def stages(self, entails: Entails | None = None) -> tuple[Stage, ...]:
+        """The order in which an instant passes the queries; ``entails``: what else holds where a triple does.
+
+        Raises ``Circle`` where there is none.
+        """
+        rules = () if self.rules is None else self.rules.compilation.queries
+        units = [*map(unit_of_rule, rules), *map(unit_of_fact, self.facts), *map(unit_of_plan, self.plans)]
+        return stages_of(units, entails)
+
+    def rules_of(self, names: Iterable[str]) -> Program:
+        """The EP-SPARQL queries of these names, as a program of their own."""
+        assert self.rules is not None
+        compilation = self.rules.compilation
+        kept = tuple(q for q in compilation.queries if q.name in set(names))
+        return replace(self.rules, compilation=replace(compilation, queries=kept))
 
     def explain(self) -> str:
         """What will be done, query by query."""
         rules = (
             [] if self.rules is None else [f"{name}: EP-SPARQL rules beside the windows" for name in self.rules.queries]
         )
-        return "\n".join([*map(explain_plan, self.plans), *rules])
+        return "\n".join([*map(explain_fact, self.facts), *map(explain_plan, self.plans), *rules])
 
     def to_dict(self) -> dict[str, Any]:
         """What ``explain`` says, as plain data: times and lengths in microseconds."""
         rules = None if self.rules is None else self.rules.explain().to_dict()
-        return {"windowed": [_plan_data(plan) for plan in self.plans], "rules": rules}
+        facts = [{"query": f.name, "keys": list(f.keys), "stream": f.feeds} for f in self.facts]
+        return {"windowed": [_plan_data(plan) for plan in self.plans], "facts": facts, "rules": rules}
 
     def check(self) -> tuple[Diagnostic, ...]:
         """What is doubtful in the program."""
@@ -79,7 +107,7 @@ class WindowProgram:
     @property
     def inputs(self) -> frozenset[str]:
         """The streams that come from outside."""
-        made = {p.feeds for p in self.plans if p.feeds}
+        made = {q.feeds for q in (*self.plans, *self.facts) if q.feeds}
         if self.rules is not None:
             made |= {q.syntax.register.name for q in self.rules.compilation.queries if q.syntax.register is not None}
         return frozenset().union(*(p.streams for p in self.plans)) - made
@@ -115,7 +143,8 @@ def compile_windows(
 def windows_of(documents: Iterable[tuple[ast.Document, Source]], preset: str = "") -> WindowProgram:
     """Make a program of parsed texts, each with the source that its spans point into."""
     read = tuple(documents)
-    plans: list[WindowPlan] = []
+    windowed: list[tuple[ast.Query, str, Source]] = []
+    facts: list[Fact] = []
     others: list[tuple[ast.Document, Source]] = []
     warnings: list[Diagnostic] = []
     names: dict[str, Source] = {}
@@ -130,17 +159,25 @@ def windows_of(documents: Iterable[tuple[ast.Document, Source]], preset: str = "
             if not is_windowed(query):
                 rest.append(query if query.register is not None else _named(query, name))
                 continue
-            plan = _checked(_with_preset(plan_query(query, name, text), preset, text, query), text, query)
-            warnings.extend(_unbounded(plan, text, query))
-            plans.append(plan)
+            if isinstance(query.form, ast.Fact):
+                facts.append(plan_fact(query, name, text))
+            else:
+                windowed.append((query, name, text))
         if rest:
             others.append((replace(document, queries=tuple(rest)), text))
+    plans = []
+    for query, name, text in windowed:
+        plan = plan_query(query, name, text, tuple(facts))
+        plan = _checked(_with_preset(plan, preset, text, query), text, query)
+        warnings.extend(_unbounded(plan, text, query))
+        plans.append(plan)
     rules = None
     if others:
         compilation: Compilation = compile_documents(others)
         rules = Program(compilation)
         rules.rules()
-    return WindowProgram(_in_order(plans, names), rules, tuple(warnings), read, preset)
+    program = WindowProgram(tuple(plans), rules, tuple(warnings), read, preset, tuple(facts))
+    return replace(program, plans=_in_order(program, names))
 
 
 def _named(query: ast.Query, name: str) -> ast.Query:
@@ -198,7 +235,7 @@ def _plan_data(plan: WindowPlan) -> dict[str, Any]:
             "window": w.name,
             "on": w.inner or w.stream,
             "shape": type(w.shape).__name__.lower(),
-            **{name: value for name, value in asdict(w.shape).items() if name != "pattern"},
+            **_shape_data(w.shape),
             "default": w.default,
         }
         for w in plan.windows
@@ -218,16 +255,29 @@ def _plan_data(plan: WindowPlan) -> dict[str, Any]:
     }
 
 
+def _shape_data(shape: Shape) -> dict[str, Any]:
+    if isinstance(shape, Current):
+        return {"facts": [fact.name for fact in shape.facts]}
+    return {name: value for name, value in asdict(shape).items() if name != "pattern"}
+
+
 _POLICIES = {"WC": "a window closes", "CC": "an item enters a window", "NC": "a window is not empty"}
+
+
+def explain_fact(fact: Fact) -> str:
+    """A fact as text."""
+    keys = ", ".join(f"?{key}" for key in fact.keys)
+    into = f" as stream {fact.feeds}" if fact.feeds else ""
+    return f"{fact.name}: a fact for each {keys}, from a SINCE until the next TILL{into}"
 
 
 def explain_plan(plan: WindowPlan) -> str:
     """A plan as text."""
     lines = [f"{plan.name}: {plan.r2s} of {plan.form}" + (f" as stream {plan.feeds}" if plan.feeds else "")]
     for window in plan.windows:
-        on = f"window {window.inner}" if window.inner else f"stream {window.stream}"
+        on = f" on window {window.inner}" if window.inner else f" on stream {window.stream}" if window.stream else ""
         into = ", in the default graph" if window.default else ""
-        lines.append(f"  window {window.name} on {on}: {shape_text(window.shape)}{into}")
+        lines.append(f"  window {window.name}{on}: {shape_text(window.shape)}{into}")
     said = []
     for s in plan.report:
         text = _POLICIES.get(s.kind, "")
@@ -261,26 +311,25 @@ def shape_text(shape: Shape) -> str:
             return "the items of the instant"
         case Count(unit, size, slide, _):
             return f"the last {size} {unit.lower()}, sliding by {slide}"
+        case Current(facts):
+            return "what holds now of " + ", ".join(fact.name for fact in facts)
 
 
-def _in_order(plans: list[WindowPlan], sources: Mapping[str, Source]) -> tuple[WindowPlan, ...]:
-    """The plans, each after those whose streams it reads."""
-    ordered: list[WindowPlan] = []
-    waiting = list(plans)
-    while waiting:
-        ready = [p for p in waiting if not any(o.feeds in p.streams for o in waiting if o.feeds)]
-        if not ready:
-            cycle = ", ".join(p.name for p in waiting)
-            raise sources[waiting[0].name].error(
-                "cycle",
-                f"the queries {cycle} feed one another in a circle, so that none can be evaluated first",
-                0,
-                1,
-                hint="let one of them read a stream of its own, or write the rule in EP-SPARQL, which may be recursive",
-            )
-        ordered += ready
-        waiting = [p for p in waiting if p not in ready]
-    return tuple(ordered)
+def _in_order(program: WindowProgram, sources: Mapping[str, Source]) -> tuple[WindowPlan, ...]:
+    """The plans, each after those that feed it."""
+    try:
+        stages = program.stages()
+    except Circle as circle:
+        raise sources[circle.names[0]].error(
+            "cycle",
+            f"{circle}, so that none can be evaluated first",
+            0,
+            1,
+            hint="let one of them read a stream of its own, or write all of them as EP-SPARQL rules, which may be "
+            "recursive",
+        ) from None
+    place = {name: number for number, name in enumerate(name for stage in stages for name in stage.names)}
+    return tuple(sorted(program.plans, key=lambda plan: place[plan.name]))
 
 
 __all__ = ["QueryError", "WindowProgram", "compile_windows"]

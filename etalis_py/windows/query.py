@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from etalis_compiler.rsp import Count, Now, Strategy, WindowPlan, WindowUse
+from etalis_compiler.rsp import Count, Current, Now, Strategy, WindowPlan, WindowUse
 from etalis_compiler.rsp.plan import ROW, TIMES, Basic, First, Last, Sequence, column
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -19,6 +19,7 @@ from etalis_py.engine.runtime import fresh_nodes_of
 from etalis_py.events import Event, Triple
 from etalis_py.knowledge.graph import Graph
 from etalis_py.windows.content import Content
+from etalis_py.windows.facts import FactWindow
 from etalis_py.windows.groups import GroupedContent, Groups, incremental
 from etalis_py.windows.patterns import EventMatcher
 from etalis_py.windows.source import Dataset, Stored, TimedDataset, times_graph
@@ -52,7 +53,7 @@ class Reason:
         return {"query": self.query, "evaluated": self.time, "windows": windows}
 
     def __str__(self) -> str:
-        lines = [f"{self.query} was evaluated at {self.time} over"]
+        lines = [f"{self.query} was evaluated at {self.time}" + (" over" if self.windows else "")]
         lines += [f"  {name}: after {low}, until {high}" for name, low, high in self.windows]
         return "\n".join(lines)
 
@@ -85,10 +86,13 @@ class QueryRun:
         for use in _inner_first(plan.windows):
             content = Content(names) if self._groups is None else GroupedContent(self._groups)
             self.windows[use.name] = self._window(use, content)
-        self._by_stream: dict[str, list[TimeWindow | CountWindow]] = {}
+        self._by_stream: dict[str, list[TimeWindow | CountWindow | FactWindow]] = {}
+        self._of_facts = [w for w in self.windows.values() if isinstance(w, FactWindow)]  # they read every stream
         for window in self.windows.values():
-            if not isinstance(window, NestedWindow):
+            if not isinstance(window, NestedWindow | FactWindow):
                 self._by_stream.setdefault(window.use.stream, []).append(window)
+        for reading in self._by_stream.values():
+            reading += self._of_facts
         contents = {name: w.content for name, w in self.windows.items()}
         default = [w.name for w in plan.windows if w.default]
         self._contents, self._default = contents, default
@@ -107,12 +111,15 @@ class QueryRun:
         kinds = {s.kind for s in plan.report}
         self._by_clock = kinds & {"WC", "P", "AT"}
         self._nonempty = "NC" in kinds
+        self.reads_all = bool(self._of_facts)
         self._reacts = not self._by_clock or any(isinstance(w.shape, Now | Count) for w in plan.windows)
         consumes = any(m.consuming for m in self._matchers.values())
         self._forgets_answers = plan.r2s == "RSTREAM" and not plan.feeds and not consumes
         self.shape = self._shape(render)
 
     def _window(self, use: WindowUse, content: Content) -> Window:
+        if isinstance(use.shape, Current):
+            return FactWindow(use)
         if use.inner:
             return NestedWindow(use, content, self.windows[use.inner])
         return CountWindow(use, content) if isinstance(use.shape, Count) else TimeWindow(use, content)
@@ -122,7 +129,7 @@ class QueryRun:
     def push(self, item: Event) -> int:
         """Take a stream item into the windows on its stream; how many of them will hold it."""
         taken = 0
-        for window in self._by_stream[item[3]]:
+        for window in self._by_stream.get(item[3], self._of_facts):
             if self.due_known and (self._reacts or self._due is None or window.empty):
                 self.due_known = False
             taken += window.push(item)
@@ -298,7 +305,7 @@ class QueryRun:
         def why(row: Row) -> Reason:
             looked = []
             for w in plan.windows:
-                found = None if isinstance(w.shape, Count) else span(w.shape, row[0])
+                found = None if isinstance(w.shape, Count | Current) else span(w.shape, row[0])
                 if found is not None:
                     low = "the beginning" if found[0] == BEGINNING else render(found[0])
                     looked.append((w.name, low, render(found[1])))

@@ -11,7 +11,8 @@ from etalis_rules import algebra as alg
 from etalis_py.engine.backward import BackgroundSource, prepare
 from etalis_py.events import Event, Triple
 from etalis_py.windows import times
-from etalis_py.windows.content import Content
+from etalis_py.windows.content import Content, item_of
+from etalis_py.windows.facts import FactWindow
 from etalis_py.windows.patterns import OneItem, instance
 
 
@@ -108,9 +109,9 @@ class TimeWindow:
 
     def restore(self, state: list[Any]) -> None:
         self.entered, held, waiting = state
-        self.content.replace(map(_item, held))
+        self.content.replace(map(item_of, held))
         for item in waiting:
-            self.content.push(_item(item))
+            self.content.push(item_of(item))
 
 
 class CountWindow:
@@ -205,9 +206,9 @@ class CountWindow:
 
     def restore(self, state: list[Any]) -> None:
         self.entered, self.last, self.total, self.shown, held, units, waiting = state
-        self.content.replace(map(_item, held))
-        self.units = deque(map(_item, units))
-        self.waiting = list(map(_item, waiting))
+        self.content.replace(map(item_of, held))
+        self.units = deque(map(item_of, units))
+        self.waiting = list(map(item_of, waiting))
 
 
 class NestedWindow:
@@ -262,10 +263,10 @@ class NestedWindow:
 
     def restore(self, state: list[Any]) -> None:
         self.entered, items = state
-        self.content.replace(map(_item, items))
+        self.content.replace(map(item_of, items))
 
 
-Window = TimeWindow | CountWindow | NestedWindow
+Window = TimeWindow | CountWindow | NestedWindow | FactWindow
 
 
 def _opening(shape: Shape, t: int) -> int | None:
@@ -281,8 +282,3 @@ def bgp_units(pattern: tuple[alg.Triple, ...]) -> times.Units:
         return sorted({tuple(dict.fromkeys(instance(t, mu) for t in pattern)) for mu, _, _ in found})
 
     return solve
-
-
-def _item(fields: list[Any]) -> Event:
-    start, end, triples, stream, graph = fields
-    return Event(start, end, tuple(tuple(t) for t in triples), stream, graph)

@@ -146,6 +146,7 @@ def _compound_groups(inner: st.SearchStrategy) -> st.SearchStrategy:
             st.builds(ast.GraphGroup, VARIABLES | IRI_TERMS, free),
             st.builds(ast.StreamGroup, VARIABLES | IRI_TERMS, free),
             st.builds(ast.WindowGroup, VARIABLES | IRI_TERMS, free),
+            st.builds(ast.Current, free),
         ),
         lambda operand: (
             st.builds(ast.Within, operand, DURATIONS)

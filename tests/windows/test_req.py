@@ -373,15 +373,32 @@ DOORS = [
 ]
 
 
-def test_facts_since_and_till() -> None:
-    """TEF-SPARQL's FACT: true from the SINCE event till the TILL event, as an occurrence with that interval."""
+def test_facts_since_and_till_tef_sparql() -> None:
+    """True from the SINCE event till the TILL event, as an occurrence with that interval."""
+    assert ask("fact.tef-sparql", DOORS) == ["axel isIn RoomA @[2, 6]", "darko isIn RoomA @[3, 8]"]
+
+
+def test_facts_since_and_till_as_a_rule() -> None:
+    """The same in EP-SPARQL, for people who do not enter a room twice."""
     fact = "CONSTRUCT { ?user :isIn ?room } { ?user :enter ?room } SEQ { ?user :leave ?room }"
     engine = Engine(compile(fact))
     found = [*engine.push_all(DOORS), *engine.close()]
     assert [show(m) for m in found] == ["axel isIn RoomA @[2, 6]", "darko isIn RoomA @[3, 8]"]
 
 
-def test_facts_current_every_three_seconds() -> None:
+def test_facts_current_every_three_seconds_tef_sparql() -> None:
+    """At 3 both are in room A, at 6 Axel has just gone to room B, at 9 Darko is there too."""
+    assert ask("count-facts.tef-sparql.repaired", DOORS) == [
+        "ROOM=RoomA USER=2 @[2, 3]",
+        "axel isIn RoomA @[2, 6]",
+        "ROOM=RoomA USER=1 @[3, 6]",
+        "ROOM=RoomB USER=1 @[3, 6]",
+        "darko isIn RoomA @[3, 8]",
+        "ROOM=RoomB USER=2 @[6, 9]",
+    ]
+
+
+def test_facts_current_every_three_seconds_rsp_ql() -> None:
     """The number of people in each room, every three seconds: those whose last entering has no later leaving."""
     query = """SELECT ?room (COUNT(?user) AS ?n) FROM NAMED WINDOW :w ON :s [LANDMARK 0] REPORT PERIODIC PT3S
         WHERE { WINDOW :w { ?user :enter ?room .
@@ -423,8 +440,7 @@ def test_enter_and_left_counts_c_sparql() -> None:
         ("repetition.esper", "this is Esper's language"),
         ("facts.esper", "this is Esper's language"),
         ("enter-left-counts.esper", "this is Esper's language"),
-        ("fact.tef-sparql", "here what holds from one event until another is a rule"),
-        ("count-facts.tef-sparql", "this is TEF-SPARQL"),
+        ("count-facts.tef-sparql", "a comment begins with '#'"),
         ("predicate-window.c-sparql", r"write \[RANGE TRIPLES 3\]"),
     ],
 )

@@ -10,6 +10,7 @@ from etalis_rules.terms import RDF, RDF_TYPE
 from ..ast import (
     Bind,
     Combined,
+    Current,
     EventDeclaration,
     EventName,
     EventSequence,
@@ -219,6 +220,9 @@ class PatternBuilder(WindowBuilder):
 
     def window_group(self, args: list[Any], start: int, end: int) -> WindowGroup:
         return WindowGroup(args[0], args[1], span=Span(start, end))
+
+    def current_group(self, args: list[Any], start: int, end: int) -> Current:
+        return Current(args[0], span=Span(start, end))
 
     def within_group(self, args: list[Any], start: int, end: int) -> Within:
         pattern, bound = args

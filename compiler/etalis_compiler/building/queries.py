@@ -29,12 +29,13 @@ from ..ast import (
     Within,
 )
 from ..lexing import Token
-from .patterns import POLICIES, PatternBuilder
+from .facts import FactBuilder
+from .patterns import POLICIES
 
 _DIALECTS = ("rsep-ql", "sparqlstream", "c-sparql", "cqels", "rsp-ql")
 
 
-class QueryBuilder(PatternBuilder):
+class QueryBuilder(FactBuilder):
     # --- parts of a query ---
 
     def modifier(self, args: list[Any], start: int, end: int) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from ..ast import (
     Bind,
     Combined,
+    Current,
     Duration,
     Element,
     EventDeclaration,
@@ -95,6 +96,8 @@ class PatternPrinter(TermPrinter):
             case StreamGroup(stream=name, group=group, window=window):
                 head = f"STREAM {self.node(name)}"
                 return led(head if window is None else f"{head} {self.window(window)}", self.group(group))
+            case Current(group=group):
+                return led("CURRENT", self.group(group))
             case WindowGroup(window=name, group=group):
                 return led(f"WINDOW {self.node(name)}", self.group(group))
             case Within(pattern=inner, bound=bound):

@@ -9,6 +9,7 @@ from ..ast import (
     DatasetClause,
     Describe,
     Exists,
+    Fact,
     FunctionCall,
     Projection,
     Query,
@@ -58,6 +59,11 @@ class QueryPrinter(PatternPrinter):
                 if len(triples) <= 1:
                     return [f"CONSTRUCT{r2s} {{ {' '.join(triples)} }}"]
                 return [f"CONSTRUCT{r2s} {{", *indented(triples), "}"]
+            case Fact(template, since, till):
+                made = " ".join(self.triple(p) + " ." for p in template)
+                parts = [(word, group) for word, groups in (("SINCE", since), ("TILL", till)) for group in groups]
+                lines = [line for word, group in parts for line in [f"({word}", *indented(self.group(group)), ")"]]
+                return [f"CONSTRUCT FACT {{ {made} }}", "(UNION", *indented(lines), ")"]
             case Ask():
                 return [f"ASK{r2s}"]
             case Describe(subjects=subjects):

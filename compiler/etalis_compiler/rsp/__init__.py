@@ -8,11 +8,14 @@ contents of windows, and time itself, are the run time's business.
 """
 
 from ..windowed import is_windowed
-from .lowering import plan_query
+from .lowering import plan_fact, plan_query
+from .network import Circle, Entails, Stage, stages_of, unit_of_fact, unit_of_plan, unit_of_rule
 from .plan import (
     Basic,
     Count,
+    Current,
     EventExpr,
+    Fact,
     First,
     Identity,
     Interval,
@@ -32,8 +35,12 @@ from .presets import PRESETS, with_preset
 __all__ = [
     "PRESETS",
     "Basic",
+    "Circle",
     "Count",
+    "Current",
+    "Entails",
     "EventExpr",
+    "Fact",
     "First",
     "Identity",
     "Interval",
@@ -44,10 +51,16 @@ __all__ = [
     "Sequence",
     "Shape",
     "Sliding",
+    "Stage",
     "Strategy",
     "WindowPlan",
     "WindowUse",
     "is_windowed",
+    "plan_fact",
     "plan_query",
+    "stages_of",
+    "unit_of_fact",
+    "unit_of_plan",
+    "unit_of_rule",
     "with_preset",
 ]

@@ -20,6 +20,8 @@ from .ordering import in_fixed_order
 from .plan import (
     Basic,
     Count,
+    Current,
+    Fact,
     First,
     Identity,
     Landmark,
@@ -31,26 +33,60 @@ from .plan import (
     WindowUse,
 )
 from .presets import CHANGE, CLOSE, PRESETS
-from .rewriting import Rewriter, is_aggregated
+from .rewriting import Rewriter, in_one_item, is_aggregated
 from .shapes import instant_of, length_of, shape_of
 
 _TEMPORAL = (ast.Operator.SEQ, ast.Operator.EQUALS, ast.Operator.OPTIONALSEQ, ast.Operator.EQUALSOPTIONAL)
 _FORMS = {ast.Select: "select", ast.Construct: "construct", ast.Ask: "ask", ast.Describe: "describe"}
 
 
-def plan_query(query: ast.Query, name: str, source: Source) -> WindowPlan:
-    """The plan of a windowed query.  Raises ``QueryError``."""
+def plan_query(query: ast.Query, name: str, source: Source, facts: tuple[Fact, ...] = ()) -> WindowPlan:
+    """The plan of a windowed query; ``facts`` are those of its program.  Raises ``QueryError``."""
     try:
-        return _Lowering(query, name).plan()
+        return _Lowering(query, name, facts).plan()
     except Fault as fault:
         raise located(fault, source, query) from None
+
+
+def plan_fact(query: ast.Query, name: str, source: Source) -> Fact:
+    """The plan of a CONSTRUCT FACT query.  Raises ``QueryError``."""
+    try:
+        return _fact(query, name)
+    except Fault as fault:
+        raise located(fault, source, query) from None
+
+
+def _fact(query: ast.Query, name: str) -> Fact:
+    form = cast(ast.Fact, query.form)
+    template = template_of(replace(query, form=ast.Construct(form.template)))
+    nodes = [n for t in template for n in (t.subject, t.predicate, t.object) if isinstance(n, alg.Var)]
+    named = dict.fromkeys(n.name for n in nodes)
+    if not template or any(n.startswith("_:") for n in named):
+        raise Fault(
+            "fact",
+            "a fact is made of triples without blank nodes",
+            "say which triples hold: CONSTRUCT FACT { ?user :isIn ?room }",
+            form.span,
+        )
+    since, till = ([in_one_item(g, "a SINCE or TILL") for g in groups] for groups in (form.since, form.till))
+    for group, pattern in zip(form.since, since, strict=True):
+        for variable in named:
+            if variable not in alg.certain(pattern):
+                raise Fault(
+                    "fact",
+                    f"?{variable} of the fact has no value in this SINCE",
+                    "a fact is known when it begins: match each of its variables in every SINCE",
+                    group.span,
+                )
+    feeds = query.register.name if query.register is not None and query.register.kind == "STREAM" else ""
+    return Fact(name, template, tuple(sorted(named)), tuple(since), tuple(till), feeds)
 
 
 class _Lowering(Rewriter):
     """One query on its way to a plan."""
 
-    def __init__(self, query: ast.Query, name: str) -> None:
-        super().__init__()
+    def __init__(self, query: ast.Query, name: str, facts: tuple[Fact, ...]) -> None:
+        super().__init__(facts)
         self.syntax = query
         self.name = name
 
@@ -213,7 +249,7 @@ class _Lowering(Rewriter):
                 return (Strategy("P", period=length_of(register.every)),)
             if self.syntax.dialect == "cqels":
                 return CHANGE
-            closing = any(not isinstance(w.shape, Landmark | Identity) for w in self.windows.values())
+            closing = any(not isinstance(w.shape, Landmark | Identity | Current) for w in self.windows.values())
             return CLOSE if closing else CHANGE
         found = []
         for item in clause.items:

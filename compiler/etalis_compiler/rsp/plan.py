@@ -66,14 +66,41 @@ class Count:
     pattern: tuple[alg.Triple, ...] = ()
 
 
-Shape = Sliding | Landmark | Interval | Identity | Now | Count
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """CONSTRUCT FACT: triples that hold from a SINCE event until the next TILL event ([REQ], TEF-SPARQL).
+
+    A SINCE is a solution of one of the patterns of ``since`` in one stream item, as a TILL of those of ``till``.  A
+    SINCE makes the fact hold that its values of ``keys`` name (the variables of ``template``), unless it holds already;
+    a TILL ends the facts with values compatible with its own that have held since an earlier instant.  What ends is an
+    occurrence of the instances of ``template`` from the start of its SINCE to the end of its TILL.  ``feeds`` is the
+    stream of these (empty: the default one).
+    """
+
+    name: str
+    template: tuple[ir.Template, ...]
+    keys: tuple[str, ...]
+    since: tuple[alg.Pattern, ...]
+    till: tuple[alg.Pattern, ...]
+    feeds: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """The facts that hold now, of all streams: an item for each, its end the time since which it holds."""
+
+    facts: tuple[Fact, ...]
+
+
+Shape = Sliding | Landmark | Interval | Identity | Now | Count | Current
 
 
 @dataclass(frozen=True, slots=True)
 class WindowUse:
     """A window of a query: over a stream, or over another window (``inner``).
 
-    ``default``: its content is part of the default graph, as C-SPARQL and SPARQLstream have it.
+    ``default``: its content is part of the default graph, as C-SPARQL and SPARQLstream have it.  Facts (``Current``)
+    have neither a stream nor an inner window: they read all streams.
     """
 
     name: str

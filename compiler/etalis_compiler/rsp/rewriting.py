@@ -26,7 +26,9 @@ from .plan import (
     TIMES,
     Basic,
     Count,
+    Current,
     EventExpr,
+    Fact,
     First,
     Last,
     MatchPlan,
@@ -38,13 +40,15 @@ from .plan import (
 )
 from .shapes import shape_of
 
+FACTS = ".facts"  # the window of CURRENT {…}
 _TEMPORAL = (ast.Operator.SEQ, ast.Operator.EQUALS, ast.Operator.OPTIONALSEQ, ast.Operator.EQUALSOPTIONAL)
 
 
 class Rewriter:
     """The windows, event patterns and triple times met so far in one query."""
 
-    def __init__(self) -> None:
+    def __init__(self, facts: tuple[Fact, ...] = ()) -> None:
+        self.facts = facts
         self.windows: dict[str, WindowUse] = {}
         self.matches: list[MatchPlan] = []
         self.times: dict[str, None] = {}
@@ -128,6 +132,8 @@ class Rewriter:
                 return self._group(pattern, here)
             case ast.WindowGroup(window, group):
                 return self._window(window, group, pattern.span)
+            case ast.Current(group):
+                return self._current(group, pattern.span)
             case ast.GraphGroup(ast.Term(spelling), group) if spelling in self.windows and not here:
                 return self._window(pattern.graph, group, pattern.span)  # [RSPQL] Box 10
             case ast.GraphGroup(graph, group):
@@ -191,6 +197,34 @@ class Rewriter:
         self.windows[name] = WindowUse(name, stream.spelling, shape)
         return self._read(name, group)
 
+    # --- facts ---
+
+    def _current(self, group: ast.Group, span: ast.Span) -> ast.StreamGroup:
+        """``CURRENT {…}``: a window that holds the facts of the program which the pattern may match."""
+        held = self.windows.get(FACTS)
+        wanted = set(held.shape.facts) if held is not None and isinstance(held.shape, Current) else set[Fact]()
+        for node in ast.walk(group):
+            if isinstance(node, ast.TriplePattern):
+                met = {fact for fact in self.facts if any(_may_match(node, t) for t in fact.template)}
+                if not met:
+                    raise Fault(
+                        "fact",
+                        "no fact of the program makes such a triple",
+                        "define it: CONSTRUCT FACT { ?user :isIn ?room } (UNION (SINCE ?user :enter ?room) "
+                        "(TILL ?user :leave ?room))",
+                        node.span,
+                    )
+                wanted |= met
+            elif isinstance(node, ast.WindowGroup | ast.StreamGroup | ast.GraphGroup | ast.Match | ast.Current):
+                raise Fault(
+                    "fact",
+                    "CURRENT {…} holds a pattern over facts alone",
+                    "write CURRENT {…} beside WINDOW, GRAPH and MATCH, not around them",
+                    node.span,
+                )
+        self.windows[FACTS] = WindowUse(FACTS, "", Current(tuple(f for f in self.facts if f in wanted)))
+        return ast.StreamGroup(ast.Term(FACTS), self._group(group, FACTS), span=span)
+
     # --- event patterns ---
 
     def _match(self, pattern: ast.EventPattern | ast.Group, here: str) -> list[ast.Element]:
@@ -240,16 +274,7 @@ class Rewriter:
                 "event", "EVENT ON needs the IRI of a window", "name the window: EVENT ON :w {…}", declared.span
             )
         self._known(declared.window.spelling, declared.span)
-        for node in ast.walk(declared.group):
-            if isinstance(node, ast.WindowGroup | ast.StreamGroup | ast.Match | ast.TripleTime | ast.Query):
-                raise Fault(
-                    "event",
-                    "an event is a pattern of triples in one item of its window",
-                    "declare a second event, and relate the two in MATCH {…}",
-                    node.span,
-                )
-        pattern = alg.without_blocks(translate(ast.Query(ast.Select(()), declared.group)).pattern)
-        return Basic(declared.window.spelling, cast(alg.Pattern, pattern))
+        return Basic(declared.window.spelling, in_one_item(declared.group, "an event"))
 
     # --- expressions ---
 
@@ -279,6 +304,27 @@ class Rewriter:
         return time
 
 
+def in_one_item(group: ast.Group, what: str) -> alg.Pattern:
+    """The pattern of something that is found in one stream item."""
+    for node in ast.walk(group):
+        if isinstance(node, ast.WindowGroup | ast.StreamGroup | ast.Match | ast.TripleTime | ast.Query | ast.Current):
+            raise Fault(
+                "event",
+                f"{what} is a pattern of triples in one stream item",
+                "relate several in MATCH { E1 SEQ E2 }, or by a rule: CONSTRUCT {…} WHERE { {…} SEQ {…} }",
+                node.span,
+            )
+    pattern = alg.without_blocks(translate(ast.Query(ast.Select(()), group)).pattern)
+    return cast(alg.Pattern, pattern)
+
+
+def _may_match(pattern: ast.TriplePattern, made: Any) -> bool:
+    """Whether a triple of the template can be one of the pattern."""
+    nodes = (pattern.subject, pattern.predicate, pattern.object)
+    pairs = zip(nodes, (made.subject, made.predicate, made.object), strict=True)
+    return all(not (isinstance(n, ast.Term) and isinstance(m, alg.Const)) or n.spelling == m.term for n, m in pairs)
+
+
 class _TimedReader:
     """A group under MATCH: windows become streams, the temporal operators stay."""
 
@@ -296,7 +342,7 @@ class _TimedReader:
             case ast.StreamGroup(stream, group, window) if window is not None:
                 read = self.outer._stream(stream, ast.Group(()), window, node.span)
                 return replace(read, group=self.group(group))
-            case ast.WindowGroup() | ast.Match() | ast.TripleTime() | ast.EventDeclaration():
+            case ast.WindowGroup() | ast.Match() | ast.TripleTime() | ast.EventDeclaration() | ast.Current():
                 raise Fault(
                     "event",
                     "this cannot stand inside MATCH {…}",
