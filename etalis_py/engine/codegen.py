@@ -21,7 +21,7 @@ from etalis_py.engine import blocks, joins
 from etalis_py.engine.blocks import Code
 from etalis_py.engine.frames import Frame
 from etalis_py.engine.outer import outer
-from etalis_py.engine.runtime import Runtime
+from etalis_py.engine.runtime import Making, Runtime
 from etalis_py.engine.values import decode
 from etalis_py.engine.writer import Writer
 
@@ -129,7 +129,7 @@ class _Generator:
             if self.remembers:
                 w(f"{code.names.use('remember', self.runtime.remember)}(s, p, o, start, t, stream)")
             derives = any(oid in reached for oid, fed in self.fed.items() if fed)
-            self.filled = frozenset({"seen"} if derives else ())
+            self.filled = frozenset({"seen", "made"} if derives else ())
             if derives:
                 w(f"{code.names.use('seen', self.runtime.seen)}.add((s, p, o, start))")
             self._feed(w, chosen, self._event(), predicate)
@@ -140,7 +140,7 @@ class _Generator:
         """Several triples that end at the same time: each is taken once."""
         code = self.code
         reached = self.reach(self.leaves)
-        self.filled = frozenset({"seen", "seen in stream"})
+        self.filled = frozenset({"seen", "seen in stream", "made"})
         w(f"PREDICATES = {self._predicate_numbers()!r}")
         with w.block("def instant(t, occurrences):"):
             for leaf in self.leaves:
@@ -387,6 +387,11 @@ class _Generator:
         code = self.code
         source = lists.get(output.source.node, code.new(output.source.node))
         reports = code.names.use("reports", self.runtime.reports)
+        making = self.runtime.making(output) if self.fed.get(name) else None
+        if making is not None:
+            code.names.use("made", self.runtime.made)
+            w(f"m{number} = {code.names.use(f'applied{number}', making.applied)}({source})")
+            source = f"m{number}"
         with w.block(f"if {source}:"):
             arrange = self.runtime.arrangement(number)
             rows = source
@@ -401,9 +406,17 @@ class _Generator:
             with w.block(f"if {rows}:"):
                 w(f"{reports}.append(({number}, t, {rows}))")
                 if output.form == "construct" and self.fed.get(name):
-                    self._derive(w, name, output, rows, later)
+                    self._derive(w, name, output, rows, later, making)
 
-    def _derive(self, w: Writer, name: str, output: ir.Output, rows: str, later: Mapping[str, str] | None) -> None:
+    def _derive(
+        self,
+        w: Writer,
+        name: str,
+        output: ir.Output,
+        rows: str,
+        later: Mapping[str, str] | None,
+        making: Making | None,
+    ) -> None:
         """Each derived triple enters the stream, once per instant and interval."""
         code = self.code
         assert output.source is not None
@@ -411,11 +424,9 @@ class _Generator:
         frame.read(output.source, code.layouts[output.source.node], "x")
         seen = code.names.use("seen", self.runtime.seen)
         with w.block(f"for x in {rows}:"):
-            fresh = self.runtime.fresh_nodes(output)
-            if fresh:
-                maker = code.names.use(f"fresh{code.numbers[output.source.node]}_{self.outputs[name][0]}", fresh[1])
-                w(f"fresh = {maker}(x)")
-                for i, label in enumerate(fresh[0]):
+            if making is not None:
+                w(f"fresh = {code.names.use(f'fresh{self.outputs[name][0]}', making.fresh)}(x)")
+                for i, label in enumerate(making.labels):
                     frame.terms[label] = f"fresh[{i}]"
             w("start = x[1]", f"stream = {output.stream!r}")
             late = code.state.is_late(output.source.node)

@@ -61,6 +61,8 @@ def choose(
         if dataset != dataset_of(other):
             raise _error(compilation.queries[0], "this program has other FROM clauses than those that run already")
         return knowledge
+    if isinstance(knowledge, ChosenKnowledge):  # by programs that are gone
+        knowledge = knowledge.base
     if dataset is None:
         return knowledge
     known = [] if knowledge is None else knowledge.names()
@@ -72,7 +74,8 @@ def choose(
                     f"no graph {clause.iri.spelling} is loaded; there are: {', '.join(known) or 'none'}",
                     clause.span.start,
                     clause.span.end,
-                    hint="give its source, Engine(…, named={iri: file}); on the command line write FROM <file>",
+                    hint="give its source: Engine(…, named={iri: file}), a file in the FROM of a query that etalis run "
+                    "or repl reads, or a graph in a quads file, --background graphs.trig",
                 )
     assert knowledge is not None
     return ChosenKnowledge(knowledge, dataset.default, dataset.named)

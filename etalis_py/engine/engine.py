@@ -25,12 +25,13 @@ from etalis_py.engine.codegen import Generated, generate, operand_functions
 from etalis_py.engine.dataset import choose
 from etalis_py.engine.describe import describer
 from etalis_py.engine.explanation import explainer
+from etalis_py.engine.garbage import few_collections
 from etalis_py.engine.layout import layouts
 from etalis_py.engine.live import LivePrograms
 from etalis_py.engine.matches import Matches, Report, Row, Shape, template_triples
 from etalis_py.engine.owl_streams import HIDDEN, needed, owl_queries
 from etalis_py.engine.running import Running
-from etalis_py.engine.runtime import Context, LimitExceeded, Limits, Runtime, fresh_nodes_of
+from etalis_py.engine.runtime import Context, LimitExceeded, Limits, Runtime, fresh_nodes_of, making
 from etalis_py.engine.snapshots import read_journal, read_snapshot, write_journal, write_snapshot
 from etalis_py.engine.state import State
 from etalis_py.engine.time import TIMELESS_END, TIMELESS_START
@@ -118,6 +119,7 @@ class Engine:
         self._live = 0
         self._started = False
         self._answered: set[str] = set()
+        self._made: dict[str, Any] = {}  # as in Making, for what is derived from the background alone
         self._rules = ir.Rules((), (), ())
         self._names: dict[str, str] = {}
         if program is not None:
@@ -190,7 +192,7 @@ class Engine:
         state.layouts = layouts(state.nodes)
         state.late = late_nodes(state.nodes)
         state.background = BackgroundSource(self.knowledge if self.knowledge is not None else NOTHING)
-        _drop(state, frozenset(state.nodes) | {"out:" + o.query for o in rules.outputs} | {"seen", "seen in stream"})
+        _drop(state, frozenset(state.nodes) | {"out:" + o.query for o in rules.outputs})
         code = Code(dict(rules.nodes), state.layouts, state, explain=self.explain, journal=self.journaling)
         schema = getattr(self.knowledge, "schema", None)
         entailed = None if schema is None else lambda triple: (triple, *schema.entailed(triple))
@@ -242,7 +244,10 @@ class Engine:
         assert output.timeless is not None
         prepared = prepare(output.timeless)
         names = tuple(sorted(alg.scope(output.timeless)))
-        make = template_triples(output, names, self._fresh(output, names))
+        new = making(output, names, self._made)
+        make = template_triples(
+            output, names, None if new is None else lambda row: dict(zip(new.labels, new.fresh(row), strict=True))
+        )
         grew = False
         derived = 0
         for _ in range(self.limits.rounds):
@@ -251,8 +256,9 @@ class Engine:
                 (TIMELESS_END, TIMELESS_START, *(mu.get(n, "") for n in names))
                 for mu, _, _ in prepared.solve({}, source, None)
             ]
-            new = {t for row in rows for t in make(row)}
-            missing = [t for t in new if not self.knowledge.default.contains(*t)]
+            applied = rows if new is None else new.applied(rows)
+            triples = {t for row in applied for t in make(row)}
+            missing = [t for t in triples if not self.knowledge.default.contains(*t)]
             if not missing:
                 return grew
             self.knowledge.update("", missing, ())
@@ -292,12 +298,15 @@ class Engine:
 
     def push(self, event: Event) -> Matches:
         """Take one event; returns the matches of the instants that it closed."""
-        return self.push_all((event,))
+        self._begin()
+        self._feed(self._ordered((event,)) if self.lateness else (event,))
+        return self._matches()
 
     def push_all(self, events: Iterable[Event]) -> Matches:
         """Take events in order; returns the matches of the instants that they closed."""
         self._begin()
-        self._feed(self._ordered(events) if self.lateness else events)
+        with few_collections():
+            self._feed(self._ordered(events) if self.lateness else events)
         return self._matches()
 
     def _feed(self, events: Iterable[Event]) -> None:
@@ -548,6 +557,9 @@ class Engine:
         elif output.source is not None:
             arrange = self._runtime.arrangement(number)
             rows = arrange(self._now, rows) if arrange else sorted(rows, key=self._runtime.sort_key(number))
+        new = making(output, columns, self._made) if self._made else None
+        if new is not None:
+            rows = new.applied(rows)
         if rows:
             self._runtime.reports.append((number, self._now, rows))
 

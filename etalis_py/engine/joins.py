@@ -4,12 +4,17 @@ A goal store maps the join key to a bucket: its solutions, ordered by their end 
 A goal that is alone is kept in a tuple, which costs the garbage collector nothing; with a second one it is a list.
 The right side of a SEQ looks up the bucket of its key; goals that ended before it started are its candidates.  A bucket
 is pruned by the window when it is looked at, and all of them now and then by a sweep.
+
+Where a FILTER compares the two sides (``?p1 < ?p2``) a bucket has an *edge*: a number beyond which none of its goals
+lies.  An arriving solution that does not reach the edge has no partner, and the goals are not looked at.  A search in
+vain tells the edge for nothing: all goals are on the wrong side of the value that was looked for.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from etalis_compiler.rewrites.push_windows import longest
@@ -17,8 +22,10 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py.engine.blocks import Code, comprehension, emit_steps, in_time
+from etalis_py.engine.expressions import Emitter
 from etalis_py.engine.frames import Frame, merge
-from etalis_py.engine.hoisting import hoist_arriving, split, stored_expressions, stored_position
+from etalis_py.engine.hoisting import Split, hoist_arriving, split, stored_expressions, stored_position
+from etalis_py.engine.values import NUMERIC
 from etalis_py.engine.writer import Writer
 
 
@@ -36,11 +43,12 @@ def insert(w: Writer, code: Code, node: str, side: str, ref: ir.Ref, certain: tu
     goals = code.helper(side, node, store.buckets)
     extra = stored(code, node, ref)
     store.extend = extension(code, ref, extra)
+    compared = _compared(code, node, ref)
     with w.block(f"for x in {source}:"):
+        frame = Frame(code.names)
+        frame.read(ref, code.layouts[ref.node], "x")
+        emitter = frame.emitter()
         if extra:
-            frame = Frame(code.names)
-            frame.read(ref, code.layouts[ref.node], "x")
-            emitter = frame.emitter()
             with w.block("try:"):
                 w(f"x += ({', '.join(emitter.value(e) for e in extra)},)")
             with w.block("except SparqlError:"):
@@ -55,6 +63,9 @@ def insert(w: Writer, code: Code, node: str, side: str, ref: ir.Ref, certain: tu
             w(f"{code.names.use('insort', insort)}(b, x)" if code.state.is_late(ref.node) else "b.append(x)")
         if code.journal:
             w(f"{code.names.use('journal', code.state.journal)}.append(({store.number}, x))")
+        if compared is not None:
+            value = _waiting_value(code, emitter, compared, ref, extra)
+            _stretch(w, code.helper(f"E{side}", node, store.edges), compared, value)
 
 
 def stored(code: Code, name: str, waiting: ir.Ref) -> tuple[alg.Expr, ...]:
@@ -81,11 +92,66 @@ def extension(code: Code, ref: ir.Ref, extra: tuple[alg.Expr, ...]) -> Callable[
     return scope["extend"]  # type: ignore[no-any-return]
 
 
-def prune(w: Writer, bound: alg.Bound | None) -> None:
-    """Drop the goals of bucket ``b`` that can no longer be in time."""
+def _compared(code: Code, name: str, waiting: ir.Ref) -> Split | None:
+    """The one comparison by which the goals of a side are chosen, for which their buckets have edges; None otherwise.
+
+    A search that finds nothing must mean that the comparison failed for every goal, or can never succeed: so there is
+    no other condition, and nothing that may be known late.
+    """
+    node = code.nodes[name]
+    if not isinstance(node, ir.Join) or node.op == "equals" or code.state.is_late(name) or len(node.steps) != 1:
+        return None
+    step = node.steps[0]
+    arriving = node.left if waiting is node.right else node.right
+    if not isinstance(step, ir.Condition) or (frozenset(waiting.columns) & frozenset(arriving.columns)) - {
+        *node.certain
+    }:
+        return None
+    parted = split(step.expression, frozenset(waiting.columns), frozenset(arriving.columns))
+    return parted if parted is not None and parted.op in ("<", "<=", ">", ">=") else None
+
+
+def _waiting_value(code: Code, emitter: Emitter, compared: Split, waiting: ir.Ref, extra: tuple[alg.Expr, ...]) -> str:
+    """Source of the value of goal ``x`` that is compared."""
+    if compared.waiting in extra:
+        return f"x[{stored_position(code.layouts[waiting.node], extra.index(compared.waiting))}]"
+    return emitter.value(compared.waiting)
+
+
+def _stretch(w: Writer, edges: str, compared: Split, value: str) -> None:
+    """A new goal of value ``value``: the edge of its bucket, if there is one, must not lie before it."""
+    w(f"e = {edges}.get(k)")
+    with w.block("if e is not None:"):
+        with w.block("try:"):
+            w(f"w = {value}")
+        with w.block("except SparqlError:"):
+            w("continue")  # it will not be compared with success
+        with w.block("if w.__class__ is not e.__class__:"):
+            w(f"del {edges}[k]")
+        with w.block(f"elif w {compared.op[0]} e:"):
+            w(f"{edges}[k] = w")
+
+
+def _stop_at_edge(w: Writer, edges: str, compared: Split) -> None:
+    """The bucket is not searched when the arriving value ``v0`` of class ``c0`` does not reach its edge."""
+    w(f"e = {edges}.get(k)")
+    with w.block(f"if e.__class__ is c0 and not e {compared.op} v0:"):
+        w("continue")
+
+
+def _in_vain(code: Code) -> str:
+    """Source of: ``v0`` may be an edge.  NaN is on no side of anything."""
+    return f"c0 in {code.names.use('NUMERIC', NUMERIC)} and v0 == v0"
+
+
+def prune(w: Writer, bound: alg.Bound | None, *, exactly: bool = False) -> None:
+    """Drop the goals of bucket ``b`` that can no longer be in time: when they are half of it, or ``exactly`` all.
+
+    Half a bucket at a time costs each goal little; those that stay behind are refused by the test of the window.
+    """
     if bound is None:
         return
-    with w.block(f"if b[0][0] < t - {longest(bound)}:"):
+    with w.block(f"if b[{'0' if exactly else 'len(b) >> 1'}][0] < t - {longest(bound)}:"):
         with w.block("if b.__class__ is tuple:"):
             w("b = ()")  # the sweep takes it out of the store
         with w.block("else:"):
@@ -107,17 +173,46 @@ def seq_check(w: Writer, code: Code, name: str, node: ir.Join, source: str) -> N
         with w.block(f"if len({source}) > 1:"):
             w(f"{source} = sorted({source})")
     with w.block(f"for y in {source}:"):
-        w(f"b = {goals}.get({key_of(node.right, node.certain, 'y')})")
+        w(f"k = {key_of(node.right, node.certain, 'y')}", f"b = {goals}.get(k)")
         with w.block("if b:"):
+            search = _search(w, code, name, node, frame, tests, node.left, "G")
             prune(w, node.bound)
             w("s = y[1]")
             if node.policy:
-                _consume(w, code, name, node, frame, tests, "x[0] < s", store.number, goals)
+                _consume(w, code, name, node, frame, search, "x[0] < s", store.number, goals)
                 return
             # All goals of the bucket, unless some ended too late for this solution.
-            with w.block("if b and b[-1][0] >= s:"):
+            if search.edges:
+                w("whole = not b or b[-1][0] < s")
+            with w.block("if not whole:" if search.edges else "if b and b[-1][0] >= s:"):
                 w("b = b[:bisect_left(b, (s,))]")
-            _all_matches(w, code, name, node, frame, tests, "for x in b", node.left)
+            _all_matches(w, code, name, node, frame, search, "for x in b")
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """The tests of a candidate: those the index leaves open, the conditions, and the steps that bind something.
+
+    ``edges``: the name of the store's edges, where it has them.
+    """
+
+    open: list[str]
+    conditions: list[str]
+    rest: list[ir.Step]
+    edges: str = ""
+
+
+def _search(
+    w: Writer, code: Code, name: str, node: ir.Join, frame: Frame, open_: list[str], waiting: ir.Ref, side: str
+) -> _Search:
+    """Write what is computed before the candidates are looked at; gives what is left to test."""
+    conditions, rest = _tests(w, code, name, node, frame, waiting, "continue")
+    compared = _compared(code, name, waiting)
+    if compared is None:
+        return _Search(open_, conditions, rest)
+    edges = code.helper(f"E{side}", name, code.state.store(name, side, waiting.node, code.layouts[waiting.node]).edges)
+    _stop_at_edge(w, edges, compared)
+    return _Search(open_, conditions, rest, edges)
 
 
 def _tests(
@@ -144,39 +239,38 @@ def _tests(
     return tests, rest
 
 
-def _all_matches(
-    w: Writer,
-    code: Code,
-    name: str,
-    node: ir.Join,
-    frame: Frame,
-    compatible: list[str],
-    loop: str,
-    waiting: ir.Ref,
-) -> None:
+def _all_matches(w: Writer, code: Code, name: str, node: ir.Join, frame: Frame, search: _Search, loop: str) -> None:
     out = code.new(name)
     layout = code.layouts[name]
-    conditions, rest = _tests(w, code, name, node, frame, waiting, "continue")
     # Filters refuse more candidates than the window does: a bucket was pruned already.
-    tests = [*compatible, *conditions]
+    tests = [*search.open, *search.conditions]
     if node.bound is not None:
         tests.append(in_time(node.bound, frame.start, frame.end, code.names))
-    if not rest:
+    if not search.rest and not search.conditions:
         comprehension(w, out, frame.solution(layout), loop, tests)
         return
+    if search.edges:
+        w(f"found = len({out})")
     with w.block(f"{loop}:"):
         if tests:
             with w.block("try:"), w.block(f"if not ({' and '.join(tests)}):"):
                 w("continue")
             with w.block("except SparqlError:"):
                 w("continue")
-        emit_steps(w, code, name, tuple(rest), frame, "continue", lambda: w(f"{out}.append({frame.solution(layout)})"))
+        steps = tuple(search.rest)
+        emit_steps(w, code, name, steps, frame, "continue", lambda: w(f"{out}.append({frame.solution(layout)})"))
+    if search.edges:
+        whole = "whole and " if node.op == "seq" else ""
+        with w.block(f"if {whole}len({out}) == found and {_in_vain(code)}:"):
+            w(f"{search.edges}[k] = v0")
 
 
-def retract(w: Writer, goals: str, key: str) -> None:
-    """Take goal ``i`` out of bucket ``b``; an empty bucket goes too."""
+def retract(w: Writer, goals: str, key: str, edges: str = "") -> None:
+    """Take goal ``i`` out of bucket ``b``; an empty bucket goes too, with its edge."""
     with w.block("if len(b) == 1:"):
         w(f"del {goals}[{key}]")
+        if edges:
+            w(f"{edges}.pop({key}, None)")
     with w.block("else:"):
         w("del b[i]")
 
@@ -187,7 +281,7 @@ def _consume(
     name: str,
     node: ir.Join,
     frame: Frame,
-    tests: list[str],
+    search: _Search,
     temporal: str,
     number: int,
     goals: str,
@@ -195,19 +289,20 @@ def _consume(
     """Take the earliest or the latest candidate of bucket ``b`` (of ``goals``, where it lasts) and retract its goal."""
     out = code.new(name)
     latest = node.policy == "recent"
-    conditions, rest = _tests(w, code, name, node, frame, node.left, "continue")
-    required = [*tests, *conditions]
+    conditions = search.conditions
+    required = [*search.open, *conditions]
     if temporal:
         required.append(temporal)
     if node.bound is not None:
         required.append(in_time(node.bound, frame.start, frame.end, code.names))
-    order = "zip(range(len(b) - 1, -1, -1), reversed(b))" if latest else "enumerate(b)"
-    with w.block(f"for i, x in {order}:"):
+    w("i = len(b)" if latest else "i = -1")
+    with w.block(f"for x in {'reversed(b)' if latest else 'b'}:"):
+        w(f"i {'-' if latest else '+'}= 1")
 
         def take() -> None:
             w(f"{out}.append({frame.solution(code.layouts[name])})")
             if goals:
-                retract(w, goals, key_of(node.right, node.certain, "y"))
+                retract(w, goals, "k", search.edges)
             else:
                 w("del b[i]")
             if code.journal:
@@ -222,7 +317,10 @@ def _consume(
         elif required:
             with w.block(f"if not ({' and '.join(required)}):"):
                 w("continue")
-        emit_steps(w, code, name, tuple(rest), frame, "continue", take)
+        emit_steps(w, code, name, tuple(search.rest), frame, "continue", take)
+    if search.edges:
+        with w.block("else:"), w.block(f"if (not b or b[-1][0] < s) and {_in_vain(code)}:"):
+            w(f"{search.edges}[k] = v0")
 
 
 def equals(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str) -> None:
@@ -242,10 +340,12 @@ def equals(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: st
             if node.policy:
                 # The goals of one instant do not outlive it, so their retraction needs no journal.
                 journal, code.journal = code.journal, False
-                _consume(w, code, name, node, frame, tests, "", 0, "")
+                search = _search(w, code, name, node, frame, tests, node.left, "G")
+                _consume(w, code, name, node, frame, search, "", 0, "")
                 code.journal = journal
             else:
-                _all_matches(w, code, name, node, frame, tests, "for x in b", node.left)
+                search = _search(w, code, name, node, frame, tests, node.left, "G")
+                _all_matches(w, code, name, node, frame, search, "for x in b")
 
 
 def equals_again(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str) -> None:
@@ -258,10 +358,12 @@ def equals_again(w: Writer, code: Code, name: str, node: ir.Join, left: str, rig
     right_key = f"({key_of(node.right, node.certain, 'y')}, y[1])"
     with w.block(f"for x in {left}:"):
         w(f"{mine}.setdefault({left_key}, []).append(x)")
-        _all_matches(w, code, name, node, frame, tests, f"for y in {other}.get({left_key}, ())", node.right)
+        search = _search(w, code, name, node, frame, tests, node.right, "H")
+        _all_matches(w, code, name, node, frame, search, f"for y in {other}.get({left_key}, ())")
     with w.block(f"for y in {right}:"):
         w(f"{other}.setdefault({right_key}, []).append(y)")
-        _all_matches(w, code, name, node, frame, tests, f"for x in {mine}.get({right_key}, ())", node.left)
+        search = _search(w, code, name, node, frame, tests, node.left, "G")
+        _all_matches(w, code, name, node, frame, search, f"for x in {mine}.get({right_key}, ())")
 
 
 def both(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str) -> None:
@@ -280,15 +382,17 @@ def both(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str)
     frame.provenance = code.provenance(name, "x[-1]", "y[-1]")
     if left:
         with w.block(f"for x in {left}:"):
-            w(f"b = {other}.get({key_of(node.left, node.certain, 'x')})")
+            w(f"k = {key_of(node.left, node.certain, 'x')}", f"b = {other}.get(k)")
             with w.block("if b:"):
+                search = _search(w, code, name, node, frame, tests, node.right, "H")
                 prune(w, node.bound)
-                _all_matches(w, code, name, node, frame, tests, "for y in b", node.right)
+                _all_matches(w, code, name, node, frame, search, "for y in b")
         insert(w, code, name, "G", node.left, node.certain, left)
     if right:
         with w.block(f"for y in {right}:"):
-            w(f"b = {mine}.get({key_of(node.right, node.certain, 'y')})")
+            w(f"k = {key_of(node.right, node.certain, 'y')}", f"b = {mine}.get(k)")
             with w.block("if b:"):
+                search = _search(w, code, name, node, frame, tests, node.left, "G")
                 prune(w, node.bound)
-                _all_matches(w, code, name, node, frame, tests, "for x in b", node.left)
+                _all_matches(w, code, name, node, frame, search, "for x in b")
         insert(w, code, name, "H", node.right, node.certain, right)

@@ -55,7 +55,7 @@ def _bucket(w: Writer, code: Code, name: str, node: ir.Outer) -> tuple[str, list
     if node.bound is not None:
         _earlier(code)
         with w.block("if b:"):
-            prune(w, node.bound)
+            prune(w, node.bound, exactly=True)
     if node.op == "optionalseq":
         return "for x in b", ["x[0] < y[1]"]
     if node.op == "equalsoptional":

@@ -173,21 +173,33 @@ def _source(node: ir.Group, names: Names, layout: Layout) -> str:
     timed = window is not None and not window.events
     with w.block("def advance(t, rows):"):
         w("if not rows: return []")
-        w("touched = {}")
+        if node.keys:
+            w("touched = {}")
+        else:
+            # What enters now does not leave before the next instant, so the one group is never empty here.
+            w("key, g = None, groups.get(None)", "if g is None: g = groups[None] = fresh()")
         if timed:
             assert window is not None
             opening = f"t - {window.micros}"
             w(f"opening = add_months({opening}, -{window.months})" if window.months else f"opening = {opening}")
             with w.block("while order and order[0][0] <= opening:"):
-                w("key = order.popleft()[1]", "g = touched[key] = groups[key]")
+                w(
+                    *(
+                        ("key = order.popleft()[1]", "g = touched[key] = groups[key]")
+                        if node.keys
+                        else ("order.popleft()",)
+                    )
+                )
                 _leave(w, node, frame)
         if len(node.keys) or window is not None:
             w(f"if len(rows) > 1: rows = sorted(rows, key=lambda x: (x[0], x[1]{_canonical(node)}))")
         with w.block("for x in rows:"):
-            w(f"key = {key}", "g = groups.get(key)")
-            w("if g is None: g = groups[key] = fresh()")
+            if node.keys:
+                w(f"key = {key}", "g = groups.get(key)")
+                w("if g is None: g = groups[key] = fresh()")
             _enter(w, node, frame)
-            w("touched[key] = g")
+            if node.keys:
+                w("touched[key] = g")
             if timed:
                 w("order.append((x[0], key))")
             elif window is not None:
@@ -261,12 +273,19 @@ def _rows(w: Writer, node: ir.Group, timed: bool) -> None:
         assert isinstance(e, alg.Var)
         spelled[name] = spelled[e.name]
     hull = f"g[{END}], g[{START}]" if node.window is None else f"g[{WINDOW}][-1][0], g[{LOWS}][0][1]"
+    row = f"row = ({', '.join([hull, *(spelled.get(c, repr('')) for c in node.head)])})"
+    if not node.keys:
+        w(row)
+        if timed:
+            w("if reported.get(None) == row: return []", "reported[None] = row")
+        w("return [row]")
+        return
     w("made = []")
     with w.block("for key, g in touched.items():"):
         if node.window is not None:
             with w.block(f"if not g[{COUNT}]:"):
                 w("del groups[key]", "reported.pop(key, None)", "continue")
-        w(f"row = ({', '.join([hull, *(spelled.get(c, repr('')) for c in node.head)])})")
+        w(row)
         if timed:
             with w.block("if reported.get(key) != row:"):
                 w("reported[key] = row", "made.append(row)")

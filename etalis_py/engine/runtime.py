@@ -72,6 +72,7 @@ class Runtime:
         self.reports: list[tuple[int, int, list[Solution]]] = []
         self.seen: set[Any] = state.instant_set("seen")
         self.seen_in_stream: set[Any] = state.instant_set("seen in stream")
+        self.made: dict[str, Any] = state.instant_dict("made")
         self.entailed = entailed or (lambda triple: (triple,))
         self.journaling = journaling
         self.running = running
@@ -253,9 +254,50 @@ class Runtime:
         assert output.source is not None
         return canonical_key(output.source.columns, tuple(sorted(output.variables)))
 
-    def fresh_nodes(self, output: ir.Output) -> tuple[tuple[str, ...], Fresh] | None:
+    def making(self, output: ir.Output) -> Making | None:
+        """How the rule of an output makes blank nodes; None where its template has none."""
         assert output.source is not None
-        return fresh_nodes_of(output, output.source.columns)
+        return making(output, output.source.columns, self.made)
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """A CONSTRUCT rule that makes new nodes, and what it must know to come to an end.
+
+    It is not applied to a solution with a node that would not be there, in this instant, without the rule itself: so
+    new nodes do not lead to ever newer ones.  ``labels`` are those of its template.
+    """
+
+    labels: tuple[str, ...]
+    nodes: Fresh
+    rule: str
+    places: tuple[int, ...]
+    made: dict[str, Any]
+    """Which rules led to a node that was made in this instant."""
+
+    def applied(self, rows: list[Solution]) -> list[Solution]:
+        """The solutions to which the rule is applied."""
+        made, rule = self.made, self.rule
+        if not made:
+            return rows
+        return [x for x in rows if not any(rule in made.get(x[i], ()) for i in self.places)]
+
+    def fresh(self, x: Solution) -> tuple[str, ...]:
+        """The nodes that the rule makes for a solution."""
+        made = self.made
+        makers = frozenset((self.rule,)).union(*(made.get(x[i], ()) for i in self.places))
+        nodes = self.nodes(x)
+        made.update(dict.fromkeys(nodes, makers))
+        return nodes
+
+
+def making(output: ir.Output, columns: tuple[str, ...], made: dict[str, Any]) -> Making | None:
+    """How a rule makes blank nodes; ``made`` is emptied when the instant is over."""
+    found = fresh_nodes_of(output, columns)
+    if found is None:
+        return None
+    places = tuple(2 + columns.index(v) for v in sorted(output.variables) if v in columns)
+    return Making(*found, output.query, places, made)
 
 
 def fresh_nodes_of(output: ir.Output, columns: tuple[str, ...]) -> tuple[tuple[str, ...], Fresh] | None:

@@ -64,7 +64,7 @@ def read_snapshot(engine: Engine, raw: bytes) -> None:
     if data["explain"] != engine.explain:
         raise SnapshotError("the snapshot was made with another setting of explain; use the same one")
     for (node, side), store in state.stores.items():
-        store.buckets.clear()
+        store.clear()
         found = next((goals for n, s, goals in data["stores"] if (n, s) == (node, side)), [])
         fill(store, found, engine.explain)
     for name, group in state.groups.items():

@@ -56,6 +56,8 @@ class Store:
     key: tuple[int, ...]
     longest: int | None
     buckets: Buckets = field(default_factory=dict)
+    edges: dict[Any, Any] = field(default_factory=dict)
+    """A number by key, beyond which no goal of the bucket lies (see ``joins``); what is missing can be found again."""
     waited: int = 0
     extend: Callable[[Solution], Solution] | None = None
 
@@ -72,6 +74,7 @@ class Store:
     def add(self, x: Solution) -> None:
         """Insert a goal that was read back."""
         key = self.key_of(x)
+        self.edges.pop(key, None)
         bucket = self.buckets.get(key)
         if bucket is None:
             self.buckets[key] = (x,)
@@ -89,6 +92,7 @@ class Store:
             if goal[:width] == x[:width]:
                 if len(bucket) == 1:
                     del self.buckets[key]
+                    self.edges.pop(key, None)
                 else:
                     del bucket[i]  # type: ignore[union-attr]
                 return
@@ -112,7 +116,12 @@ class Store:
                 empty.append(key)
         for key in empty:
             del self.buckets[key]
+            self.edges.pop(key, None)
         return dropped
+
+    def clear(self) -> None:
+        self.buckets.clear()
+        self.edges.clear()
 
 
 def rebuilt(layout: Layout, x: Solution) -> Solution:

@@ -57,7 +57,7 @@ def test_limit_of_rounds_stops_a_rule_that_feeds_itself() -> None:
 
 def test_limit_of_derivations_stops_a_rule_that_grows() -> None:
     """Every triple makes two: the rounds would never be reached."""
-    growing = "CONSTRUCT { [] :s ?s ; :o ?o } { ?s ?p ?o }"
+    growing = "CONSTRUCT { ?s :n ?m ; :o ?m } { ?s ?p ?n BIND(?n + 1 AS ?m) }"
     with pytest.raises(LimitExceeded, match=r"more than 1000 solutions"):
         run(growing, event(":c :n 1", 1), limits=Limits(derivations=1_000))
 
@@ -291,7 +291,23 @@ def test_timeless_rules_read_each_other_whatever_their_order() -> None:
 
 def test_a_rule_that_does_not_end_over_the_background_is_stopped() -> None:
     with pytest.raises(LimitExceeded, match=r"query q1 derived .* from the background"):
-        run("CONSTRUCT { [] :s ?s } { ?s ?p ?o }", background=facts(":c :k 1"), limits=Limits(rounds=50))
+        run(
+            "CONSTRUCT { ?s :k ?m } { ?s :k ?n BIND(?n + 1 AS ?m) }",
+            background=facts(":c :k 1"),
+            limits=Limits(rounds=50),
+        )
+
+
+def test_new_nodes_do_not_lead_to_newer_ones() -> None:
+    """Neither in an instant nor over the background; at a later instant a node is like any other."""
+    rule = "CONSTRUCT { [] :s ?s } { ?s ?p ?o }"
+    assert len(run(rule, event(":c :k 1 . :d :k 1", 1))) == 2
+    (of_the_background,) = run(rule, background=facts(":c :k 1"))
+    assert of_the_background.triples is not None and of_the_background.triples[0][2] == "<http://example.org/c>"
+    later = run("CONSTRUCT { [] :of ?x } { ?x :p ?y } SEQ { ?z :of ?x } ; CONSTRUCT { ?n :p 1 } { ?n :of ?m }",
+                *(event(text, t) for t, text in enumerate((":a :p :b", ":b :of :a", ":c :of :b", ":d :of :c"), 1)))  # fmt: skip
+    assert [m.query for m in later].count("q1") == 3
+    assert [m.query for m in later].count("q2") == 6
 
 
 def test_a_count_of_nothing_is_reported_at_the_end() -> None:

@@ -88,7 +88,7 @@ from etalis_compiler import ast
 
 from etalis_py.events import Event
 
-from .closure import Background, Endless, Occurrence, Triple, World, closure, derived, occurrences, reports_of
+from .closure import Background, Endless, Occurrence, Triple, World, applied, closure, derived, occurrences, reports_of
 from .placement import placed
 from .plan import Plan, Unsupported, plan_query
 from .reports import Report
@@ -179,7 +179,8 @@ def evaluation(
     world = closure(rules, world)
     found: dict[int, Answer] = {}
     for rule in rules:
-        rows = [(derived(rule, r), r) for r in reports_of(rule.query, rule.plan, world, rule.policy)]
+        reported = applied(rule, reports_of(rule.query, rule.plan, world, rule.policy))
+        rows = [(derived(rule, r), r) for r in reported]
         found[rule.index] = [Derived(triples, r.start, r.end) for triples, r in rows if triples]
     for i, query, plan, ruling in others:
         found[i] = _answer(query, plan, reports_of(query, plan, world, ruling))

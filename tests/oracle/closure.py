@@ -89,19 +89,41 @@ def reports_of(query: ast.Query, plan: Plan, world: World, policy: str) -> list[
     return report(query, plan, answers(plan, place), place.exists, may_match(plan))
 
 
+def applied(rule: Rule, rows: Iterable[Report]) -> list[Report]:
+    """The solutions to which a CONSTRUCT rule is applied.
+
+    A rule that makes new nodes leaves out a solution that binds a node which would not be there, in this instant,
+    without the rule itself: so new nodes do not lead to ever newer ones, and CONSTRUCT { [] ?p ?o } WHERE { ?s ?p ?o }
+    gives what it gives in SPARQL.
+    """
+    if not any(isinstance(n, ast.Blank) for t in rule.template for n in (t.subject, t.predicate, t.object)):
+        return list(rows)
+    return [row for row in rows if not any(rule.index in _makers(term, row.end) for _, term in row.mu)]
+
+
+def _makers(term: str, at: int | None) -> frozenset[int]:
+    """The rules that took part in making a node at this instant (None: before the stream); the name tells."""
+    if not term.startswith("_:made."):
+        return frozenset()
+    _, when, rules, _ = term.split(".")
+    return frozenset(map(int, rules.split("-"))) if when == str(at) else frozenset()
+
+
 def derived(rule: Rule, row: Report) -> frozenset[Triple]:
     """The triples of a template under one solution; those with an unbound variable or no place in RDF are left out.
 
-    A template's blank node is a name made of ⟨rule, μ, start, end⟩ and its label.
+    A template's blank node is a name made of ⟨rule, μ, start, end⟩ and its label, with the rules that led to it.
     """
     mu = dict(row.mu)
     seed = repr((rule.index, row.mu, row.start, row.end))
+    makers = frozenset({rule.index}).union(*(_makers(term, row.end) for term in mu.values()))
+    name = f"_:made.{row.end}.{'-'.join(map(str, sorted(makers)))}."
 
     def term(node: ast.Node | ast.Path) -> str:
         if isinstance(node, ast.Var):
             return mu.get(node.name, "")
         if isinstance(node, ast.Blank):
-            return "_:made" + blake2b(f"{seed} {node.label}".encode(), digest_size=12).hexdigest()
+            return name + blake2b(f"{seed} {node.label}".encode(), digest_size=12).hexdigest()
         assert isinstance(node, ast.Term)
         return node.spelling
 
@@ -139,7 +161,7 @@ def _timeless_round(order: list[list[Rule]], world: World) -> World:
     background = world.background
     for stratum in order:
         for rule in stratum:
-            for row in reports_of(rule.query, rule.plan, world, rule.policy):
+            for row in applied(rule, reports_of(rule.query, rule.plan, world, rule.policy)):
                 if row.start is None and row.known == BEFORE:
                     background |= derived(rule, row)
     return World(world.occurrences, background, world.named, world.schema)
@@ -149,7 +171,7 @@ def _round(rules: list[Rule], now: Instant, world: World) -> World:
     """One application of the rules of a stratum: what they derive at this instant."""
     made: dict[Occurrence, Instant] = {}
     for rule in rules:
-        for row in reports_of(rule.query, rule.plan, world, rule.policy):
+        for row in applied(rule, reports_of(rule.query, rule.plan, world, rule.policy)):
             if row.known == now and row.start is not None and row.end is not None:
                 for s, p, o in derived(rule, row):
                     made[(s, p, o, row.start, row.end, rule.stream)] = now

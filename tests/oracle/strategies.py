@@ -216,7 +216,8 @@ def rules(draw: Draw[Any], palette: Palette, recursive: bool = True) -> ast.Quer
     subject, object_ = "x" if "x" in used else pen.pick(used), pen.pick(used)
     made = [ast.TriplePattern(ast.Var(subject), ast.Term(draw(st.sampled_from(DERIVED))), ast.Var(object_))]
     if pen.chance(6):
-        made.append(ast.TriplePattern(ast.Var(subject), ast.Term("<urn:made>"), ast.Blank("new")))
+        predicate = draw(st.sampled_from(("<urn:made>", *DERIVED)))
+        made.append(ast.TriplePattern(ast.Var(subject), ast.Term(predicate), ast.Blank("new")))
     register = None
     if palette.streams and pen.chance(2):
         register = ast.Register("STREAM", draw(st.sampled_from(STREAMS)))

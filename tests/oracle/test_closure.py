@@ -79,9 +79,25 @@ def test_register_stream_names_the_stream_of_the_derived_triples() -> None:
     assert run(rule + "SELECT ?y { STREAM :t { ?x :d ?y } }", at(1, "a p 1")) == []
 
 
+def test_new_nodes_do_not_lead_to_newer_ones() -> None:
+    """The rule is not applied to its own new nodes; so it says what it says in SPARQL."""
+    found = run("CONSTRUCT { ?y :p [] . ?x :p [] . [] :p ?y } WHERE { ?x :p ?y }", at(1, "a p b"))
+    assert len(found) == 1
+    text = "CONSTRUCT { [] :of ?x } WHERE { ?x ?p ?y } ; CONSTRUCT { [] :on ?x } WHERE { ?x ?p ?y }"
+    both = answers(queries(text), [at(1, "a p b")])
+    # Of a and of the other rule's node on a: two each.
+    assert {name: len(rows) for name, rows in both.items()} == {"q1": 2, "q2": 2}  # type: ignore[arg-type]
+
+
+def test_a_new_node_is_like_any_other_at_a_later_instant() -> None:
+    rule = "CONSTRUCT { [] :of ?x } WHERE { ?x :p ?y } SEQ { ?z :of ?x } ; CONSTRUCT { ?n :p 1 } WHERE { ?n :of ?m }"
+    found = answers(queries(rule), [at(1, "a p b"), at(2, "b of a"), at(3, "c of b"), at(4, "d of c")])
+    assert [len(rows) for rows in found.values()] == [3, 6]  # type: ignore[arg-type]
+
+
 def test_an_endless_derivation_is_stopped() -> None:
     with pytest.raises(Endless):
-        run("CONSTRUCT { ?y :p [] . ?x :p [] . [] :p ?y } WHERE { ?x :p ?y }", at(1, "a p b"))
+        run("CONSTRUCT { ?x :p ?more } WHERE { ?x :p ?y BIND (?y + 1 AS ?more) }", at(1, "a p 1"))
 
 
 def test_entailed_triples_have_the_interval_of_what_entails_them() -> None:

@@ -3,6 +3,7 @@
 ``decode`` and ``decode_number`` are bounded dictionaries that compute what is missing: a term seen before costs one
 look-up in C, a fresh number literal about half a microsecond.  When a cache is full it is emptied; terms longer
 than ``LONGEST_CACHED`` are never kept, so that a cache holds at most a few megabytes whatever the stream brings.
+Doubles with many digits are measured or computed: they do not come again, and are not kept either.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from etalis_py.engine.values.types import (
 
 CACHED_TERMS = 1 << 14
 LONGEST_CACHED = 256
+MANY_DIGITS = 8
 
 _INTEGER_TAIL, _DECIMAL_TAIL = f'"^^<{XSD}integer>', f'"^^<{XSD}decimal>'
 _INTEGER_END, _DECIMAL_END = -len(_INTEGER_TAIL), -len(_DECIMAL_TAIL)
@@ -86,14 +88,20 @@ class _Values(dict[str, Any]):
     """Term → value; the empty term is ``Unbound``."""
 
     def __missing__(self, term: str) -> Value:
-        first = term[:1]
         value: Value
-        if first == '"':
-            if term.endswith(_DOUBLE_TAIL):
-                number = parse_double(term[1:_DOUBLE_END])
-                value = Opaque(term) if number is None else number
-            else:
-                value = _decode_literal(term)
+        number: Value | None
+        if term.endswith(_DOUBLE_TAIL):  # the commonest two first
+            text = term[1:_DOUBLE_END]
+            number = parse_double(text)
+            value = Opaque(term) if number is None else number
+            if len(text) > MANY_DIGITS:
+                return value
+        elif term.endswith(_INTEGER_TAIL):
+            text = term[1:_INTEGER_END]
+            number = parse_integer(text)
+            value = Opaque(term) if number is None else number
+        elif (first := term[:1]) == '"':
+            value = _decode_literal(term)
         elif first == "<":
             value = IriValue(iri_value(term))
         elif first == "_":

@@ -72,11 +72,16 @@ def parse_double(text: str) -> float | None:
     >>> parse_double("1e3"), parse_double("-INF"), parse_double("inf")
     (1000.0, -inf, None)
     """
-    if text.strip(_DOUBLE_CHARACTERS) == "":
+    # Python reads more than XSD allows: underscores, other digits, white space at the ends, names of infinity.
+    if text.isascii() and "_" not in text:
         try:
-            return float(text)
+            number = float(text)
         except ValueError:
-            return None
+            return _SPECIAL.get(text)
+        if number - number == 0.0 and text[0] > " " and text[-1] > " ":
+            return number
+        if not text.strip(_DOUBLE_CHARACTERS):  # too large for a double
+            return number
     return _SPECIAL.get(text)
 
 
