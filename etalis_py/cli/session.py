@@ -7,17 +7,19 @@ with an empty line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from etalis_compiler.diagnostics import QueryError
 from etalis_rules.printing import print_rules
 
+from etalis_py.cli.options import graph_files
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.matches import Match, Matches
 from etalis_py.engine.runtime import LimitExceeded
 from etalis_py.events import Event, event
 from etalis_py.knowledge import load
+from etalis_py.knowledge.loading import Source
 from etalis_py.program import compile
 from etalis_py.streams import Clock
 from etalis_py.streams.clock import clock_of
@@ -44,9 +46,9 @@ class Session:
 
     def __init__(self, background: Sequence[str], entailment: str, policy: str) -> None:
         self._clock: Clock | None = None
-        knowledge = load(background, entailment=entailment) if background else None
-        self._engine = Engine(background=knowledge, policy=policy, explain=True, eager=True, render=self._render)
-        self._policy = policy
+        self._background, self._entailment, self._policy = background, entailment, policy
+        self._engine = self._engine_with({})
+        self._time: int | None = None  # that of the last event
         self._prefixes = {"": "http://example.org/"}
         self._lines: list[str] = []
         self._last: Match | None = None
@@ -91,7 +93,9 @@ class Session:
         elif prefix := _PREFIX.match(line):
             self._prefixes[prefix[1]] = prefix[2]
         elif found := _EVENT.match(line):
-            yield from self._show(self._engine.push(self._event(found)))
+            event = self._event(found)
+            self._time = event.end if self._time is None else max(self._time, event.end)
+            yield from self._show(self._engine.push(event))
             yield from self._too_late()
         elif line.split()[0].upper().rstrip("{(*") in _BEGINNINGS:
             self._lines.append(line)
@@ -114,8 +118,17 @@ class Session:
         self._clock = clock
         return made._replace(start=interval[0], end=interval[1])
 
+    def _engine_with(self, named: Mapping[str, Source]) -> Engine:
+        known = load(self._background, named=named, entailment=self._entailment) if self._background or named else None
+        return Engine(background=known, policy=self._policy, explain=True, eager=True, render=self._render)
+
     def _add(self, text: str) -> Iterator[str]:
         program = compile(text + "\n", policy=self._policy, prefixes=self._prefixes)
+        files = graph_files(program)
+        if files and not self._engine.programs:  # those that run already have chosen what they see
+            self._engine = self._engine_with(files)
+            if self._time is not None:
+                self._engine.advance(self._time - 1)
         taken = set(self._queries())
         queries = []
         for query in program.compilation.queries:
@@ -152,7 +165,9 @@ class Session:
                 yield f"{counters.goals} goals, {counters.events} events, {counters.matches} matches"
             case ".time":
                 clock = self._clock or clock_of(argument)
-                yield from self._show(self._engine.advance(clock.parse(argument)))
+                time = clock.parse(argument)
+                self._time = time + 1 if self._time is None else max(self._time, time + 1)
+                yield from self._show(self._engine.advance(time))
             case _:
                 yield f"there is no command {command}; .help lists them"
 

@@ -26,6 +26,11 @@ class ChosenKnowledge(Knowledge):
         graphs |= {name: base._closed(name) for name in named}
         super().__init__(graphs, base.entailment, (*base._static, *base.programs))
 
+    @property
+    def base(self) -> Knowledge:
+        """What it was chosen from."""
+        return self._base
+
     def update(self, graph: str = "", add: Iterable[Triple] = (), remove: Iterable[Triple] = ()) -> Change:
         """As ``Knowledge.update``."""
         add, remove = list(add), list(remove)

@@ -92,3 +92,40 @@ def test_a_session_can_be_piped_in(folder: Folder) -> None:
         "q2 runs",
         "q2  no",
     ]
+
+
+FROM = ("SELECT ?c ?s FROM <sectors.ttl>", "WHERE { ?c :price ?x . ?c :sector ?s }", "")
+
+
+def test_from_loads_a_file_beside_the_session(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.write("sectors.ttl", "@prefix : <http://example.org/> . :a :sector :tools .")
+    folder.write("firms.ttl", "@prefix : <http://example.org/> . :a :sector :firms .")
+    monkeypatch.chdir(folder.path)
+    session = Session(["firms.ttl"], "rdfs", "unrestricted")
+    assert said("4 :a :price 10", *FROM, "3 :a :price 9", "4 :a :price 10", session=session) == [
+        "q1 runs",
+        "this event is earlier than one before it: it came too late and was left out",
+        "q1 [4, 4]  ?c = :a  ?s = :tools",
+    ]
+    other = said(FROM[0].replace("sectors", "firms"), *FROM[1:], session=session)[0]
+    assert "this program has other FROM clauses than those that run already" in other
+    assert sorted(said(*FROM, "5 :a :price 10", session=session)) == [
+        "q1 [5, 5]  ?c = :a  ?s = :tools",
+        "q3 [5, 5]  ?c = :a  ?s = :tools",
+        "q3 runs",
+    ]
+    said(".remove q1", ".remove q3", session=session)
+    assert said("SELECT ?s { ?c :price ?x . ?c :sector ?s }", "", "6 :a :price 1", session=session) == [
+        "q1 runs",
+        "q1 [6, 6]  ?s = :firms",
+    ]
+
+
+def test_from_of_a_file_that_is_not_there_or_bad_is_said(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.path)
+    session = Session([], "rdfs", "unrestricted")
+    assert "no graph <http://example.org/sectors.ttl> is loaded" in said(*FROM, session=session)[0]
+    folder.write("sectors.ttl", "@prefix : <http://example.org/> .\n:a :sector .")
+    assert said(*FROM, session=session)[0].startswith("sectors.ttl, line 2, column ")
+    folder.write("sectors.ttl", "@prefix : <http://example.org/> . :a :sector :tools .")
+    assert said(*FROM, "1 :a :price 1", session=session)[-1] == "q1 [1, 1]  ?c = :a  ?s = :tools"

@@ -74,6 +74,35 @@ def test_a_program_inside_the_server_reads_a_container(folder: Folder, server: s
     assert (state["pushed"], state["matches"], state["error"]) == (3, 2, "")
 
 
+def test_from_in_a_program_inside_the_server_is_what_the_server_was_started_with(folder: Folder) -> None:
+    folder.write("tick.rq", "CONSTRUCT { ?c :price ?x } WHERE { ?c :price ?x }")
+    graphs = folder.write("graphs.trig", "@prefix : <http://example.org/> . :g { :acme :sector :tools }")
+    secret = folder.write("secret.ttl", "@prefix : <http://example.org/> . :acme :sector :secret .")
+    process = folder.start("serve", "--port", "0", "--memory", "--background", str(graphs), stderr=sys.stderr)
+    assert process.stdout is not None
+    url = process.stdout.readline().split()[1]
+    query = "PREFIX : <http://example.org/>\nSELECT ?s FROM %s WHERE { ?c :price ?x . ?c :sector ?s }"
+    kind = {"Content-Type": "application/sparql-query"}
+    try:
+        folder.etalis("run", "tick.rq", "--stream", "-", "--sink", f"{url}ticks/")  # makes the container
+        for name in ("<secret.ttl>", f"<{secret.as_uri()}>"):  # no request makes the server read its files
+            refused = httpx.post(f"{url}ticks/", content=query % name, headers=kind)
+            assert refused.status_code == 400
+            assert "is loaded; there are: <http://example.org/g>" in refused.text
+        made = httpx.post(f"{url}ticks/", content=query % ":g", headers=kind)
+        assert made.status_code == 201, made.text
+        folder.etalis("run", "tick.rq", "--stream", "ticks.jsonl", "--sink", f"{url}ticks/")
+        deadline = time.monotonic() + 20
+        state = {}
+        while state.get("matches") != 3 and time.monotonic() < deadline:
+            time.sleep(0.1)
+            state = httpx.get(made.headers["location"], headers={"Accept": "application/json"}).json()
+        assert (state["matches"], state["error"]) == (3, "")
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(20)
+
+
 def test_a_query_with_a_fault_is_refused_with_its_place(folder: Folder, server: str) -> None:
     folder.write("tick.rq", "CONSTRUCT { ?c :price ?x } WHERE { ?c :price ?x }")
     folder.etalis("run", "tick.rq", "--stream", "-", "--sink", f"{server}ticks/")
