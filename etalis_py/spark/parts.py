@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from hashlib import blake2s
 
 from etalis_compiler.shards import ShardPlan, Stage, shard_plan
 from etalis_compiler.stratify import feeds, late_nodes, output_id
@@ -50,7 +51,7 @@ class RoutedPart:
     """A part with its routing: the leaves, each with the position that routes it (empty: to the only shard).
 
     ``everything``: all triples are wanted, whatever the leaves say.  ``items``: whole events are, each as one row.
-    ``unnamed``: the stream that events without a stream belong to.
+    ``unnamed``: the stream that events without a stream belong to.  ``meanings``: a digest of the rules of each query.
     """
 
     part: Part
@@ -58,6 +59,7 @@ class RoutedPart:
     everything: bool = False
     items: bool = False
     unnamed: str = ""
+    meanings: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(slots=True)
@@ -221,15 +223,17 @@ def _numbered(
             reason=draft.reason,
             order=order,
         )
+        meanings = tuple((q, meaning_of(outputs[q])) for q in draft.queries)
         if sharded and draft.stage is not None:
             mine = {n for q in draft.queries for n in below(outputs[q], nodes)}
             routes = tuple((_leaf(nodes[n]), position) for n, position in draft.stage.routes if n in mine)
-            result.append(RoutedPart(part, routes))
+            result.append(RoutedPart(part, routes, meanings=meanings))
             continue
         names = dict.fromkeys(n for q in draft.queries for n in below(outputs[q], nodes))
         leaves = [nodes[n] for n in names]
         everything = any(outputs[q].form == "describe" for q in draft.queries)
-        result.append(RoutedPart(part, tuple((x, "") for x in leaves if isinstance(x, ir.Leaf)), everything))
+        routes = tuple((x, "") for x in leaves if isinstance(x, ir.Leaf))
+        result.append(RoutedPart(part, routes, everything, meanings=meanings))
     return result
 
 
@@ -237,6 +241,11 @@ def order_of(rules: ir.Rules) -> tuple[tuple[str, int], ...]:
     """The queries of the program, each with its rank in an instant: an engine reports stratum by stratum."""
     ranks = {name: rank for rank, name in enumerate(name for stratum in rules.strata for name in stratum)}
     return tuple((output.query, ranks.get(output_id(output.query), -1)) for output in rules.outputs)
+
+
+def meaning_of(output: ir.Output) -> str:
+    """A digest of a query: of its nodes, whose ids are digests of theirs, and of how it reports."""
+    return blake2s(repr(output).encode(), digest_size=16).hexdigest()
 
 
 def _leaf(node: ir.Node) -> ir.Leaf:

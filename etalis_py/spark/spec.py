@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 import msgspec
+from etalis_compiler.ast import Document
 from etalis_compiler.diagnostics import Source
 from etalis_compiler.parser import parse
 from etalis_compiler.pipeline import Compilation, CompiledQuery, compile_documents
@@ -90,7 +91,8 @@ def pack(knowledge: Knowledge | None) -> bytes:
             "the background holds an answer-set program that reads events, and these are in many shards: run it with "
             "the local engine, or leave it out"
         )
-    graphs = {name: list(knowledge.stated(name)) for name in ("", *knowledge.names())}
+    # In order, so that the same background is the same bytes in every run.
+    graphs = {name: sorted(knowledge.stated(name)) for name in sorted(("", *knowledge.names()))}
     return msgspec.msgpack.encode([knowledge.entailment, graphs])
 
 
@@ -103,20 +105,25 @@ def unpack(data: bytes) -> Knowledge | None:
     return load([default], named={name: [triples] for name, triples in stated.items()}, entailment=entailment)
 
 
+def documents_of(texts: Iterable[TextSpec]) -> list[tuple[Document, Source]]:
+    """The texts of a specification, parsed."""
+    return [
+        (parse(t.text, source=t.source, base=t.base, prefixes=dict(t.prefixes)), Source(t.text, t.source))
+        for t in texts
+    ]
+
+
 @lru_cache(maxsize=64)
 def _compiled(spec: ProgramSpec) -> Compilation:
-    documents = [
-        (parse(t.text, source=t.source, base=t.base, prefixes=dict(t.prefixes)), Source(t.text, t.source))
-        for t in spec.texts
-    ]
-    made = compile_documents(documents)
+    made = compile_documents(documents_of(spec.texts))
     couplings = dict(spec.couplings)
     queries = tuple(replace(q, coupling=couplings.get(q.name, q.coupling)) for q in made.queries)
     return replace(made, queries=queries)
 
 
 @lru_cache(maxsize=8)
-def _knowledge(data: bytes) -> Knowledge | None:
+def knowledge_of(data: bytes) -> Knowledge | None:
+    """The background in a specification, once in each process."""
     return unpack(data)
 
 
@@ -125,4 +132,4 @@ def engine_of(spec: ProgramSpec, queries: Iterable[str], *, journal: bool = Fals
     wanted = frozenset(queries)
     compilation = _compiled(spec)
     chosen = Compilation(tuple(q for q in compilation.queries if q.name in wanted))
-    return Engine(chosen, policy=spec.policy, background=_knowledge(spec.background), journal=journal)
+    return Engine(chosen, policy=spec.policy, background=knowledge_of(spec.background), journal=journal)
