@@ -114,13 +114,8 @@ def _element(element: ast.Element, state: _Group, scope: Scope) -> None:
         case ast.Minus(inner):
             shared = tuple(sorted(alg.scope(state.pattern)))
             state.pattern = alg.Minus(state.pattern, _group(inner, scope), shared)
-        case ast.EventDeclaration() | ast.Match() | ast.WindowGroup():
-            raise error(
-                element.span,
-                "window-outside",
-                "a window or event pattern needs a window declared in the dataset clause",
-                "declare it: FROM NAMED WINDOW :w ON <stream> [RANGE PT5M]",
-            )
+        case ast.EventDeclaration() | ast.Match():  # a query that has them is windowed, and rewritten without them
+            raise TypeError(f"not EP-SPARQL: {element!r}")
         case ast.Query():
             state.pattern = _conjoin(state.pattern, alg.SubSelect(_select(element, scope)))
         case _:
@@ -132,22 +127,17 @@ def _pattern(pattern: ast.Pattern | ast.Service, scope: Scope) -> alg.Pattern:
     return alg.Filter(inner, filters) if filters else inner
 
 
-def _pattern_parts(
-    pattern: ast.Pattern | ast.Service | ast.WindowGroup, scope: Scope
-) -> tuple[alg.Pattern, tuple[alg.Expr, ...]]:
+def _pattern_parts(pattern: ast.Pattern | ast.Service, scope: Scope) -> tuple[alg.Pattern, tuple[alg.Expr, ...]]:
     match pattern:
         case ast.Group():
             return _group_parts(pattern, scope)
         case ast.GraphGroup(graph, inner):
             return _in_graph(_node(graph), inner, scope)
         case ast.StreamGroup(stream, inner, window):
-            if window is not None or isinstance(stream, ast.Var):
-                raise error(
-                    pattern.span,
-                    "stream-window",
-                    "STREAM with a window or a variable is RSP syntax, this query is an EP-SPARQL query",
-                    "write STREAM <s> {…} and bound the pattern with WITHIN, or use WINDOW",
-                )
+            if window is not None:  # as above
+                raise TypeError(f"not EP-SPARQL: {pattern!r}")
+            if isinstance(stream, ast.Var):
+                raise error(pattern.span, "stream", "STREAM needs the IRI of a stream", "name it: STREAM <s> {…}")
             return _group_parts(inner, replace(scope, stream=stream.spelling))
         case ast.Within(inner, bound):
             return alg.Within(_pattern(inner, scope), _bound(bound, pattern.span)), ()
@@ -159,13 +149,6 @@ def _pattern_parts(
                 "service",
                 "SERVICE is not executed: a federated call inside a stream has no bound on its time",
                 "load the remote data as background knowledge (FROM, --background) instead",
-            )
-        case ast.WindowGroup():
-            raise error(
-                pattern.span,
-                "window-outside",
-                "WINDOW stands beside an EP-SPARQL operator, but the query declares no window",
-                "declare it: FROM NAMED WINDOW :w ON <stream> [RANGE PT5M]",
             )
     raise TypeError(f"not a pattern: {pattern!r}")
 
@@ -430,13 +413,6 @@ def expression(e: ast.Expression, scope: Scope) -> alg.Expr:
                 "aggregate-place",
                 f"{e.name} cannot stand here",
                 "aggregates belong in SELECT, HAVING or ORDER BY; in a pattern use a sub-SELECT",
-            )
-        case ast.TripleTime():
-            raise error(
-                e.span,
-                "timestamp",
-                "timestamp() is C-SPARQL and needs a window",
-                "in EP-SPARQL use getSTARTTIME() or getENDTIME() of the group",
             )
     raise TypeError(f"not an expression: {e!r}")
 

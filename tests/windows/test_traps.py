@@ -244,6 +244,9 @@ def test_a_snapshot_of_another_program_is_refused() -> None:
             "is used with 2",
         ),
         ("SELECT RSTREAM ?x { ?x :p ?y }", "has no window"),
+        ("SELECT ?x { ?x :p ?y FILTER(timestamp(?x :p ?y) > 3) }", "gives times in a window, and the query has none"),
+        ("SELECT ?x { {?x :p ?y} SEQ {WINDOW :w {?x :q ?z}} }", "no window is declared as"),
+        ("SELECT ?x { ?x :p ?y FILTER EXISTS { WINDOW :w {?x :q ?z} } }", "no window is declared as"),
         (
             "SELECT ?n FROM NAMED WINDOW :w ON :s [RANGE 5]"
             " { WINDOW :w { MATCH { { SELECT (COUNT(*) AS ?n) { ?x :p ?y } } SEQ {?x :q ?z} } } }",

@@ -103,6 +103,14 @@ class _Lowering(Rewriter):
         self._check_nesting()
         # windows hold plain triples, so that a block of triples and paths is a join
         select = cast(alg.Select, alg.without_blocks(translate(self._rewritten(query))))
+        if not self.windows and self.times:
+            timed = next(node for node in ast.walk(query) if isinstance(node, ast.TripleTime))
+            raise Fault(
+                "timestamp",
+                "timestamp() gives times in a window, and the query has none",
+                "declare one: FROM STREAM <s> [RANGE PT5M], or in EP-SPARQL use getSTARTTIME() and getENDTIME()",
+                timed.span,
+            )
         if not self.windows:
             raise Fault(
                 "window",
