@@ -28,7 +28,23 @@ class Split:
     arriving: alg.Expr
 
 
-def split(condition: alg.Expr, waiting: frozenset[str], arriving: frozenset[str]) -> Split | None:
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The variables that only the waiting side may bind, and those of which the arriving side alone tells the value.
+
+    A variable of both sides that may be unbound is in neither: the pair tells.
+    """
+
+    waiting: frozenset[str]
+    arriving: frozenset[str]
+
+
+def sides_of(waiting: ir.Ref, arriving: ir.Ref, certain: tuple[str, ...]) -> Sides:
+    mine, other = frozenset(waiting.columns), frozenset(arriving.columns)
+    return Sides(mine - other, other - (mine - {*certain}))
+
+
+def split(condition: alg.Expr, sides: Sides) -> Split | None:
     """The comparison taken apart by sides, or None where it is no such comparison."""
     match condition:
         case alg.Apply(op, (a, b)) if op in COMPARISONS:
@@ -39,9 +55,9 @@ def split(condition: alg.Expr, waiting: frozenset[str], arriving: frozenset[str]
                 return None
             if not reads_a or not reads_b:
                 return None
-            if reads_a <= waiting - arriving and reads_b <= arriving:
+            if reads_a <= sides.waiting and reads_b <= sides.arriving:
                 return Split(op, a, b)
-            if reads_b <= waiting - arriving and reads_a <= arriving:
+            if reads_b <= sides.waiting and reads_a <= sides.arriving:
                 return Split(MIRRORED[op], b, a)
     return None
 
@@ -49,27 +65,28 @@ def split(condition: alg.Expr, waiting: frozenset[str], arriving: frozenset[str]
 _OF_THE_PAIR = frozenset({"GETDURATION", "GETSTARTTIME", "GETENDTIME", "NOW", "RAND", "UUID", "STRUUID", "BNODE"})
 
 
-def stored_expressions(
-    steps: tuple[ir.Step, ...], waiting: frozenset[str], arriving: frozenset[str]
-) -> tuple[alg.Expr, ...]:
+def stored_expressions(steps: tuple[ir.Step, ...], sides: Sides) -> tuple[alg.Expr, ...]:
     """What to compute when a goal is inserted: the waiting sides that are more than a variable."""
     found: dict[alg.Expr, None] = {}
     for step in steps:
         if isinstance(step, ir.Condition):
-            parted = split(step.expression, waiting, arriving)
+            parted = split(step.expression, sides)
             if parted is not None and not isinstance(parted.waiting, alg.Var):
                 found[parted.waiting] = None
     return tuple(found)
 
 
-def hoist_arriving(w: Writer, names: Names, emitter: Emitter, parted: Split, number: int, skip: str) -> str:
+def hoist_arriving(
+    w: Writer, names: Names, arriving: Emitter, emitter: Emitter, parted: Split, number: int, skip: str
+) -> str:
     """Write what is computed before the loop; returns the test for one candidate.
 
-    ``emitter`` knows how both sides are spelled, and ``emitter.ready`` where stored expressions are.
+    ``arriving`` knows how the arriving solution is spelled, ``emitter`` both sides, and ``emitter.ready`` where stored
+    expressions are.
     """
     value, kind = f"v{number}", f"c{number}"
     with w.block("try:"):
-        w(f"{value} = {emitter.value(parted.arriving)}")
+        w(f"{value} = {arriving.value(parted.arriving)}")
     with w.block("except SparqlError:"):
         w(skip)
     ordered = names.use("ORDERED", ORDERED)

@@ -24,7 +24,7 @@ from etalis_rules import program as ir
 from etalis_py.engine.blocks import Code, comprehension, emit_steps, in_time
 from etalis_py.engine.expressions import Emitter
 from etalis_py.engine.frames import Frame, merge
-from etalis_py.engine.hoisting import Split, hoist_arriving, split, stored_expressions, stored_position
+from etalis_py.engine.hoisting import Split, hoist_arriving, sides_of, split, stored_expressions, stored_position
 from etalis_py.engine.values import NUMERIC
 from etalis_py.engine.writer import Writer
 
@@ -76,7 +76,7 @@ def stored(code: Code, name: str, waiting: ir.Ref) -> tuple[alg.Expr, ...]:
     if node.op == "equals" and not code.state.is_late(name):
         return ()  # its goals do not outlive the instant
     arriving = node.left if waiting is node.right else node.right
-    return stored_expressions(node.steps, frozenset(waiting.columns), frozenset(arriving.columns))
+    return stored_expressions(node.steps, sides_of(waiting, arriving, node.certain))
 
 
 def extension(code: Code, ref: ir.Ref, extra: tuple[alg.Expr, ...]) -> Callable[[Any], Any] | None:
@@ -103,11 +103,10 @@ def _compared(code: Code, name: str, waiting: ir.Ref) -> Split | None:
         return None
     step = node.steps[0]
     arriving = node.left if waiting is node.right else node.right
-    if not isinstance(step, ir.Condition) or (frozenset(waiting.columns) & frozenset(arriving.columns)) - {
-        *node.certain
-    }:
+    shared = frozenset(waiting.columns) & frozenset(arriving.columns)
+    if not isinstance(step, ir.Condition) or shared - {*node.certain}:
         return None
-    parted = split(step.expression, frozenset(waiting.columns), frozenset(arriving.columns))
+    parted = split(step.expression, sides_of(waiting, arriving, node.certain))
     return parted if parted is not None and parted.op in ("<", "<=", ">", ">=") else None
 
 
@@ -228,14 +227,18 @@ def _tests(
         variable = "x" if waiting is node.left else "y"
         emitter.ready[e] = f"{variable}[{stored_position(code.layouts[waiting.node], i)}]"
     tests = []
+    # What the arriving solution says is read from itself, also where both sides bind a variable.
+    alone = Frame(code.names)
+    alone.read(arriving, code.layouts[arriving.node], "y" if waiting is node.left else "x")
+    its_own = alone.emitter()
     rest = list(node.steps)
     while rest and isinstance(rest[0], ir.Condition):
         condition = rest.pop(0).expression
-        parted = split(condition, frozenset(waiting.columns), frozenset(arriving.columns))
+        parted = split(condition, sides_of(waiting, arriving, node.certain))
         if parted is None:
             tests.append(emitter.test(condition))
         else:
-            tests.append(hoist_arriving(w, code.names, emitter, parted, len(tests), skip))
+            tests.append(hoist_arriving(w, code.names, its_own, emitter, parted, len(tests), skip))
     return tests, rest
 
 
