@@ -1,6 +1,7 @@
 # make demo   set everything up, run the stock replay: a table of matches and a picture
 # make test   set everything up, check the style and the types, run the whole suite
 #             (one file: make test TESTS=tests/test_docs.py; the long setting: make test TESTS=--nightly)
+# make test-kafka  fetch a Kafka broker and Spark's connector with Maven, run the tests with them
 # make bench  set everything up, measure the engine
 VENV := .venv
 BIN := $(VENV)/bin
@@ -18,7 +19,7 @@ ADVICE = install the package openjdk-17-jre-headless (Debian, Ubuntu), java-17-o
 CHECK_JAVA = version=$$($(FIND_JAVA)); [ "$${version:-0}" -ge 17 ] || \
 	{ echo "Spark needs Java 17 or newer, found $${version:-none}: $(ADVICE)" >&2; false; }
 
-.PHONY: demo test lint bench java clean
+.PHONY: demo test test-kafka lint bench java clean
 
 # The stock replay needs no Java: without it, demo says so and goes on.
 demo:
@@ -29,6 +30,10 @@ demo:
 
 test: java lint
 	$(BIN)/python -m pytest $(TESTS)
+
+test-kafka: java $(READY)
+	$(BIN)/python -m tests.kafka.artifacts
+	$(BIN)/python -m pytest -rs tests/kafka tests/spark/test_kafka.py $(TESTS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.kafka.artifacts import jars
+
 
 def java() -> int:
     """The version of the Java that Spark would start; 0 where there is none."""
@@ -35,6 +37,9 @@ def spark() -> Iterator[SparkSession]:
         "spark.log.level": "OFF",
         "spark.sql.streaming.stopTimeout": "60s",
     }
+    # Spark's Kafka connector, where it was fetched.
+    if connector := jars("connector"):
+        local["spark.jars"] = ",".join(map(str, connector))
     # Failed tasks are tried again: local mode does not do so unless told.
     made = session("local[2,4]", shards=2, config=local)
     with warnings.catch_warnings():

@@ -1,0 +1,111 @@
+"""Events from one topic of a real broker, matches to another, and the same ids after failures (``make test-kafka``)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from etalis_py import Event
+from etalis_py.spark import events_from_kafka, matches, to_kafka
+from etalis_py.spark.schema import END_OF_STREAM
+from tests.kafka.broker import PARTITIONS, Broker, broker
+from tests.spark.programs import SECOND, embedded, stream
+
+__all__ = ["broker"]
+TEXT = (
+    "CONSTRUCT { ?x <urn:pq> ?z } { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } "
+    "SELECT ?x ?y { ?x <urn:pq> ?y } SEQ { ?x <urn:r> ?z }"
+)
+LATE = Event(SECOND, SECOND, (("<urn:late>", "<urn:p>", "<urn:late>"),))
+LATENESS = 2 * SECOND
+
+
+def line(event: Event) -> str:
+    times = [event.start // SECOND, event.end // SECOND]
+    return json.dumps({"time": times, "triples": [" ".join(triple) for triple in event.triples]})
+
+
+def send(spark: SparkSession, broker: Broker, topic: str, values: Iterable[str]) -> None:
+    """By Spark's own sink: without keys, so that the partitions take turns."""
+    frame = spark.createDataFrame([(value,) for value in values], "value string").coalesce(1)
+    frame.write.format("kafka").option("kafka.bootstrap.servers", broker.servers).option("topic", topic).save()
+
+
+def received(spark: SparkSession, broker: Broker, topic: str) -> list[tuple[str, dict[str, object]]]:
+    """All keys and values of a topic."""
+    frame = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.servers).option("subscribe", topic)
+    rows = frame.load().selectExpr("string(key)", "string(value)").collect()
+    return sorted(((row[0], json.loads(row[1])) for row in rows), key=str)
+
+
+def run(spark: SparkSession, broker: Broker, folder: Path) -> None:
+    """One run of the job over what is new."""
+    events = events_from_kafka(spark, broker.servers, "events")
+    found = to_kafka(matches(TEXT, events, shards=2, lateness=LATENESS), topic="found", dead_letters="late")
+    query = (
+        found.writeStream.format("kafka")
+        .option("kafka.bootstrap.servers", broker.servers)
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+
+
+@pytest.mark.filterwarnings("ignore::etalis_py.spark.pipeline.ShardWarning")
+def test_from_topic_to_topic_through_a_restart(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    events = [event._replace(start=event.start + 60 * SECOND, end=event.end + 60 * SECOND) for event in stream(7, 120)]
+    middle = len(events) // 2
+    end = Event(300 * SECOND, 300 * SECOND, ((END_OF_STREAM,) * 3,))
+    wanted = set(embedded(TEXT, events))
+    assert len(wanted) > 20
+    send(spark, broker, "events", map(line, events[:middle]))
+    run(spark, broker, tmp_path)
+    before = {key for key, _ in received(spark, broker, "found")}
+    assert set() < before < wanted, "what the watermark has not passed yet is not reported"
+    shutil.copytree(tmp_path / "checkpoint", tmp_path / "saved")
+    # The late one is later than the lateness: it goes to the second topic.
+    send(spark, broker, "events", map(line, [*events[middle:], LATE]))
+    run(spark, broker, tmp_path)
+    send(spark, broker, "events", [line(end)])
+    run(spark, broker, tmp_path)
+    found = received(spark, broker, "found")
+    assert {key for key, _ in found} == wanted
+    assert len(found) == len(wanted), "nothing failed, so nothing was written twice"
+    assert all(value["id"] == key for key, value in found)
+    assert len({value["query"] for _, value in found}) == 2
+    late = received(spark, broker, "late")
+    assert [value["triples"] for _, value in late] == [["<urn:late> <urn:p> <urn:late> ."]]
+
+    # As if the driver had died before it could note what it did: the older checkpoint goes on, and writes again.
+    shutil.rmtree(tmp_path / "checkpoint")
+    (tmp_path / "saved").rename(tmp_path / "checkpoint")
+    run(spark, broker, tmp_path)
+    again = received(spark, broker, "found")
+    assert len(again) > len(found)
+    assert {key for key, _ in again} == wanted
+    assert {json.dumps(value) for _, value in again} == {json.dumps(value) for _, value in found}
+    assert {key for key, _ in received(spark, broker, "late")} == {key for key, _ in late}
+
+
+def test_a_message_without_a_time_has_that_of_kafka(spark: SparkSession, broker: Broker) -> None:
+    """Each time it is read; and what a topic of documents holds is read document by document."""
+    send(spark, broker, "untimed", ['{"triples": "<urn:a> <urn:p> <urn:b> ."}'] * (2 * PARTITIONS))
+    frame = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.servers).option("subscribe", "untimed")
+    stamps = sorted(row[0] for row in frame.load().selectExpr("unix_micros(timestamp)").collect())
+    for _ in range(2):
+        events = events_from_kafka(spark, broker.servers, "untimed", streaming=False, stream="urn:s")
+        assert sorted(row["end"] for row in events.collect()) == stamps
+    send(
+        spark,
+        broker,
+        "documents",
+        ['<urn:g> <http://www.w3.org/ns/prov#generatedAtTime> "5" . <urn:g> { <urn:a> a <urn:C> }'],
+    )
+    [document] = events_from_kafka(spark, broker.servers, "documents", streaming=False, format="trig").collect()
+    assert (document["end"], document["graph"], len(document["triples"])) == (5 * SECOND, "<urn:g>", 1)
