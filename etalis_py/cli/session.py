@@ -9,16 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from etalis_compiler.diagnostics import QueryError
 from etalis_rules.printing import print_rules
 
 from etalis_py.cli.options import graph_files
+from etalis_py.cli.session_windows import WindowedQueries, has_windows
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.matches import Match, Matches
 from etalis_py.engine.runtime import LimitExceeded
 from etalis_py.events import Event, event
-from etalis_py.knowledge import load
+from etalis_py.knowledge import Knowledge, load
 from etalis_py.knowledge.loading import Source
 from etalis_py.program import compile
 from etalis_py.streams import Clock
@@ -28,14 +30,17 @@ from etalis_py.streams.write_table import show_term
 HELP = """\
 an event      1 :acme :price 10 .            at a time: seconds, or 2026-01-31T10:00:00Z
               [1,4] :ann :in :room7 .        with an interval
-a query       SELECT … or CONSTRUCT … or ASK …, over several lines; an empty line ends it
+              1 @:doors :ann :in :room7 .    on a stream
+a query       SELECT … or CONSTRUCT … or ASK …, over several lines; an empty line ends it.  A query with windows answers
+              when time has moved on; queries that feed one another are typed together
 a prefix      PREFIX ex: <http://example.com/>
-.queries      the queries that run            .rules   their rules
+.queries      the queries that run            .rules   their rules and windows
 .remove q1    stop a query                    .why     why the last match holds
 .time 30      time goes on to 30              .goals   what is remembered
 .quit         end; what is only known at the end is said then"""
 
 _EVENT = re.compile(r"\s*(?:\[\s*([^,\s]+)\s*,\s*([^\]\s]+)\s*\]|(-?\d\S*))\s+(\S.*?)\s*\.?\s*$")
+_STREAM = re.compile(r"@(<[^<>\s]*>|[\w-]*:\S*)\s+(\S.*)$")
 _PREFIX = re.compile(r"\s*@?prefix\s+([\w-]*):\s*<([^<>\s]*)>\s*\.?\s*$", re.IGNORECASE)
 _PLACE = re.compile(r"^Parser error at line \d+ [^:]*: ")  # counts the prefixes that nobody typed
 _BEGINNINGS = ("SELECT", "CONSTRUCT", "ASK", "DESCRIBE", "PREFIX", "BASE", "REGISTER")
@@ -48,6 +53,7 @@ class Session:
         self._clock: Clock | None = None
         self._background, self._entailment, self._policy = background, entailment, policy
         self._engine = self._engine_with({})
+        self._windows = WindowedQueries(self._known, self._render)
         self._time: int | None = None  # that of the last event
         self._prefixes = {"": "http://example.org/"}
         self._lines: list[str] = []
@@ -73,7 +79,7 @@ class Session:
             yield from self.take("")
         if not self.done:
             self.done = True
-            yield from self._show(self._engine.close())
+            yield from self._show(self._engine.close(), *self._windows.close())
 
     def forget(self) -> None:
         """The query that is being typed is given up."""
@@ -95,7 +101,7 @@ class Session:
         elif found := _EVENT.match(line):
             event = self._event(found)
             self._time = event.end if self._time is None else max(self._time, event.end)
-            yield from self._show(self._engine.push(event))
+            yield from self._show(self._engine.push(event), *self._windows.push(event))
             yield from self._too_late()
         elif line.split()[0].upper().rstrip("{(*") in _BEGINNINGS:
             self._lines.append(line)
@@ -111,18 +117,35 @@ class Session:
         if interval[0] > interval[1]:
             raise ValueError(f"the interval [{start}, {end}] ends before it starts")
         names = " ".join(f"@prefix {name}: <{iri}> ." for name, iri in self._prefixes.items())
+        on = _STREAM.match(found[4])
+        stream, triples = (self._iri(on[1]), on[2]) if on else ("", found[4])
         try:
-            made = event(f"{names} {found[4]}", 0)
+            made = event(f"{names} {triples}", 0, stream=stream)
         except SyntaxError as error:
             raise ValueError(f"this is no Turtle: {_PLACE.sub('', error.msg)}") from None
         self._clock = clock
         return made._replace(start=interval[0], end=interval[1])
 
+    def _iri(self, name: str) -> str:
+        if name[0] == "<":
+            return name
+        prefix, _, local = name.partition(":")
+        if prefix not in self._prefixes:
+            raise ValueError(f"the prefix {prefix}: is not declared; write PREFIX {prefix}: <…> first")
+        return f"<{self._prefixes[prefix]}{local}>"
+
+    def _known(self, named: Mapping[str, Source]) -> Knowledge | None:
+        """The background, with the graphs of FROM."""
+        return load(self._background, named=named, entailment=self._entailment) if self._background or named else None
+
     def _engine_with(self, named: Mapping[str, Source]) -> Engine:
-        known = load(self._background, named=named, entailment=self._entailment) if self._background or named else None
+        known = self._known(named)
         return Engine(background=known, policy=self._policy, explain=True, eager=True, render=self._render)
 
     def _add(self, text: str) -> Iterator[str]:
+        if has_windows(text + "\n", self._prefixes):
+            yield from self._windows.add(text + "\n", self._prefixes, set(self._queries()), self._time)
+            return
         program = compile(text + "\n", policy=self._policy, prefixes=self._prefixes)
         files = graph_files(program)
         if files and not self._engine.programs:  # those that run already have chosen what they see
@@ -152,22 +175,30 @@ class Session:
                 for identifier, (compilation, _) in self._engine.programs.items():
                     for query in compilation.queries:
                         yield f"{query.name} ({identifier}): {' '.join(query.source.text.split())}"
-                if not self._engine.programs:
+                for name, text in self._windows.queries():
+                    yield f"{name} (windows): {' '.join(text.split())}"
+                if not self._engine.programs and not self._windows:
                     yield "no queries yet"
             case ".rules":
-                yield print_rules(self._engine.rules).strip() if self._engine.programs else "no queries yet"
+                if self._engine.programs:
+                    yield print_rules(self._engine.rules).strip()
+                if self._windows:
+                    yield self._windows.plans()
+                if not self._engine.programs and not self._windows:
+                    yield "no queries yet"
             case ".remove":
                 yield from self._remove(argument)
             case ".why":
                 yield str(self._last.why()) if self._last is not None else "no match yet"
             case ".goals":
                 counters = self._engine.count()
-                yield f"{counters.goals} goals, {counters.events} events, {counters.matches} matches"
+                kept = f", {self._windows.items()} items in windows" if self._windows else ""
+                yield f"{counters.goals} goals, {counters.events} events, {counters.matches} matches{kept}"
             case ".time":
                 clock = self._clock or clock_of(argument)
                 time = clock.parse(argument)
                 self._time = time + 1 if self._time is None else max(self._time, time + 1)
-                yield from self._show(self._engine.advance(time))
+                yield from self._show(self._engine.advance(time), *self._windows.advance(time))
             case _:
                 yield f"there is no command {command}; .help lists them"
 
@@ -177,14 +208,20 @@ class Session:
                 self._engine.remove(identifier)
                 yield f"{', '.join(query.name for query in compilation.queries)} stopped"
                 return
+        stopped = self._windows.remove(name)
+        if stopped:
+            yield f"{', '.join(stopped)} stopped"
+            return
         yield f"there is no query {name or '(name it)'}; running: {', '.join(self._queries()) or 'none'}"
 
     def _queries(self) -> list[str]:
-        return [query.name for compilation, _ in self._engine.programs.values() for query in compilation.queries]
+        rules = [query.name for compilation, _ in self._engine.programs.values() for query in compilation.queries]
+        return [*rules, *(name for name, _ in self._windows.queries())]
 
-    def _show(self, matches: Matches) -> Iterator[str]:
+    def _show(self, *found: Matches) -> Iterator[str]:
         columns = {output.query: output.variables for output in self._engine.rules.outputs}
-        for match in matches:
+        columns |= self._windows.variables()
+        for match in chain.from_iterable(found):
             self._last = match
             if match.triples is not None:
                 said = " ; ".join(" ".join(show_term(term, self._prefixes) for term in t) for t in match.triples)

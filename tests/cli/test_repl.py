@@ -129,3 +129,70 @@ def test_from_of_a_file_that_is_not_there_or_bad_is_said(folder: Folder, monkeyp
     assert said(*FROM, session=session)[0].startswith("sectors.ttl, line 2, column ")
     folder.write("sectors.ttl", "@prefix : <http://example.org/> . :a :sector :tools .")
     assert said(*FROM, "1 :a :price 1", session=session)[-1] == "q1 [1, 1]  ?c = :a  ?s = :tools"
+
+
+WINDOWED = (
+    "SELECT ?r (COUNT(*) AS ?n) FROM NAMED WINDOW :w ON :s [RANGE 10]",
+    "{ WINDOW :w { ?x :in ?r } } GROUP BY ?r",
+    "",
+)
+
+
+def test_queries_with_windows_answer_when_time_moves_on() -> None:
+    session = Session([], "rdfs", "unrestricted")
+    assert said(*WINDOWED, "1 :ann :in :lab", "4 :bob :in :lab", session=session) == ["q1 runs"]
+    assert said("12 :ann :in :hall", ".why", session=session) == [
+        "q1 [0, 10]  ?r = :lab  ?n = 2",
+        "q1 was evaluated at 10 over\n  <http://example.org/w>: after 0, until 10",
+    ]
+    assert said(".time 20", ".goals", session=session) == [
+        "q1 [10, 20]  ?r = :hall  ?n = 1",
+        "0 goals, 3 events, 0 matches, 0 items in windows",
+    ]
+    assert said("19 :ann :in :hall", session=session) == [
+        "this event is earlier than one before it: it came too late and was left out"
+    ]
+    assert said("23 :bob :in :hall", ".quit", session=session) == ["q1 [20, 30]  ?r = :hall  ?n = 1"]
+
+
+def test_windows_beside_rules() -> None:
+    session = Session([], "rdfs", "unrestricted")
+    said(*QUERY, *WINDOWED, session=session)
+    assert said(".queries", session=session) == [
+        "q1 (program1): SELECT ?c ?x WHERE { ?c :price ?x } SEQ { ?c :price ?y }",
+        "q2 (windows): " + " ".join(WINDOWED).strip(),
+    ]
+    assert "window <http://example.org/w> on stream" in said(".rules", session=session)[1]
+    assert said("1 :a :price 1", "2 :a :price 2", "3 :a :in :lab", "11 :a :price 3", session=session) == [
+        "q1 [1, 2]  ?c = :a  ?x = 1",
+        "q1 [1, 11]  ?c = :a  ?x = 1",
+        "q1 [2, 11]  ?c = :a  ?x = 2",
+        "q2 [0, 10]  ?r = :lab  ?n = 1",
+    ]
+    assert said(".remove q2", ".remove q2", session=session) == [
+        "q2 stopped",
+        "there is no query q2; running: q1",
+    ]
+
+
+def test_streams_facts_and_networks_in_a_session() -> None:
+    session = Session([], "rdfs", "unrestricted")
+    lines = (
+        "CONSTRUCT FACT Stay { ?x :in ?r } (UNION (SINCE ?x :enter ?r) (TILL ?x :leave ?r))",
+        "SELECT ?x ?t FROM NAMED WINDOW :w ON :heat [RANGE 5] FROM NAMED WINDOW :v ON :noise [RANGE 5]",
+        "{ WINDOW :w { ?r :is ?t } CURRENT { ?x :in ?r } }",
+        "",
+    )
+    assert said(*lines, "1 :ann :enter :lab", "2 @:heat :lab :is 31", "2 @:noise :lab :is 60", session=session) == [
+        "q1, Stay runs"
+    ]
+    assert said("6 :ann :leave :lab", "7 @ex:s :a :b :c", session=session) == [
+        "q1 [0, 5]  ?x = :ann  ?t = 31",
+        "the prefix ex: is not declared; write PREFIX ex: <…> first",
+    ]
+    assert said("8 @<http://example.org/heat> :lab :is 32", session=session) == ["Stay [1, 6]  :ann :in :lab"]
+
+
+def test_mistakes_in_windowed_queries_are_said() -> None:
+    (wrong,) = said("SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE 5]", "{ WINDOW :v { ?x :in ?r } }", "")
+    assert "no window is declared as" in wrong
