@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from etalis_rules.durations import DAY, duration_text, parse_duration
+from etalis_rules.calendar import DAY, civil_from_days, days_from_civil
+from etalis_rules.durations import duration_text, parse_duration
 from etalis_rules.terms import RDF_TYPE, XSD, iri_value, is_iri, is_literal, parts
 
 from etalis_py.events import Triple
-from etalis_py.streams.clock import civil_from_days, days_from_civil
 
 from . import vocabulary as v
 from .limits import Limits

@@ -12,13 +12,13 @@ from typing import Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.calendar import add_months
 
 from etalis_py.engine.expressions import Names
 from etalis_py.engine.frames import Frame
 from etalis_py.engine.layout import Layout
 from etalis_py.engine.state import State
 from etalis_py.engine.values import SparqlError
-from etalis_py.engine.values.calendar import add_months
 from etalis_py.engine.writer import Writer
 
 

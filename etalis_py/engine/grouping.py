@@ -21,12 +21,12 @@ from typing import Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.calendar import add_months
 
 from etalis_py.engine.expressions import condition, term
 from etalis_py.engine.functions import Accumulator, accumulator, restore_accumulator
 from etalis_py.engine.time import TIMELESS_END, TIMELESS_START
 from etalis_py.engine.values import SparqlError, order_key
-from etalis_py.engine.values.calendar import add_months
 
 Solution = tuple[Any, ...]
 Key = tuple[str, ...]

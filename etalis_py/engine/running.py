@@ -14,6 +14,7 @@ from typing import Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.calendar import add_months
 from etalis_rules.terms import XSD
 
 from etalis_py.engine.expressions import Names
@@ -22,7 +23,6 @@ from etalis_py.engine.functions import accumulator, restore_accumulator
 from etalis_py.engine.layout import Layout
 from etalis_py.engine.time import TIMELESS_END, TIMELESS_START
 from etalis_py.engine.values import SparqlError, decode, div, encode
-from etalis_py.engine.values.calendar import add_months
 from etalis_py.engine.writer import Writer
 
 Solution = tuple[Any, ...]

@@ -10,6 +10,7 @@ from typing import Any
 from etalis_compiler.rewrites.push_windows import longest
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.calendar import add_months
 from etalis_rules.terms import FALSE, TRUE
 
 from etalis_py.engine.closure import PathClosure
@@ -19,7 +20,6 @@ from etalis_py.engine.running import Running, is_running
 from etalis_py.engine.slicing import Slicing, canonical_key
 from etalis_py.engine.state import Because, Solution, State, rebuilt
 from etalis_py.engine.values import SparqlError
-from etalis_py.engine.values.calendar import add_months
 
 Fresh = Callable[[Solution], tuple[str, ...]]
 

@@ -20,9 +20,9 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Literal
 
-MICROSECOND = 1
-SECOND = 1_000_000
-DAY = 86_400 * SECOND
+from etalis_rules import durations
+from etalis_rules.calendar import DAY, SECOND, civil_from_days, days_from_civil, month_length
+
 MIN_TIME, MAX_TIME = -(2**63), 2**63 - 1
 
 # A unit as a ratio: this many microseconds make that many units (so that ns needs no fraction).
@@ -42,9 +42,6 @@ _DATETIME = re.compile(
     r"(?:(Z)|([+-])([0-9]{2}):([0-9]{2}))?",
 )
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]+))?")
-_DURATION = re.compile(
-    r"(-?)P(?:([0-9]+)W)?(?:([0-9]+)D)?(?:T(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+)(?:\.([0-9]+))?S)?)?",
-)
 _SHORT_DURATION = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ns|us|ms|s|min|h|d)?\s*")
 _ISO_SECOND_60 = re.compile(r"(T[0-9]{2}:[0-9]{2}):60(?=Z|[+-]|$)")
 
@@ -57,36 +54,11 @@ class TimeError(ValueError):
         super().__init__(f"{reason}: {text!r}" + (f" (at character {position + 1})" if text else ""))
 
 
-def days_from_civil(year: int, month: int, day: int) -> int:
-    """Days from 1970-01-01 to a date of the proleptic Gregorian calendar (year 0 is 1 BCE)."""
-    # Count from 1 March, so that the leap day is the last of its year.
-    year -= month <= 2
-    era, year_of_era = divmod(year, 400)
-    day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
-    return era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719_468
-
-
-def civil_from_days(days: int) -> tuple[int, int, int]:
-    """The inverse of ``days_from_civil``."""
-    era, day_of_era = divmod(days + 719_468, 146_097)
-    year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
-    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    shifted = (5 * day_of_year + 2) // 153
-    month = shifted + 3 if shifted < 10 else shifted - 9
-    return era * 400 + year_of_era + (month <= 2), month, day_of_year - (153 * shifted + 2) // 5 + 1
-
-
-def _days_in_month(year: int, month: int) -> int:
-    if month == 2:
-        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
-    return 30 if month in (4, 6, 9, 11) else 31
-
-
 @lru_cache(maxsize=4096)
 def _midnight(year: str, month: str, day: str) -> int | None:
     """Microseconds at the start of a date, or None when there is no such date."""
     y, m, d = int(year), int(month), int(day)
-    if not 1 <= m <= 12 or not 1 <= d <= _days_in_month(y, m):
+    if not 1 <= m <= 12 or not 1 <= d <= month_length(y, m):
         return None
     return days_from_civil(y, m, d) * DAY
 
@@ -170,15 +142,12 @@ def parse_duration(text: str) -> int:
     short = _SHORT_DURATION.fullmatch(text)
     if short:
         return parse_number(short[1], short[2] or "s")
-    match = _DURATION.fullmatch(text)
-    if match is None or text.lstrip("-") == "P" or text.endswith("T"):
+    months, micros = durations.parse_duration(text) or (1, 0)
+    if months:  # or no duration at all
         raise TimeError("expected a duration such as 10s, 5min, 250ms, PT10S or P1DT2H", text)
-    sign, weeks, days, hours, minutes, seconds, fraction = match.groups(default="")
-    total = (int(weeks or 0) * 7 + int(days or 0)) * DAY
-    total += (int(hours or 0) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)) * SECOND
-    if fraction:
-        total += _micros(fraction, text, match.start(7))
-    return _in_range(-total if sign else total, text)
+    whole, _, fraction = text.partition(".")
+    _micros(fraction.rstrip("S \t\r\n"), text, len(whole) + 1)
+    return _in_range(micros, text)
 
 
 def is_number(lexical: str) -> bool:

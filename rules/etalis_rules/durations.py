@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import re
 
+from .calendar import DAY, HOUR, MINUTE, SECOND
+from .digits import big_int
+
 _DURATION = re.compile(
     r"(-)?P(?=.)(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?"
     r"(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d+))?S)?)?",
     re.ASCII,
 )
-
-SECOND = 1_000_000
-MINUTE = 60 * SECOND
-HOUR = 60 * MINUTE
-DAY = 24 * HOUR
 
 
 def parse_duration(lexical: str) -> tuple[int, int] | None:
@@ -32,7 +30,7 @@ def parse_duration(lexical: str) -> tuple[int, int] | None:
     if found is None:
         return None
     sign = -1 if found[1] else 1
-    years, months, weeks, days, hours, minutes, seconds = (int(found[i] or 0) for i in range(2, 9))
+    years, months, weeks, days, hours, minutes, seconds = (big_int(found[i] or "0") for i in range(2, 9))
     fraction = int((found[9] or "").ljust(6, "0")[:6])
     micros = (weeks * 7 + days) * DAY + hours * HOUR + minutes * MINUTE + seconds * SECOND + fraction
     return sign * (years * 12 + months), sign * micros

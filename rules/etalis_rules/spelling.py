@@ -15,7 +15,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from .algebra import Bound
-from .durations import SECOND, duration_text, parse_duration
+from .calendar import SECOND
+from .durations import duration_text, parse_duration
 from .terms import OWL, RDF, RDFS, XSD, is_iri, is_literal, literal, parts
 
 PREFIXES: Mapping[str, str] = MappingProxyType(

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from etalis_rules.calendar import DAY, civil_from_days, days_from_civil
 from etalis_rules.terms import XSD
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +29,6 @@ from etalis_py.engine.values import (
     sub,
     within,
 )
-from etalis_py.engine.values.calendar import DAY, civil_from_days, days_from_civil
 
 ERROR = "error"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from etalis_rules.durations import SECOND, parse_duration
+from etalis_rules.calendar import SECOND
+from etalis_rules.durations import parse_duration
 from etalis_rules.terms import XSD, parts
 
 from .. import ast

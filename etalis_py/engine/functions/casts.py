@@ -13,10 +13,10 @@ from functools import partial
 from math import isfinite, trunc
 from typing import Any
 
+from etalis_rules.calendar import DAY, MINUTE
 from etalis_rules.terms import XSD, literal
 
 from etalis_py.engine.functions.spec import FunctionSpec
-from etalis_py.engine.values.calendar import DAY, MINUTE
 from etalis_py.engine.values.canonical import (
     date_lexical,
     date_time_lexical,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from etalis_py.engine.values.calendar import DAY, HOUR, MINUTE, civil_from_days
+from etalis_rules.calendar import DAY, HOUR, MINUTE, civil_from_days
+
 from etalis_py.engine.values.canonical import zone_lexical
 from etalis_py.engine.values.errors import SparqlError, type_error
 from etalis_py.engine.values.types import Date, DateTime, Duration, Time

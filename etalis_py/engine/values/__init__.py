@@ -5,7 +5,8 @@ or queries.  A *term* is a canonical N-Triples spelling, a *value* the Python ob
 are exceptions (``SparqlError``).
 """
 
-from etalis_py.engine.values.calendar import add_months
+from etalis_rules.calendar import add_months
+
 from etalis_py.engine.values.codec import decode, decode_number, encode
 from etalis_py.engine.values.errors import SparqlError, Unbound
 from etalis_py.engine.values.operators import (

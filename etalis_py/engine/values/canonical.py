@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from etalis_py.engine.values.calendar import DAY, HOUR, MINUTE, SECOND, civil_from_days
+from etalis_rules.calendar import DAY, HOUR, MINUTE, SECOND, civil_from_days
+
 from etalis_py.engine.values.types import Date, DateTime, Duration, Time, XsdFloat
 
 _INT_LIMIT = 10**4000

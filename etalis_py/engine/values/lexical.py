@@ -11,9 +11,11 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 
+from etalis_rules import durations
+from etalis_rules.calendar import DAY, HOUR, MINUTE, SECOND, days_from_civil, month_length
+from etalis_rules.digits import LONG, big_int
 from etalis_rules.terms import XSD
 
-from etalis_py.engine.values.calendar import DAY, HOUR, MINUTE, SECOND, days_from_civil, month_length
 from etalis_py.engine.values.types import Date, DateTime, Duration, Time, XsdFloat
 
 _DOUBLE_CHARACTERS = "0123456789+-.eE"
@@ -26,18 +28,6 @@ _CLOCK = r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"
 _DATE_TIME = re.compile(f"{_YEAR}-([0-9]{{2}})-([0-9]{{2}})T{_CLOCK}{_ZONE}")
 _DATE = re.compile(f"{_YEAR}-([0-9]{{2}})-([0-9]{{2}}){_ZONE}")
 _TIME = re.compile(f"{_CLOCK}{_ZONE}")
-_DURATION = re.compile(
-    r"(-)?P(?=[0-9T])(?:([0-9]+)Y)?(?:([0-9]+)M)?(?:([0-9]+)D)?"
-    r"(?:T(?=[0-9])(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+)(?:\.([0-9]+))?S)?)?"
-)
-
-# Python refuses to convert longer texts to int and back (a guard against quadratic time); Decimal is not quadratic.
-_LONG = 4000
-
-
-def big_int(digits: str) -> int:
-    """``int(digits)`` without Python's limit on the number of digits."""
-    return int(digits) if len(digits) < _LONG else int(Decimal(digits))
 
 
 def parse_integer(text: str) -> int | None:
@@ -46,7 +36,7 @@ def parse_integer(text: str) -> int | None:
     (-12, None, None)
     """
     if text.isdecimal() and text.isascii():
-        return int(text) if len(text) < _LONG else int(Decimal(text))
+        return int(text) if len(text) < LONG else int(Decimal(text))
     digits = text[1:]
     if text[:1] in ("+", "-") and digits.isdecimal() and digits.isascii():
         return big_int(text)
@@ -170,13 +160,9 @@ def parse_duration(text: str) -> Duration | None:
     >>> parse_duration("P1Y2M"), parse_duration("-PT1.5S"), parse_duration("P1DT")
     (Duration(months=14, micros=0), Duration(months=0, micros=-1500000), None)
     """
-    found = _DURATION.fullmatch(text)
-    if found is None:
-        return None
-    sign = -1 if found[1] else 1
-    years, months, days, hours, minutes, seconds = (big_int(part or "0") for part in found.group(2, 3, 4, 5, 6, 7))
-    micros = days * DAY + hours * HOUR + minutes * MINUTE + seconds * SECOND + _micros(found[8])
-    return Duration(sign * (12 * years + months), sign * micros)
+    # Elsewhere white space may stand around a duration, and weeks in it.
+    found = durations.parse_duration(text) if "W" not in text and text.strip() == text else None
+    return None if found is None else Duration(*found)
 
 
 def parse_day_time_duration(text: str) -> Duration | None:

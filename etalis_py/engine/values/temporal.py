@@ -10,7 +10,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from etalis_py.engine.values.calendar import DAY, HOUR, MINUTE, add_months, days_from_civil
+from etalis_rules.calendar import DAY, HOUR, MINUTE, add_months, days_from_civil
+
 from etalis_py.engine.values.errors import SparqlError, type_error
 from etalis_py.engine.values.exact import quotient
 from etalis_py.engine.values.types import NUMERIC, Date, DateTime, Duration, Time
