@@ -18,6 +18,8 @@ from etalis_compiler.shards import ShardPlan, Stage, shard_plan
 from etalis_compiler.stratify import feeds, late_nodes, output_id
 from etalis_rules import program as ir
 
+from etalis_py.engine.owl_streams import HIDDEN
+
 Route = tuple[ir.Leaf, str]
 
 
@@ -82,7 +84,9 @@ def parts_of(rules: ir.Rules, program: int, first: int, shards: int) -> list[Rou
     alone: list[str] = []
     reasons: dict[str, None] = {}
     derives: dict[str, int] = {}  # query → the draft that hands its derived triples on
-    for stage in plan.stages if shards > 1 else ():
+    # The engine adds the rules that the schema makes (owl:inverseOf and the like) by itself: all of them in one shard.
+    ruled = any(query.startswith(HIDDEN) for query in outputs)
+    for stage in plan.stages if shards > 1 and not ruled else ():
         queries = _computed(stage, outputs)
         makers = {m for q in queries for m in feeders[q] if m not in queries}
         if any((source := outputs[m].source) is not None and source.node in late for m in makers):
@@ -96,9 +100,10 @@ def parts_of(rules: ir.Rules, program: int, first: int, shards: int) -> list[Rou
         drafts.append(_Draft(queries, reports, shards, stage.reason, stage))
     reported = {q for d in drafts for q in d.reports}
     for query in outputs:
-        if query not in reported:
+        if query not in reported and not query.startswith(HIDDEN):
             alone.append(query)
-            reasons[plan.of(query).reason or "the key is not among what it selects"] = None
+            told = plan.of(query).reason or "the key is not among what it selects"
+            reasons["the OWL rules of the background" if ruled else told] = None
     if alone:
         for query in alone:
             derives.setdefault(query, len(drafts))

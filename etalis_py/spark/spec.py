@@ -127,9 +127,15 @@ def knowledge_of(data: bytes) -> Knowledge | None:
     return unpack(data)
 
 
+def _with_all(query: CompiledQuery) -> CompiledQuery:
+    """A query without FROM: what was packed is what it had chosen."""
+    dataset = tuple(clause for clause in query.syntax.dataset if clause.kind != "graph")
+    return replace(query, syntax=replace(query.syntax, dataset=dataset))
+
+
 def engine_of(spec: ProgramSpec, queries: Iterable[str], *, journal: bool = False) -> Engine:
     """An engine for some queries of a program."""
     wanted = frozenset(queries)
     compilation = _compiled(spec)
-    chosen = Compilation(tuple(q for q in compilation.queries if q.name in wanted))
+    chosen = Compilation(tuple(_with_all(q) for q in compilation.queries if q.name in wanted))
     return Engine(chosen, policy=spec.policy, background=knowledge_of(spec.background), journal=journal)
