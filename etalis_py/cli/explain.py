@@ -59,7 +59,7 @@ def _explain_windows(program: WindowProgram, options: Namespace) -> None:
     if options.code or options.dot:
         asked = "--code shows the Python" if options.code else "--dot draws the goals"
         raise UsageError(
-            f"{asked} of rules, and {program.plans[0].name} is evaluated over windows, without rules: leave it out, or "
+            f"{asked} of rules, and {program.queries[0]} is evaluated over windows, without rules: leave it out, or "
             "ask for --json"
         )
     if options.json:

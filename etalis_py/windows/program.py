@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,32 +13,29 @@ from etalis_compiler.parser import parse
 from etalis_compiler.pipeline import Compilation, compile_documents, query_name
 from etalis_compiler.rsp import (
     Circle,
-    Count,
-    Current,
+    Entails,
     Fact,
     Identity,
-    Interval,
     Landmark,
-    Now,
-    Shape,
     Sliding,
+    Stage,
+    Unit,
     WindowPlan,
     is_windowed,
     plan_fact,
     plan_query,
+    readers_of,
     stages_of,
     unit_of_fact,
     unit_of_plan,
     unit_of_rule,
     with_preset,
 )
-from etalis_compiler.rsp.network import Entails, Stage
 from etalis_compiler.rsp.shapes import MAX_OVERLAP
-from etalis_rules.durations import duration_text
 from etalis_rules.spelling import PREFIXES
 
 from etalis_py.program import Program, source_of
-from etalis_py.windows.groups import incremental
+from etalis_py.windows.explain import Explainer, plan_data
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +59,18 @@ class WindowProgram:
         rules = () if self.rules is None else self.rules.queries
         return (*(p.name for p in self.plans), *(f.name for f in self.facts), *rules)
 
+    @property
+    def _units(self) -> list[Unit]:
+        """The queries as they feed one another."""
+        rules = () if self.rules is None else self.rules.compilation.queries
+        return [*map(unit_of_rule, rules), *map(unit_of_fact, self.facts), *map(unit_of_plan, self.plans)]
+
     def stages(self, entails: Entails | None = None) -> tuple[Stage, ...]:
         """The order in which an instant passes the queries; ``entails``: what else holds where a triple does.
 
         Raises ``Circle`` where there is none.
         """
-        rules = () if self.rules is None else self.rules.compilation.queries
-        units = [*map(unit_of_rule, rules), *map(unit_of_fact, self.facts), *map(unit_of_plan, self.plans)]
-        return stages_of(units, entails)
+        return stages_of(self._units, entails)
 
     def rules_of(self, names: Iterable[str]) -> Program:
         """The EP-SPARQL queries of these names, as a program of their own."""
@@ -80,16 +81,15 @@ class WindowProgram:
 
     def explain(self) -> str:
         """What will be done, query by query."""
-        rules = (
-            [] if self.rules is None else [f"{name}: EP-SPARQL rules beside the windows" for name in self.rules.queries]
-        )
-        return "\n".join([*map(explain_fact, self.facts), *map(explain_plan, self.plans), *rules])
+        say = Explainer(self.prefixes, readers_of(self._units))
+        rules = () if self.rules is None else self.rules.queries
+        return "\n".join([*map(say.fact, self.facts), *map(say.plan, self.plans), *map(say.rule, rules)])
 
     def to_dict(self) -> dict[str, Any]:
         """What ``explain`` says, as plain data: times and lengths in microseconds."""
         rules = None if self.rules is None else self.rules.explain().to_dict()
         facts = [{"query": f.name, "keys": list(f.keys), "stream": f.feeds} for f in self.facts]
-        return {"windowed": [_plan_data(plan) for plan in self.plans], "facts": facts, "rules": rules}
+        return {"windowed": [plan_data(plan) for plan in self.plans], "facts": facts, "rules": rules}
 
     def check(self) -> tuple[Diagnostic, ...]:
         """What is doubtful in the program."""
@@ -227,92 +227,6 @@ def _unbounded(plan: WindowPlan, source: Source, query: ast.Query) -> list[Diagn
         for window in plan.windows
         if isinstance(window.shape, Identity | Landmark)
     ]
-
-
-def _plan_data(plan: WindowPlan) -> dict[str, Any]:
-    windows = [
-        {
-            "window": w.name,
-            "on": w.inner or w.stream,
-            "shape": type(w.shape).__name__.lower(),
-            **_shape_data(w.shape),
-            "default": w.default,
-        }
-        for w in plan.windows
-    ]
-    return {
-        "query": plan.name,
-        "form": plan.form,
-        "operator": plan.r2s,
-        "variables": list(plan.variables),
-        "windows": windows,
-        "report": [asdict(strategy) for strategy in plan.report],
-        "graphs": list(plan.graphs),
-        "named": list(plan.named),
-        "patterns": len(plan.matches),
-        "consumption": plan.consumption,
-        "stream": plan.feeds,
-    }
-
-
-def _shape_data(shape: Shape) -> dict[str, Any]:
-    if isinstance(shape, Current):
-        return {"facts": [fact.name for fact in shape.facts]}
-    return {name: value for name, value in asdict(shape).items() if name != "pattern"}
-
-
-_POLICIES = {"WC": "a window closes", "CC": "an item enters a window", "NC": "a window is not empty"}
-
-
-def explain_fact(fact: Fact) -> str:
-    """A fact as text."""
-    keys = ", ".join(f"?{key}" for key in fact.keys)
-    into = f" as stream {fact.feeds}" if fact.feeds else ""
-    return f"{fact.name}: a fact for each {keys}, from a SINCE until the next TILL{into}"
-
-
-def explain_plan(plan: WindowPlan) -> str:
-    """A plan as text."""
-    lines = [f"{plan.name}: {plan.r2s} of {plan.form}" + (f" as stream {plan.feeds}" if plan.feeds else "")]
-    for window in plan.windows:
-        on = f" on window {window.inner}" if window.inner else f" on stream {window.stream}" if window.stream else ""
-        into = ", in the default graph" if window.default else ""
-        lines.append(f"  window {window.name}{on}: {shape_text(window.shape)}{into}")
-    said = []
-    for s in plan.report:
-        text = _POLICIES.get(s.kind, "")
-        if s.kind == "P":
-            text = f"every {duration_text(0, s.period)}"
-        elif s.kind == "AT":
-            text = "at " + ", ".join(str(t) for t in s.times) + " µs"
-        said.append(text + (f" ({s.window})" if s.window else ""))
-    lines.append("  evaluated when " + " and ".join(said))
-    if plan.matches:
-        lines.append(f"  event patterns: {len(plan.matches)}, consumption {plan.consumption}")
-    kept = incremental(plan, any(w.default for w in plan.windows)) is not None
-    lines.append("  groups are kept up to date" if kept else "  evaluated over the whole content each time")
-    return "\n".join(lines)
-
-
-def shape_text(shape: Shape) -> str:
-    """A window's shape in words; times are microseconds, as everywhere in a plan."""
-    match shape:
-        case Sliding(width, slide, t0, offset):
-            said = f"{duration_text(0, width)} long, sliding by {duration_text(0, slide)}"
-            said += f", the first opens at {t0} µs" if t0 else ""
-            return said + (f", seen {duration_text(0, offset)} later" if offset else "")
-        case Landmark(start):
-            return f"everything from {start} µs on"
-        case Interval(start, end):
-            return f"from {start} µs to {end} µs"
-        case Identity():
-            return "everything so far"
-        case Now():
-            return "the items of the instant"
-        case Count(unit, size, slide, _):
-            return f"the last {size} {unit.lower()}, sliding by {slide}"
-        case Current(facts):
-            return "what holds now of " + ", ".join(fact.name for fact in facts)
 
 
 def _in_order(program: WindowProgram, sources: Mapping[str, Source]) -> tuple[WindowPlan, ...]:

@@ -162,7 +162,7 @@ def test_windows_beside_rules() -> None:
         "q1 (program1): SELECT ?c ?x WHERE { ?c :price ?x } SEQ { ?c :price ?y }",
         "q2 (windows): " + " ".join(WINDOWED).strip(),
     ]
-    assert "window <http://example.org/w> on stream" in said(".rules", session=session)[1]
+    assert "window :w on stream :s" in said(".rules", session=session)[1]
     assert said("1 :a :price 1", "2 :a :price 2", "3 :a :in :lab", "11 :a :price 3", session=session) == [
         "q1 [1, 2]  ?c = :a  ?x = 1",
         "q1 [1, 11]  ?c = :a  ?x = 1",

@@ -166,9 +166,9 @@ def test_a_run_says_what_is_kept() -> None:
 
 def test_explain(rooms: Folder) -> None:
     text = rooms.etalis("explain", "rooms.rq").stdout
-    assert "on stream <http://example.org/social>: PT10S long, sliding by PT5S" in text
+    assert "on stream :social: PT10S long, sliding by PT5S" in text
     both = rooms.etalis("explain", "mixed.rq").stdout
-    assert "busy: RSTREAM of select" in both
+    assert "busy: RSTREAM of SELECT" in both
     assert "query :moves(?who, ?b): construct" in both
     data = json.loads(rooms.etalis("explain", "mixed.rq", "--json").stdout)
     assert [query["query"] for query in data["windowed"]] == ["busy"]

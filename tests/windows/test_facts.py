@@ -155,10 +155,10 @@ def test_explain_and_why() -> None:
     program = compile_windows(FACT + WHERE)
     assert program.explain().splitlines() == [
         "Stay: a fact for each ?room, ?who, from a SINCE until the next TILL",
-        "q2: RSTREAM of select",
-        "  window .facts: what holds now of Stay",
-        "  evaluated when every PT1S",
-        "  evaluated over the whole content each time",
+        "q2: RSTREAM of SELECT ?who ?room",
+        "  window: what holds now of Stay",
+        "  evaluated every PT1S",
+        "  each evaluation looks at the whole content",
     ]
     engine = WindowEngine(program)
     (fact,) = [m for m in [*engine.push_all(moves("1 a enter r", "3 a leave r")), *engine.close()] if m.query == "Stay"]

@@ -385,17 +385,38 @@ def test_explain() -> None:
         { WINDOW :w { ?x :p ?y } }"""
     program = compile_windows(text)
     assert program.explain().splitlines() == [
-        f"<{EX}out>: RSTREAM of construct as stream <{EX}out>",
-        f"  window .default:<{EX}s> on stream <{EX}s>: PT5S long, sliding by PT5S, in the default graph",
-        "  evaluated when every PT2S",
-        "  evaluated over the whole content each time",
-        "counts: RSTREAM of select",
-        f"  window <{EX}w> on stream <{EX}s>: everything from 0 µs on",
-        "  evaluated when an item enters a window",
+        ":out: RSTREAM of CONSTRUCT as stream :out",
+        "  window on stream :s: PT5S long, sliding by PT5S, in the default graph",
+        "  evaluated every PT2S",
+        "  each evaluation looks at the whole content",
+        "counts: RSTREAM of SELECT ?n",
+        "  window :w on stream :s: everything from 0 on",
+        "  evaluated when a window takes an item",
         "  groups are kept up to date",
     ]
     (warning,) = program.warnings
     assert "keeps every item" in warning.message
+
+
+def test_explain_event_patterns_and_who_reads_what() -> None:
+    text = """
+    REGISTER STREAM :pairs AS CONSTRUCT { ?x :before ?z } FROM NAMED :s WIN [LND 9] AS :u
+        FROM NAMED :s WIN [RANGE 5] AS :w FROM NAMED WINDOW :v ON WINDOW :w [RANGE 3 EVENTS]
+        EVENT ON :u { ?x :p ?y } AS E1 EVENT ON :v { ?y :q ?z } AS E2
+        REPORT AT (5, 9.5) AND NON-EMPTY CONTENT OF :v
+        WHERE { MATCH { E1 SEQ RECENT LAST E2 } } USING POLICY recent
+    REGISTER QUERY later AS SELECT ?x { ?x :before ?y } SEQ { ?x :p ?z }"""
+    assert compile_windows(text).explain().splitlines() == [
+        ":pairs: RSTREAM of CONSTRUCT as stream :pairs",
+        "  window :u on stream :s: everything from 9 on",
+        "  window :w on stream :s: PT5S long, sliding by PT1S",
+        "  window :v on window :w: the last 3 events, sliding by 1",
+        "  evaluated at 5, 9.5 when :v is not empty",
+        "  MATCH {?x :p ?y} in :u SEQ RECENT LAST ({?y :q ?z} in :v), consumed (recent)",
+        "  each evaluation looks at the whole content",
+        "  read by later",
+        "later: EP-SPARQL rules",
+    ]
 
 
 @given(

@@ -9,7 +9,17 @@ contents of windows, and time itself, are the run time's business.
 
 from ..windowed import is_windowed
 from .lowering import plan_fact, plan_query
-from .network import Circle, Entails, Stage, stages_of, unit_of_fact, unit_of_plan, unit_of_rule
+from .network import (
+    Circle,
+    Entails,
+    Stage,
+    Unit,
+    readers_of,
+    stages_of,
+    unit_of_fact,
+    unit_of_plan,
+    unit_of_rule,
+)
 from .plan import (
     Basic,
     Count,
@@ -53,11 +63,13 @@ __all__ = [
     "Sliding",
     "Stage",
     "Strategy",
+    "Unit",
     "WindowPlan",
     "WindowUse",
     "is_windowed",
     "plan_fact",
     "plan_query",
+    "readers_of",
     "stages_of",
     "unit_of_fact",
     "unit_of_plan",

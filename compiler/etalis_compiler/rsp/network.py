@@ -96,9 +96,14 @@ def _nodes(triple: Any) -> Nodes:
     return s, p, o
 
 
+def readers_of(units: Sequence[Unit], entails: Entails | None = None) -> dict[str, list[str]]:
+    """The queries that read what each query makes."""
+    return {u.name: [v.name for v in units if _feeds(u, v, entails)] for u in units}
+
+
 def stages_of(units: Sequence[Unit], entails: Entails | None = None) -> tuple[Stage, ...]:
     """The order of an instant.  Raises ``Circle``."""
-    fed = {u.name: [v.name for v in units if _feeds(u, v, entails)] for u in units}
+    fed = readers_of(units, entails)
     kinds = {u.name: u.kind for u in units}
     beyond = {name: _reached(name, fed) for name in fed}
     for name in fed:
