@@ -84,14 +84,16 @@ def parse_line(line: str, *, graphs: bool = True) -> tuple[str, str, str, str]:
 
 
 def spell(quad: ox.Quad) -> tuple[str, str, str, str]:
-    """A pyoxigraph quad as term spellings."""
-    graph = quad.graph_name
-    if isinstance(quad.object, ox.Triple):
-        raise ValueError("a triple term (<<( … )>>) cannot be matched by any pattern; reify it with an IRI instead")
-    return str(quad.subject), str(quad.predicate), str(quad.object), "" if graph == _DEFAULT else str(graph)
-
-
-_DEFAULT = ox.DefaultGraph()
+    """A pyoxigraph quad as term spellings: its N-Quads line cut up, which costs less than spelling term by term."""
+    subject, predicate, rest = str(quad).split(" ", 2)
+    if rest[0] != '"':
+        obj, _, graph = rest.partition(" ")
+        if obj.startswith("<<"):
+            raise ValueError("a triple term (<<( … )>>) cannot be matched by any pattern; reify it with an IRI instead")
+        return subject, predicate, obj, graph
+    obj, gap, graph = rest.rpartition(" ")
+    # The last space may be one of the literal; then what follows it has the closing quote, which no graph's name has.
+    return (subject, predicate, obj, graph) if gap and '"' not in graph else (subject, predicate, rest, "")
 
 
 def read_quads(

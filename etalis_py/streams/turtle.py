@@ -23,18 +23,35 @@ _COMMENT_DELIMITER = re.compile(rb"^[ \t]*#[ \t]*@message\b", re.MULTILINE)
 
 
 class _Tee:
-    """The source as pyoxigraph reads it; remembers the last blocks, to show the line of an error."""
+    """The source as pyoxigraph reads it, a line at a time: it gives a quad as soon as it has read the last of it, so
+    ``at`` is then the line where the quad ends.  Remembers the last blocks, to show the line of an error.
+    """
 
     def __init__(self, source: Source, *, refuse_delimiters: bool) -> None:
         self._source = source
         self._refuse_delimiters = refuse_delimiters
         self._recent: deque[tuple[int, bytes]] = deque(maxlen=4)
         self._line = 1
+        self._block, self._position = b"", 0
+        self.at, self._ended = 0, True
         self.failed: StreamError | None = None
 
     def read(self, size: int = -1) -> bytes:
+        if self._position == len(self._block):
+            self._block, self._position = self._read_block(), 0
+        begin = self._position
+        end = self._block.find(b"\n", begin) + 1 or len(self._block)
+        if 0 < size < end - begin:
+            end = begin + size
+        if self._ended:
+            self.at += 1
+        line = self._block[begin:end]
+        self._position, self._ended = end, line[-1:] == b"\n"
+        return line
+
+    def _read_block(self) -> bytes:
         try:
-            block = self._source.read_some(size if size > 0 else 1 << 16)
+            block = self._source.read_some(1 << 16)
         except Exception as error:
             # Kept as well as raised: a parser may wrap it.
             self.failed = self._source.failure(error, self._line)
@@ -65,7 +82,7 @@ def turtle_quads(
     refuse_delimiters: bool,
     on_error: Callable[[StreamError], None],
 ) -> Iterator[Quad | None]:
-    """The quads of a Turtle or TriG document (their line is not known: 0); a broken statement is left out."""
+    """The quads of a Turtle or TriG document, each with the line where it ends; a broken statement is left out."""
     tee = _Tee(source, refuse_delimiters=refuse_delimiters)
     parser = ox.parse(input=tee, format=ox.RdfFormat.TRIG if graphs else ox.RdfFormat.TURTLE)  # type: ignore[arg-type]
     yield from with_ticks(_quads(parser, tee, rename, on_error), idle)
@@ -85,7 +102,7 @@ def _quads(
                     o = rename(o)
                 if g and g[0] == "_":
                     g = rename(g)
-                yield s, p, o, g, 0, ""
+                yield s, p, o, g, tee.at, ""
             return
         except (SyntaxError, ValueError, OSError) as error:
             if tee.failed:

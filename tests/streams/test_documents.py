@@ -316,3 +316,43 @@ def test_mistakes_in_the_options(stream) -> None:
             stream("", format="nq", **options)
     with pytest.raises(StreamError, match="open it in binary mode"):
         read_stream(io.StringIO(""))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        (':g1 { :a :p 1 }\n:g1 prov:generatedAtTime\n  "soon" .\n:g2 { :a :p 2 }', 3, "is no time"),
+        (":g1 prov:generatedAtTime 1 .\n:g1 {\n :a :p 1 }\n:g1 prov:generatedAtTime 2 .", 4, "two different times"),
+        (":g1 { :a :p 1 }\n:g2 { :a :p 2 }\n\n:g1 prov:generatedAtTime 1 .", 4, "comes after the element"),
+        (':g1 prov:generatedAtTime 1 .\n:g1 { :a :p 1 }\n:g1\n rsp:punctuate "never" .', 4, "punctuation"),
+        (':g1 { :a :p """x\ny""" }\n:g1 prov:generatedAtTime <urn:t> .\n', 3, "is no time"),
+    ],
+    ids=["no time", "two times", "too late", "punctuation", "after a long string"],
+)
+def test_what_is_wrong_with_a_time_in_trig_has_its_line(stream, text: str, line: int, reason: str) -> None:
+    for data in ((PREFIXES + text).encode(), gzip.compress((PREFIXES + text).encode())):
+        with pytest.raises(StreamError, match=reason) as caught:
+            list(stream(data, format="trig"))
+        assert caught.value.line == PREFIXES.count("\n") + line
+
+
+def test_half_an_interval_in_trig_has_its_line(stream) -> None:
+    with pytest.raises(StreamError, match="no <urn:to>") as caught:
+        list(
+            stream(
+                PREFIXES + ":g1\n:from 1 .\n:g1 { :a :p 1 }",
+                format="trig",
+                start_predicate="urn:from",
+                end_predicate="urn:to",
+            )
+        )
+    assert caught.value.line == PREFIXES.count("\n") + 2
+
+
+def test_lines_are_counted_across_blocks_and_long_lines(stream) -> None:
+    """The parser asks for about a thousand bytes at a time."""
+    long = " . ".join(f":a :p {i}" for i in range(2000))
+    text = "".join(f":g{i} prov:generatedAtTime {i} . :g{i} {{ {long} }}\n# a comment\n" for i in range(6))
+    with pytest.raises(StreamError, match="is no time") as caught:
+        list(stream(PREFIXES + text + ":g9 { :a :p 1 } :g9 prov:generatedAtTime 'x' .", format="trig"))
+    assert caught.value.line == PREFIXES.count("\n") + 13

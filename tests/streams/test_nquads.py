@@ -84,6 +84,18 @@ def test_a_line_is_read_as_pyoxigraph_reads_it(line: str) -> None:
         assert by_us(line) == by_pyoxigraph(line)
 
 
+@given(lines())
+@settings(max_examples=500, deadline=None)
+def test_a_quad_is_cut_into_the_spellings_of_its_terms(line: str) -> None:
+    try:
+        quads = list(ox.parse(line, format=ox.RdfFormat.N_QUADS))
+    except SyntaxError:
+        return
+    for quad in quads:
+        graph = "" if quad.graph_name == ox.DefaultGraph() else str(quad.graph_name)
+        assert spell(quad) == (str(quad.subject), str(quad.predicate), str(quad.object), graph)
+
+
 @given(st.text('<>:/#%"\\@^_. \tabuU09é-', max_size=40))
 @settings(max_examples=500, deadline=None)
 def test_noise_is_read_as_pyoxigraph_reads_it(line: str) -> None:
