@@ -18,6 +18,14 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.set_defaults(command=repl)
 
 
+def _read_line() -> str:
+    """A line of standard input as ``input`` gives it, which would touch standard output as well."""
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line.removesuffix("\n")
+
+
 def repl(options: Namespace) -> int:
     from etalis_py.cli.session import Session
 
@@ -29,7 +37,7 @@ def repl(options: Namespace) -> int:
         print("Type a query and an empty line, or an event such as: 1 :acme :price 10 .  (.help tells more)")
     while not session.done:
         try:
-            line = input(session.prompt if typing else "")
+            line = input(session.prompt) if typing else _read_line()
         except EOFError:
             if typing:
                 print()

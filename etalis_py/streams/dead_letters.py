@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -45,13 +46,16 @@ class DeadLetters:
             self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
             self._file.flush()
         except OSError as error:
+            # What is in the buffer cannot be written at the end either.
+            with suppress(OSError):
+                self.close()
             raise sink_error(error, str(self.path)) from None
         self.count += 1
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
 
     def __enter__(self) -> DeadLetters:
         return self

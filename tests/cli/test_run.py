@@ -229,7 +229,7 @@ def test_a_bad_line_can_be_skipped_and_is_kept(folder: Folder) -> None:
         (["SELECT ?x {}", "--stream", "ticks.jsonl"], 2, "standard input and name it -"),
         (["rising.rq", "--stream", "nowhere.nq"], 1, "nowhere.nq: there is no such file"),
         (["rising.rq", "--stream", "*.nowhere"], 1, "no file matches"),
-        (["rising.rq", "--stream", "kafka://host/topic"], 2, "known are files, patterns, - and http(s)://"),
+        (["rising.rq", "--stream", "ftp://host/file"], 2, "known are files, patterns, -, http(s):// and kafka://"),
         (["rising.rq", "--stream", "http://127.0.0.1:9/s/"], 1, "cannot be reached"),
         (["rising.rq", "--stream", "ticks.jsonl", "--sink", "http://127.0.0.1:9/s/"], 1, "cannot be reached"),
         (["rising.rq", "--stream", ""], 2, "--stream is empty"),
@@ -350,12 +350,41 @@ def test_a_reader_that_goes_away_is_no_failure(folder: Folder) -> None:
     assert process.wait(20) == 0
 
 
-@pytest.mark.parametrize("where", ["sink", "standard output"])
-def test_a_full_disk_is_a_failure_with_a_message(folder: Folder, where: str) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(["run", "rising.rq", "--stream", "ticks.jsonl", "--format", f] for f in ("csv", "json", "table", "trig")),
+        ["explain", "rising.rq"],
+        ["replay", "stock", "--companies", "5", "--events", "100"],
+        ["repl"],
+    ],
+    ids=["csv", "json", "table", "trig", "explain", "replay", "repl"],
+)
+def test_a_reader_that_is_gone_before_anything_is_said_is_no_failure(folder: Folder, arguments: list[str]) -> None:
+    process = folder.start(*arguments)
+    assert process.stdout is not None
+    process.stdout.close()
+    process.stdout = None
+    _, errors = process.communicate("SELECT ?x { ?c :p ?x }\n\n", timeout=30)
+    assert (errors, process.returncode) == ("", 0)
+
+
+FULL_DISKS = {
+    "sink": ["run", "rising.rq", "--stream", "ticks.jsonl", "--sink", "/dev/full"],
+    "dead letters": ["run", "rising.rq", "--stream", "b.jsonl", "--on-error", "skip", "--dead-letters", "/dev/full"],
+    "table": ["run", "rising.rq", "--stream", "ticks.jsonl", "--format", "table"],
+    "explain": ["explain", "rising.rq"],
+    "replay": ["replay", "stock", "--companies", "5", "--events", "100"],
+    "repl": ["repl"],
+} | {format: ["run", "rising.rq", "--stream", "ticks.jsonl", "--format", format] for format in ("jsonl", "csv")}
+
+
+@pytest.mark.parametrize("arguments", FULL_DISKS.values(), ids=FULL_DISKS)
+def test_a_full_disk_is_a_failure_with_a_message(folder: Folder, arguments: list[str]) -> None:
+    folder.write("b.jsonl", "{nonsense\n")
     with open("/dev/full", "w") as full:
-        sink = ["--sink", "/dev/full"] if where == "sink" else []
-        process = folder.start("run", "rising.rq", "--stream", "ticks.jsonl", *sink, stdout=full)
-        _, errors = process.communicate(timeout=20)
+        process = folder.start(*arguments, stdout=full)
+        _, errors = process.communicate("SELECT ?x { ?c :p ?x }\n\n", timeout=30)
     assert process.returncode == 1
     assert "no space left on the device" in errors
     assert "Traceback" not in errors
