@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from etalis_compiler.diagnostics import QueryError
+from etalis_compiler.rsp import Sliding
 
 from etalis_py.events import Event
-from etalis_py.windows import WindowEngine
+from etalis_py.windows import WindowEngine, compile_windows
 from tests.windows.small import EX, SECOND, evaluations, item, run, show
 
 SELECT = "SELECT ?x FROM NAMED WINDOW :w ON :s {} WHERE {{ WINDOW :w {{ ?x :p ?y }} }}"
@@ -54,6 +55,46 @@ def test_milliseconds_and_microseconds() -> None:
         "x=a1001 @[1000, 2000]",
         "x=a2000 @[1000, 2000]",
     ]
+
+
+@pytest.mark.parametrize(
+    ("length", "micros"),
+    [("1 ms", 1000), ("0.5 ms", 500), ("7 us", 7), ("3000 ns", 3), ("PT0.000001S", 1), ("PT0.0000010S", 1)],
+)
+def test_lengths_below_a_second(length: str, micros: int) -> None:
+    (plan,) = compile_windows(SELECT.format(f"[RANGE {length}]")).plans
+    assert plan.windows[0].shape == Sliding(micros, micros)
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        "[RANGE 1 ns]",
+        "[RANGE 1.0000001 SECONDS]",
+        "[RANGE PT0.0000015S]",
+        "[RANGE 5 SLIDE 0.0001 ms]",
+        "[RANGE 5 T0 0.0000005]",
+        '[RANGE 5 T0 "2024-01-01T00:00:00.123456789Z"^^xsd:dateTime]',
+        "[RANGE 5] REPORT AT (1.0000001)",
+        "[RANGE 5] REPORT PERIODIC PT1.0000001S",
+        "[NOW - 5 S TO NOW - 0.0000001 S]",
+    ],
+)
+def test_nanoseconds_in_a_query_are_an_error(window: str) -> None:
+    """Times are whole microseconds: what is finer is neither rounded nor cut off unsaid."""
+    with pytest.raises(QueryError, match="finer than a microsecond") as caught:
+        compile_windows(SELECT.format(window))
+    assert "round it" in caught.value.diagnostics[0].hint
+
+
+def test_nanoseconds_in_a_stream_are_an_error_and_whole_microseconds_are_exact() -> None:
+    """At the bound of a window a nanosecond decides: it must not be lost."""
+    from etalis_py.streams.clock import TimeError, parse_datetime
+
+    assert parse_datetime("2024-03-01T00:00:00.000000000Z") % SECOND == 0
+    assert parse_datetime("2024-03-01T00:00:00.123456000Z") % SECOND == 123_456
+    with pytest.raises(TimeError, match="finer than a microsecond"):
+        parse_datetime("2024-03-01T00:00:00.000000001Z")
 
 
 def test_times_of_today_are_exact() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from etalis_rules.durations import duration_text, parse_duration
 from etalis_rules.terms import XSD, parts
@@ -17,6 +17,8 @@ from .expressions import ExpressionBuilder
 
 # a unit as the papers and their systems write it: what stands before and after the number in xsd:duration
 _UNITS = {
+    **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), "ns"),
+    **dict.fromkeys(("us", "microsecond", "microseconds"), "us"),
     **dict.fromkeys(("ms", "msec", "msecs", "millis", "millisecond", "milliseconds"), "ms"),
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "S"),
     **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), "M"),
@@ -32,6 +34,8 @@ _DURATION = re.compile(
     r"(?:T(?=[0-9])(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:\.[0-9]+)?S)?)?"
 )
 _LONGEST = 18  # digits: what fits into 64 bits
+_PARTS = {"ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}  # of a second
+_FINE = re.compile(r"\.[0-9]{6}[0-9]*[1-9]")
 _WEEKS = re.compile(r"P([0-9]+)W")
 DURATIONS = 'write it as 10 SECONDS, 5m, P30D, PT5M or "PT5M"^^xsd:duration'
 
@@ -80,14 +84,16 @@ class WindowBuilder(ExpressionBuilder):
                 )
             code = found
         whole = value == value.to_integral_value()
-        if code == "ms":
-            value, code = value / 1000, "S"
+        if code in _PARTS:
+            value, code = value / _PARTS[code], "S"
         elif code == "W":
             value, code = value * 7, "D"
         elif code in ("mo", "Y") and not whole:
             self.fail("a number of months or years must be whole", start, end, code="duration", hint=DURATIONS)
         elif code in ("H", "M", "D") and not whole:
             value, code = value * {"M": 60, "H": 3600, "D": 86400}[code], "S"
+        if code == "S" and value * _PARTS["us"] % 1:
+            self._too_fine(start, end)
         text = format(value.normalize(), "f")
         lexical = f"P{text}{code[0].upper()}" if code in ("D", "Y", "mo") else f"PT{text}{code}"
         return Duration("duration", lexical, span=Span(start, end))
@@ -110,7 +116,18 @@ class WindowBuilder(ExpressionBuilder):
             return f"P{int(weeks[1]) * 7}D"
         if not _DURATION.fullmatch(text) or text.startswith("-"):
             self.fail(f"'{text}' is no length of time", start, end, code="duration", hint=DURATIONS)
+        if _FINE.search(text):
+            self._too_fine(start, end)
         return text
+
+    def _too_fine(self, start: int, end: int) -> NoReturn:
+        self.fail(
+            "times finer than a microsecond cannot be kept",
+            start,
+            end,
+            code="duration",
+            hint="round it to microseconds (0.000001 SECONDS, 1 us)",
+        )
 
     def count_unit(self, args: list[Any], start: int, end: int) -> str:
         return _COUNTED[args[0].text.upper()]

@@ -16,6 +16,7 @@ _DATETIME = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d):(\d\d)(?:\.(\d+))?)?(?:Z|([+-])(\d\d):(\d\d))?", re.ASCII
 )
 _NUMBER = re.compile(r"([+-]?)(\d+)(?:\.(\d+))?", re.ASCII)
+_FINE = re.compile(r"\.[0-9]{6}[0-9]*[1-9]", re.ASCII)
 CONTINUOUS = 1  # the slide of a window that moves with time itself: one microsecond
 MAX_OVERLAP = 1_000_000  # range / slide: above it windows that report when they close would never stop closing
 
@@ -36,6 +37,10 @@ def length_of(duration: ast.Duration) -> int:
 def instant_of(expression: ast.Expression) -> int:
     """A fixed time in the text: a number of seconds, or an xsd:dateTime."""
     text, datatype, _ = parts(expression.spelling) if isinstance(expression, ast.Term) else ("", "", "")
+    if _FINE.search(text):
+        raise Fault(
+            "time", "times finer than a microsecond cannot be kept", "round it to microseconds", expression.span
+        )
     number = _NUMBER.fullmatch(text)
     if number is not None and datatype in (XSD + "integer", XSD + "decimal"):
         micros = int(number[2]) * SECOND + int((number[3] or "").ljust(6, "0")[:6])
