@@ -225,7 +225,9 @@ class _Lowering(Rewriter):
                     if not self.matches
                     else "a MATCH with the operators of EP-SPARQL, which consume nothing here"
                 ),
-                "declare events (EVENT ON :w {…} AS E1) and relate them in MATCH {E1 SEQ E2}, or leave the policy out",
+                "declare events (EVENT ON :w {…} AS E1) and relate them in MATCH {E1 SEQ E2}, let a rule with the "
+                "policy find them and put the window on its stream (REGISTER STREAM :found AS CONSTRUCT …), or leave "
+                "the policy out",
                 self.syntax.span,
             )
 
