@@ -15,14 +15,16 @@ import pyarrow as pa
 
 from etalis_py.spark.parts import Part
 from etalis_py.spark.rows import record_batches, sorted_out
-from etalis_py.spark.shard import Shard, few_collections
+from etalis_py.spark.shard import few_collections
 from etalis_py.spark.spec import ProgramSpec
+from etalis_py.spark.windowed_shard import shard_of
+from etalis_py.spark.windows import WindowSpec
 
 Batches = Iterator[pa.RecordBatch]
 
 
 def batch_operator(
-    specs: tuple[ProgramSpec, ...], slots: Mapping[int, tuple[Part, int]], metrics: bool
+    specs: tuple[ProgramSpec | WindowSpec, ...], slots: Mapping[int, tuple[Part, int]], metrics: bool
 ) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
     """The function for ``mapInArrow``."""
 
@@ -38,7 +40,7 @@ def batch_operator(
                 if shard is None or found != slot:
                     slot = found
                     part, number = slots[slot]
-                    shard = Shard(specs[part.program], part, number)
+                    shard = shard_of(specs[part.program], part, number)
                 found_here = sorted_out(mine, apart=False)
                 rows = found_here.passed
                 if found_here.in_order:

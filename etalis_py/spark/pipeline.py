@@ -17,12 +17,15 @@ from etalis_py.knowledge import Knowledge, load
 from etalis_py.program import Program, compile
 from etalis_py.spark.batch import batch_operator
 from etalis_py.spark.parts import RoutedPart, parts_of
-from etalis_py.spark.routing import ends, flat_events, hand_on, route, wanted_by
+from etalis_py.spark.routing import ends, flat_events, hand_on, route, row_kinds, wanted_by
 from etalis_py.spark.schema import MATCHES
 from etalis_py.spark.slots import MOST_SHARDS, by_slot
 from etalis_py.spark.spec import ProgramSpec, SparkError, spec_of
+from etalis_py.spark.windows import WindowOptions, WindowSpec, has_windows, plan_windows
+from etalis_py.windows import WindowProgram, compile_windows
 
-Programs = Program | str | Path | Mapping[str, Program | str | Path]
+One = Program | WindowProgram | str | Path
+Programs = One | Mapping[str, One]
 
 
 class ShardWarning(UserWarning):
@@ -41,6 +44,8 @@ def matches(
     metrics: bool = False,
     observe: str | Observation | None = None,
     ordered: bool = False,
+    report: Mapping[str, Any] | None = None,
+    duplicates: bool = False,
 ) -> DataFrame:
     """The matches of a program over a DataFrame of events, batch or streaming; columns as ``schema`` has them.
 
@@ -51,6 +56,7 @@ def matches(
     ``metrics``: also a row of kind ``metric`` for each shard and batch.  ``observe``: have Spark count the matches and
     the late events (with ``metrics`` also the live goals and the bytes of state) under this name.
     ``ordered``: have matches tell their place in the order of the embedded engine, for ``results.order_columns``.
+    ``report``, ``duplicates``: as for ``WindowEngine``, for the windowed queries.
 
     Warns when something has to run in one shard.
     """
@@ -58,7 +64,7 @@ def matches(
     count = partitions if shards is None else shards
     if not 1 <= count <= MOST_SHARDS:
         raise SparkError(f"the number of shards is {count}: choose 1 to {MOST_SHARDS}, about one or two for each core")
-    specs, parts = plan(program, count, background, entailment, policy)
+    specs, parts = plan(program, count, background, entailment, policy, WindowOptions(report, duplicates))
     if not ordered:
         parts = [replace(routed, part=replace(routed.part, order=())) for routed in parts]
     for routed in parts:
@@ -66,7 +72,7 @@ def matches(
             warnings.warn(f"{', '.join(routed.part.reports)}: {routed.part.reason}", ShardWarning, stacklevel=2)
     names = [spec.name for spec in specs]
     levels = sorted({routed.part.level for routed in parts})
-    flat = flat_events(events)
+    flat = flat_events(events, *row_kinds(parts))
     if events.isStreaming:
         flat = _with_watermark(flat, parts, partitions, lateness, len(levels))
     else:
@@ -137,13 +143,32 @@ def _with_watermark(
 
 
 def plan(
-    program: Programs, shards: int, background: Any, entailment: str, policy: str | None
-) -> tuple[tuple[ProgramSpec, ...], list[RoutedPart]]:
+    program: Programs,
+    shards: int,
+    background: Any,
+    entailment: str,
+    policy: str | None,
+    options: WindowOptions = WindowOptions(),  # noqa: B008 - frozen
+) -> tuple[tuple[ProgramSpec | WindowSpec, ...], list[RoutedPart]]:
     """What travels to the executors, and the parts with their routing."""
-    specs: list[ProgramSpec] = []
+    specs: list[ProgramSpec | WindowSpec] = []
     parts: list[RoutedPart] = []
     for name, compiled in compiled_programs(program, policy).items():
         knowledge = _knowledge(background, entailment)
+        if isinstance(compiled, WindowProgram):
+            more, further = plan_windows(
+                compiled,
+                name,
+                knowledge,
+                policy or "unrestricted",
+                options,
+                number=len(specs),
+                first=len(parts),
+                shards=shards,
+            )
+            specs += more
+            parts += further
+            continue
         engine = Engine(compiled, policy=compiled.policy, background=knowledge)
         # What rules derive from the background alone is in the engine's knowledge now, and travels with it.
         specs.append(spec_of(compiled, name, engine.knowledge))
@@ -151,7 +176,7 @@ def plan(
     return tuple(specs), parts
 
 
-def compiled_programs(program: Programs, policy: str | None) -> dict[str, Program]:
+def compiled_programs(program: Programs, policy: str | None) -> dict[str, Program | WindowProgram]:
     """The programs by name, compiled."""
     programs = program if isinstance(program, Mapping) else {"": program}
     if not programs:
@@ -159,11 +184,15 @@ def compiled_programs(program: Programs, policy: str | None) -> dict[str, Progra
     return {name: _program(given, policy) for name, given in programs.items()}
 
 
-def _program(given: Program | str | Path, policy: str | None) -> Program:
+def _program(given: One, policy: str | None) -> Program | WindowProgram:
+    if isinstance(given, WindowProgram):
+        return given
     if isinstance(given, Program):
         return given if policy is None else Program(given.compilation, policy)
     if not isinstance(given, (str, Path)):
-        raise SparkError(f"{type(given).__name__} cannot run on Spark: give an EP-SPARQL program, its text or its file")
+        raise SparkError(f"{type(given).__name__} cannot run on Spark: give a program, its text or its file")
+    if has_windows(given):
+        return compile_windows(given)
     return compile(given, policy=policy or "unrestricted")
 
 

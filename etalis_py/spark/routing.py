@@ -17,15 +17,36 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from etalis_py.spark.parts import RoutedPart
-from etalis_py.spark.schema import DERIVED, END, END_OF_STREAM, EVENT, EVENTS, FLAT_EVENTS, LAST, PASSED, TRIPLE
+from etalis_py.spark.schema import (
+    DERIVED,
+    END,
+    END_OF_STREAM,
+    EVENT,
+    EVENTS,
+    FLAT_EVENTS,
+    ITEM,
+    LAST,
+    PASSED,
+    TRIPLE,
+)
 from etalis_py.spark.slots import slots_of
 from etalis_py.spark.spec import SparkError
 
 PLACES = {"subject": "s", "predicate": "p", "object": "o"}
 
 
-def flat_events(events: DataFrame) -> DataFrame:
-    """Any DataFrame of events as one row a triple: start, end, stream, s, p, o (and time, when it is there)."""
+def row_kinds(parts: Iterable[RoutedPart]) -> tuple[bool, bool]:
+    """Do parts want events as rows of triples, and do they want them whole?"""
+    wanted = {routed.items for routed in parts}
+    return False in wanted, True in wanted
+
+
+def flat_events(events: DataFrame, triples: bool = True, items: bool = False) -> DataFrame:
+    """Any DataFrame of events as one row a triple: start, end, stream, s, p, o (and time, when it is there).
+
+    With ``items`` there is a column ``item``, and for each event also a row (without ``triples``: only this row) that
+    holds it whole; the event that ends the stream is no such item.
+    """
     have = set(events.columns)
     if "end" not in have:
         raise SparkError(
@@ -44,14 +65,34 @@ def flat_events(events: DataFrame) -> DataFrame:
     ]
     if "time" in have:
         kept.append(F.col("time"))
+    if items:
+        return _with_items(events, kept, triples)
     if "triples" in have:
         rows = events.select(*kept, F.explode("triples").alias("t"))
         return rows.select(*[c for c in rows.columns if c != "t"], "t.s", "t.p", "t.o")
     return events.select(*kept, "s", "p", "o")
 
 
-def test_of(leaf: ir.Leaf) -> Column | None:
-    """Does a row match the leaf?  None: every row does."""
+def _with_items(events: DataFrame, kept: Sequence[Column], triples: bool) -> DataFrame:
+    """Rows of triples, and of whole events: see ``flat_events``."""
+    stated = F.col("triples") if "triples" in events.columns else F.array(F.struct("s", "p", "o"))
+    graph = F.col("graph") if "graph" in events.columns else F.lit("")
+    text, nothing = F.lit(None).cast("string"), F.lit(None).cast("string")
+    row = "struct<s: string, p: string, o: string, item: string>"
+    lists = F.transform("found", lambda t: F.array(t["s"], t["p"], t["o"]))
+    item = F.to_json(F.struct(F.col("g").alias("g"), lists.alias("t")))
+    flat = F.transform("found", lambda t: F.struct(t["s"].alias("s"), t["p"].alias("p"), t["o"].alias("o"), text))
+    whole = F.array(F.struct(nothing, nothing, nothing, item))
+    is_end = F.exists("found", lambda t: t["p"] == F.lit(END_OF_STREAM))
+    rows = events.select(*kept, graph.alias("g"), stated.alias("found"))
+    columns = [c for c in rows.columns if c not in ("g", "found")]
+    flat, whole = flat.cast(f"array<{row}>"), whole.cast(f"array<{row}>")
+    made = F.when(is_end, flat).otherwise(F.concat(flat, whole) if triples else whole)
+    return rows.select(*columns, F.explode(made).alias("t")).select(*columns, "t.s", "t.p", "t.o", "t.item")
+
+
+def test_of(leaf: ir.Leaf, unnamed: str) -> Column | None:
+    """Does a row match the leaf?  None: every row does.  ``unnamed``: the stream of events that name none."""
     if leaf.entailed:
         return None  # what follows from the triple may match where the triple itself does not
     tests: list[Column] = []
@@ -69,7 +110,8 @@ def test_of(leaf: ir.Leaf) -> Column | None:
                     tests.append(F.col(column) == F.col(seen[name]))
                 seen.setdefault(name, column)
     if leaf.stream:
-        tests.append(F.col("stream") == F.lit(leaf.stream))
+        same = F.col("stream") == F.lit(leaf.stream)
+        tests.append(same | (F.col("stream") == F.lit("")) if leaf.stream == unnamed else same)
     return reduce(lambda a, b: a & b, tests) if tests else None
 
 
@@ -80,12 +122,16 @@ def _any(tests: Iterable[Column | None]) -> Column | None:
     return reduce(or_, [test for test in found if test is not None]) if found else F.lit(False)
 
 
-def _wanted(routed: RoutedPart, partitions: int) -> list[tuple[Column | None, Column]]:
-    """Tests, each with the slot that a row that passes goes to."""
+def _wanted(routed: RoutedPart, partitions: int, items: bool = False) -> list[tuple[Column | None, Column]]:
+    """Tests, each with the slot that a row that passes goes to; ``items``: whole events stand among the rows."""
+    if items:
+        kind = F.col("item").isNotNull() if routed.items else F.col("item").isNull()
+        pairs = _wanted(routed, partitions)
+        return [(kind if test is None else kind & test, slot) for test, slot in pairs]
     part = routed.part
     slots = slots_of(part, partitions)
     if part.shards == 1:
-        test = None if routed.everything else _any(test_of(leaf) for leaf, _ in routed.routes)
+        test = None if routed.everything else _any(test_of(leaf, routed.unnamed) for leaf, _ in routed.routes)
         return [(test, F.lit(slots[0]))]
     found = []
     for place, column in PLACES.items():
@@ -93,7 +139,7 @@ def _wanted(routed: RoutedPart, partitions: int) -> list[tuple[Column | None, Co
         if leaves:
             shard = F.pmod(F.crc32(F.col(column)), F.lit(part.shards)).cast("int")
             slot = F.element_at(F.array(*map(F.lit, slots)), shard + 1)
-            found.append((_any(map(test_of, leaves)), slot))
+            found.append((_any(test_of(leaf, routed.unnamed) for leaf in leaves), slot))
     return found
 
 
@@ -103,7 +149,8 @@ def _all_slots(parts: Sequence[RoutedPart], partitions: int) -> list[int]:
 
 def wanted_by(parts: Sequence[RoutedPart], partitions: int) -> Column | None:
     """Does any of the parts want a row?  None: every row is wanted."""
-    kept = _any([test for routed in parts for test, _ in _wanted(routed, partitions)])
+    items = row_kinds(parts)[1]
+    kept = _any([test for routed in parts for test, _ in _wanted(routed, partitions, items)])
     return None if kept is None else kept | (F.col("p") == F.lit(END_OF_STREAM))
 
 
@@ -112,8 +159,10 @@ def route(rows: DataFrame, parts: Sequence[RoutedPart], partitions: int, *, endi
 
     Where rows have a ``time``, only the operator is spared the others, not what stands before: see ``pipeline``.
     """
-    wanted = [pair for routed in parts for pair in _wanted(routed, partitions)]
+    items = "item" in rows.columns
+    wanted = [pair for routed in parts for pair in _wanted(routed, partitions, items)]
     is_end = F.col("p") == F.lit(END_OF_STREAM)
+    kind = F.when(F.col("item").isNull(), F.lit(EVENT)).otherwise(F.lit(ITEM)) if items else F.lit(EVENT)
     kept = _any([test for test, _ in wanted])
     if kept is not None:
         if ending:
@@ -121,14 +170,14 @@ def route(rows: DataFrame, parts: Sequence[RoutedPart], partitions: int, *, endi
         rows = rows.where(kept | F.col("time").isNull() if "time" in rows.columns else kept)
     if len(wanted) == 1 and not ending:
         slot = wanted[0][1]
-        mark = F.lit(EVENT)
+        mark = kind
     else:
         slots = _targets(wanted)
         if ending:
             everyone = F.array(*map(F.lit, _all_slots(parts, partitions)))
             slots = F.when(is_end, everyone).otherwise(slots)
         slot = F.explode(slots)
-        mark = F.when(is_end, F.lit(END)).otherwise(F.lit(EVENT)) if ending else F.lit(EVENT)
+        mark = F.when(is_end, F.lit(END)).otherwise(kind) if ending else kind
     return rows.select(
         slot.alias("slot"),
         mark.cast("int").alias("mark"),
@@ -138,7 +187,7 @@ def route(rows: DataFrame, parts: Sequence[RoutedPart], partitions: int, *, endi
         "s",
         "p",
         "o",
-        F.lit(None).cast("string").alias("passed"),
+        (F.col("item") if items else F.lit(None).cast("string")).alias("passed"),
     )
 
 
@@ -210,4 +259,4 @@ def hand_on(
     )
 
 
-__all__ = ["ends", "flat_events", "hand_on", "route", "test_of", "wanted_by"]
+__all__ = ["ends", "flat_events", "hand_on", "route", "row_kinds", "test_of", "wanted_by"]

@@ -10,7 +10,7 @@ import msgspec
 import pandas as pd
 import pyarrow as pa
 
-from etalis_py.spark.schema import ARROW_MATCHES, COLUMNS, DERIVED, END, EVENT, PASSED
+from etalis_py.spark.schema import ARROW_MATCHES, COLUMNS, DERIVED, END, EVENT, ITEM, PASSED
 from etalis_py.spark.shard import Plain, Row
 from etalis_py.spark.spec import SparkError
 
@@ -50,15 +50,38 @@ def sorted_out(frame: pd.DataFrame, *, apart: bool) -> Sorted:
     if (marks == EVENT).all():
         return Sorted(plain_events(frame), [], False, [])
     passed = [passed_row(text) for text in frame["passed"][marks == PASSED].tolist()]
+    items = _items(frame[marks == ITEM])
     events = marks == EVENT
     derived = _events(frame[marks == DERIVED]) if apart else []
     if not apart:
         events |= marks == DERIVED
-    return Sorted(_events(frame[events]), derived, bool((marks == END).any()), passed)
+    return Sorted(_events(frame[events]) + items, derived, bool((marks == END).any()), passed)
 
 
 def _events(frame: pd.DataFrame) -> list[Plain]:
     return plain_events(frame) if len(frame) else []
+
+
+class _Item(msgspec.Struct):
+    """The rest of a whole event: the name of its graph and its triples."""
+
+    g: str = ""
+    t: tuple[tuple[str, str, str], ...] = ()
+
+
+_ITEMS = msgspec.json.Decoder(_Item)
+
+
+def _items(frame: pd.DataFrame) -> list[Plain]:
+    """Whole events, in the order of the frame."""
+    if not len(frame):
+        return []
+    columns = (frame[c].tolist() for c in ("start", "end", "stream", "passed"))
+    found = []
+    for start, end, stream, text in zip(*columns, strict=True):
+        rest = _ITEMS.decode(text)
+        found.append((start, end, rest.t, stream or "", rest.g))
+    return found
 
 
 def passed_row(text: str) -> Row:

@@ -50,17 +50,24 @@ class Shard:
         self.part = part
         self.number = number
         self.name = spec.name
-        self.engine: Engine = engine_of(spec, part.queries, journal=journal)
+        self.engine = self._engine_of(spec, part, journal)
         self.waiting: list[Plain] = []
         self._reports = frozenset(part.reports)
         self._feeds = frozenset(part.feeds)
         self._keys = dict(part.keys)
         self._once = frozenset(part.once)
-        self._streams = {output.query: output.stream for output in self.engine.rules.outputs}
+        self._streams = {output.query: output.stream for output in self.engine.outputs}
         self._ranks = {query: (number, rank) for number, (query, rank) in enumerate(part.order)}
         self._arranged = frozenset(output.query for output in self.engine.outputs if output.order)
         self._first = frozenset(output.query for output in self.engine.outputs if output.source is None)
         self._told_so_far = 0
+
+    def _engine_of(self, spec: ProgramSpec, part: Part, journal: bool) -> Engine:
+        return engine_of(spec, part.queries, journal=journal)
+
+    def next_due(self) -> int | None:
+        """The first time that, once it is over, gives the shard something to do."""
+        return min((event[1] for event in self.waiting), default=None)
 
     # --- events ---
 

@@ -19,6 +19,8 @@ from etalis_py.spark.rows import frames, sorted_out
 from etalis_py.spark.shard import Row, Shard, few_collections
 from etalis_py.spark.spec import ProgramSpec
 from etalis_py.spark.stored import StoredShard
+from etalis_py.spark.windowed_shard import shard_of
+from etalis_py.spark.windows import WindowSpec
 
 
 class ShardProcessor(StatefulProcessor):
@@ -26,7 +28,7 @@ class ShardProcessor(StatefulProcessor):
 
     def __init__(
         self,
-        specs: tuple[ProgramSpec, ...],
+        specs: tuple[ProgramSpec | WindowSpec, ...],
         slots: Mapping[int, tuple[Part, int]],
         level: int,
         run: str,
@@ -79,7 +81,7 @@ class ShardProcessor(StatefulProcessor):
         part, number = self.slots[slot]
 
         def fresh() -> Shard:
-            return Shard(self.specs[part.program], part, number, journal=True)
+            return shard_of(self.specs[part.program], part, number, journal=True)
 
         return self.stored.load((self.run, slot), fresh, self.level)
 
@@ -87,10 +89,10 @@ class ShardProcessor(StatefulProcessor):
         watermark = timer_values.getCurrentWatermarkInMs()
         out += shard.close_before(self._over(watermark))
         self.stored.save((self.run, int(key[0])), shard, self.level)
-        if shard.waiting:
-            # The first watermark by which the earliest of them is over; never one that has passed.
-            earliest = min(event[1] for event in shard.waiting)
-            self.handle.registerTimer(max(earliest // 1000 + self.level, watermark + 1))
+        due = shard.next_due()
+        if due is not None:
+            # The first watermark by which it is over; never one that has passed.
+            self.handle.registerTimer(max(due // 1000 + self.level, watermark + 1))
         if self.metrics:
             snapshot, journal = self.stored.sizes
             out.append(shard.metric(snapshot_bytes=snapshot, journal_bytes=journal, version=self.stored.version))
