@@ -3,7 +3,9 @@
     python benchmarks/ingest.py [--triples 300000] [--repeat 3] [--json FILE]
 
 The data is made here, the same each time.  Each run is checked: so many events, so many triples, the last time.
-The best of the repeats counts.  The goal for N-Quads is 300,000 triples a second.
+The best of the repeats counts, in processor time: nothing here waits, so on an idle machine it is the time that passes,
+and on a busy one it leaves out what others took.  The goal for N-Quads is 300,000 triples a second; the statements that
+give the events their times are read as well and are not counted as triples.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ class Result:
 
     @property
     def rate(self) -> float:
-        return self.triples / self.seconds
+        return self.triples / self.processor
 
 
 def readings(events: int, width: int) -> Iterator[tuple[str, str, list[str]]]:
@@ -104,7 +106,7 @@ def csv_mapping(width: int) -> dict[str, object]:
 
 
 def measure(workload: str, data: bytes, events: int, width: int, repeat: int, **options: object) -> Result:
-    best, processor = float("inf"), 0.0
+    passed, best = 0.0, float("inf")
     for _ in range(repeat):
         begin, used = time.perf_counter(), time.process_time()
         count = triples = last = 0
@@ -115,12 +117,12 @@ def measure(workload: str, data: bytes, events: int, width: int, repeat: int, **
                     triples += len(item.triples)
                     last = item.end
         wall, used = time.perf_counter() - begin, time.process_time() - used
-        if wall < best:
-            best, processor = wall, used
+        if used < best:
+            passed, best = wall, used
         expected = (events, events * width, START + (events - 1) * STEP)
         if (count, triples, last) != expected:
             raise SystemExit(f"{workload}: read {(count, triples, last)}, expected {expected}")
-    return Result(workload, len(data) / 1e6, events, events * width, best, processor)
+    return Result(workload, len(data) / 1e6, events, events * width, passed, best)
 
 
 def run(triples: int, repeat: int) -> list[Result]:
