@@ -124,8 +124,10 @@ def _encode(graphs: dict[str, ClosedGraph]) -> _Knowledge:
     return _Knowledge(list(numbering.numbers), records)
 
 
-def _encode_table(numbering: Numbering, predicate: str, pairs: Iterable[tuple[str, str]]) -> _Table:
+def _encode_table(numbering: Numbering, predicate: str, table: Table) -> _Table:
+    """The pairs of a subject stand together, so that they are quickly read."""
     number = numbering.number
+    pairs = ((s, o) for s, objects in table.forward.items() for o in objects)
     flat = array("i", (number(term) for pair in pairs for term in pair))
     return _Table(number(predicate), _to_bytes(flat[0::2]), _to_bytes(flat[1::2]))
 

