@@ -117,6 +117,14 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         help="what plain numbers count as times (default: s)",
     )
     parser.add_argument("--messages", action="store_true", help="read .nq, .nt, .trig and .ttl as RDF message logs")
+    parser.add_argument(
+        "--close-on-message", action="store_true", help="the end of a message closes its instant: do not wait for more"
+    )
+    parser.add_argument(
+        "--whole-document",
+        action="store_true",
+        help="read a .nq or .trig document to its end first, for times that are far from their graphs",
+    )
     parser.add_argument("--mapping", metavar="FILE", help="for CSV: a TOML file that maps columns to triples and time")
 
 

@@ -82,6 +82,8 @@ def _open(name: str, source: str, options: Namespace, dead_letters: DeadLetters 
         end_predicate=options.end_predicate,
         time_unit=options.time_unit,
         messages=True if options.messages else None,
+        close_on_message=options.close_on_message,
+        times="anywhere" if options.whole_document else "near",
         mapping=Path(options.mapping) if mapped else None,
         on_error=options.on_error,
         dead_letters=dead_letters,

@@ -216,7 +216,8 @@ class _Document:
                     f"the time of {subject} comes after the element, which was given the time of its arrival",
                     line=line,
                     text=f"{subject} {predicate} {obj} .",
-                    hint="put the time next to its graph, or read the whole document first: times='anywhere'",
+                    hint="put the time next to its graph, or read the whole document first: "
+                    "times='anywhere' (--whole-document)",
                 )
             )
             return []

@@ -153,6 +153,28 @@ def test_the_predicate_that_gives_the_time_can_be_named(folder: Folder) -> None:
     assert rows(text) == RISES[:1]
 
 
+def test_times_far_from_their_graphs_need_the_whole_document(folder: Folder) -> None:
+    folder.write(
+        "far.trig",
+        "@prefix : <http://example.org/> . @prefix prov: <http://www.w3.org/ns/prov#> .\n"
+        ":g2 { :acme :price 12 } :g1 { :acme :price 10 }\n"
+        ":g1 prov:generatedAtTime 1 . :g2 prov:generatedAtTime 3 .",
+    )
+    done = folder.etalis("run", "rising.rq", "--stream", "far.trig", code=1)
+    assert "far.trig:3: the time of <http://example.org/g2> comes after" in done.stderr
+    assert "--whole-document" in done.stderr
+    assert rows(folder.etalis("run", "rising.rq", "--stream", "far.trig", "--whole-document").stdout) == RISES[:1]
+
+
+def test_the_end_of_a_message_closes_its_instant_where_that_is_asked_for(folder: Folder) -> None:
+    """The second message at time 3 comes too late for the first one's instant."""
+    folder.write("log.jsonl", tick(1, 10) + tick(3, 12) + tick(3, 13))
+    assert len(rows(folder.etalis("run", "rising.rq", "--stream", "log.jsonl").stdout)) == 2
+    done = folder.etalis("run", "rising.rq", "--stream", "log.jsonl", "--close-on-message")
+    assert rows(done.stdout) == RISES[:1]
+    assert "1 event came too late" in done.stderr
+
+
 def test_background_knowledge_is_reasoned_over(folder: Folder) -> None:
     folder.write("b.ttl", "@prefix : <http://example.org/> . @prefix r: <http://www.w3.org/2000/01/rdf-schema#> .\n"
                  ":Bank r:subClassOf :Firm . :acme a :Bank .")  # fmt: skip
