@@ -10,6 +10,7 @@ end the goals that await a later instant are inserted.  What is reported goes to
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -312,7 +313,7 @@ class _Generator:
                 if code.journal and not isinstance(node, ir.Recall):
                     w(f"{code.names.use('journal', code.state.journal)}.append(({name!r}, t, {new[child]}))")
                 run = code.helper("run", name, self.runtime.operator(name, node))
-                w(f"{code.new(name)} += {run}(t, {new[child]})")
+                w(f"{code.new(name)} {'+=' if recursive else '='} {run}(t, {new[child]})")
 
     def _recursion(self, w: Writer, stratum: tuple[str, ...], reached: frozenset[str]) -> None:
         """Mutually recursive nodes: rounds over what the last round brought, until it brings nothing."""
@@ -403,7 +404,7 @@ class _Generator:
                 sorting = "" if key is None else f"key={code.names.use(f'order{number}', key)}"
                 rows = f"r{number}"
                 w(f"{rows} = {source} if len({source}) == 1 else sorted({source}{', ' + sorting if sorting else ''})")
-            with w.block(f"if {rows}:"):
+            with nullcontext() if arrange is None else w.block(f"if {rows}:"):
                 w(f"{reports}.append(({number}, t, {rows}))")
                 if output.form == "construct" and self.fed.get(name):
                     self._derive(w, name, output, rows, later, making)
@@ -470,7 +471,8 @@ def _multiplies(node: ir.Node) -> bool:
     """May the block make more solutions than it is given?"""
     if isinstance(node, ir.Map):
         return any(isinstance(step, ir.Background) for step in node.steps)
-    return not isinstance(node, (ir.Union, ir.Slice, ir.Recall)) and not (isinstance(node, ir.Join) and node.policy)
+    alone = isinstance(node, (ir.Union, ir.Group, ir.Slice, ir.Recall))  # a group has a row for each of its keys
+    return not alone and not (isinstance(node, ir.Join) and node.policy)
 
 
 def _written(node: alg.Var | alg.Const, frame: Frame) -> str:

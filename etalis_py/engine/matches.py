@@ -15,12 +15,14 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.terms import iri_value, is_blank, is_iri, parts
 
+from etalis_py.engine.garbage import few_collections
 from etalis_py.engine.time import TIMELESS_END
 from etalis_py.engine.values import BlankValue, DateTime, Duration, IriValue, LangString, Opaque, decode
 
 Row = tuple[Any, ...]
 Triple = tuple[str, str, str]
 Report = tuple[int, int, list[Row]]
+AT_ONCE, FEW = 4096, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,25 +220,43 @@ class Matches(Sequence[Match]):
         return sum(len(rows) for _, _, rows in self.reports)
 
     def __iter__(self) -> Iterator[Match]:
+        """Matches are made some thousand instants at a time: nothing else happens between them, not even garbage."""
+        reports = self.reports
+        for first in range(0, len(reports), AT_ONCE):
+            some = reports if len(reports) <= AT_ONCE else reports[first : first + AT_ONCE]
+            if len(some) < FEW:
+                for number, _, rows in some:
+                    yield from self._made(self.shapes[number], rows)
+                continue
+            with few_collections():
+                made = self._made_together(some)
+            yield from made
+
+    def _made_together(self, reports: Iterable[Report]) -> list[Match]:
         shapes = self.shapes
-        for number, _, rows in self.reports:
-            shape = shapes[number]
+        made: list[Match] = []
+        for number, _, rows in reports:
             if len(rows) == 1:
-                yield Match(shape, rows[0])
-                continue
-            if shape.output.order:
-                yield from self._unsorted(shape, rows)
-                continue
-            # Rows are sorted, so equal ones stand together.
-            places = [0, 1, *(i for i in shape.places if i > 0)]
-            whole = sorted(places) == list(range(len(rows[0])))
-            before: Any = None
-            ordinal = 0
-            for row in rows:
-                key = row if whole else [row[i] for i in places]
-                ordinal = ordinal + 1 if key == before else 0
-                before = key
-                yield Match(shape, row, ordinal)
+                made.append(Match(shapes[number], rows[0]))
+            else:
+                made += self._made(shapes[number], rows)
+        return made
+
+    def _made(self, shape: Shape, rows: list[Row]) -> Iterator[Match]:
+        return self._unsorted(shape, rows) if shape.output.order else self._sorted(shape, rows)
+
+    @staticmethod
+    def _sorted(shape: Shape, rows: list[Row]) -> Iterator[Match]:
+        # Rows are sorted, so equal ones stand together.
+        places = [0, 1, *(i for i in shape.places if i > 0)]
+        whole = sorted(places) == list(range(len(rows[0])))
+        before: Any = None
+        ordinal = 0
+        for row in rows:
+            key = row if whole else [row[i] for i in places]
+            ordinal = ordinal + 1 if key == before else 0
+            before = key
+            yield Match(shape, row, ordinal)
 
     @staticmethod
     def _unsorted(shape: Shape, rows: list[Row]) -> Iterator[Match]:

@@ -2,8 +2,9 @@
 
 The same rows as ``Grouping`` gives, for the aggregates that a running number can hold.  As long as the summands of a
 group are integers their sum is a Python int; the first that is not moves the group to the exact accumulators of the
-function library.  A group is a list: how many solutions, the window, the solutions with the least starts, start, end,
-and for each aggregate its count, its sum, its accumulator and its errors.
+function library.  A group is a list: how many solutions (without a window), the window, the solutions with the least
+starts, start, end, and for each aggregate its count, its sum, its accumulator and its errors.  As long as the solutions
+of a window start in the order in which they end, the first has the least start, and there is no list of these.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Running:
     def __init__(self, node: ir.Group, names: Names, layout: Layout) -> None:
         self.node = node
         self.groups: dict[Any, State] = {}
-        self.order: deque[tuple[int, Any]] = deque()
+        self.order: deque[tuple[int, Any]] = deque()  # which group a solution leaves next, by time; of several groups
         self.reported: dict[Any, Solution] = {}
         self.source = _source(node, names, layout)
         scope = dict(names.objects)
@@ -57,6 +58,7 @@ class Running:
             "fresh": self.fresh,
             "to_accumulator": to_accumulator,
             "total": total,
+            "lower": lower,
             "encode": encode,
             "average": average,
             "add_months": add_months,
@@ -69,7 +71,7 @@ class Running:
     def fresh(self) -> State:
         """A group without solutions."""
         window = deque() if self.node.window is not None else None
-        return [0, window, deque(), TIMELESS_START, TIMELESS_END, *([0, 0, None, 0] * len(self.node.aggregates))]
+        return [0, window, None, TIMELESS_START, TIMELESS_END, *([0, 0, None, 0] * len(self.node.aggregates))]
 
     def at_end(self, seen: bool) -> list[Solution]:
         """What an ungrouped aggregate says of a stream without a solution: counts, sums and averages are 0."""
@@ -119,7 +121,8 @@ class Running:
             for i, (n, s, state, bad) in enumerate(kept):
                 made = None if state is None else restore_accumulator(state)
                 g[FIRST + FIELDS * i : FIRST + FIELDS * (i + 1)] = [n, int(s), made, bad]
-        self.order.extend((end, _key(key)) for end, key in order)
+        if self.node.keys:
+            self.order.extend((end, _key(key)) for end, key in order)
         self.reported.update({_key(key): tuple(row) for key, row in reported})
 
 
@@ -177,20 +180,18 @@ def _source(node: ir.Group, names: Names, layout: Layout) -> str:
             w("touched = {}")
         else:
             # What enters now does not leave before the next instant, so the one group is never empty here.
-            w("key, g = None, groups.get(None)", "if g is None: g = groups[None] = fresh()")
+            w("g = groups.get(None)", "if g is None: g = groups[None] = fresh()")
         if timed:
             assert window is not None
             opening = f"t - {window.micros}"
             w(f"opening = add_months({opening}, -{window.months})" if window.months else f"opening = {opening}")
-            with w.block("while order and order[0][0] <= opening:"):
-                w(
-                    *(
-                        ("key = order.popleft()[1]", "g = touched[key] = groups[key]")
-                        if node.keys
-                        else ("order.popleft()",)
-                    )
-                )
-                _leave(w, node, frame)
+            if node.keys:
+                with w.block("while order and order[0][0] <= opening:"):
+                    w("key = order.popleft()[1]", "g = touched[key] = groups[key]")
+                    _leave(w, node, frame)
+            else:
+                with w.block(f"while g[{WINDOW}] and g[{WINDOW}][0][0] <= opening:"):
+                    _leave(w, node, frame)
         if len(node.keys) or window is not None:
             w(f"if len(rows) > 1: rows = sorted(rows, key=lambda x: (x[0], x[1]{_canonical(node)}))")
         with w.block("for x in rows:"):
@@ -200,10 +201,10 @@ def _source(node: ir.Group, names: Names, layout: Layout) -> str:
             _enter(w, node, frame)
             if node.keys:
                 w("touched[key] = g")
-            if timed:
+            if timed and node.keys:
                 w("order.append((x[0], key))")
-            elif window is not None:
-                with w.block(f"if g[{COUNT}] > {window.events}:"):
+            elif window is not None and window.events:
+                with w.block(f"if len(g[{WINDOW}]) > {window.events}:"):
                     _leave(w, node, frame)
         _rows(w, node, timed)
     return w.text() + "\n"
@@ -214,20 +215,33 @@ def _canonical(node: ir.Group) -> str:
 
 
 def _enter(w: Writer, node: ir.Group, frame: Frame) -> None:
-    w(f"g[{COUNT}] += 1")
     if node.window is None:
+        w(f"g[{COUNT}] += 1")
         w(f"if x[1] < g[{START}]: g[{START}] = x[1]", f"if x[0] > g[{END}]: g[{END}] = x[0]")
     else:
-        # The least start of a first-in first-out window: those that start later and leave later, in order.
-        w(f"g[{WINDOW}].append(x)", f"lows = g[{LOWS}]")
-        w("while lows and lows[-1][1] > x[1]: lows.pop()", "lows.append(x)")
+        w(f"window = g[{WINDOW}]")
+        with w.block(f"if g[{LOWS}] is not None or window and window[-1][1] > x[1]:"):
+            w(f"g[{LOWS}] = lower(g[{LOWS}], window, x)")
+        w("window.append(x)")
     _apply(w, node, frame, "+")
 
 
 def _leave(w: Writer, node: ir.Group, frame: Frame) -> None:
-    w(f"x = g[{WINDOW}].popleft()", f"g[{COUNT}] -= 1")
-    w(f"if g[{LOWS}][0] is x: g[{LOWS}].popleft()")
+    w(f"x = g[{WINDOW}].popleft()")
+    w(f"if g[{LOWS}] is not None and g[{LOWS}][0] is x: g[{LOWS}].popleft()")
     _apply(w, node, frame, "-")
+
+
+def lower(lows: deque[Solution] | None, window: deque[Solution], x: Solution) -> deque[Solution]:
+    """The least starts of a first-in first-out window with ``x``: those that start later and leave later, in order."""
+    if lows is None:
+        lows = deque()
+        for earlier in window:
+            lower(lows, window, earlier)
+    while lows and lows[-1][1] > x[1]:
+        lows.pop()
+    lows.append(x)
+    return lows
 
 
 def _apply(w: Writer, node: ir.Group, frame: Frame, sign: str) -> None:
@@ -242,7 +256,8 @@ def _apply(w: Writer, node: ir.Group, frame: Frame, sign: str) -> None:
         with w.block("except SparqlError:"):
             w(f"g[{at + 3}] {sign}= 1")
         with w.block("else:"):
-            w(f"g[{at}] {sign}= 1")
+            if call.name != "SUM":
+                w(f"g[{at}] {sign}= 1")
             if call.name != "COUNT":
                 with w.block(f"if v.__class__ is int and g[{at + 2}] is None:"):
                     w(f"g[{at + 1}] {sign}= v")
@@ -272,7 +287,7 @@ def _rows(w: Writer, node: ir.Group, timed: bool) -> None:
     for name, e in node.extends:
         assert isinstance(e, alg.Var)
         spelled[name] = spelled[e.name]
-    hull = f"g[{END}], g[{START}]" if node.window is None else f"g[{WINDOW}][-1][0], g[{LOWS}][0][1]"
+    hull = f"g[{END}], g[{START}]" if node.window is None else f"g[{WINDOW}][-1][0], (g[{LOWS}] or g[{WINDOW}])[0][1]"
     row = f"row = ({', '.join([hull, *(spelled.get(c, repr('')) for c in node.head)])})"
     if not node.keys:
         w(row)
@@ -283,7 +298,7 @@ def _rows(w: Writer, node: ir.Group, timed: bool) -> None:
     w("made = []")
     with w.block("for key, g in touched.items():"):
         if node.window is not None:
-            with w.block(f"if not g[{COUNT}]:"):
+            with w.block(f"if not g[{WINDOW}]:"):
                 w("del groups[key]", "reported.pop(key, None)", "continue")
         w(row)
         if timed:
