@@ -56,6 +56,15 @@ def error(span: ast.Span, code: str, message: str, hint: str = "") -> Fault:
 
 def translate(query: ast.Query) -> alg.Select:
     """The algebra of a query, whatever its form: CONSTRUCT, ASK and DESCRIBE carry all visible variables."""
+    for clause in query.dataset:
+        if clause.rescan is not None:
+            raise error(
+                clause.span,
+                "rescan",
+                "RESCAN is for queries over windows; patterns of events see the background as it is at their end",
+                "leave it out and change the graph while the query runs (update(), --background-stream), or give the "
+                "query a window: FROM NAMED WINDOW :w ON <stream> [RANGE PT5M]",
+            )
     return _select(query, Scope(Names()))
 
 

@@ -27,12 +27,11 @@ from etalis_py.windows.content import item_of
 from etalis_py.windows.facts import FactRun
 from etalis_py.windows.program import WindowProgram, compile_windows
 from etalis_py.windows.query import QueryRun
+from etalis_py.windows.refresh import Loader, file_loaders, graph_name, unreadable
 from etalis_py.windows.source import Stored
 
 MAGIC = b"ETALIS-WINDOWS\x02"
 Step = Engine | FactRun | QueryRun
-Loader = Callable[[int], Iterable[Triple]]
-"""A time-varying graph ([RSPQL] Definition 10): the triples at a time."""
 
 
 @dataclass(slots=True)
@@ -111,7 +110,8 @@ class WindowEngine:
         knowledge = knowledge_of(background, entailment, named)
         self._has_background = knowledge is not None
         self.knowledge: Knowledge = Knowledge({}, entailment) if knowledge is None else knowledge
-        self.graphs = {_graph_name(name): loader for name, loader in (graphs or {}).items()}
+        self.graphs = {graph_name(name): loader for name, loader in (graphs or {}).items()}
+        from_files = file_loaders(self.program.plans, named or {})
         self.lateness, self.limits, self.listen = lateness, limits, listen
         self.counters = WindowCounters()
         self.dead_letters: list[Event] = []
@@ -119,6 +119,9 @@ class WindowEngine:
         self.repeating = False  # while input is taken again that has been answered: only the state is wanted
         self._read_at: dict[str, int] = {}
         self._loaded: dict[str, set[Triple]] = {}
+        for name in from_files.keys() - self.graphs.keys():
+            self.graphs[name] = from_files[name]
+            self._loaded[name] = set(from_files[name](0))  # the background has it already
         self._now = NEVER if start is None else start - 1
         self._done = NEVER if start is None else start - 1  # every evaluation up to here has happened
         self._buffer: list[tuple[int, int, Event]] = []
@@ -201,6 +204,9 @@ class WindowEngine:
 
     def _check_graphs(self) -> None:
         """FROM and FROM NAMED must name graphs that are there, or a query would silently find nothing."""
+        fault = unreadable(self.program.plans, self.graphs)
+        if fault:
+            raise MissingGraph(fault)
         there = {*self.knowledge.names(), *self.graphs}
         for plan in self.program.plans:
             for name in (*plan.graphs, *plan.named):
@@ -325,7 +331,7 @@ class WindowEngine:
                 "windows feed some of them; run what feeds the windows and what they feed as two programs"
             )
         changed = self._rules[0] if self._rules else self.knowledge  # rules have more to renew
-        change = changed.update(_graph_name(graph), add, remove)
+        change = changed.update(graph_name(graph), add, remove)
         self._read_schema()
         return change
 
@@ -533,10 +539,6 @@ class WindowEngine:
         for run in self._facts:
             run.restore(facts[run.fact.name])
         self._next_known = False
-
-
-def _graph_name(name: str) -> str:
-    return name if not name or name[0] in "<_" else f"<{name}>"
 
 
 def _reporting(plan: Any, report: Mapping[str, Any]) -> Any:

@@ -65,13 +65,12 @@ def test_rules_that_feed_windows_do_not_wait_for_those_that_windows_feed() -> No
     assert shown(text, READINGS, "quiet") == ["n=3 x=a y=13 @[10, 13]"]
 
 
-@pytest.mark.parametrize(
-    ("policy", "expected"), [("unrestricted", "n=4"), ("chronological", "n=2"), ("recent", "n=2")]
-)
+@pytest.mark.parametrize(("policy", "expected"), [("unrestricted", "n=4"), ("chronological", "n=2"), ("recent", "n=2")])
 def test_windows_over_what_a_consuming_rule_finds(policy: str, expected: str) -> None:
     """Two :p, two :q: four pairs, or two when each is used once."""
     text = f"""
-    REGISTER STREAM :pairs AS CONSTRUCT {{ ?y :before ?z }} {{ {{ ?x :p ?y }} SEQ {{ ?x :q ?z }} }} USING POLICY {policy}
+    REGISTER STREAM :pairs AS CONSTRUCT {{ ?y :before ?z }} {{ {{ ?x :p ?y }} SEQ {{ ?x :q ?z }} }}
+        USING POLICY {policy}
     REGISTER QUERY count AS SELECT (COUNT(*) AS ?n) FROM NAMED WINDOW :w ON :pairs [RANGE 9]
         {{ WINDOW :w {{ ?y :before ?z }} }}"""
     stream = [item(t, f":a :{p} :x{t}") for t, p in enumerate("ppqq", 1)]

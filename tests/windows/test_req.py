@@ -364,6 +364,37 @@ def test_rescan() -> None:
     assert looked == [10, 30, 50]
 
 
+PLACES = """SELECT ?place FROM :places [RESCAN 20 SECONDS] FROM NAMED WINDOW :w ON :s [RANGE 10 TUMBLING]
+    WHERE { WINDOW :w { ?s :sees ?x } ?s :at ?place }"""
+
+
+def test_rescan_reads_files_again(tmp_path: Path) -> None:
+    """The file says :lab at first; it is changed at 15, and looked at again at 30."""
+    places = tmp_path / "places.ttl"
+
+    def is_at(place: str) -> None:
+        places.write_text(f"@prefix : <{EX}> . :sensor :at :{place} .", encoding="utf-8")
+
+    is_at("lab")
+    engine = WindowEngine(PLACES, named={f"{EX}places": [places]})
+    found = list(engine.push_all(item(t, ":sensor :sees :cat") for t in (5, 12)))
+    is_at("roof")
+    found += [*engine.push_all(item(t, ":sensor :sees :cat") for t in (25, 31)), *engine.close()]
+    assert [show(m) for m in found] == [
+        "place=lab @[0, 10]",
+        "place=lab @[10, 20]",
+        "place=roof @[20, 30]",
+        "place=roof @[30, 40]",
+    ]
+
+
+def test_rescan_of_what_cannot_be_read_again_is_an_error() -> None:
+    with pytest.raises(ValueError, match="nothing says from where"):
+        WindowEngine(PLACES, background=graph(f"{EX}places", ":sensor :at :lab"))
+    with pytest.raises(QueryError, match="RESCAN is for queries over windows"):
+        compile("SELECT ?x FROM :places [RESCAN 20 SECONDS] { ?x :at ?y }")
+
+
 # Axel and Darko enter and leave, as in [REQ]
 DOORS = [
     item(2, ":axel :enter :RoomA"),
