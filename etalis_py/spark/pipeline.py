@@ -16,8 +16,9 @@ from etalis_py.engine.engine import Engine
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.program import Program, compile
 from etalis_py.spark.batch import batch_operator
+from etalis_py.spark.identity import identity_of
 from etalis_py.spark.parts import RoutedPart, parts_of
-from etalis_py.spark.routing import ends, flat_events, hand_on, route, row_kinds, wanted_by
+from etalis_py.spark.routing import ends, flat_events, hand_on, route, row_kinds, shards_of, wanted_by
 from etalis_py.spark.schema import MATCHES
 from etalis_py.spark.slots import MOST_SHARDS, by_slot
 from etalis_py.spark.spec import ProgramSpec, SparkError, spec_of
@@ -77,10 +78,11 @@ def matches(
         flat = _with_watermark(flat, parts, partitions, lateness, len(levels))
     else:
         flat = flat.drop("time")
+    job = identity_of(specs, parts, count, partitions)
     out: DataFrame | None = None
     for level in levels:
         mine = [routed for routed in parts if routed.part.level == level]
-        rows = route(flat, mine, partitions, ending=events.isStreaming)
+        rows = route(flat, mine, partitions, ending=events.isStreaming, refusing=parts if level == levels[0] else ())
         if not events.isStreaming:
             rows = rows.union(ends(mine, partitions, events))
         if out is not None:
@@ -89,8 +91,9 @@ def matches(
         if events.isStreaming:
             from etalis_py.spark.streaming import ShardProcessor
 
-            processor = ShardProcessor(specs, slots, level, uuid.uuid4().hex, metrics)
-            out = rows.groupBy("slot").transformWithStateInPandas(processor, MATCHES, "append", "EventTime")
+            processor = ShardProcessor(specs, slots, level, uuid.uuid4().hex, metrics, job)
+            begin = shards_of(mine, partitions, events).groupBy("slot")
+            out = rows.groupBy("slot").transformWithStateInPandas(processor, MATCHES, "append", "EventTime", begin)
         else:
             ordered = rows.repartition(partitions, "slot").sortWithinPartitions("slot", "end")
             out = ordered.mapInArrow(batch_operator(specs, slots, metrics), MATCHES)

@@ -16,6 +16,7 @@ from etalis_rules import program as ir
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from etalis_py.spark.nulls import dead_letter, has_null, has_null_within, may_be, no_null_list
 from etalis_py.spark.parts import RoutedPart
 from etalis_py.spark.schema import (
     DERIVED,
@@ -61,21 +62,21 @@ def flat_events(events: DataFrame, triples: bool = True, items: bool = False) ->
     kept = [
         (F.col("start") if "start" in have else F.col("end")).alias("start"),
         F.col("end"),
-        (F.col("stream") if "stream" in have else F.lit("")).alias("stream"),
+        (F.coalesce("stream", F.lit("")) if "stream" in have else F.lit("")).alias("stream"),
     ]
     if "time" in have:
         kept.append(F.col("time"))
     if items:
         return _with_items(events, kept, triples)
     if "triples" in have:
-        rows = events.select(*kept, F.explode("triples").alias("t"))
+        rows = events.select(*kept, F.explode(no_null_list("triples")).alias("t"))
         return rows.select(*[c for c in rows.columns if c != "t"], "t.s", "t.p", "t.o")
     return events.select(*kept, "s", "p", "o")
 
 
 def _with_items(events: DataFrame, kept: Sequence[Column], triples: bool) -> DataFrame:
     """Rows of triples, and of whole events: see ``flat_events``."""
-    stated = F.col("triples") if "triples" in events.columns else F.array(F.struct("s", "p", "o"))
+    stated = no_null_list("triples") if "triples" in events.columns else F.array(F.struct("s", "p", "o"))
     graph = F.col("graph") if "graph" in events.columns else F.lit("")
     text, nothing = F.lit(None).cast("string"), F.lit(None).cast("string")
     row = "struct<s: string, p: string, o: string, item: string>"
@@ -87,7 +88,7 @@ def _with_items(events: DataFrame, kept: Sequence[Column], triples: bool) -> Dat
     rows = events.select(*kept, graph.alias("g"), stated.alias("found"))
     columns = [c for c in rows.columns if c not in ("g", "found")]
     flat, whole = flat.cast(f"array<{row}>"), whole.cast(f"array<{row}>")
-    made = F.when(is_end, flat).otherwise(F.concat(flat, whole) if triples else whole)
+    made = F.when(is_end | has_null_within("found"), flat).otherwise(F.concat(flat, whole) if triples else whole)
     return rows.select(*columns, F.explode(made).alias("t")).select(*columns, "t.s", "t.p", "t.o", "t.item")
 
 
@@ -151,43 +152,71 @@ def wanted_by(parts: Sequence[RoutedPart], partitions: int) -> Column | None:
     """Does any of the parts want a row?  None: every row is wanted."""
     items = row_kinds(parts)[1]
     kept = _any([test for routed in parts for test, _ in _wanted(routed, partitions, items)])
-    return None if kept is None else kept | (F.col("p") == F.lit(END_OF_STREAM))
+    if kept is None:
+        return None
+    kept = may_be(kept | (F.col("p") == F.lit(END_OF_STREAM)))
+    return kept | (has_null() & F.col("item").isNull()) if items else kept
 
 
-def route(rows: DataFrame, parts: Sequence[RoutedPart], partitions: int, *, ending: bool) -> DataFrame:
+def route(
+    rows: DataFrame,
+    parts: Sequence[RoutedPart],
+    partitions: int,
+    *,
+    ending: bool,
+    refusing: Sequence[RoutedPart] = (),
+) -> DataFrame:
     """Flat events → the rows of the operator.  ``ending``: the row that ends the stream goes to all shards.
 
     Where rows have a ``time``, only the operator is spared the others, not what stands before: see ``pipeline``.
+    ``refusing``: rows with a null that one of these parts may want go through the first shard to the dead letters;
+    other rows with a null are left out.
     """
     items = "item" in rows.columns
     wanted = [pair for routed in parts for pair in _wanted(routed, partitions, items)]
     is_end = F.col("p") == F.lit(END_OF_STREAM)
+    wrong = has_null() & F.col("item").isNull() if items else has_null()
     kind = F.when(F.col("item").isNull(), F.lit(EVENT)).otherwise(F.lit(ITEM)) if items else F.lit(EVENT)
     kept = _any([test for test, _ in wanted])
     if kept is not None:
         if ending:
             kept = kept | is_end
+        kept = may_be(kept)
+        others = [routed for routed in refusing if routed not in parts]
+        if items or others:
+            asked = wanted_by(others, partitions) if others and not items else None
+            kept = kept | (wrong if asked is None else wrong & asked)
         rows = rows.where(kept | F.col("time").isNull() if "time" in rows.columns else kept)
+    if not refusing:
+        rows = rows.where(~wrong)
+    first = F.lit(_all_slots(parts, partitions)[0])
     if len(wanted) == 1 and not ending:
-        slot = wanted[0][1]
+        slot = F.when(wrong, first).otherwise(wanted[0][1]) if refusing else wanted[0][1]
         mark = kind
     else:
         slots = _targets(wanted)
+        if refusing:
+            slots = F.when(wrong, F.array(first)).otherwise(slots)
         if ending:
             everyone = F.array(*map(F.lit, _all_slots(parts, partitions)))
             slots = F.when(is_end, everyone).otherwise(slots)
         slot = F.explode(slots)
         mark = F.when(is_end, F.lit(END)).otherwise(kind) if ending else kind
+    passed = F.col("item") if items else F.lit(None).cast("string")
+    if refusing:
+        mark = F.when(wrong, F.lit(PASSED)).otherwise(mark)
+        passed = F.when(wrong, dead_letter()).otherwise(passed)
     return rows.select(
         slot.alias("slot"),
         mark.cast("int").alias("mark"),
-        "start",
-        "end",
+        # Nulls would make floats of the whole column.
+        F.coalesce("start", F.lit(0)).alias("start"),
+        F.coalesce("end", F.lit(0)).alias("end"),
         "stream",
         "s",
         "p",
         "o",
-        (F.col("item") if items else F.lit(None).cast("string")).alias("passed"),
+        passed.alias("passed"),
     )
 
 
@@ -198,11 +227,9 @@ def _targets(wanted: Sequence[tuple[Column | None, Column]]) -> Column:
 
 def ends(parts: Sequence[RoutedPart], partitions: int, like: DataFrame) -> DataFrame:
     """The rows that end a batch: one for every shard."""
-    slots = F.explode(F.array(*map(F.lit, _all_slots(parts, partitions))))
-    one = like.sparkSession.range(1)
     none = F.lit(None).cast("string")
-    return one.select(
-        slots.alias("slot"),
+    return shards_of(parts, partitions, like).select(
+        "slot",
         F.lit(END).alias("mark"),
         F.lit(LAST).alias("start"),
         F.lit(LAST).alias("end"),
@@ -212,6 +239,12 @@ def ends(parts: Sequence[RoutedPart], partitions: int, like: DataFrame) -> DataF
         none.alias("o"),
         none.alias("passed"),
     )
+
+
+def shards_of(parts: Sequence[RoutedPart], partitions: int, like: DataFrame) -> DataFrame:
+    """The slots of all shards."""
+    slots = F.explode(F.array(*map(F.lit, _all_slots(parts, partitions))))
+    return like.sparkSession.range(1).select(slots.alias("slot"))
 
 
 def hand_on(
@@ -259,4 +292,4 @@ def hand_on(
     )
 
 
-__all__ = ["ends", "flat_events", "hand_on", "route", "row_kinds", "test_of", "wanted_by"]
+__all__ = ["ends", "flat_events", "hand_on", "route", "row_kinds", "shards_of", "test_of", "wanted_by"]

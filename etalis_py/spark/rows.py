@@ -89,7 +89,8 @@ def passed_row(text: str) -> Row:
     found: dict[str, Any] = msgspec.json.decode(text)
     triples = found.get("triples")
     if triples is not None:
-        found["triples"] = tuple((t["s"], t["p"], t["o"]) for t in triples)
+        # JSON leaves out what is null; dead letters may have it.
+        found["triples"] = tuple((t.get("s"), t.get("p"), t.get("o")) for t in triples)
     return tuple(found.get(column) for column in COLUMNS)
 
 

@@ -3,11 +3,15 @@
 ========= ============ ===========================================================================================
 state     kind         holds
 ========= ============ ===========================================================================================
-head      value        version, mark, shards, level, the sizes of snapshot and journal
+head      value        version, mark, the digest of the job, the sizes and checksums of what is stored beside it
+job       value        what the state belongs to, as ``identity`` has it
 snapshot  list         the engine's snapshot in pieces
 journal   list         one entry a batch: the version and mark it leads to, the mark it starts from, the journal
 waiting   list         events whose instant is not over, as MessagePack
 ========= ============ ===========================================================================================
+
+Every shard has a head from the first batch on (``begin``).  One without a head was not there when the run began, or
+its state is lost: both would leave out matches, so both are refused.
 
 A version counts the batches of a shard.  After a failed attempt a worker may hold a version of which the store knows
 nothing, or another one of the same number; so each version has a random mark, and a live engine is used only when both
@@ -19,68 +23,114 @@ from __future__ import annotations
 
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+from zlib import crc32
 
 import msgspec
 
+from etalis_py.engine.engine import Engine
+from etalis_py.engine.fitting import fitted_journal, fitted_snapshot
 from etalis_py.engine.snapshots import SnapshotError
+from etalis_py.spark.identity import ADVICE, JobIdentity, decoded, differences
 from etalis_py.spark.shard import Shard
 from etalis_py.spark.spec import SparkError
 
-HEAD = "version long, mark string, shards int, level int, snapshot_bytes long, journal_bytes long"
+SIZES = "snapshot_bytes long, snapshot_sum long, journal_bytes long, waiting_sum long"
+HEAD = f"version long, mark string, job string, {SIZES}"
 PIECES = "data binary"
-JOURNAL = "version long, mark string, base string, data binary"
+JOURNAL = "version long, mark string, base string, checksum long, data binary"
 
 PIECE = 4 << 20
 LEAST = 1 << 20  # journals below this size never cause a snapshot
 MOST_LIVE = 256  # shards that a worker process keeps
 
+RESTORE = "restore the checkpoint folder from a copy, or start from a new one and replay the stream"
+
 _LIVE: OrderedDict[tuple[str, int], tuple[int, str, Shard]] = OrderedDict()
 """The live shards of this worker process, by run and slot: ``version``, ``mark``, shard.  Only a cache: see above."""
+
+
+class Head(NamedTuple):
+    """The columns of HEAD."""
+
+    version: int
+    mark: str
+    job: str
+    snapshot_bytes: int = 0
+    snapshot_sum: int = 0
+    journal_bytes: int = 0
+    waiting_sum: int = 0
 
 
 class StoredShard:
     """The state of the group that Spark is at, and how a shard comes out of it and goes back."""
 
-    def __init__(self, handle: Any) -> None:
+    def __init__(self, handle: Any, job: JobIdentity) -> None:
+        self.job = job
+        self.digest = job.digest
         self.head = handle.getValueState("head", HEAD)
+        self.made_by = handle.getValueState("job", PIECES)
         self.snapshot = handle.getListState("snapshot", PIECES)
         self.journal = handle.getListState("journal", JOURNAL)
         self.waiting = handle.getListState("waiting", PIECES)
-        self.version = 0
-        self.mark = ""
-        self.sizes = (0, 0)
+        self.now = Head(0, "", self.digest)
         self._had_waiting = False
 
-    def load(self, key: tuple[str, int], fresh: Callable[[], Shard], level: int) -> Shard:
+    @property
+    def version(self) -> int:
+        return self.now.version
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The bytes of snapshot and journals."""
+        return self.now.snapshot_bytes, self.now.journal_bytes
+
+    def begin(self) -> None:
+        """The state of a shard before its first event."""
+        self.head.update(tuple(Head(0, "", self.digest)))
+        self.made_by.update((self.job.encoded(),))
+
+    # --- loading ---
+
+    def load(self, key: tuple[str, int], fresh: Callable[[], Shard]) -> Shard:
         """The shard as it was stored; taken out of the cache, so that a failed attempt leaves nothing there."""
         cached = _LIVE.pop(key, None)
         head = self.head.get()
         if head is None:
-            self.version, self.mark, self.sizes, self._had_waiting = 0, "", (0, 0), False
-            return fresh()
-        version, mark, shards, stored_level, *sizes = head
-        self.version, self.mark, self.sizes = version, mark, (sizes[0], sizes[1])
-        if cached is not None and cached[:2] == (version, mark):
-            self._had_waiting = bool(cached[2].waiting)
-            return cached[2]
-        shard = self._caught_up(cached) if cached is not None else None
+            raise SparkError(
+                f"the checkpoint has no state for {_name(fresh())}: it was begun with fewer shards or with another "
+                f"program, or its state is lost; go on with what it was begun with, or {RESTORE}"
+            )
+        self.now = Head(*head)
+        if self.now.job == self.digest and cached is not None:
+            if cached[:2] == (self.now.version, self.now.mark):
+                self._had_waiting = bool(cached[2].waiting)
+                return cached[2]
+            shard = self._caught_up(cached)
+        else:
+            shard = None
         if shard is None:
+            if self.now.job != self.digest:
+                self.compare()
             shard = fresh()
-            self._check(shard, shards, stored_level, level)
             self._rebuild(shard)
-        shard.waiting = [_event(x) for (data,) in self.waiting.get() for x in msgspec.msgpack.decode(data)]
+        shard.waiting = self._waiting(shard)
         self._had_waiting = bool(shard.waiting)
         return shard
 
-    def _check(self, shard: Shard, shards: int, stored_level: int, level: int) -> None:
-        part = shard.part
-        if shards != part.shards or stored_level != level:
-            raise SparkError(
-                f"the checkpoint was made with {shards} shards for {', '.join(part.queries)}, now there are "
-                f"{part.shards}: go on with {shards}, or start from a new checkpoint folder and replay the stream"
-            )
+    def compare(self) -> None:
+        """Refuse the state of another job, unless this one can go on with it."""
+        stored = self.made_by.get()
+        try:
+            before = None if stored is None else decoded(bytes(stored[0]))
+        except msgspec.MsgspecError:
+            before = None
+        if before is None:
+            raise SparkError(f"the checkpoint does not say which program it was made by; {RESTORE}")
+        found = differences(before, self.job)
+        if found:
+            raise SparkError(f"the checkpoint does not belong to this program: {'; '.join(found)}; {ADVICE}")
 
     def _caught_up(self, cached: tuple[int, str, Shard]) -> Shard | None:
         """An older live engine with the journals since its version, if they begin where it stands."""
@@ -90,53 +140,95 @@ class StoredShard:
         entries = [entry for entry in self.journal.get() if entry[0] > version]
         if len(entries) != self.version - version or entries[0][2] != mark:
             return None
-        for _, _, _, data in entries:
-            shard.engine.apply_journal(bytes(data))
+        for entry in entries:
+            shard.engine.apply_journal(self._journal_of(shard, entry))
         return shard
 
     def _rebuild(self, shard: Shard) -> None:
         pieces = [bytes(data) for (data,) in self.snapshot.get()]
         entries = list(self.journal.get())
-        sizes = (sum(map(len, pieces)), sum(len(entry[3]) for entry in entries))
-        if sizes != self.sizes or (entries and entries[-1][1] != self.mark):
+        sizes = (sum(map(len, pieces)), sum(len(entry[4]) for entry in entries))
+        if sizes != self.sizes or (entries and entries[-1][1] != self.now.mark):
             raise SparkError(
-                f"the stored state of shard {shard.number} of {', '.join(shard.part.queries)} is incomplete: expected "
-                f"{self.sizes} bytes of snapshot and journal, found {sizes}; restore the checkpoint folder from a "
-                "copy, or start from a new one and replay the stream"
+                f"the stored state of {_name(shard)} is incomplete: expected {self.sizes} bytes of snapshot and "
+                f"journal, found {sizes}; {RESTORE}"
             )
+        if _sum(pieces) != self.now.snapshot_sum:
+            raise _damaged(shard, "its snapshot has another checksum than when it was written")
+        engine = shard.engine
+        # The goals of other programs are left out, and the background is the one that is given now.
+        fits = isinstance(engine, Engine) and self.now.job != self.digest
         try:
             if pieces:
-                shard.engine.restore(b"".join(pieces))
+                data = b"".join(pieces)
+                engine.restore(fitted_snapshot(engine, data) if fits else data)
             for entry in entries:
-                shard.engine.apply_journal(bytes(entry[3]))
+                data = self._journal_of(shard, entry)
+                engine.apply_journal(fitted_journal(engine, data) if fits else data)
         except (SnapshotError, KeyError) as error:
             raise SparkError(
-                f"the checkpoint does not belong to this program (shard {shard.number} of "
-                f"{', '.join(shard.part.queries)}): {error}; go on with the program it was made by, or start from a "
-                "new checkpoint folder and replay the stream"
+                f"the checkpoint does not belong to this program ({_name(shard)}): {error}; {ADVICE}"
             ) from None
 
-    def save(self, key: tuple[str, int], shard: Shard, level: int) -> None:
+    @staticmethod
+    def _journal_of(shard: Shard, entry: Any) -> bytes:
+        data = bytes(entry[4])
+        if crc32(data) != entry[3]:
+            raise _damaged(shard, f"its journal of batch {entry[0]} has another checksum than when it was written")
+        return data
+
+    def _waiting(self, shard: Shard) -> list[Any]:
+        pieces = [bytes(data) for (data,) in self.waiting.get()]
+        if _sum(pieces) != self.now.waiting_sum:
+            raise _damaged(shard, "the events that wait in it are not those that were written")
+        return [_event(x) for data in pieces for x in msgspec.msgpack.decode(data)]
+
+    # --- saving ---
+
+    def save(self, key: tuple[str, int], shard: Shard) -> None:
         """Store what happened since ``load``, and keep the shard for the next batch."""
-        before, version, mark = self.mark, self.version + 1, uuid.uuid4().hex
+        before, version, mark = self.now, self.version + 1, uuid.uuid4().hex
         journal = shard.engine.take_journal()
-        snapshot_bytes, journal_bytes = self.sizes[0], self.sizes[1] + len(journal)
-        if journal_bytes > max(LEAST, snapshot_bytes):
+        changed = before.job != self.digest
+        if changed or before.journal_bytes + len(journal) > max(LEAST, before.snapshot_bytes):
             data = shard.engine.snapshot()
             self.snapshot.put([(data[i : i + PIECE],) for i in range(0, len(data), PIECE)])
             self.journal.clear()
-            snapshot_bytes, journal_bytes = len(data), 0
+            now = Head(version, mark, self.digest, len(data), crc32(data))
         else:
-            self.journal.appendValue((version, mark, before, journal))
-        if shard.waiting:
-            self.waiting.put([(data,) for data in _packed(shard.waiting)])
+            self.journal.appendValue((version, mark, before.mark, crc32(journal), journal))
+            size = before.journal_bytes + len(journal)
+            now = Head(version, mark, self.digest, before.snapshot_bytes, before.snapshot_sum, size)
+        if changed:
+            self.made_by.update((self.job.encoded(),))
+        waiting = _packed(shard.waiting)
+        if waiting:
+            self.waiting.put([(data,) for data in waiting])
         elif self._had_waiting:
             self.waiting.clear()
-        self.head.update((version, mark, shard.part.shards, level, snapshot_bytes, journal_bytes))
-        self.version, self.mark, self.sizes = version, mark, (snapshot_bytes, journal_bytes)
+        self.now = now._replace(waiting_sum=_sum(waiting))
+        self.head.update(tuple(self.now))
         _LIVE[key] = (version, mark, shard)
         while len(_LIVE) > MOST_LIVE:
             _LIVE.popitem(last=False)
+
+
+def _name(shard: Shard) -> str:
+    """How a shard is called in errors."""
+    program = f" (program {shard.name})" if shard.name else ""
+    return f"shard {shard.number} of {', '.join(shard.part.queries)}{program}"
+
+
+def _damaged(shard: Shard, what: str) -> SparkError:
+    return SparkError(f"the stored state of {_name(shard)} is damaged: {what}; {RESTORE}")
+
+
+def _sum(pieces: Iterable[bytes]) -> int:
+    """One checksum of all pieces; 0 for none."""
+    total = 0
+    for piece in pieces:
+        total = crc32(piece, total)
+    return total
 
 
 def _packed(events: list[Any]) -> list[bytes]:

@@ -14,10 +14,11 @@ import pandas as pd
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from etalis_py.engine.engine import NEVER
+from etalis_py.spark.identity import ADVICE, JobIdentity
 from etalis_py.spark.parts import Part
 from etalis_py.spark.rows import frames, sorted_out
 from etalis_py.spark.shard import Row, Shard, few_collections
-from etalis_py.spark.spec import ProgramSpec
+from etalis_py.spark.spec import ProgramSpec, SparkError
 from etalis_py.spark.stored import StoredShard
 from etalis_py.spark.windowed_shard import shard_of
 from etalis_py.spark.windows import WindowSpec
@@ -33,16 +34,22 @@ class ShardProcessor(StatefulProcessor):
         level: int,
         run: str,
         metrics: bool,
+        job: JobIdentity,
     ) -> None:
         self.specs = specs
         self.slots = dict(slots)
         self.level = level
         self.run = f"{run}/{level}"
         self.metrics = metrics
+        self.job = job
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.handle = handle
-        self.stored = StoredShard(handle)
+        self.stored = StoredShard(handle, self.job)
+
+    def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: Any) -> None:
+        """Every shard has a state from the first batch on, so that one that is missing later is noticed."""
+        self.stored.begin()
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         with few_collections():
@@ -78,17 +85,20 @@ class ShardProcessor(StatefulProcessor):
 
     def _load(self, key: Any) -> Shard:
         slot = int(key[0])
+        if slot not in self.slots:
+            self.stored.compare()
+            raise SparkError(f"the checkpoint has a shard, of the number {slot}, that this program has not; {ADVICE}")
         part, number = self.slots[slot]
 
         def fresh() -> Shard:
             return shard_of(self.specs[part.program], part, number, journal=True)
 
-        return self.stored.load((self.run, slot), fresh, self.level)
+        return self.stored.load((self.run, slot), fresh)
 
     def _closed(self, key: Any, shard: Shard, out: list[Row], timer_values: Any) -> list[Row]:
         watermark = timer_values.getCurrentWatermarkInMs()
         out += shard.close_before(self._over(watermark))
-        self.stored.save((self.run, int(key[0])), shard, self.level)
+        self.stored.save((self.run, int(key[0])), shard)
         due = shard.next_due()
         if due is not None:
             # The first watermark by which it is over; never one that has passed.

@@ -9,7 +9,8 @@ import pytest
 
 from etalis_py import Event
 from etalis_py.spark import stored
-from etalis_py.spark.parts import Part
+from etalis_py.spark.identity import JobIdentity, identity_of
+from etalis_py.spark.parts import RoutedPart
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.shard import Shard
 from etalis_py.spark.spec import SparkError
@@ -70,20 +71,42 @@ class Store:
 
 
 KEY = ("run", 0)
-SPECS, [ROUTED] = plan(SHARDED["seq"], 1, None, "rdfs", None)
 
 
-def fresh() -> Shard:
-    return Shard(SPECS[0], ROUTED.part, 0, journal=True)
+class Job:
+    """A program with one shard, as a run has it."""
+
+    def __init__(self, text: Any = SHARDED["seq"], **options: Any) -> None:
+        given = {"shards": 1, "background": None, "entailment": "rdfs", "policy": None} | options
+        self.specs, parts = plan(text, **given)
+        self.routed: RoutedPart = parts[0]
+        self.identity: JobIdentity = identity_of(self.specs, parts, given["shards"], 2)
+
+    def fresh(self) -> Shard:
+        return Shard(self.specs[0], self.routed.part, 0, journal=True)
+
+    def begin(self) -> Store:
+        store = Store()
+        StoredShard(store, self.identity).begin()
+        return store
+
+    def load(self, store: Store) -> tuple[StoredShard, Shard]:
+        state = StoredShard(store, self.identity)
+        return state, state.load(KEY, self.fresh)
+
+    def batch(self, store: Store, events: Sequence[Event], over: int) -> list[str]:
+        """One batch in a worker process: the ids of the matches."""
+        state, shard = self.load(store)
+        rows = shard.wait(events) + shard.close_before(over)
+        state.save(KEY, shard)
+        return [row[3] for row in rows if row[0] == "match"]
+
+
+JOB = Job()
 
 
 def batch(store: Store, events: Sequence[Event], over: int) -> list[str]:
-    """One batch in a worker process: the ids of the matches."""
-    state = StoredShard(store)
-    shard = state.load(KEY, fresh, 1)
-    rows = shard.wait(events) + shard.close_before(over)
-    state.save(KEY, shard, 1)
-    return [row[3] for row in rows if row[0] == "match"]
+    return JOB.batch(store, events, over)
 
 
 @pytest.fixture(autouse=True)
@@ -106,7 +129,7 @@ WANTED = embedded(SHARDED["seq"], EVENTS)
 
 
 def test_a_live_shard_goes_on() -> None:
-    store = Store()
+    store = JOB.begin()
     assert sorted(i for events, over in CUTS for i in batch(store, events, over)) == WANTED
 
 
@@ -114,7 +137,7 @@ def test_a_live_shard_goes_on() -> None:
 def test_a_worker_that_knows_nothing_rebuilds(least: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """From journals alone, and from snapshots with journals."""
     monkeypatch.setattr(stored, "LEAST", least)
-    store, found = Store(), []
+    store, found = JOB.begin(), []
     for events, over in CUTS:
         found += batch(store, events, over)
         another_worker()
@@ -123,7 +146,7 @@ def test_a_worker_that_knows_nothing_rebuilds(least: int, monkeypatch: pytest.Mo
 
 
 def test_an_older_shard_catches_up_by_the_journal() -> None:
-    store = Store()
+    store = JOB.begin()
     found = batch(store, *CUTS[0])
     first = another_worker()
     found += batch(store, *CUTS[1])
@@ -136,7 +159,7 @@ def test_an_older_shard_catches_up_by_the_journal() -> None:
 
 
 def test_a_shard_of_a_failed_attempt_is_not_used() -> None:
-    store = Store()
+    store = JOB.begin()
     found = batch(store, *CUTS[0])
     before = store.copied()
     batch(store, *CUTS[1])  # the attempt fails after this: Spark goes back to what was stored before
@@ -148,7 +171,7 @@ def test_a_shard_of_a_failed_attempt_is_not_used() -> None:
 
 
 def test_a_version_of_the_same_number_but_another_attempt_is_not_used() -> None:
-    store = Store()
+    store = JOB.begin()
     found = batch(store, *CUTS[0])
     lost = store.copied()
     batch(lost, CUTS[1][0][:5], CUTS[1][1])  # this worker's attempt, never committed
@@ -161,39 +184,72 @@ def test_a_version_of_the_same_number_but_another_attempt_is_not_used() -> None:
     assert sorted(found) == WANTED
 
 
-def test_missing_state_is_refused() -> None:
-    store = Store()
+# --- damage ------------------------------------------------------------------------------------------------------
+
+
+def test_a_shard_without_state_is_refused() -> None:
+    with pytest.raises(SparkError, match=r"has no state for shard 0 of q1: .* or its state is lost"):
+        batch(Store(), *CUTS[0])
+
+
+@pytest.mark.parametrize(
+    ("what", "least", "says"),
+    [
+        ("journal", 1 << 20, "journal of batch 1 has another checksum"),
+        ("snapshot", 0, "snapshot has another checksum"),
+        ("waiting", 1 << 20, "the events that wait in it are not those"),
+    ],
+)
+def test_one_wrong_bit_is_refused(what: str, least: int, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "LEAST", least)
+    store = JOB.begin()
     batch(store, *CUTS[0])
     another_worker()
-    store.states["journal"].clear()
-    with pytest.raises(SparkError, match="the stored state of shard 0 of q1 is incomplete"):
+    row = store.states[what].values[-1]
+    store.states[what].values[-1] = (*row[:-1], bytes([*row[-1][:-1], row[-1][-1] ^ 1]))
+    with pytest.raises(SparkError, match=f"state of shard 0 of q1 is damaged: .*{says}.*; restore the checkpoint"):
         batch(store, *CUTS[1])
 
 
-def test_damaged_state_and_other_programs_are_refused() -> None:
-    store = Store()
+def test_a_wrong_bit_is_refused_in_catching_up_as_well() -> None:
+    store = JOB.begin()
+    batch(store, *CUTS[0])
+    first = another_worker()
+    batch(store, *CUTS[1])
+    stored._LIVE.clear()
+    stored._LIVE.update(first)
+    *rest, data = store.states["journal"].values[1]
+    store.states["journal"].values[1] = (*rest, data[:-1] + b"?")
+    with pytest.raises(SparkError, match="its journal of batch 2 has another checksum"):
+        batch(store, *CUTS[2])
+
+
+@pytest.mark.parametrize(("what", "least"), [("journal", 1 << 20), ("snapshot", 0), ("waiting", 1 << 20)])
+def test_a_list_that_is_gone_is_refused(what: str, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "LEAST", least)
+    store = JOB.begin()
     batch(store, *CUTS[0])
     another_worker()
-    version, mark, base, data = store.states["journal"].values[0]
-    store.states["journal"].values[0] = (version, mark, base, b"x" * len(data))
-    with pytest.raises(SparkError, match="does not belong to this program"):
+    assert store.states[what].values
+    store.states[what].clear()
+    with pytest.raises(SparkError, match=r"state of shard 0 of q1 is (incomplete|damaged): .*restore the checkpoint"):
         batch(store, *CUTS[1])
 
 
-def test_another_number_of_shards_is_refused() -> None:
-    store = Store()
-    batch(store, *CUTS[0])
-    another_worker()
-    state = StoredShard(store)
-    part = Part(0, 0, 3, ("q1",), ("q1",))
-    with pytest.raises(SparkError, match="made with 1 shards for q1, now there are 3"):
-        state.load(KEY, lambda: Shard(SPECS[0], part, 0, journal=True), 1)
+def test_state_that_does_not_say_what_made_it_is_refused() -> None:
+    for lost in (None, (b"no identity",)):
+        store = JOB.begin()
+        batch(store, *CUTS[0])
+        another_worker()
+        store.states["job"].value = lost
+        with pytest.raises(SparkError, match="does not say which program it was made by; restore"):
+            Job(SHARDED["within"]).load(store)
 
 
 def test_the_memory_of_a_worker_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "MOST_LIVE", 2)
     for slot in range(5):
-        state = StoredShard(Store())
-        shard = state.load(("run", slot), fresh, 1)
-        state.save(("run", slot), shard, 1)
+        state = StoredShard(JOB.begin(), JOB.identity)
+        shard = state.load(("run", slot), JOB.fresh)
+        state.save(("run", slot), shard)
     assert [slot for _, slot in stored._LIVE] == [3, 4]

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pandas as pd
 import pytest
@@ -49,15 +50,19 @@ def run(
     lateness: int = 0,
     then: Callable[[DataFrame], DataFrame] = lambda found: found,
     metrics: bool = False,
+    every: str = "",
 ) -> list[Row]:
-    """One run over the files that are new in ``folder/in``; all rows of the file sink."""
+    """One run over the files that are new in ``folder/in``; all rows of the file sink.
+
+    ``every``: for ever, with this trigger.
+    """
     events = spark.readStream.schema(EVENTS).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
     found = then(matches(programs, events, shards=shards, lateness=lateness, metrics=metrics))
     query = (
         found.writeStream.format("parquet")
         .option("checkpointLocation", str(folder / "checkpoint"))
         .option("path", str(folder / "out"))
-        .trigger(availableNow=True)
+        .trigger(**({"processingTime": every} if every else {"availableNow": True}))
         .start()
     )
     query.awaitTermination()
@@ -140,14 +145,45 @@ def test_a_run_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path) 
 
 
 def test_another_number_of_shards_or_other_rules_are_refused(spark: SparkSession, tmp_path: Path) -> None:
-    events = stream(42)
-    write_batches(tmp_path / "in", [events[:40]])
-    run(spark, tmp_path, {"": SHARDED["seq"]}, shards=2)
-    write_batches(tmp_path / "in", [events[40:]], first=1)
-    with pytest.raises(Exception, match="made with 2 shards"):
-        run(spark, tmp_path, {"": SHARDED["seq"]}, shards=3)
-    with pytest.raises(Exception, match="does not belong to this program"):
+    """Whichever shard gets an event: here one that is not in the checkpoint, and one that had no event before."""
+    text = SHARDED["seq"]
+    first, second = (next(e for e in stream(42) if shard_of_event(e, 3) == n) for n in (0, 2))
+    write_batches(tmp_path / "in", [[first]])
+    run(spark, tmp_path, {"": text}, shards=2)
+    write_batches(tmp_path / "in", [[second._replace(start=90 * SECOND, end=90 * SECOND)]], first=1)
+    with pytest.raises(Exception, match=r"no state for shard 2 of q1|made with 2 shards, now there are 3"):
+        run(spark, tmp_path, {"": text}, shards=3)
+    with pytest.raises(Exception, match=r"does not belong to this program: q1 has become another query"):
         run(spark, tmp_path, {"": SHARDED["optional"]}, shards=2)
+    run(spark, tmp_path, {"": text}, shards=2)
+
+
+def shard_of_event(event: Event, shards: int) -> int:
+    """The shard in which ``seq`` wants an event; -1 for one that it does not want, or wants in several."""
+    [[s, p, _], *more] = event.triples
+    return -1 if more or p not in ("<urn:p>", "<urn:q>") else crc32(s.encode()) % shards
+
+
+def test_a_program_goes_on_with_queries_added_and_removed(spark: SparkSession, tmp_path: Path) -> None:
+    """A user's own job: the new query begins with what happens from now on."""
+    one, two, three = (
+        f"REGISTER QUERY {name} AS SELECT * {{ ?x <urn:p> ?y }} SEQ {{ ?x <urn:{p}> ?z }}"
+        for name, p in (("one", "q"), ("two", "r"), ("three", "p"))
+    )
+    events = stream(43, 80)
+    first, second = events[:40], [e for e in events[40:] if e.end > events[39].end]
+    # What ends at the last instant waits; so an event that nobody asks for closes the first half.
+    write_batches(tmp_path / "in", [first, []])
+    before = run(spark, tmp_path, {"": f"{one} {two}"})
+    write_batches(tmp_path / "in", [second, THE_END], first=2)
+    rows = run(spark, tmp_path, {"": f"{two} {three}"})
+    found = {name: sorted(r["id"] for r in rows if r["query"] == name) for name in ("one", "two", "three")}
+    last = first[-1].end
+    assert {r["query"] for r in before} == {"one", "two"}
+    assert found["one"] == embedded(one, [e for e in first if e.end < last])
+    assert found["two"] == embedded(two, [*first, *second])
+    # Of the open instant the new query sees what the others had asked for: here all that it asks for itself.
+    assert found["three"] == embedded(three, [*(e for e in first if e.end == last), *second])
 
 
 @settings(max_examples=1, phases=[Phase.generate], suppress_health_check=list(HealthCheck))

@@ -1,0 +1,91 @@
+"""An event with a null is a dead letter; it is never just left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import Observation, Row, SparkSession
+
+from etalis_py.spark import matches
+from tests.spark.programs import SECOND, SHARDED, embedded, stream
+
+pytestmark = pytest.mark.filterwarnings("ignore::etalis_py.spark.pipeline.ShardWarning")
+
+FLAT = "start long, end long, stream string, s string, p string, o string"
+NESTED = "start long, end long, stream string, triples array<struct<s: string, p: string, o: string>>"
+TWO_LEVELS = SHARDED["two levels"]  # asks for <urn:p>, <urn:q> and <urn:r>
+AT = 40 * SECOND
+
+BAD: list[tuple[Any, ...]] = [
+    (AT, AT, "", None, "<urn:p>", "<urn:b>"),
+    (AT, AT, "", "<urn:a>", None, "<urn:b>"),
+    (AT, AT, "", "<urn:a>", "<urn:q>", None),
+    (None, AT, "", "<urn:a>", "<urn:p>", "<urn:b>"),
+    (AT, None, "", "<urn:a>", "<urn:r>", "<urn:b>"),
+    (None, None, None, None, None, None),
+]
+UNWANTED = [(AT, AT, "", None, "<urn:nobody>", "<urn:b>")]
+SAYS = ["s", "p", "o", "start", "end", "s, p, o, start, end"]
+
+
+def told(rows: Sequence[Row]) -> list[tuple[Any, ...]]:
+    return sorted(
+        (
+            r["detail"].removeprefix("an event must have all of s, p, o, start and end, and here is null: "),
+            r["start"],
+            r["end"],
+            *r["triples"][0],
+        )
+        for r in rows
+        if r["kind"] == "dead_letter"
+    )
+
+
+WANTED = sorted((says, start, end, s, p, o) for says, (start, end, _, s, p, o) in zip(SAYS, BAD, strict=True))
+
+
+def key(row: tuple[Any, ...]) -> tuple[str, ...]:
+    return tuple(map(str, row))
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_flat_events(spark: SparkSession, shards: int) -> None:
+    events = stream(111, 20)
+    good = [(e.start, e.end, None, *t) for e in events for t in e.triples]  # no stream is the empty one
+    frame = spark.createDataFrame([*BAD, *UNWANTED, *good], FLAT)
+    counted = Observation("nulls")
+    rows = matches(TWO_LEVELS, frame, shards=shards, observe=counted).collect()
+    assert sorted(told(rows), key=key) == sorted(WANTED, key=key)
+    assert counted.get["late"] == len(BAD)
+    assert sorted(r["id"] for r in rows if r["kind"] == "match") == embedded(TWO_LEVELS, events)
+
+
+def test_whole_events(spark: SparkSession) -> None:
+    bad = [(start, end, stream, [(s, p, o)]) for start, end, stream, s, p, o in BAD]
+    good = [(1, 1, "", [("<urn:a>", "<urn:p>", "<urn:b>")]), (2, 2, "", [("<urn:a>", "<urn:q>", "<urn:b>")])]
+    nothing = [(AT, AT, "", None), (AT, AT, "", [None]), (AT, AT, "", [])]  # the last one says nothing, and loses none
+    rows = matches(SHARDED["seq"], spark.createDataFrame([*bad, *nothing, *good], NESTED), shards=2).collect()
+    of_r = [w for w in WANTED if w[4] != "<urn:r>"]  # which nobody asks for here
+    lists = [("s, p, o", AT, AT, None, None, None)] * 2
+    assert sorted(told(rows), key=key) == sorted([*of_r, *lists], key=key)
+    assert len([r for r in rows if r["kind"] == "match"]) == 1
+
+
+def test_in_a_stream_time_moves_on_without_them(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.createDataFrame([*BAD, (SECOND, SECOND, "", "<urn:a>", "<urn:p>", "<urn:b>")], FLAT)
+    frame.coalesce(1).write.parquet(str(tmp_path / "in"))
+    events = spark.readStream.schema(FLAT).parquet(str(tmp_path / "in"))
+    query = (
+        matches(TWO_LEVELS, events, shards=2)
+        .writeStream.format("parquet")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .option("path", str(tmp_path / "out"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    rows = spark.read.parquet(str(tmp_path / "out")).collect()
+    assert sorted(told(rows), key=key) == sorted(WANTED, key=key)
