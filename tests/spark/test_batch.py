@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -20,7 +23,7 @@ from tests.spark.programs import GLOBAL, PROGRAMS, SHARDED, embedded, expected, 
 pytestmark = pytest.mark.filterwarnings("ignore::etalis_py.spark.pipeline.ShardWarning")
 
 
-@pytest.mark.parametrize("shards", [1, 2, 3, 4])
+@pytest.mark.parametrize("shards", [1, 2, 5, 8])
 def test_any_number_of_shards_finds_what_the_embedded_engine_finds(spark: SparkSession, shards: int) -> None:
     events = stream(shards)
     found = matches(PROGRAMS, events_from_events(spark, events), shards=shards)
@@ -29,7 +32,7 @@ def test_any_number_of_shards_finds_what_the_embedded_engine_finds(spark: SparkS
 
 @settings(max_examples=3, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(
-    st.lists(DRAWN.filter(is_accepted), min_size=6, max_size=10), st.integers(1, 4), st.randoms(use_true_random=False)
+    st.lists(DRAWN.filter(is_accepted), min_size=6, max_size=10), st.integers(1, 8), st.randoms(use_true_random=False)
 )
 def test_drawn_programs(spark: SparkSession, cases: list[Case], shards: int, rng: object) -> None:
     events = [e for case in cases for e in case.events]
@@ -129,6 +132,20 @@ def test_run_on_spark_gives_matches_as_sinks_take_them(spark: SparkSession) -> N
 def test_metrics_say_what_a_shard_holds(spark: SparkSession) -> None:
     rows = matches(SHARDED["seq"], events_from_events(spark, stream(1)), shards=2, metrics=True).collect()
     assert sorted(row["shard"] for row in rows if row["kind"] == "metric") == [0, 1]
+
+
+def test_a_hot_key_is_work_for_its_own_shard_only(spark: SparkSession) -> None:
+    """What a shard takes in is what belongs to its keys: the others do not see the hot one at all."""
+    keys, hot, shards = [f"<urn:k{n}>" for n in range(40)], "<urn:hot>", 8
+    cold = [(n + 1, n + 1, key, "<urn:p>", "<urn:b>") for n, key in enumerate(keys)]
+    busy = [(n, n, hot, "<urn:q>", f"<urn:b{n}>") for n in range(1, 3_001)]
+    frame = spark.createDataFrame([*cold, *busy], "start long, end long, s string, p string, o string")
+    rows = matches(SHARDED["seq"], frame, shards=shards, metrics=True).collect()
+    taken = {row["shard"]: json.loads(row["detail"])["events"] for row in rows if row["kind"] == "metric"}
+    own = Counter(crc32(key.encode()) % shards for key in keys)
+    home = crc32(hot.encode()) % shards
+    assert taken == {n: own[n] + (3_000 if n == home else 0) for n in range(shards)}
+    assert min(own[n] for n in range(shards)) > 0
 
 
 def test_spark_counts_what_it_is_asked_to(spark: SparkSession) -> None:

@@ -1,60 +1,32 @@
-"""The driver is killed in the middle of a run; another one goes on from the checkpoint."""
+"""The driver is killed between two batches and in the middle of one; others go on from the checkpoint."""
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import time
+import json
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from etalis_py import Event
-from etalis_py.spark.schema import END_OF_STREAM
-from tests.spark.programs import PROGRAMS, SECOND, expected, ids_by_program, stream, write_batches
-from tests.spark.test_streaming import run
+from tests.spark.processes import LOCAL, batches, driver, in_between, in_the_middle, kill_all, started, until
+from tests.spark.programs import PROGRAMS, expected, ids_by_program, stream, write_batches
+from tests.spark.test_streaming import THE_END, run
 
 NAMES = ("seq", "recent", "absence", "two levels")
-ROOT = Path(__file__).parents[2]
-
-DRIVER = """
-import sys
-from pathlib import Path
-from etalis_py.spark import session
-from tests.spark.programs import PROGRAMS
-from tests.spark.test_streaming import run
-local = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-spark = session("local[2]", shards=2, config=local)
-run(spark, Path(sys.argv[1]), {name: PROGRAMS[name] for name in sys.argv[2:]})
-"""
 
 
-@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::etalis_py.spark.pipeline.ShardWarning")
-def test_another_driver_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+def test_other_drivers_go_on(spark: SparkSession, tmp_path: Path) -> None:
     events = stream(81)
-    end = [Event(60 * SECOND, 60 * SECOND, ((END_OF_STREAM,) * 3,))]
-    write_batches(tmp_path / "in", [*(events[n : n + 10] for n in range(0, 60, 10)), end])
-    driver = subprocess.Popen(
-        [sys.executable, "-c", DRIVER, str(tmp_path), *NAMES],
-        cwd=ROOT,
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        committed = tmp_path / "checkpoint" / "commits"
-        until = time.monotonic() + 120
-        while not (committed.is_dir() and any(p.name.isdigit() for p in committed.iterdir())):
-            assert driver.poll() is None, "the driver ended before it was killed"
-            assert time.monotonic() < until, "the driver committed nothing within two minutes"
-            time.sleep(0.1)
-        time.sleep(0.7)  # in the middle of the next batch
-    finally:
-        os.killpg(driver.pid, signal.SIGKILL)
-        driver.wait()
+    write_batches(tmp_path / "in", [*(events[n : n + 10] for n in range(0, 60, 10)), THE_END])
+    checkpoint, config, log = tmp_path / "checkpoint", json.dumps(LOCAL), tmp_path / "driver.log"
+    with started(driver(tmp_path, NAMES, every="5 seconds", config=config), log) as one:
+        until(lambda: in_between(checkpoint), "between two batches", one, log)
+        kill_all(one)
+    committed = batches(checkpoint)[1]
+    with started(driver(tmp_path, NAMES, config=config), log) as another:
+        until(lambda: in_the_middle(checkpoint, committed + 1), "in the middle of a batch", another, log)
+        kill_all(another)
+    assert not in_between(checkpoint)
     programs = {name: PROGRAMS[name] for name in NAMES}
     assert ids_by_program(run(spark, tmp_path, programs)) == expected(programs, events)

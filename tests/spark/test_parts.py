@@ -68,7 +68,7 @@ def test_shard_0_has_the_same_slot_whatever_the_number_of_shards() -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("shards", [1, 2, 3])
+@pytest.mark.parametrize("shards", [1, 3, 8])
 def test_a_fixed_program(name: str, shards: int) -> None:
     events = stream(shards)
     assert run_by_hand(PROGRAMS[name], events, shards) == embedded(PROGRAMS[name], events)
@@ -87,7 +87,7 @@ ANY = st.one_of(
 
 
 @settings(max_examples=150)
-@given(ANY, st.integers(1, 4))
+@given(ANY, st.integers(1, 8))
 def test_any_program(case: Case, shards: int) -> None:
     try:
         engine_for(case)

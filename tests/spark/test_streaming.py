@@ -189,7 +189,7 @@ def test_a_program_goes_on_with_queries_added_and_removed(spark: SparkSession, t
 @settings(max_examples=1, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(
     st.lists(DRAWN.filter(is_accepted), min_size=8, max_size=8),
-    st.integers(2, 4),
+    st.integers(1, 8),
     st.integers(0, 1_000_000),
 )
 def test_drawn_programs_in_one_query(
