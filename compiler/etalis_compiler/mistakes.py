@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from .automaton import Unexpected
+from .building.facts import FACTS
 from .building.windows import DURATIONS
 from .diagnostics import QueryError, Source, closest, shorten
 from .lexing import AGGREGATES, BUILTINS, CAMEL, Text, Token, tokens, words
@@ -41,6 +42,7 @@ _TOGETHER: tuple[tuple[frozenset[str], str], ...] = (
     (_LITERAL, "a literal"),
     (_IRI, "an IRI"),
 )
+_WORD = "the word AGGREGATE"  # the token type AGGREGATE is that of SUM and AVG
 _SINGLE = {
     "IRIREF": "an IRI in angle brackets",
     "VAR": "a variable",
@@ -57,6 +59,7 @@ _SINGLE = {
     "BUILTIN": "a function",
     "AGGREGATE": "an aggregate",
     "$END": "the end",
+    _WORD: "AGGREGATE",
 }
 _SHOWN = 8
 _UPDATE = words("INSERT DELETE LOAD CLEAR DROP CREATE ADD MOVE COPY")
@@ -88,7 +91,7 @@ _PAIRS = {"{": "}", "(": ")", "[": "]"}
 def explain(unexpected: Unexpected, source: Source, literals: dict[str, str]) -> QueryError:
     """The error for a token that the grammar does not allow at its place."""
     token, last = unexpected.token, unexpected.last
-    spelled = {name: text for text, name in literals.items()}
+    spelled = {name: text for text, name in literals.items()} | {"_AGGREGATES": _WORD}
     accepted = {spelled.get(kind, kind) for kind in unexpected.accepted}
     before = {spelled.get(kind, kind) for kind in unexpected.before}
     expected = in_words(accepted)
@@ -138,6 +141,12 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
         return "a comment begins with '#'"
     if text == "?" and after.isspace() and accepted & {"VAR"}:
         return "a variable is written in one piece, as ?room"
+    if accepted & {"SINCE", "TILL"} or accepted == {"UNION"}:
+        return FACTS
+    if _WORD in accepted:
+        return "what is counted comes after AGGREGATE: (AGGREGATE ?room, COUNT ?user WHERE (CURRENT …) …)"
+    if upper.startswith("NOW-") and "NOW" in accepted:
+        return "put spaces around '-': [NOW - 10m TO NOW - 5m SLIDE 1m]"
     if token.type == "$END":
         return _unclosed(source, len(source.text) + 1)
     if upper in _UPDATE and "SELECT" in accepted:

@@ -137,6 +137,9 @@ def test_without_aggregate() -> None:
         (FACT.replace("{ ?who :in ?room }", "{ [] :in ?room }"), "without blank nodes"),
         (FACT.replace("(TILL ?who :leave ?room)", ""), "the fact has no TILL"),
         (FACT.replace("?who :leave ?room", "{ ?who :leave ?room MATCH { {} } }"), "in one stream item"),
+        (FACT.replace("UNION ", ""), "cannot stand here; expected UNION"),
+        (FACT.replace("TILL", "UNTIL"), "'UNTIL' cannot stand here; expected SINCE or TILL"),
+        (FACT + "SELECT ?a AS A (COUNT ?a WHERE (CURRENT ?a :in ?b) EVERY PT3S)", "expected WHERE or AGGREGATE"),
         (FACT + "SELECT ?who { CURRENT { WINDOW :w { ?who :in ?r } } }", "a pattern over facts alone"),
         (FACT + "SELECT ?a AS A (AGGREGATE ?b WHERE (CURRENT ?a :in ?b) EVERY PT3S)", "not among what AGGREGATE makes"),
         (
