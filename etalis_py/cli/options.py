@@ -95,8 +95,8 @@ def add_streams(parser: argparse.ArgumentParser) -> None:
         required=True,
         metavar="[NAME=]SOURCE",
         help="events: a file (.nq .nt .trig .ttl .jsonl .csv .jelly, also .gz), a pattern, - for standard input or "
-        "the http(s) address of a stream container; several are merged by time.  NAME is the stream's IRI, "
-        "or a word w for <http://example.org/w>",
+        "the address of a stream container (http(s)://…) or of a topic (kafka://host:port/topic); several are merged "
+        "by time.  NAME is the stream's IRI, or a word w for <http://example.org/w>",
     )
 
 

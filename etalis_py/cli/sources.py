@@ -1,4 +1,4 @@
-"""``--stream [NAME=]SOURCE``: files, patterns, standard input and stream containers, merged in the order of time."""
+"""``--stream [NAME=]SOURCE``: files, patterns, standard input, stream containers and topics, merged by time."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from etalis_rules.terms import iri
 
 from etalis_py.cli.errors import UsageError
 from etalis_py.streams import DeadLetters, Idle, Stream, merge, read_stream
+from etalis_py.streams.kafka import parse_topic, read_kafka
 from etalis_py.streams.sources import format_of, now
 
 IDLE_SECONDS = 1.0
@@ -28,7 +29,7 @@ def split_name(text: str) -> tuple[str, str]:
     (('<http://example.org/prices>', 'ticks.nq'), ('<http://h/s>', 'a.nq'), ('', 'http://h/s/?after=3'))
     """
     if not text:
-        raise UsageError("--stream is empty: name a file, a pattern, - or http(s)://…")
+        raise UsageError("--stream is empty: name a file, a pattern, -, http(s)://… or kafka://…")
     name, equals, source = text.partition("=")
     if not equals or os.path.exists(text) or "?" in name or ("/" in name and ":" not in name):
         return "", text
@@ -43,8 +44,14 @@ def is_container(source: str) -> bool:
     return source.startswith(("http://", "https://"))
 
 
+def is_topic(source: str) -> bool:
+    return source.startswith("kafka://")
+
+
 def is_live(source: str) -> bool:
     """May there be nothing yet to read, and more later?"""
+    if is_topic(source):
+        return not parse_topic(source).until_now
     return is_container(source) or (source == "-" and not _is_file(sys.stdin.fileno()))
 
 
@@ -57,8 +64,8 @@ def open_streams(options: Namespace, dead_letters: DeadLetters | None) -> tuple[
     named = [split_name(text) for text in options.stream]
     sources = [source for _, source in named]
     for source in sources:
-        if "://" in source and not is_container(source):
-            raise UsageError(f"--stream {source}: known are files, patterns, - and http(s)://")
+        if "://" in source and not is_container(source) and not is_topic(source):
+            raise UsageError(f"--stream {source}: known are files, patterns, -, http(s):// and kafka://")
     live = any(map(is_live, sources))
     streams = [_open(name, source, options, dead_letters, live, len(sources)) for name, source in named]
     return (streams[0] if len(streams) == 1 else merge(streams)), live
@@ -67,6 +74,18 @@ def open_streams(options: Namespace, dead_letters: DeadLetters | None) -> tuple[
 def _open(name: str, source: str, options: Namespace, dead_letters: DeadLetters | None, live: bool, of: int) -> Stream:
     if is_container(source):
         return follow(source, name)
+    if is_topic(source):
+        return read_kafka(
+            source,
+            name=name,
+            on_error=options.on_error,
+            dead_letters=dead_letters,
+            idle=IDLE_SECONDS if live else None,
+            time_predicate=options.time_predicate or None,
+            start_predicate=options.start_predicate,
+            end_predicate=options.end_predicate,
+            time_unit=options.time_unit,
+        )
     known = format_of(source)
     mapped = options.mapping is not None and (known == "csv" or (of == 1 and not known))
     if known == "csv" and options.mapping is None:

@@ -6,11 +6,9 @@ What travels to a worker is a ``Reading``: plain options, checked by the driver.
 
 from __future__ import annotations
 
-import io
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -22,12 +20,10 @@ from etalis_rules.terms import iri
 from etalis_py.events import Event
 from etalis_py.spark.schema import ARROW_EVENTS, ARROW_TRIPLE
 from etalis_py.spark.spec import SparkError
-from etalis_py.streams import Clock, Counters, Idle, Punctuation, StreamError, read_stream
+from etalis_py.streams import Clock, Idle, Punctuation, read_stream
 from etalis_py.streams.csv_mapping import read_mapping
-from etalis_py.streams.elements import Context
-from etalis_py.streams.jsonl import jsonl_events
-from etalis_py.streams.sources import FORMATS, now
-from etalis_py.streams.timing import TimeReader, Timing
+from etalis_py.streams.messages import Messages
+from etalis_py.streams.sources import FORMATS
 
 AT_ONCE = 50_000
 OPTIONS = (
@@ -52,11 +48,6 @@ class Reading:
     stream: str
     options: dict[str, Any]
 
-    @property
-    def of_lines(self) -> bool:
-        """Can each line be read whatever stands around it?"""
-        return self.format == "jsonl" and self.options.keys() <= {"time_unit"}
-
 
 def reading(format: str, stream: str, options: Mapping[str, Any]) -> Reading:
     """The options as given, checked; a mapping file is read here, so that the workers need not have it."""
@@ -80,53 +71,15 @@ def reading(format: str, stream: str, options: Mapping[str, Any]) -> Reading:
     return Reading(format, stream if not stream or stream.startswith("<") else iri(stream), found)
 
 
-class _Named(io.BytesIO):
-    """Bytes with a name, by which the format is known and blank nodes are told apart."""
-
-    def __init__(self, data: bytes, name: str) -> None:
-        super().__init__(data)
-        self.name = name
+def messages_of(how: Reading) -> Messages:
+    """A reader of rows that are messages or documents."""
+    return Messages(how.format, how.stream, how.options)
 
 
-def document_events(how: Reading, data: bytes, name: str = "", arrival: int | None = None) -> Iterator[Event]:
-    """The events of a whole document; one without a name has the blank nodes of its content."""
-    named = _Named(data, name or blake2b(data, digest_size=8).hexdigest())
-    return source_events(how, named, arrival)
-
-
-def source_events(how: Reading, source: str | IO[bytes], arrival: int | None = None) -> Iterator[Event]:
-    """The events of a file; ``arrival`` is the time of what has none."""
-    clock = {} if arrival is None else {"now": lambda: arrival}
-    with read_stream(source, format=how.format, name=how.stream, **how.options, **clock) as items:  # type: ignore[arg-type]
+def source_events(how: Reading, source: str | IO[bytes]) -> Iterator[Event]:
+    """The events of a file."""
+    with read_stream(source, format=how.format, name=how.stream, **how.options) as items:
         yield from (item for item in items if not isinstance(item, (Idle, Punctuation)))
-
-
-class Lines:
-    """JSON lines that come one by one, each with the time of its arrival."""
-
-    def __init__(self, how: Reading) -> None:
-        self._arrival: int | None = None
-        self._context = Context(
-            stream=how.stream,
-            timing=Timing(),
-            times=TimeReader(how.options.get("time_unit", "s")),
-            arrival=self._arrived,  # type: ignore[arg-type]
-            counters=Counters(),
-            report=_refuse,
-        )
-
-    def _arrived(self) -> tuple[int, int]:
-        time = now() if self._arrival is None else self._arrival
-        return time, time
-
-    def events(self, text: str, arrival: int | None = None) -> Iterator[Event]:
-        self._arrival = arrival
-        items = jsonl_events([(text, 1)], self._context)
-        return (item for item in items if not isinstance(item, (Idle, Punctuation)))
-
-
-def _refuse(error: StreamError) -> None:
-    raise error
 
 
 def record_batches(events: Iterable[Event], schema: pa.Schema = ARROW_EVENTS) -> Iterator[pa.RecordBatch]:
@@ -154,4 +107,4 @@ def _triples(chunk: list[Event]) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets), flat)
 
 
-__all__ = ["OPTIONS", "Lines", "Reading", "document_events", "reading", "record_batches", "source_events"]
+__all__ = ["OPTIONS", "Reading", "messages_of", "reading", "record_batches", "source_events"]

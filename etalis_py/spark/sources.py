@@ -18,10 +18,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from etalis_py.events import Event
-from etalis_py.spark.reading import Lines, Reading, document_events, reading, record_batches
+from etalis_py.spark.reading import Reading, messages_of, reading, record_batches
 from etalis_py.spark.schema import ARROW_EVENTS, END_OF_STREAM, EVENTS
 from etalis_py.spark.spec import SparkError
-from etalis_py.streams import StreamError
 
 NQUADS_TERM = r'(<[^>]*>|_:\S+|"(?:[^"\\]|\\.)*"(?:@[A-Za-z0-9-]+|\^\^<[^>]*>)?)'
 _TIME = "timestamp_micros(`end`)"
@@ -265,18 +264,11 @@ def _parsed(
 
 
 def _events(how: Reading, batches: Iterable[pa.RecordBatch]) -> Iterator[Event]:
-    lines = Lines(how) if how.of_lines else None
+    messages = messages_of(how)
     for batch in batches:
         for value, arrival, path in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            # A path is a URI; the last part of it is the document's name, as for ``read_stream``.
-            name = unquote(PurePosixPath(urlsplit(path).path).name)
             if value is None:
                 raise SparkError("a row has no text: leave out rows whose column is null")
-            try:
-                if lines is not None and not path:
-                    yield from lines.events(value.decode(), arrival)
-                else:
-                    yield from document_events(how, value, name, arrival)
-            except (StreamError, UnicodeDecodeError) as error:
-                where = path or repr(value[:200])
-                raise SparkError(f"{error}\n  in the {'file' if path else 'row'} {where}") from None
+            # A path is a URI; the last part of it is the document's name, as for ``read_stream``.
+            name = unquote(PurePosixPath(urlsplit(path).path).name)
+            yield from messages.events(value, place=path or f"the row {value[:200]!r}", name=name, arrival=arrival)

@@ -182,7 +182,7 @@ def _read_one(source: str | IO[bytes], document: str, options: Mapping[str, Any]
     try:
         context = Context(
             stream=stream,
-            timing=_timing(options),
+            timing=timing_of(options),
             times=TimeReader(_checked_unit(options["time_unit"]), options["clock"]),
             arrival=Arrival(options["now"]),
             counters=Counters(),
@@ -224,12 +224,13 @@ def _live_items(source: Source, document: str, context: Context, options: Mappin
     yield from _items(source, document, context, options)
 
 
-def _timing(options: Mapping[str, Any]) -> Timing:
-    punctuations = predicate_iris(options["punctuation_predicate"]) or (PUNCTUATE,)
-    if options["time_predicate"] == ARRIVAL:
+def timing_of(options: Mapping[str, Any]) -> Timing:
+    """The predicates that time an element, of the options of ``read_stream``."""
+    punctuations = predicate_iris(options.get("punctuation_predicate")) or (PUNCTUATE,)
+    if options.get("time_predicate") == ARRIVAL:
         return Timing((), (), (), punctuations)
-    starts, ends = predicate_iris(options["start_predicate"]), predicate_iris(options["end_predicate"])
-    predicates = predicate_iris(options["time_predicate"])
+    starts, ends = predicate_iris(options.get("start_predicate")), predicate_iris(options.get("end_predicate"))
+    predicates = predicate_iris(options.get("time_predicate"))
     return Timing(predicates or Timing().predicates, starts, ends, punctuations)
 
 

@@ -1,0 +1,235 @@
+"""``kafka://host:port[,host:port]/topic``: a topic as one stream of events.
+
+Every partition is read, from its oldest message, without a consumer group: a run starts over, as with a file.  The
+partitions are merged in the order of time while there is more to read in all of them; one that is read to its end
+holds nobody up.  A message without a time has the time that Kafka gave it.  After ``?``, joined by ``&``:
+
+=================== ================================================================================================
+``from=now``        only what comes from now on
+``until=now``       only what is there now; the stream then has an end
+``format=trig``     each message is a document of this format (default: a JSON line)
+``config=FILE``     a file of ``name=value`` lines for the client: security.protocol, sasl.mechanism and so on
+=================== ================================================================================================
+
+Needs the package confluent-kafka: the extra ``kafka``.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from etalis_rules.terms import iri
+
+from etalis_py.events import Event
+from etalis_py.streams.dead_letters import DeadLetters
+from etalis_py.streams.elements import Item
+from etalis_py.streams.errors import StreamError
+from etalis_py.streams.messages import Messages
+from etalis_py.streams.reader import Stream
+from etalis_py.streams.sources import FORMATS, now
+from etalis_py.streams.timing import Idle
+
+PATIENCE = 10.0
+AT_ONCE = 1_000
+MOST_WAITING = 20_000
+_EXAMPLE = "write kafka://host:9092/topic"
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """What a ``kafka://`` address says."""
+
+    url: str
+    servers: str
+    name: str
+    from_now: bool = False
+    until_now: bool = False
+    format: str = "jsonl"
+    config: dict[str, str] = field(default_factory=dict, repr=False)
+
+
+def parse_topic(url: str) -> Topic:
+    """The parts of an address.
+
+    >>> topic = parse_topic("kafka://a:9092,b:9092/ticks?until=now&format=trig")
+    >>> topic.servers, topic.name, topic.until_now, topic.format
+    ('a:9092,b:9092', 'ticks', True, 'trig')
+    """
+    split = urlsplit(url)
+    name = split.path.strip("/")
+    if split.scheme != "kafka" or not split.netloc or not name or "/" in name:
+        raise StreamError("this is no address of a topic", source=url, hint=_EXAMPLE)
+    given = dict(parse_qsl(split.query, keep_blank_values=True))
+    format = given.pop("format", "jsonl")
+    if format not in FORMATS or format == "csv":
+        raise StreamError(f"messages of format {format!r} cannot be read", source=url, hint="jsonl, nq, trig, ttl, …")
+    ends = {key: given.pop(key, "") for key in ("from", "until")}
+    config = _read_config(given.pop("config", ""))
+    wrong = next(iter([*given, *(f"{key}={value}" for key, value in ends.items() if value not in ("", "now"))]), "")
+    if wrong:
+        hint = "known are from=now, until=now, format=… and config=FILE"
+        raise StreamError(f"this address says {wrong!r}", source=url, hint=hint)
+    return Topic(url, split.netloc, name, bool(ends["from"]), bool(ends["until"]), format, config)
+
+
+def _read_config(file: str) -> dict[str, str]:
+    if not file:
+        return {}
+    try:
+        lines = Path(file).read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise StreamError(f"the settings of the client cannot be read: {error.strerror}", source=file) from None
+    found = {}
+    for number, line in enumerate(lines, 1):
+        name, equals, value = line.partition("=")
+        if line.strip() and not line.lstrip().startswith("#"):
+            if not equals:
+                raise StreamError("expected name=value", source=file, line=number, text=line)
+            found[name.strip()] = value.strip()
+    return found
+
+
+def read_kafka(
+    url: str,
+    *,
+    name: str = "",
+    on_error: str = "stop",
+    dead_letters: DeadLetters | None = None,
+    idle: float | None = 1.0,
+    **options: Any,
+) -> Stream:
+    """The events of a topic, without an end unless the address says ``until=now``.
+
+    ``name``: the IRI of the stream (default: the address).  ``idle``: seconds of silence until an ``Idle`` is
+    yielded.  ``on_error``, ``dead_letters`` and ``options`` as for ``read_stream``.
+    """
+    topic = parse_topic(url)
+    stream = name or iri(f"kafka://{topic.servers}/{topic.name}")
+    messages = Messages(topic.format, stream, options, skip=on_error == "skip", dead_letters=dead_letters)
+    reader = _Reader(topic, messages, idle)
+    return Stream(reader.items(), name=stream, source=url, contexts=[messages.context], close=reader.close)
+
+
+class _Reader:
+    """A consumer of all partitions, and the events of each that wait for those of the others."""
+
+    def __init__(self, topic: Topic, messages: Messages, idle: float | None) -> None:
+        try:
+            import confluent_kafka
+        except ImportError:
+            raise StreamError(
+                "Kafka needs the package confluent-kafka, which is not installed",
+                source=topic.url,
+                hint="install it with: pip install 'etalis-py[kafka]'",
+            ) from None
+        self._kafka, self._topic, self._messages, self._idle = confluent_kafka, topic, messages, idle
+        self._waiting: dict[int, deque[Event]] = {}
+        self._read_out: set[int] = set()
+        self._paused: set[int] = set()
+        settings = {
+            "bootstrap.servers": topic.servers,
+            "group.id": "etalis",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "error",
+            "log_level": 0,
+            "max.poll.interval.ms": 86_400_000,  # who reads slowly is not thrown out
+            **topic.config,
+        }
+        try:
+            self._consumer = confluent_kafka.Consumer(settings)
+        except (confluent_kafka.KafkaException, TypeError, ValueError) as error:
+            raise self._failure(error) from None
+        try:
+            self._assign()
+        except StreamError:
+            self._consumer.close()
+            raise
+
+    def _failure(self, error: object) -> StreamError:
+        said = getattr(error, "args", None)
+        return StreamError(f"Kafka says: {said[0] if said else error}", source=self._topic.url)
+
+    def _assign(self) -> None:
+        kafka, topic = self._kafka, self._topic
+        try:
+            found = self._consumer.list_topics(topic.name, timeout=PATIENCE).topics[topic.name]
+        except kafka.KafkaException as error:
+            reason = error.args[0].str() if error.args else error
+            hint = "start the broker, or check the address"
+            raise StreamError(f"the broker does not answer ({reason})", source=topic.url, hint=hint) from None
+        if found.error is not None:
+            hint = "check its name; a topic is made when somebody first writes to it"
+            raise StreamError(f"the topic cannot be read: {found.error.str()}", source=topic.url, hint=hint)
+        start = kafka.OFFSET_END if topic.from_now else kafka.OFFSET_BEGINNING
+        self._waiting = {number: deque() for number in sorted(found.partitions)}
+        # Where the partitions end now: with until=now what comes later is left out.
+        self._ends = {n: self._end_of(n) for n in self._waiting} if topic.until_now else {}
+        self._consumer.assign([kafka.TopicPartition(topic.name, number, start) for number in self._waiting])
+
+    def _end_of(self, number: int) -> int:
+        try:
+            partition = self._kafka.TopicPartition(self._topic.name, number)
+            return int(self._consumer.get_watermark_offsets(partition, timeout=PATIENCE)[1])
+        except self._kafka.KafkaException as error:
+            raise self._failure(error) from None
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def items(self) -> Iterator[Item]:
+        while True:
+            yield from self._in_order()
+            if self._ends and len(self._read_out) == len(self._waiting):
+                return
+            self._hold_back()
+            # One call for the first message, which may be long in coming, and one for those behind it.
+            first = self._consumer.poll(1.0 if self._idle is None else self._idle)
+            if first is None:
+                if self._idle is not None:
+                    yield Idle(now())
+                continue
+            for message in (first, *self._consumer.consume(AT_ONCE, 0)):
+                self._take(message)
+
+    def _in_order(self) -> Iterator[Event]:
+        """What certainly comes next: the earliest of the heads, while nothing is missing to compare them."""
+        while all(self._waiting[n] or n in self._read_out for n in self._waiting):
+            heads = [(events[0].end, number) for number, events in self._waiting.items() if events]
+            if not heads:
+                return
+            yield self._waiting[min(heads)[1]].popleft()
+
+    def _take(self, message: Any) -> None:
+        number, error = message.partition(), message.error()
+        if error is not None:
+            if error.code() == self._kafka.KafkaError._PARTITION_EOF:
+                self._read_out.add(number)
+                return
+            raise self._failure(error)
+        if number in self._ends and message.offset() >= self._ends[number]:
+            self._read_out.add(number)
+            return
+        if not self._ends:
+            self._read_out.discard(number)
+        if message.value() is None:
+            return
+        kind, stamp = message.timestamp()
+        arrival = None if kind == self._kafka.TIMESTAMP_NOT_AVAILABLE else stamp * 1000
+        place = f"{self._topic.url}, partition {number}, offset {message.offset()}"
+        self._waiting[number] += self._messages.events(message.value(), place=place, arrival=arrival)
+
+    def _hold_back(self) -> None:
+        """Read no further in a partition that is far ahead of the others."""
+        full = {number for number, events in self._waiting.items() if len(events) > MOST_WAITING}
+        self._consumer.pause([self._kafka.TopicPartition(self._topic.name, n) for n in full - self._paused])
+        self._consumer.resume([self._kafka.TopicPartition(self._topic.name, n) for n in self._paused - full])
+        self._paused = full
+
+
+__all__ = ["Topic", "parse_topic", "read_kafka"]
