@@ -88,6 +88,32 @@ WHOLE = {
         f"SELECT ?x {W} {V} {{ {{ WINDOW :w {{ ?x :p ?y }} }} UNION {{ WINDOW :v {{ ?x :q ?y }} }} }}",
         "not every solution|a window that some solutions do not use",
     ),
+    "a window that may be empty": (
+        f"SELECT ?x ?y ?z {W} {V} {{ WINDOW :w {{ ?x :p ?y }} OPTIONAL {{ WINDOW :v {{ ?x :q ?z }} }} }}",
+        "a window that some solutions do not use",
+    ),
+    "kept, and looked at for ever": (
+        f"SELECT ?x ?y FROM NAMED WINDOW :w ON :s [LANDMARK 4] REPORT PERIODIC PT2S {BODY}",
+        "its windows keep what they hold",
+    ),
+    "changed when it closes": (
+        f"SELECT ?x {W} REPORT ON CONTENT CHANGE AND WINDOW CLOSE {BODY}",
+        "whether the content has changed",
+    ),
+    "optional before it is bound": (
+        f"SELECT ?x {W} {{ VALUES ?y {{ 1 2 }} OPTIONAL {{ WINDOW :w {{ ?x :q ?y }} }} WINDOW :w {{ ?x :p ?y }} }}",
+        r"\?x: it may be unbound before OPTIONAL",
+    ),
+    "absent before it is bound": (
+        f"SELECT ?x {W} {{ {{ VALUES ?y {{ 1 2 }} FILTER NOT EXISTS {{ WINDOW :w {{ ?x :q ?y }} }} }} "
+        "WINDOW :w { ?x :p ?y } }",
+        r"\?x: it may be unbound before EXISTS",
+    ),
+    "given without a triple": (
+        "SELECT ISTREAM ?x FROM NAMED WINDOW :w ON :s [LANDMARK 4] "
+        f"{{ {{ VALUES ?x {{ :x1 :x2 :x3 }} }} UNION {BODY} }}",
+        "not every solution uses a triple of a window",
+    ),
     "items by name": (f"SELECT ?x ?g {W} {{ WINDOW :w {{ GRAPH ?g {{ ?x :p ?y }} }} }}", "names and times of items"),
     "event patterns": (
         "SELECT ?x ?y FROM NAMED :s WIN [RANGE 6] AS :w EVENT ON :w { ?x :p ?y } AS E1 EVENT ON :w { ?x :q ?z } AS E2 "
