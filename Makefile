@@ -1,4 +1,4 @@
-# make demo   set everything up, run the stock replay: a table of matches and a picture
+# make demo   set everything up, run the stock replay: a table of matches, a picture, and the same through Spark
 # make test   set everything up, check the style and the types, run the whole suite
 #             (one file: make test TESTS=tests/test_docs.py; the long setting: make test TESTS=--nightly)
 # make test-kafka  fetch a Kafka broker and Spark's connector with Maven, run the tests with them
@@ -21,12 +21,13 @@ CHECK_JAVA = version=$$($(FIND_JAVA)); [ "$${version:-0}" -ge 17 ] || \
 
 .PHONY: demo test test-kafka lint bench java clean
 
-# The stock replay needs no Java: without it, demo says so and goes on.
+# A table and a picture; then the same through Spark, compared.  Without Java it says so and goes on.
 demo:
-	@$(CHECK_JAVA) || true
 	@$(MAKE) --no-print-directory $(READY)
 	@mkdir -p out
-	$(BIN)/etalis replay stock --plot out/stock.png
+	@engine=local; $(CHECK_JAVA) && engine=both; \
+	echo "etalis replay stock --engine $$engine --plot out/stock.png"; \
+	$(BIN)/etalis replay stock --engine $$engine --plot out/stock.png
 
 test: java lint
 	$(BIN)/python -m pytest $(TESTS)

@@ -12,6 +12,8 @@ from etalis_py.cli import options as shared
 from etalis_py.cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from etalis_py.knowledge import Knowledge
+    from etalis_py.program import Program
     from etalis_py.windows import WindowProgram
 
 
@@ -21,6 +23,16 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     shared.add_queries(parser)
     shared.add_policy(parser)
+    shared.add_background(parser)
+    parser.add_argument(
+        "--engine", choices=("local", "spark"), default="local", help="spark: also what runs in which shards there"
+    )
+    parser.add_argument(
+        "--shards",
+        type=shared.shard_count,
+        metavar="N",
+        help="with Spark: in how many shards (default: two for each core here)",
+    )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--code", action="store_true", help="the Python that the rules become")
     how.add_argument("--dot", action="store_true", help="the goals as a graph, for Graphviz")
@@ -36,23 +48,48 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def explain(options: Namespace) -> int:
+    from etalis_compiler.explain import explain as explained
+    from etalis_compiler.explain import prefixes_of
+
     from etalis_py import Engine
+    from etalis_py.engine.engine import knowledge_of
     from etalis_py.program import Program
 
+    if options.engine == "spark" and (options.code or options.json or options.dot):
+        raise UsageError("--engine spark says in words what runs where: leave --code, --dot and --json out")
+    shared.check_engine(options)
     program = shared.read_program(options.query, options.policy)
     shared.show_warnings(program.warnings)
+    knowledge = knowledge_of(options.background or None, options.entailment, shared.graph_files(program))
     if not isinstance(program, Program):
         _explain_windows(program, options)
-        return 0
-    if options.code:
-        shared.say(Engine(program, policy=options.policy).source)
-    elif options.json:
-        shared.say(json.dumps(program.explain().to_dict(), indent=2, ensure_ascii=False))
-    elif options.dot:
-        shared.say(program.explain().to_dot())
+    elif options.code:
+        shared.say(Engine(program, policy=options.policy, background=knowledge).source)
     else:
-        shared.say(str(program.explain()))
+        explanation = program.explain()
+        if knowledge is not None:
+            # What the schema entails for streamed triples makes other rules.
+            engine = Engine(program, policy=options.policy, background=knowledge)
+            explanation = explained(engine.rules, prefixes_of(program.compilation))
+        if options.json:
+            shared.say(json.dumps(explanation.to_dict(), indent=2, ensure_ascii=False))
+        elif options.dot:
+            shared.say(explanation.to_dot())
+        else:
+            shared.say(str(explanation))
+    if options.engine == "spark":
+        _explain_spark(program, options, knowledge)
     return 0
+
+
+def _explain_spark(program: Program | WindowProgram, options: Namespace, knowledge: Knowledge | None) -> None:
+    """What runs where on Spark."""
+    from etalis_py.cli.spark import parts_of, shards_of
+    from etalis_py.spark.placement import placement
+
+    shards = shards_of(options)
+    lines = placement(parts_of(program, shards, knowledge))
+    shared.say(f"\non Spark, with {shards} shard{'s' * (shards != 1)}\n" + "\n".join(f"  {line}" for line in lines))
 
 
 def _explain_windows(program: WindowProgram, options: Namespace) -> None:

@@ -6,15 +6,20 @@ import argparse
 import sys
 import time
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from etalis_py.cli import options as shared
-from etalis_py.cli.errors import UsageError
+from etalis_py.cli.errors import Failure, UsageError
 
 if TYPE_CHECKING:
-    from etalis_py.replays.replay import Replay, Row
+    from etalis_py.knowledge import Knowledge
+    from etalis_py.program import Program
+    from etalis_py.replays.replay import Found, Replay, Row
+
+Ids = Counter[tuple[str, str]]  # how often a query found a match of this id
 
 HOW_MANY = {
     "stock": (("companies", 200, "how many companies there are"), ("events", 20_000, "how many prices and ratings")),
@@ -43,24 +48,102 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         shared.add_output(example, "table")
         example.add_argument("--plot", metavar="FILE", help="draw the result (.png, .svg or .pdf)")
         example.add_argument("--speed", type=shared.speed, default="max", metavar="10x|real|max", help="see etalis run")
+        shared.add_engine(example, both=True, checkpoint=False)
         example.set_defaults(command=run, example=name)
 
 
 def run(options: Namespace) -> int:
-    from etalis_py import Engine, compile
+    shared.check_engine(options)
+    if options.engine != "local" and options.speed is not None:
+        raise UsageError("--speed is for the local engine, Spark takes all events at once: leave it out")
+    if options.plot:
+        _check_picture(options.plot)
+    made = make(options)
+    for note in made.notes:
+        print(f"etalis: {note}", file=sys.stderr)
+    if options.engine == "local":
+        return _on_local_engine(options, made)
+    from etalis_py.cli.spark import check_replay
+
+    knowledge = check_replay(options, made)
+    if options.engine == "spark":
+        return _on_spark(options, made, knowledge)
+    ids: Ids = Counter()
+    return _on_local_engine(options, made, ids) or _compared(options, made, knowledge, ids)
+
+
+def _on_spark(options: Namespace, made: Replay, knowledge: Knowledge) -> int:
+    """The replay on Spark: the same table, picture or matches."""
+    from etalis_py.cli.interrupt import Interrupt
+    from etalis_py.cli.outputs import Outlet, open_outlet
+    from etalis_py.cli.spark import SparkWork, Stopped, replayed
+
+    found: list[Found] = []
+    kept, shown = frozenset(made.reads), frozenset(made.shown)
+    with ExitStack() as stack:
+        work = SparkWork(options, stack.enter_context(Interrupt()))
+        outlet: Outlet | None = None
+        program = made_program(options, made)
+        if options.format != "table" or options.sink != "-":
+            outputs = [output for output in program.rules().outputs if output.query in shown]
+            outlet = stack.enter_context(open_outlet(options, outputs, {}, False))
+        try:
+            for match in stack.enter_context(replayed(work, program, made, knowledge)):
+                if match.query in kept:
+                    found.append(match)
+                if outlet is not None and match.query in shown:
+                    outlet.write(match)
+        except Stopped:
+            print("stopped before Spark was done", file=sys.stderr)
+            return 0
+    _tell(options, made, found, work.summary(), table=outlet is None)
+    return 0
+
+
+def _compared(options: Namespace, made: Replay, knowledge: Knowledge, ids: Ids) -> int:
+    """Does Spark find what the local engine has found?  All matches of all queries are compared, by their ids."""
+    from etalis_py.cli.interrupt import Interrupt
+    from etalis_py.cli.spark import SparkWork, Stopped, difference, replayed
+
+    began = time.monotonic()
+    where = sys.stdout if options.format == "table" and options.sink == "-" else sys.stderr
+    with Interrupt() as interrupt:
+        work = SparkWork(options, interrupt)
+        if not work.line.shown:
+            print("the same once more, on Spark", file=where, flush=True)
+        try:
+            with replayed(work, made_program(options, made), made, knowledge) as matches:
+                there: Ids = Counter((match.query, match.id) for match in matches)
+        except Stopped:
+            print("stopped before Spark was done: nothing was compared", file=sys.stderr)
+            return 0
+    if differs := difference(ids, there):
+        raise Failure(f"the two engines found different matches; {differs}")
+    print(
+        f"Spark found the same {there.total():,} matches, by their ids, in {time.monotonic() - began:.1f} s "
+        f"({work.place})",
+        file=where,
+    )
+    return 0
+
+
+def made_program(options: Namespace, made: Replay) -> Program:
+    from etalis_py import compile
+
+    return compile(list(made.programs), policy=options.policy)
+
+
+def _on_local_engine(options: Namespace, made: Replay, ids: Ids | None = None) -> int:
+    """``ids`` takes the id of every match."""
+    from etalis_py import Engine
     from etalis_py.cli.drive import Drive, paced
     from etalis_py.cli.interrupt import Interrupt
     from etalis_py.cli.outputs import Outlet, open_outlet
     from etalis_py.cli.progress import Progress, on_terminal
     from etalis_py.engine.matches import Match, Matches
 
-    if options.plot:
-        _check_picture(options.plot)
-    made = make(options)
-    for note in made.notes:
-        print(f"etalis: {note}", file=sys.stderr)
     began = time.monotonic()
-    program = compile(list(made.programs), policy=options.policy)
+    program = made_program(options, made)
     engine = Engine(program, policy=options.policy, background=list(made.background), render=made.clock.render)
     found: list[Match] = []
     kept, shown = frozenset(made.reads), frozenset(made.shown)
@@ -76,6 +159,8 @@ def run(options: Namespace) -> int:
 
         def take(matches: Matches) -> None:
             for match in matches:
+                if ids is not None:
+                    ids[match.query, match.id] += 1
                 if match.query in kept:
                     found.append(match)
                 if outlet is not None and match.query in shown:
@@ -93,15 +178,20 @@ def run(options: Namespace) -> int:
         progress.clear()
     if late:
         print(f"etalis: {late:,} events came out of order and were left out", file=sys.stderr)
-    if outlet is None:
-        seconds = time.monotonic() - began
-        shared.say(table(made.summary(found)))
-        shared.say(f"\n{engine.counters.events:,} events, {engine.counters.matches:,} matches in {seconds:.1f} s")
+    seconds = time.monotonic() - began
+    counts = f"{engine.counters.events:,} events, {engine.counters.matches:,} matches in {seconds:.1f} s"
+    _tell(options, made, found, counts, table=outlet is None)
+    return 0
+
+
+def _tell(options: Namespace, made: Replay, found: Sequence[Found], counts: str, *, table: bool) -> None:
+    """The table with what was counted, where matches go nowhere else; and the picture."""
+    if table:
+        shared.say(as_table(made.summary(found)))
+        shared.say(f"\n{counts}")
     if options.plot:
         made.plot(found, options.plot)
-        where = sys.stdout if outlet is None else sys.stderr
-        print(f"the picture is {options.plot}", file=where)
-    return 0
+        print(f"the picture is {options.plot}", file=sys.stdout if table else sys.stderr, flush=True)
 
 
 def make(options: Namespace) -> Replay:
@@ -137,7 +227,7 @@ def _check_picture(name: str) -> None:
         raise UsageError(f"--plot {name}: there is no folder {Path(name).parent}")
 
 
-def table(rows: Sequence[Row]) -> str:
+def as_table(rows: Sequence[Row]) -> str:
     """Rows as text: lines with borders on a terminal, aligned columns elsewhere."""
     if not rows:
         return "no matches"

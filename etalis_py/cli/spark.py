@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -24,14 +25,16 @@ from etalis_py.cli import options as shared
 from etalis_py.cli.errors import Failure, UsageError
 from etalis_py.cli.interrupt import Interrupt
 from etalis_py.cli.progress import StatusLine, on_terminal
-from etalis_py.cli.sources import is_container, open_streams
+from etalis_py.cli.sources import is_live, open_streams, split_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from etalis_py.engine.matches import Match
     from etalis_py.events import Event
+    from etalis_py.knowledge import Knowledge
     from etalis_py.program import Program
+    from etalis_py.replays.replay import Replay
+    from etalis_py.spark.parts import Part
     from etalis_py.spark.results import SparkMatch, SparkRun
     from etalis_py.windows import WindowProgram
 
@@ -61,10 +64,11 @@ def refuse_on_spark(options: Namespace) -> None:
         if getattr(options, asked):
             raise UsageError(f"--{asked.replace('_', '-')} {why}: {elsewhere}")
     for source in options.stream:
-        if is_container(source.rpartition("=")[2]) or is_container(source):
+        name = split_name(source)[1]
+        if name != "-" and is_live(name):
             raise UsageError(
-                f"--stream {source}: a stream container has no end, and Spark begins when all events are there: run "
-                "with --engine local, or save the events to a file first"
+                f"--stream {source}: it has no end, and Spark begins when all events are there: run with --engine "
+                "local, or save the events to a file first"
             )
 
 
@@ -72,14 +76,18 @@ def check_spark(options: Namespace) -> None:
     """Is there a Spark that can be started?"""
     if options.master is not None and not _MASTERS.fullmatch(options.master):
         raise UsageError(f"--master {options.master}: write local[2], local[*], spark://HOST:7077, yarn or k8s://…")
-    if importlib.util.find_spec("pyspark") is None:
-        raise Failure("--engine spark needs the package pyspark, which is not installed: pip install pyspark")
+    check_pyspark()
     version = java_version()
     if version < JAVA:
         raise Failure(
             f"Spark needs Java {JAVA} or newer, found {version or 'none'}: install it (on Debian the package "
             f"openjdk-{JAVA}-jre-headless), or let JAVA_HOME name it"
         )
+
+
+def check_pyspark() -> None:
+    if importlib.util.find_spec("pyspark") is None:
+        raise Failure("--engine spark needs the package pyspark, which is not installed: pip install pyspark")
 
 
 def java_version() -> int:
@@ -106,16 +114,21 @@ def shards_of(options: Namespace) -> int:
 
 def check_plan(program: Program | WindowProgram, shards: int, knowledge: Any, *, warn: bool) -> None:
     """What cannot run on Spark; and what will run in one shard, a line for each."""
-    from etalis_py.spark.pipeline import SparkError, plan
-
-    try:
-        _, parts = plan(program, shards, knowledge, "rdf", None)
-    except SparkError as error:
-        raise UsageError(str(error)) from None
-    for part in (routed.part for routed in parts):
+    for part in parts_of(program, shards, knowledge):
         if warn and part.shards == 1 and shards > 1:
             reason = part.reason.removeprefix("one shard: ")
             print(f"etalis: {', '.join(part.reports)}: in one shard, whatever --shards says: {reason}", file=sys.stderr)
+
+
+def parts_of(program: Program | WindowProgram, shards: int, knowledge: Any) -> list[Part]:
+    """The parts that a program runs in on Spark."""
+    check_pyspark()
+    from etalis_py.spark.pipeline import SparkError, plan
+
+    try:
+        return [routed.part for routed in plan(program, shards, knowledge, "rdf", None)[1]]
+    except SparkError as error:
+        raise UsageError(str(error)) from None
 
 
 # --- the run -------------------------------------------------------------------------------------------------------
@@ -190,13 +203,14 @@ def run(options: Namespace) -> int:
 class SparkWork:
     """One run on Spark as the command line sees it: the line that says how it goes, the session, the log."""
 
-    def __init__(self, options: Namespace, interrupt: Interrupt, *, said: str = "") -> None:
+    def __init__(self, options: Namespace, interrupt: Interrupt) -> None:
         self.line = StatusLine(shown=on_terminal())
         self.events = self.matches = 0
         self._options, self._interrupt = options, interrupt
         self._began = time.monotonic()
         self._log = Path(os.devnull)
         self._shards = shards_of(options)
+        self.place = f"{self._shards} shard{'s' * (self._shards != 1)}"
 
     @contextmanager
     def opened(
@@ -205,7 +219,7 @@ class SparkWork:
         events: Iterable[Any],
         *,
         knowledge: Any,
-        lateness: int,
+        lateness: int | None,
         late: Callable[[Event], None],
         render: Callable[[int], int | str],
         checkpoint: str | None = None,
@@ -248,11 +262,7 @@ class SparkWork:
 
     def summary(self) -> str:
         seconds = time.monotonic() - self._began
-        where = self._options.master or "Spark"
-        return (
-            f"{self.events:,} events, {self.matches:,} matches in {seconds:.1f} s ({where}, "
-            f"{self._shards} shard{'s' * (self._shards != 1)})"
-        )
+        return f"{self.events:,} events, {self.matches:,} matches in {seconds:.1f} s (Spark, {self.place})"
 
     def _counted(self, events: Iterable[Any]) -> Iterator[Any]:
         for event in events:
@@ -271,6 +281,7 @@ class SparkWork:
             with watching(self.line, self._log, self._began, None):
                 spark = session(self._options.master, shards=shards, config=self._config(), log=log)
             self._interrupt.listen()  # Spark takes Ctrl-C for itself
+            self.place = f"{spark.sparkContext.master}, {self.place}"
             stack.callback(spark.stop)
             # Shards that share a core are told of before, in the words of the command line.
             stack.enter_context(_without_shard_warnings())
@@ -339,15 +350,40 @@ def failure_of(text: str) -> str:
     return "Spark failed: " + next((line.strip() for line in text.splitlines() if line.strip()), "it is gone")
 
 
-def compare(local: Iterable[Match], spark: Iterable[SparkMatch]) -> str:
-    """How the matches of two engines differ, by their ids; empty where they do not."""
-    from collections import Counter
+# --- replays -------------------------------------------------------------------------------------------------------
 
-    one, other = Counter((m.query, m.id) for m in local), Counter((m.query, m.id) for m in spark)
+
+def check_replay(options: Namespace, made: Replay) -> Knowledge:
+    """Can the worked example run on Spark?  Its background knowledge."""
+    from etalis_py.cli.replay import made_program
+    from etalis_py.knowledge import load
+
+    check_spark(options)
+    knowledge = load(list(made.background))
+    check_plan(made_program(options, made), shards_of(options), knowledge, warn=False)
+    return knowledge
+
+
+@contextmanager
+def replayed(work: SparkWork, program: Program, made: Replay, knowledge: Knowledge) -> Iterator[Iterator[SparkMatch]]:
+    """The matches of a worked example; its events come in order."""
+    opened = work.opened(
+        program, made.events, knowledge=knowledge, lateness=None, late=_never_late, render=made.clock.render
+    )
+    with opened as found:
+        yield work.told(found)
+
+
+def _never_late(event: Event) -> None:
+    raise AssertionError(f"without a lateness no event is late, but this one is said to be: {event}")
+
+
+def difference(local: Counter[tuple[str, str]], spark: Counter[tuple[str, str]]) -> str:
+    """How what two engines found differs, by query and id; empty where it does not."""
     said = []
-    for query in sorted({query for query, _ in one | other}):
-        missing = sum(n for (q, _), n in (one - other).items() if q == query)
-        extra = sum(n for (q, _), n in (other - one).items() if q == query)
+    for query in sorted({query for query, _ in local | spark}):
+        missing = sum(n for (q, _), n in (local - spark).items() if q == query)
+        extra = sum(n for (q, _), n in (spark - local).items() if q == query)
         if missing or extra:
             said.append(f"{query}: {missing:,} only found by the local engine, {extra:,} only on Spark")
     return "; ".join(said)

@@ -82,3 +82,26 @@ def test_without_a_command_the_usage_is_shown(folder: Folder) -> None:
     assert "COMMAND" in folder.etalis(code=2).stderr
     assert "run queries over streams" in folder.etalis("--help").stdout
     assert folder.etalis("--version").stdout.startswith("etalis-py 0.")
+
+
+def test_explain_says_what_runs_where_on_spark(folder: Folder) -> None:
+    folder.write("last.rq", "SELECT ?company (COUNT(*) AS ?n) WHERE { ?company :up ?x } WITHIN PT1H GROUP BY ?company")
+    folder.write("up.rq", "CONSTRUCT { ?c :up ?y } WHERE { ?c :price ?x } SEQ { ?c :price ?y } FILTER (?y > ?x)")
+    text = folder.etalis("explain", "rising.rq", "up.rq", "last.rq", "--engine", "spark", "--shards", "3").stdout
+    placed = text.partition("\non Spark, with 3 shards\n")[2].splitlines()
+    assert placed[0] == "  level 1, 3 shards: rising, up"
+    assert placed[2].startswith("  level 1, one shard: last; computes up as well")
+    assert placed[3].startswith("    because a group that solutions leave with time")
+
+
+def test_explain_knows_the_background(folder: Folder) -> None:
+    folder.write("schema.ttl", "PREFIX : <http://example.org/> PREFIX r: <http://www.w3.org/2000/01/rdf-schema#> "
+                 ":cost r:subPropertyOf :price .")  # fmt: skip
+    with_it = folder.etalis("explain", "rising.rq", "--background", "schema.ttl").stdout
+    assert ":cost" not in folder.etalis("explain", "rising.rq").stdout
+    assert ":cost" in with_it
+
+
+def test_what_explain_cannot_say_of_spark_is_refused(folder: Folder) -> None:
+    done = folder.etalis("explain", "rising.rq", "--engine", "spark", "--json", code=2)
+    assert "--engine spark says in words what runs where" in done.stderr

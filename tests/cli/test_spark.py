@@ -1,0 +1,311 @@
+"""``--engine spark``: the matches of the local engine, byte for byte; what is refused; quiet, and stopped by Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from etalis_py import Event, event
+from etalis_py.cli.spark import difference, failure_of, java_version
+from etalis_py.spark.running import InTime
+from etalis_py.streams import Punctuation
+from tests.cli.conftest import RISING, Folder, tick
+from tests.cli.test_windows import MIXED, ROOMS, SEEN
+
+ROOT = Path(__file__).parents[2]
+SPARK = ("--engine", "spark", "--master", "local[2]", "--shards", "2")
+needs_java = pytest.mark.skipif(java_version() < 17, reason="Spark needs Java 17 or newer, and there is none")
+
+# Sharded, derived, ordered by itself, counted in a window, answered at the end, and known before the stream begins.
+PROGRAM = {
+    "rising.rq": RISING,
+    "up.rq": "CONSTRUCT { ?c :up ?y } WHERE { ?c :price ?x } SEQ { ?c :price ?y } FILTER (?y > ?x)",
+    "twice.rq": "SELECT ?c ?x ?y WHERE { ?c :up ?x } SEQ { ?c :up ?y }",
+    "first.rq": "SELECT ?c ?x WHERE { ?c :price ?x } ORDER BY DESC(?x)",
+    "count.rq": "SELECT ?c (COUNT(*) AS ?n) WHERE { ?c :price ?x } WITHIN 3 EVENTS GROUP BY ?c",
+    "ask.rq": "ASK { ?c :nothing ?x }",
+    "one.rq": "SELECT ?x WHERE { BIND (1 AS ?x) }",
+    "firms.rq": "SELECT ?c ?k WHERE { ?c :kind ?k }",
+    "kinds.rq": "SELECT ?c ?x ?k WHERE { ?c :price ?x OPTIONAL { ?c :kind ?k } }",
+}
+KINDS = "@prefix : <http://example.org/> . :acme :kind :big . :bolt :kind :small ."
+LATE = [4, 9, 17]  # these events come after one that is later
+
+
+def ticks() -> str:
+    """Three companies; some events of one instant, some that come late."""
+    lines = [tick(n // 3, (n * n * 5) % 13, ("acme", "bolt", "cord")[n % 3]) for n in range(30)]
+    for place in LATE:
+        lines[place], lines[place + 3] = lines[place + 3], lines[place]
+    return "".join(lines)
+
+
+def seen_lines() -> Iterator[str]:
+    for at, who, room in SEEN:
+        line = {"time": at, "triples": f"@prefix : <http://example.org/> . :{who} :isIn :{room} ."}
+        yield json.dumps(line) + "\n"
+
+
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "run": ("run", *PROGRAM, "--stream", "ticks.jsonl", "--background", "kinds.ttl"),
+    "in order": ("run", *PROGRAM, "--stream", "ticks.jsonl", "--background", "kinds.ttl", "--lateness", "1s"),
+    "recent": ("run", "rising.rq", "twice.rq", "up.rq", "--stream", "ticks.jsonl", "--policy", "recent"),
+    "table": ("run", "rising.rq", "--stream", "ticks.jsonl", "--format", "table"),
+    "trig": ("run", "up.rq", "--stream", "ticks.jsonl", "--format", "trig"),
+    "skip": ("run", "rising.rq", "--stream", "broken.jsonl", "--on-error", "skip", "--format", "csv"),
+    "from": ("run", "from.rq", "--stream", "ticks.jsonl"),
+    "windows": ("run", "rooms.rq", "ranked.rq", "--stream", "social=seen.jsonl"),
+    "windows and rules": ("run", "mixed.rq", "--stream", "social=seen.jsonl"),
+    "stock": ("replay", "stock", "--companies", "20", "--events", "1500", "--format", "jsonl"),
+    "tsunami": ("replay", "tsunami", "--stations", "1", "--days", "2", "--format", "jsonl"),
+    "tsunami table": ("replay", "tsunami", "--stations", "1", "--days", "1"),
+}
+ALONE: dict[str, tuple[str, ...]] = {
+    "both": ("replay", "stock", "--companies", "20", "--events", "1500", "--engine", "both", "--master", "local[2]"),
+    "dead": ("run", "rising.rq", "--stream", "ticks.jsonl", "--dead-letters", "spark.dead", *SPARK),
+    "dead here": ("run", "rising.rq", "--stream", "ticks.jsonl", "--dead-letters", "local.dead"),
+    "day 1": ("run", "rising.rq", "--stream", "day1.jsonl", "--checkpoint", "days", *SPARK),
+    "day 2": ("run", "rising.rq", "--stream", "day2.jsonl", "--checkpoint", "days", *SPARK[:4]),
+    "other shards": ("run", "rising.rq", "--stream", "day2.jsonl", "--checkpoint", "days", *SPARK[:4], "--shards", "3"),
+    "too much": ("run", "endless.rq", "--stream", "ticks.jsonl", *SPARK),
+}
+
+Done = dict[str, tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
+    """Everything that needs Spark, in one process: name → exit code, output, errors; ``name`` + " here": local."""
+    path = tmp_path_factory.mktemp("spark")
+    for name, text in PROGRAM.items():
+        (path / name).write_text(text)
+    (path / "ticks.jsonl").write_text(ticks())
+    (path / "broken.jsonl").write_text(tick(1, 10) + "nonsense\n" + tick(3, 12))
+    (path / "day1.jsonl").write_text(tick(1, 10) + tick(3, 12))
+    (path / "day2.jsonl").write_text(tick(2, 99) + tick(5, 13) + tick(6, 1))
+    (path / "rooms.rq").write_text(ROOMS)
+    (path / "ranked.rq").write_text(f"{ROOMS} ORDER BY DESC(?room)")
+    (path / "mixed.rq").write_text(MIXED)
+    (path / "seen.jsonl").write_text("".join(seen_lines()))
+    (path / "kinds.ttl").write_text(KINDS)
+    (path / "from.rq").write_text("SELECT ?c ?x ?k FROM <kinds.ttl> WHERE { ?c :price ?x . ?c :kind ?k }")
+    (path / "endless.rq").write_text(
+        "CONSTRUCT { ?c :price ?y } WHERE { ?c :price ?x BIND (?x + 1 AS ?y) } SELECT ?x WHERE { ?c :price ?x }"
+    )
+    lines = {name: (*command, *SPARK) for name, command in COMMANDS.items()}
+    lines |= {name + " here": command for name, command in COMMANDS.items()} | ALONE
+    ran = subprocess.run(
+        [sys.executable, str(ROOT / "tests" / "cli" / "many.py")],
+        input=json.dumps(list(lines.values())),
+        cwd=path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    results = json.loads(ran.stdout.splitlines()[-1])
+    return path, dict(zip(lines, map(tuple, results), strict=True))
+
+
+# --- the same matches ------------------------------------------------------------------------------------------------
+
+
+@needs_java
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "tsunami table"])
+def test_spark_writes_what_the_local_engine_writes(done: tuple[Path, Done], name: str) -> None:
+    code, output, errors = done[1][name]
+    assert (code, output) == done[1][name + " here"][:2], errors
+    assert output
+
+
+@needs_java
+def test_the_program_of_these_tests_has_something_to_order(done: tuple[Path, Done]) -> None:
+    found = [json.loads(line) for line in done[1]["in order"][1].splitlines()]
+    counts = Counter(match["query"] for match in found)
+    assert set(counts) == {name.removesuffix(".rq") for name in PROGRAM}
+    assert [match["query"] for match in found if match["start"] is None] == ["one", "ask", "firms", "firms"]
+    assert (found[0]["query"], [match["query"] for match in found[-3:]]) == ("one", ["ask", "firms", "firms"])
+    assert counts["first"] == 30
+    assert len({match["end"] for match in found}) < len(found) / 3
+
+
+@needs_java
+def test_late_events_are_counted_and_kept_as_by_the_local_engine(done: tuple[Path, Done]) -> None:
+    path, results = done
+    assert results["run"][2].splitlines()[-1] == results["run here"][2].splitlines()[-1]
+    assert "events came too late and were left out" in results["run"][2]
+    assert (path / "spark.dead").read_text() == (path / "local.dead").read_text()
+    assert "came too late" not in results["in order"][2]
+
+
+@needs_java
+def test_what_runs_in_one_shard_is_one_line_of_errors(done: tuple[Path, Done]) -> None:
+    [line] = done[1]["in order"][2].splitlines()
+    assert line.startswith("etalis: first, ask, one: in one shard, whatever --shards says: ORDER BY")
+    assert "ASK answers once for all shards" in line
+    assert done[1]["table"][2].splitlines() == done[1]["table here"][2].splitlines()
+
+
+@needs_java
+def test_a_replay_has_the_same_table(done: tuple[Path, Done]) -> None:
+    there, here = (done[1][name][1].splitlines() for name in ("tsunami table", "tsunami table here"))
+    assert there[:-1] == here[:-1]
+    assert "21418" in there[2]
+    assert there[-1].endswith("(Spark, local[2], 2 shards)")
+
+
+@needs_java
+def test_both_engines_are_compared(done: tuple[Path, Done]) -> None:
+    code, output, errors = done[1]["both"]
+    lines = output.splitlines()
+    assert (code, errors) == (0, "")
+    count = lines[-3].split(" events, ")[1].split()[0]
+    assert lines[-2] == "the same once more, on Spark"
+    assert lines[-1].startswith(f"Spark found the same {count} matches, by their ids, in ")
+    assert int(count) > 100
+
+
+@needs_java
+def test_a_run_goes_on_in_its_folder(done: tuple[Path, Done]) -> None:
+    first, second = ([json.loads(line)["bindings"] for line in done[1][n][1].splitlines()] for n in ("day 1", "day 2"))
+    assert first == []  # the last instant is open
+    assert [(b["low"]["value"], b["high"]["value"]) for b in second] == [("10", "12"), ("10", "13"), ("12", "13")]
+    assert "1 event came too late" in done[1]["day 2"][2]
+    code, _, errors = done[1]["other shards"]
+    assert (code, errors) == (
+        2,
+        "etalis: the checkpoint days was made with 2 shards, now 3 are asked for: go on with 2, or take a new folder "
+        "and replay the stream\n",
+    )
+
+
+@needs_java
+def test_a_failure_on_a_worker_is_said_in_the_words_of_the_engine(done: tuple[Path, Done]) -> None:
+    code, output, errors = done[1]["too much"]
+    first, second = errors.splitlines()[-2:]
+    assert (code, output) == (1, "")
+    assert first.startswith("etalis: the recursion through query q1 did not end within 100000 rounds")
+    log = second.removeprefix("  Spark's own log is ")
+    assert Path(log).exists()
+    Path(log).unlink()
+
+
+# --- a process of its own --------------------------------------------------------------------------------------------
+
+
+@needs_java
+def test_control_c_ends_a_run_that_spark_has_not_finished(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(folder.path))
+    process = folder.start("run", "rising.rq", "--stream", "ticks.jsonl", "--sink", "out.jsonl", *SPARK)
+    until = time.monotonic() + 60
+    while not any(log.stat().st_size for log in folder.path.glob("etalis-spark-*.log")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until, "Spark's JVM said nothing within a minute"
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output, errors) == (0, "", "stopped before Spark was done: nothing was written\n")
+    assert not (folder.path / "out.jsonl").exists()
+    assert not list(folder.path.glob("etalis-*"))
+
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--explain-matches"], "--explain-matches needs the events behind a match in one engine"),
+        (["--timeline", "a.svg"], "--timeline draws the events behind a match"),
+        (["--background-stream", "b.jsonl"], "--background-stream changes the background during the run"),
+        (["--speed", "10x"], "--speed takes events at the speed of their own time"),
+        (["--stream", "s=http://localhost:1/s/"], "it has no end, and Spark begins when all events are there"),
+        (["--master", "there"], "--master there: write local[2]"),
+        (["--shards", "0"], "from 1 to 1024 shards"),
+    ],
+)
+def test_what_has_no_answer_on_spark_is_refused(folder: Folder, arguments: list[str], expected: str) -> None:
+    done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--engine", "spark", *arguments, code=2)
+    assert expected in done.stderr
+    assert len(done.stderr.splitlines()) <= 2 or "usage" in done.stderr
+
+
+def test_options_of_spark_want_spark(folder: Folder) -> None:
+    for option in (["--master", "local"], ["--shards", "2"], ["--checkpoint", "there"]):
+        done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", *option, code=2)
+        assert done.stderr == f"etalis: {option[0]} is for Spark: add --engine spark\n"
+
+
+def test_without_java_one_line_says_so(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    for command in (["run", "rising.rq", "--stream", "ticks.jsonl"], ["replay", "stock"]):
+        done = folder.etalis(*command, "--engine", "spark", code=1)
+        assert done.stderr.startswith("etalis: Spark needs Java 17 or newer, found none: install it")
+        assert len(done.stderr.splitlines()) == 1
+
+
+@needs_java
+def test_an_answer_set_program_that_reads_events_is_refused_with_the_reason(folder: Folder) -> None:
+    done = folder.etalis("replay", "delivery", "--engine", "spark", code=2)
+    assert "the background holds an answer-set program that reads events, and these are in many shards" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+# --- parts -----------------------------------------------------------------------------------------------------------
+
+
+def in_time(items: list[object], lateness: int | None, over: int | None = None) -> tuple[list[int], list[int]]:
+    """The ends of the events that pass and of those that are late, in seconds."""
+    late: list[Event] = []
+    passed = list(InTime(lateness, late.append, over).of(items))
+    return [e.end // 1_000_000 for e in passed], [e.end // 1_000_000 for e in late]
+
+
+def test_an_event_is_late_as_for_the_engine() -> None:
+    events = [event(f":a :p {n}", t) for n, t in enumerate((1, 3, 2, 3, 5, 4, 1, 6))]
+    assert in_time(events, None) == ([1, 3, 2, 3, 5, 4, 1, 6], [])
+    assert in_time(events, 0) == ([1, 3, 3, 5, 6], [2, 4, 1])
+    assert in_time(events, 1_000_000) == ([1, 3, 2, 3, 5, 4, 6], [1])
+    assert in_time([events[0], Punctuation(3_000_000), events[1], events[4]], 0) == ([1, 5], [3])
+
+
+def test_of_equal_events_the_one_that_came_late_is_left_out() -> None:
+    one, two = event(":a :p 1", 1), event(":a :p 2", 2)
+    late: list[Event] = []
+    assert list(InTime(0, late.append).of([one, two, one])) == [one, two]
+    assert late == [one]
+
+
+def test_time_goes_on_from_the_call_before() -> None:
+    events = [event(f":a :p {t}", t) for t in (3, 4, 5)]
+    ordering = InTime(1_000_000, lambda _: None)
+    list(ordering.of(events))
+    assert ordering.over == 4_000_000
+    assert in_time(events, 1_000_000, ordering.over) == ([4, 5], [3])
+
+
+def test_of_a_failure_the_error_that_was_raised_is_said() -> None:
+    traceback = "An exception was thrown from the Python worker:\nTraceback (most recent call last):\n  File …\n"
+    assert failure_of(traceback + "etalis_py.spark.spec.SparkError: no\n  such thing\n\n SQLSTATE: 38000") == (
+        "no such thing"
+    )
+    assert failure_of(traceback + "KeyError: 'x'\n\tat org.apache.spark…") == "Spark failed: KeyError: 'x'"
+    assert failure_of("[CANNOT] it is so.\nmore") == "Spark failed: [CANNOT] it is so."
+
+
+def test_engines_that_differ_are_told_by_query() -> None:
+    one = Counter({("a", "1"): 1, ("a", "2"): 2, ("b", "3"): 1})
+    assert difference(one, one) == ""
+    assert difference(one, Counter({("a", "1"): 1, ("a", "2"): 1, ("b", "4"): 1})) == (
+        "a: 1 only found by the local engine, 0 only on Spark; b: 1 only found by the local engine, 1 only on Spark"
+    )
