@@ -38,10 +38,27 @@ class Shape:
     render: Callable[[int], int | str]
     triples: Callable[[Row], tuple[Triple, ...]] | None = None
     explain: Callable[[Row], Any] | None = None
+    identify: Callable[[Row, int], str] = field(init=False, compare=False, repr=False)
+    """The id of a match, from its row and its ordinal."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "identify", _identity(self))
 
     @property
     def query(self) -> str:
         return self.output.query
+
+
+def _identity(shape: Shape) -> Callable[[Row, int], str]:
+    """A hash of query, variables, terms, interval and ordinal, a line each: neither names nor terms hold a line break."""
+    places = (2,) if shape.output.form == "ask" else tuple(i for i in shape.places if i > 0)
+    names = [v for v, i in zip(shape.variables, shape.places, strict=True) if i > 0]
+    head = "\n".join([shape.output.query, " ".join(names)])
+    terms = "".join(f"{{row[{i}]}}\\n" for i in places)
+    text = (
+        f"lambda row, n: blake2b(f'{{head}}\\n{terms}{{row[1]}} {{row[0]}} {{n}}'.encode(), digest_size=16).hexdigest()"
+    )
+    return eval(text, {"head": head, "blake2b": blake2b})  # type: ignore[no-any-return]
 
 
 class Match:
@@ -123,13 +140,7 @@ class Match:
     @property
     def id(self) -> str:
         """A name that is the same in every run over the same events."""
-        shape, row = self._shape, self._row
-        if shape.output.form == "ask":
-            key: tuple[Any, ...] = (row[2],)
-        else:
-            key = tuple((v, row[i]) for v, i in zip(shape.variables, shape.places, strict=True) if i > 0 and row[i])
-        text = repr((shape.output.query, key, row[1], row[0], self.ordinal))
-        return blake2b(text.encode(), digest_size=16).hexdigest()
+        return self._shape.identify(self._row, self.ordinal)
 
     def why(self) -> Any:
         """The rules, goals, events and background triples behind this match, as a printable tree."""
