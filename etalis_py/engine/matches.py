@@ -50,7 +50,7 @@ class Shape:
 
 
 def _identity(shape: Shape) -> Callable[[Row, int], str]:
-    """A hash of query, variables, terms, interval and ordinal, a line each: neither names nor terms hold a line break."""
+    """A hash of query, variables, terms, interval and ordinal, a line each; no name and no term holds a line break."""
     places = (2,) if shape.output.form == "ask" else tuple(i for i in shape.places if i > 0)
     names = [v for v, i in zip(shape.variables, shape.places, strict=True) if i > 0]
     head = "\n".join([shape.output.query, " ".join(names)])
