@@ -93,14 +93,21 @@ def plan_windows(
     specs: list[ProgramSpec | WindowSpec] = [spec]
     together = _together(program)
     if together:
-        return specs, [_placed(_whole(program.queries, (), shards, together), number, first, program, spec)]
+        parts = [_placed(_whole(program.queries, (), shards, together), number, first, program, spec)]
+        return specs, _ordered(parts, engine)
     drafts = [_part_of_network(group, known, options.duplicates, shards) for group in networks(plans)]
     parts = [_placed(draft, number, first + n, program, spec) for n, draft in enumerate(drafts)]
     if program.rules is not None:
         specs.append(spec_of(_rules_alone(program.rules, policy), name, known))
         rules = Engine(program.rules, policy=policy, background=known).rules
         parts += parts_of(rules, number + 1, first + len(parts), shards)
-    return specs, parts
+    return specs, _ordered(parts, engine)
+
+
+def _ordered(parts: Iterable[RoutedPart], engine: WindowEngine) -> list[RoutedPart]:
+    """The parts with the order in which the queries of the whole program report."""
+    order = tuple((output.query, rank) for rank, output in enumerate(engine.outputs))
+    return [replace(routed, part=replace(routed.part, order=order)) for routed in parts]
 
 
 # --- parts -----------------------------------------------------------------------------------------------------
@@ -108,9 +115,8 @@ def plan_windows(
 
 def _together(program: WindowProgram) -> str:
     """Why the windows and the EP-SPARQL queries of a program cannot be computed apart; empty where they can."""
-    own = {p.name for p in program.plans}
     rules = () if program.rules is None else program.rules.compilation.queries
-    if set(program.queries) - own - {q.name for q in rules}:
+    if program.facts:
         return "facts hold over all streams"
     if not rules:
         return ""
@@ -157,21 +163,15 @@ def _whole(queries: tuple[str, ...], streams: tuple[str, ...], shards: int, why:
 
 
 def _placed(draft: RoutedPart, number: int, part: int, program: WindowProgram, spec: WindowSpec) -> RoutedPart:
-    """The part in its job, with what its queries mean and where they stand in the order of an instant."""
+    """The part in its job, with what its queries mean."""
     queries = draft.part.queries
     means = fingerprint(spec, queries)
-    beside = () if program.rules is None else program.rules.queries  # an instant passes them first
-    order = (*beside, *(query for query in program.queries if query not in beside))
-    ranks = tuple((query, _AFTER_RULES + rank) for rank, query in enumerate(order))
     return replace(
         draft,
-        part=replace(draft.part, number=part, program=number, order=ranks),
+        part=replace(draft.part, number=part, program=number),
         unnamed=program.unnamed,
         meanings=tuple((query, means) for query in queries),
     )
-
-
-_AFTER_RULES = 1 << 32
 
 
 # --- what travels ----------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def _spec(
     )
     spec = WindowSpec(name, texts, program.preset, options.of(program), options.duplicates, policy, pack(known))
     there = _compiled(spec)
-    if there.plans != program.plans or _rules_of(there) != _rules_of(program):
+    if _means(there) != _means(program):
         raise SparkError(
             "the text of the program means something else without the options it was compiled with; write its BASE "
             "and PREFIX into the queries"
@@ -193,8 +193,10 @@ def _spec(
     return spec
 
 
-def _rules_of(program: WindowProgram) -> list[Any]:
-    return [] if program.rules is None else _meaning(program.rules.compilation)
+def _means(program: WindowProgram) -> tuple[Any, ...]:
+    """What a program means, to compare."""
+    rules = [] if program.rules is None else _meaning(program.rules.compilation)
+    return program.plans, program.facts, rules
 
 
 def _meaning(compilation: Compilation) -> list[Any]:
@@ -242,5 +244,5 @@ def fingerprint(spec: WindowSpec, queries: Iterable[str]) -> str:
     """A name for what the queries mean: state belongs to queries of the same name only."""
     program = _part_of(spec, queries)
     reports = [(query, report) for query, report in spec.report if query in program.queries]
-    means = (program.plans, _rules_of(program), reports, spec.duplicates, spec.policy)
+    means = (*_means(program), reports, spec.duplicates, spec.policy)
     return blake2b(repr(means).encode(), digest_size=16).hexdigest()

@@ -114,6 +114,27 @@ WHOLE = {
         f"{{ {{ VALUES ?x {{ :x1 :x2 :x3 }} }} UNION {BODY} }}",
         "not every solution uses a triple of a window",
     ),
+    "rules feed windows": (
+        "REGISTER STREAM :t AS CONSTRUCT { ?x :d ?z } WHERE { ?x :p ?y } SEQ { ?x :q ?z } "
+        "SELECT ?x (COUNT(*) AS ?n) FROM NAMED WINDOW :v ON :t [RANGE PT9S SLIDE PT3S] "
+        "{ WINDOW :v { ?x :d ?y } } GROUP BY ?x",
+        "windows and EP-SPARQL queries of the program may feed one another",
+    ),
+    "windows feed rules": (
+        f"REGISTER STREAM :t AS CONSTRUCT {{ ?x :d ?y }} {W} {BODY} "
+        "REGISTER QUERY rises AS SELECT ?x ?a ?b { ?x :d ?a } SEQ { ?x :d ?b } FILTER (?b > ?a)",
+        "windows and EP-SPARQL queries of the program may feed one another",
+    ),
+    "a rule reads the unnamed stream": (
+        f"SELECT ?x {W} {BODY} "
+        "REGISTER QUERY pairs AS SELECT ?x ?z { STREAM :s { { ?x :p ?y } SEQ { ?x :q ?z } } }",
+        "an EP-SPARQL query reads <http://example.org/s>",
+    ),
+    "facts": (
+        "CONSTRUCT FACT Stay { ?x :in ?y } (UNION (SINCE ?x :p ?y) (TILL ?x :q ?z)) "
+        "SELECT ?x ?y REPORT PERIODIC PT3S WHERE { CURRENT { ?x :in ?y } }",
+        "facts hold over all streams",
+    ),
     "items by name": (f"SELECT ?x ?g {W} {{ WINDOW :w {{ GRAPH ?g {{ ?x :p ?y }} }} }}", "names and times of items"),
     "event patterns": (
         "SELECT ?x ?y FROM NAMED :s WIN [RANGE 6] AS :w EVENT ON :w { ?x :p ?y } AS E1 EVENT ON :w { ?x :q ?z } AS E2 "
