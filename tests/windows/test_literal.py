@@ -38,6 +38,12 @@ windows = st.one_of(
         lambda a, b, t0: f"[RANGE PT{a}S SLIDE PT{b}S T0 {t0}]", st.integers(1, 7), st.integers(1, 7), st.integers(0, 5)
     ),
     st.builds(lambda a: f"[RANGE PT{a}S TUMBLING]", st.integers(1, 7)),
+    st.builds(
+        lambda a, b, d: f"[NOW - {a + d} S TO NOW - {d} S SLIDE {b} S]",
+        st.integers(1, 6),
+        st.integers(1, 6),
+        st.integers(1, 4),
+    ),
     st.builds(lambda a: f"[LANDMARK {a}]", st.integers(0, 9)),
     st.builds(lambda a, b: f"[INTERVAL {a} {a + b}]", st.integers(0, 9), st.integers(0, 9)),
 )

@@ -37,6 +37,7 @@ class Operator:
     a: int  # α, or the first time
     b: int = 0  # β, or the last time
     t0: int = 0
+    offset: int = 0  # a sliding window shows what it held so much earlier (SPARQLstream's NOW - a TO NOW - b)
 
     def windows(self, horizon: int) -> list[tuple[int, int]]:
         """W_1, W_2, …: (o, c] from t0 on, every β, each α wide."""
@@ -44,6 +45,7 @@ class Operator:
 
     def present(self, now: int) -> tuple[int, int] | None:
         """The present window: the oldest that is open."""
+        now -= self.offset
         for o, c in self.windows(now):
             if o < now <= c:
                 return o, c
@@ -51,18 +53,18 @@ class Operator:
 
     def holds(self, t: int, now: int) -> bool:
         """Whether an item at t is in the content at now."""
-        if t > now:
+        if t > now - self.offset:
             return False
         if self.kind == "landmark":
             return self.a <= t
         if self.kind == "interval":
             return self.a <= t <= self.b
         found = self.present(now)
-        return found is not None and found[0] < t <= now
+        return found is not None and found[0] < t
 
     def closes(self, now: int) -> bool:
         if self.kind == "sliding":
-            return any(c == now for _, c in self.windows(now))
+            return any(c + self.offset == now for _, c in self.windows(now))
         return self.kind == "interval" and now == self.b
 
     def opening(self, now: int) -> int | None:
@@ -112,7 +114,8 @@ def read(query: ast.Query) -> Query:
             operator = Operator("interval", number(spec.start), number(spec.end))
         else:
             t0 = 0 if spec.t0 is None else number(spec.t0)
-            operator = Operator("sliding", seconds(spec.range), seconds(spec.slide or spec.range), t0)
+            offset = 0 if spec.offset is None else seconds(spec.offset)
+            operator = Operator("sliding", seconds(spec.range), seconds(spec.slide or spec.range), t0, offset)
         windows[clause.iri.spelling] = (operator, clause.source.spelling)
     patterns = []
     for group in query.where.elements:
@@ -228,7 +231,7 @@ def end_of_time(query: Query, stream: Stream) -> int:
                 continue
             last.append(item.time)
             if operator.kind == "sliding":
-                last += [c for o, c in operator.windows(item.time) if o < item.time <= c]
+                last += [c + operator.offset for o, c in operator.windows(item.time) if o < item.time <= c]
             elif operator.kind == "interval":
                 last.append(operator.b)
     last += query.times
