@@ -25,9 +25,9 @@ def fitted_snapshot(engine: Engine, raw: bytes) -> bytes:
 
 def fitted_journal(engine: Engine, raw: bytes) -> bytes:
     """The same for a journal."""
-    entries, slices, _, position = _read(raw, JOURNAL)
+    entries, slices, _, *more, position = _read(raw, JOURNAL)
     kept = [entry for entry in entries if _is_known(engine, entry)]
-    return JOURNAL + msgspec.msgpack.encode([kept, slices, [], _fitted(engine, position)])
+    return JOURNAL + msgspec.msgpack.encode([kept, slices, [], *more, _fitted(engine, position)])
 
 
 def _read(raw: bytes, magic: bytes) -> Any:

@@ -155,6 +155,7 @@ class StoredShard:
             )
         if _sum(pieces) != self.now.snapshot_sum:
             raise _damaged(shard, "its snapshot has another checksum than when it was written")
+        journals = [self._journal_of(shard, entry) for entry in entries]
         engine = shard.engine
         # The goals of other programs are left out, and the background is the one that is given now.
         fits = isinstance(engine, Engine) and self.now.job != self.digest
@@ -162,13 +163,12 @@ class StoredShard:
             if pieces:
                 data = b"".join(pieces)
                 engine.restore(fitted_snapshot(engine, data) if fits else data)
-            for entry in entries:
-                data = self._journal_of(shard, entry)
+            for data in journals:
                 engine.apply_journal(fitted_journal(engine, data) if fits else data)
-        except (SnapshotError, KeyError) as error:
+        except (SnapshotError, LookupError, TypeError, ValueError) as error:
             raise SparkError(
                 f"the checkpoint does not belong to this program ({_name(shard)}): {error}; {ADVICE}"
-            ) from None
+            ) from error
 
     @staticmethod
     def _journal_of(shard: Shard, entry: Any) -> bytes:

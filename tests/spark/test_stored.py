@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
+from zlib import crc32
 
+import msgspec
 import pytest
 
 from etalis_py import Event
+from etalis_py.engine.snapshots import JOURNAL
 from etalis_py.spark import stored
+from etalis_py.spark.answers import single
 from etalis_py.spark.identity import JobIdentity, identity_of
 from etalis_py.spark.parts import RoutedPart
 from etalis_py.spark.pipeline import plan
@@ -97,7 +101,7 @@ class Job:
     def batch(self, store: Store, events: Sequence[Event], over: int) -> list[str]:
         """One batch in a worker process: the ids of the matches."""
         state, shard = self.load(store)
-        rows = shard.wait(events) + shard.close_before(over)
+        rows = single([*shard.wait(events), *shard.close_before(over)])
         state.save(KEY, shard)
         return [row[3] for row in rows if row[0] == "match"]
 
@@ -234,6 +238,20 @@ def test_a_list_that_is_gone_is_refused(what: str, least: int, monkeypatch: pyte
     store.states[what].clear()
     with pytest.raises(SparkError, match=r"state of shard 0 of q1 is (incomplete|damaged): .*restore the checkpoint"):
         batch(store, *CUTS[1])
+
+
+def test_state_of_another_form_is_refused() -> None:
+    """As another version of the package may have written it."""
+    store = JOB.begin()
+    batch(store, *CUTS[0])
+    another_worker()
+    version, mark, base, _, _ = store.states["journal"].values[0]
+    for other in (JOURNAL + msgspec.msgpack.encode([[], {}]), b"something else"):
+        store.states["journal"].values[0] = (version, mark, base, crc32(other), other)
+        head = store.states["head"].value
+        store.states["head"].value = (*head[:5], len(other), head[6])
+        with pytest.raises(SparkError, match=r"does not belong to this program \(shard 0 of q1\): .*; go on with"):
+            batch(store, *CUTS[1])
 
 
 def test_state_that_does_not_say_what_made_it_is_refused() -> None:
