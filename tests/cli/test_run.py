@@ -349,16 +349,31 @@ def test_what_grows_without_bound_is_said_where_the_stream_has_no_end(folder: Fo
 
 
 def test_control_c_closes_the_open_instant_and_reports(folder: Folder) -> None:
-    process = folder.start("run", "rising.rq", "--stream", "-", "--sink", "out.jsonl")
+    process = folder.start("run", "rising.rq", "--stream", "-")
     assert process.stdin is not None
-    process.stdin.write(tick(1, 10) + tick(3, 12))
+    assert process.stdout is not None
+    process.stdin.write(tick(1, 10) + tick(3, 12) + tick(5, 11))
     process.stdin.flush()
-    time.sleep(2.5)
+    # The third event closes the instant of the second; its own is open now.
+    assert rows(process.stdout.readline()) == RISES[:1]
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
+    out, errors = process.communicate(timeout=30)
     assert process.returncode == 0, errors
-    assert errors.startswith("stopped: 2 events, 1 matches in "), errors
-    assert rows(folder.read("out.jsonl")) == RISES[:1]
+    assert errors.startswith("stopped: 3 events, 2 matches in "), errors
+    assert rows(out) == RISES[1:]
+
+
+def test_control_c_completes_the_file(folder: Folder) -> None:
+    process = folder.start("run", "rising.rq", "--stream", "ticks.jsonl", "--speed", "0.5x", "--sink", "out.jsonl")
+    while not list(folder.path.glob(".out.jsonl*")):
+        time.sleep(0.05)
+        assert process.poll() is None
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 0, errors
+    assert errors.startswith("stopped: "), errors
+    assert rows(folder.read("out.jsonl")) == []
 
 
 def test_a_reader_that_goes_away_is_no_failure(folder: Folder) -> None:
