@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import signal
 import subprocess
 import time
@@ -12,8 +13,11 @@ from pathlib import Path
 from tests.cli.conftest import COMMAND, Folder, tick
 
 
-def on_terminal(folder: Folder, *arguments: str, interrupt_after: float = 0.0, output: Path | None = None) -> str:
-    """What a terminal shows of standard error (and of standard output, when it goes to no file)."""
+def on_terminal(folder: Folder, *arguments: str, interrupt_at: str = "", output: Path | None = None) -> str:
+    """What a terminal shows of standard error (and of standard output, when it goes to no file).
+
+    ``interrupt_at``: Ctrl-C half a second after this text has been shown.
+    """
     controller, terminal = pty.openpty()
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "100", "LINES": "40"}
     stdout = output.open("w") if output else os.dup(terminal)
@@ -23,11 +27,11 @@ def on_terminal(folder: Folder, *arguments: str, interrupt_after: float = 0.0, o
     os.close(terminal)
     if isinstance(stdout, int):
         os.close(stdout)
-    if interrupt_after:
-        time.sleep(interrupt_after)
-        process.send_signal(signal.SIGINT)
     shown = b""
     while True:
+        if not select.select([controller], [], [], 60)[0]:
+            process.kill()
+            raise AssertionError(f"nothing more was shown for a minute after {shown.decode()!r}")
         try:
             part = os.read(controller, 65_536)
         except OSError:  # the other side is closed
@@ -35,6 +39,10 @@ def on_terminal(folder: Folder, *arguments: str, interrupt_after: float = 0.0, o
         if not part:
             break
         shown += part
+        if interrupt_at and interrupt_at in shown.decode(errors="ignore"):
+            interrupt_at = ""
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
     os.close(controller)
     assert process.wait(20) == 0, shown.decode()
     return shown.decode()
@@ -71,7 +79,7 @@ def test_control_c_on_a_terminal_reports_and_ends_with_success(folder: Folder) -
     folder.write("endless.jsonl", tick(1, 10) + tick(3, 12) + tick(100_000, 13))
     out = folder.path / "out.jsonl"
     shown = on_terminal(
-        folder, "run", "rising.rq", "--stream", "endless.jsonl", "--speed", "4x", interrupt_after=3.5, output=out
+        folder, "run", "rising.rq", "--stream", "endless.jsonl", "--speed", "4x", interrupt_at="2 events", output=out
     )
     assert "stopped: 2 events, 1 matches" in shown
     assert len(out.read_text().splitlines()) == 1
