@@ -20,7 +20,7 @@ from etalis_py.engine.matches import Matches
 from etalis_py.engine.snapshots import SnapshotError
 from etalis_py.events import Event
 from etalis_py.spark.parts import Part
-from etalis_py.spark.shard import Plain, Shard
+from etalis_py.spark.shard import Plain, Row, Shard
 from etalis_py.spark.spec import ProgramSpec
 from etalis_py.spark.windows import WindowSpec, fingerprint, window_engine_of
 from etalis_py.windows.engine import WindowCounters, WindowEngine
@@ -163,6 +163,10 @@ class WindowShard(Shard):
     def next_due(self) -> int | None:
         """The end of the first instant that waits, or the next time at which windows may be reported."""
         return min((t for t in (super().next_due(), self.engine.next_time()) if t is not None), default=None)
+
+    def metric(self, **more: int) -> Row:
+        """Also how many items are kept: those in the windows, and those that wait for one."""
+        return super().metric(items=self.engine.count().items, **more)
 
 
 def shard_of(spec: ProgramSpec | WindowSpec, part: Part, number: int, *, journal: bool = False) -> Shard:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from etalis_py.knowledge import load
 from etalis_py.spark import ShardWarning, events_from_events, matches, run_on_spark
 from etalis_py.windows import WindowEngine, compile_windows
 from tests.spark import programs as ep
+from tests.spark import test_page as page
 from tests.spark.programs import ids_by_program, write_batches
 from tests.spark.test_streaming import THE_END, cut, killer, run
 from tests.spark.windowed import BODY, EX, KEYED, PROGRAMS, SECOND, S, W, embedded, stream, windowed_queries
@@ -143,6 +145,23 @@ def test_run_on_spark_takes_windowed_programs(spark: SparkSession, tmp_path: Pat
     program = compile_windows(KEYED["average"])
     found = run_on_spark(program, events, spark=spark, shards=2).matches
     assert sorted(m.id for m in found) == embedded(program, events)
+
+
+def test_the_example_of_the_page_runs(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    page.run(spark, page.snippet("windows.py"))
+    shown = [[cell.strip() for cell in line.split("|")[1:4]] for line in capsys.readouterr().out.splitlines()[3:6]]
+    one, two = (f'"{n}"^^<http://www.w3.org/2001/XMLSchema#integer>' for n in (1, 2))
+    assert shown == [
+        [one, "0", "10000000"],
+        [two, "0", "10000000"],
+        [one, "5000000", "15000000"],
+    ]
+
+
+def test_metrics_count_what_the_windows_keep(spark: SparkSession) -> None:
+    found = matches(KEYED["everything so far"], events_from_events(spark, stream(12)), shards=2, metrics=True)
+    kept = [json.loads(row["detail"])["items"] for row in found.where("kind = 'metric'").collect()]
+    assert sum(kept) == sum(p == f"<{EX}p>" for e in set(stream(12)) if e.stream == S for _, p, _ in e.triples)
 
 
 # --- streams ---------------------------------------------------------------------------------------------------
