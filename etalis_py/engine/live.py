@@ -47,7 +47,7 @@ def program_iri(source: str) -> str:
 class LivePrograms:
     """The live programs of the background, with the event atoms that are true in each."""
 
-    __slots__ = ("_counts", "_facts", "_knowledge", "_predicates", "_programs")
+    __slots__ = ("_counts", "_facts", "_knowledge", "_predicates", "_programs", "_told")
 
     def __init__(self, knowledge: Knowledge | None, counts: Counts) -> None:
         self._knowledge = knowledge
@@ -55,6 +55,7 @@ class LivePrograms:
         programs = () if knowledge is None else knowledge.programs
         self._programs = [LiveProgram(p, knowledge.default) for p in programs] if knowledge is not None else []
         self._facts = [_read(p, knowledge) for p in programs]
+        self._told: list[dict[Any, Any]] = [{} for _ in self._programs]  # what was true at the last journal
         # None stands for a variable predicate: then every triple is read.
         self._predicates = [frozenset(_predicates(p)) for p in programs]
         if knowledge is not None:
@@ -120,6 +121,29 @@ class LivePrograms:
         """Make the atoms of a snapshot true; the programs are those of the background in its order."""
         for live, (_, atoms) in zip(self._programs, snapshot, strict=True):
             live.restore(atoms)
+        self._told = [live.true() for live in self._programs]
+
+    def journal(self) -> list[Any]:
+        """For each program, as plain data: the event atoms that became true (or last longer), and those that ended.
+
+        That is since the last journal, or since the snapshot or journal that was read.
+        """
+        changes = []
+        for i, live in enumerate(self._programs):
+            before, now = self._told[i], live.true()
+            on = [[*key, end] for key, end in now.items() if key not in before or before[key] != end]
+            changes.append([on, [list(key) for key in before if key not in now]])
+            self._told[i] = now
+        return changes
+
+    def apply(self, journal: Iterable[Any]) -> None:
+        """Repeat what a journal says."""
+        for live, (on, off) in zip(self._programs, journal, strict=True):
+            live.change(
+                [((index, tuple(terms)), end) for index, terms, end in on],
+                [(index, tuple(terms)) for index, terms in off],
+            )
+        self._told = [live.true() for live in self._programs]
 
 
 def _predicates(program: AspProgram) -> Iterable[str | None]:

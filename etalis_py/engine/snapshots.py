@@ -43,6 +43,7 @@ def write_snapshot(engine: Engine) -> bytes:
         "slices": {name: sliced.passed for name, sliced in state.slices.items()},
         "log": [] if state.log is None else [list(x) for x in state.log.match(None, None, None, None)],
         "knowledge": None if engine.knowledge is None else engine.knowledge.snapshot(),
+        "programs": engine.answer_sets.snapshot(),
         "position": _position(engine),
     }
     return MAGIC + msgspec.msgpack.encode(data)
@@ -80,6 +81,7 @@ def read_snapshot(engine: Engine, raw: bytes) -> None:
     state.log = None
     for s, p, o, start, end in data["log"]:
         state.history.add(start, end, ((s, p, o),))
+    engine.answer_sets.restore(data["programs"])
     _go_to(engine, data["position"])
     state.journal.clear()
     engine.updates.clear()
@@ -111,7 +113,7 @@ def write_journal(engine: Engine) -> bytes:
             entries.append(["h", entry[1], entry[2]])
     state.journal.clear()
     slices = {name: sliced.passed for name, sliced in state.slices.items()}
-    data = [entries, slices, engine.updates, _position(engine)]
+    data = [entries, slices, engine.updates, engine.answer_sets.journal(), _position(engine)]
     raw = JOURNAL + msgspec.msgpack.encode(data)
     engine.updates.clear()
     return raw
@@ -121,7 +123,7 @@ def read_journal(engine: Engine, raw: bytes) -> None:
     """Repeat what a journal says."""
     if raw[: len(JOURNAL)] != JOURNAL:
         raise SnapshotError("these bytes are no journal of this version; start from a snapshot, or replay the stream")
-    entries, slices, updates, position = _decoded(raw[len(JOURNAL) :])
+    entries, slices, updates, programs, position = _decoded(raw[len(JOURNAL) :])
     _learn(engine, updates)
     state = engine.state
     for entry in entries:
@@ -142,6 +144,7 @@ def read_journal(engine: Engine, raw: bytes) -> None:
     for name, passed in slices.items():
         if name in state.slices:
             state.slices[name].passed = passed
+    engine.answer_sets.apply(programs)
     _go_to(engine, position)
     state.journal.clear()
     engine.updates.clear()
@@ -167,7 +170,6 @@ def _position(engine: Engine) -> dict[str, Any]:
         "pending": [list(x) for x in engine._pending],
         "buffer": [[end, n, list(event)] for end, n, event in sorted(engine._buffer, key=lambda b: b[:2])],
         "counters": [c.events, c.late, c.matches, c.instants, c.inconsistent, c.ignored],
-        "programs": engine.answer_sets.snapshot(),
     }
 
 
@@ -213,7 +215,6 @@ def _go_to(engine: Engine, position: dict[str, Any]) -> None:
     engine._pending = [tuple(x) for x in position["pending"]]
     engine._buffer = [(end, n, _event(raw)) for end, n, raw in position["buffer"]]
     c = engine.counters
-    engine.answer_sets.restore(position["programs"])
     c.events, c.late, c.matches, c.instants, c.inconsistent, c.ignored = position["counters"]
 
 

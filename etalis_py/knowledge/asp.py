@@ -256,18 +256,29 @@ class LiveProgram:
         dropped = sum(not renewed._switch_on(key, end) for key, (end, _) in self._true.items())
         return renewed, dropped
 
+    def true(self) -> dict[Key, int | None]:
+        """The event atoms that are true, with the last time at which they are."""
+        return {key: end for key, (end, _) in self._true.items()}
+
+    def change(self, on: Iterable[tuple[Key, int | None]], off: Iterable[Key]) -> None:
+        """Make atoms false, then others true."""
+        for key in off:
+            if key in self._true:
+                self._switch_off(key)
+        for key, end in on:
+            if key in self._true:
+                self._lasts(key, end, self._true[key][1])
+            elif not self._switch_on(key, end):
+                raise KnowledgeError(
+                    f"the stored state has an atom that this program does not know: {key[0]} {list(key[1])}",
+                    source=self.program.source,
+                    hint="restore with the program and the background that it was stored with",
+                )
+        self._last = None
+
     def restore(self, snapshot: Iterable[tuple[int, Iterable[str], int | None]]) -> None:
         """Make exactly the atoms of a snapshot true."""
-        for key in list(self._true):
-            self._switch_off(key)
-        self._last = None
-        for index, terms, end in snapshot:
-            if not self._switch_on((index, tuple(terms)), end):
-                raise KnowledgeError(
-                    f"the snapshot has an atom that this program does not know: {index} {list(terms)}",
-                    source=self.program.source,
-                    hint="restore with the program and the background of the snapshot",
-                )
+        self.change((((index, tuple(terms)), end) for index, terms, end in snapshot), list(self._true))
 
 
 __all__ = ["AspProgram", "EventAtom", "LiveProgram", "Outcome", "parse_program", "static_answers"]

@@ -28,9 +28,10 @@ A search that goes on for as long as there is something new is written in rounds
 
 The program is then grounded anew with what is true whenever that has changed: first its base, then its parts
 ``look(k)`` and ``step(k)`` for k = 1, 2, … until ``done(k)`` is a fact, then ``finish(k)``.  What an earlier part says
-is known when a later one is grounded, so that rules without choices cost what they derive.  It is an error when
-``done`` is not reached in so many rounds.  A slot costs nothing here until it is taken.  Arguments are numbers here
-too, and rounds are limited, so the symbols that clingo keeps come from a fixed range.
+is known when a later one is grounded, and what none has said yet is false there, so that rules without choices cost
+what they derive.  It is an error when ``done`` is not reached in so many rounds.  A slot costs nothing here until it is
+taken.  Arguments are numbers here too, and rounds are limited, so the symbols that clingo keeps come from a fixed
+range.
 """
 
 from __future__ import annotations

@@ -430,6 +430,46 @@ def test_a_snapshot_has_the_events_that_still_count(alarms):
     assert rows([*second.push(event(":s2 :alarmIn :r1", 5)), *second.close()]) == [("r=r2", 5, 5)]
 
 
+def test_journals_tell_what_became_true_and_what_ended(tmp_path):
+    (tmp_path / "shut.lp").write_text(
+        "%! prefix : <http://example.org/>\n%! event shut(X) from X :is :shut until X :is :open over slot(X)\n"
+        "%! event asks(X) from X :asks :it within PT5S over slot(X)\n%! slots 100\n"
+        "%! offers both(X, Y) as X :sees Y\nboth(X,Y) :- asks(X), shut(Y).\n"
+    )
+
+    def engine():
+        query = compile(PREFIX + "SELECT ?x ?y {?x :sees ?y}")
+        return Engine(query, background=[tmp_path / "shut.lp"], journal=True)
+
+    leader, follower = engine(), engine()
+    sizes = []
+    for n in range(1, 41):
+        leader.push(event(f":d{n:02} :is :shut", n))
+        leader.advance(n * 1_000_000)
+        journal = leader.take_journal()
+        sizes.append(len(journal))
+        follower.apply_journal(journal)
+    assert max(sizes) <= min(sizes) + 8
+    for n in range(3, 41):
+        leader.push(event(f":d{n:02} :is :open", 50 + n))
+    leader.push(event(":a :asks :it . :d90 :is :shut", 92))
+    leader.push(event(":b :asks :it", 93))
+    leader.push(event(":d02 :is :open . :a :asks :it", 94))
+    leader.advance(94_000_000)
+    snapshot = leader.snapshot()
+    follower.apply_journal(leader.take_journal())
+    third = engine()
+    third.restore(snapshot)
+    leader.push(event(":d90 :is :open", 95))
+    leader.advance(95_000_000)
+    journal = leader.take_journal()
+    for other in (follower, third):
+        other.apply_journal(journal)
+    expected = [("x=a y=d01", 99, 99), ("x=a y=d99", 99, 99)]  # b asked more than five seconds before
+    for any_engine in (leader, follower, third):
+        assert rows([*any_engine.push(event(":d99 :is :shut", 99)), *any_engine.close()]) == expected
+
+
 def test_a_new_version_of_the_background_is_read(alarms):
     engine = alarms(changes=True)
     engine.push(event(":s1 :alarmIn :r1", 1))
