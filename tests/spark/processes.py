@@ -17,7 +17,7 @@ import pyspark
 
 ROOT = Path(__file__).parents[2]
 LOCAL = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-MINUTES = 3 * 60.0
+MINUTES = 5 * 60.0
 
 DRIVER = """
 import json, sys

@@ -15,12 +15,13 @@ from tests.spark.test_streaming import THE_END, run
 NAMES = ("seq", "recent", "absence", "two levels")
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::etalis_py.spark.pipeline.ShardWarning")
 def test_other_drivers_go_on(spark: SparkSession, tmp_path: Path) -> None:
     events = stream(81)
     write_batches(tmp_path / "in", [*(events[n : n + 10] for n in range(0, 60, 10)), THE_END])
     checkpoint, config, log = tmp_path / "checkpoint", json.dumps(LOCAL), tmp_path / "driver.log"
-    with started(driver(tmp_path, NAMES, every="5 seconds", config=config), log) as one:
+    with started(driver(tmp_path, NAMES, every="1 hour", config=config), log) as one:
         until(lambda: in_between(checkpoint), "between two batches", one, log)
         kill_all(one)
     committed = batches(checkpoint)[1]
