@@ -7,7 +7,8 @@ The definition is ``etalis_compiler.rsp.plan.Fact``.  Within an instant what end
 who leaves and enters a room at once is in it afterwards.
 
 Cost of an item: its own solutions, and for each the facts it begins or ends, found by their values.  State: the facts
-that hold, and the items of instants that are not over.
+that hold, and the items that may change them and wait for their instant to be over (in a window: for its next
+evaluation).
 """
 
 from __future__ import annotations
@@ -62,6 +63,11 @@ class OpenFacts:
         self._by: dict[tuple[str, ...], dict[Key, dict[Key, None]]] = {
             names: {} for _, names in self._till if names != fact.keys
         }
+
+    def concerns(self, item: Event) -> bool:
+        """Whether the item may begin or end a fact."""
+        predicates = {triple[1] for triple in item.triples}
+        return any(solver.needed <= predicates for solver in (*self._since, *(till for till, _ in self._till)))
 
     def instant(self, t: int, items: list[Event]) -> tuple[list[tuple[Key, Since]], list[Key]]:
         """All items that end at ``t``: the facts that they end, and the keys of those that they begin."""
@@ -137,10 +143,10 @@ class _Solver:
         while isinstance(bare, alg.Filter):
             bare = bare.child
         triples = bare.triples if isinstance(bare, alg.BGP) else ()
-        self._needed = {t.predicate.term for t in triples if isinstance(t.predicate, alg.Const)}
+        self.needed = {t.predicate.term for t in triples if isinstance(t.predicate, alg.Const)}
 
     def solve(self, item: Event, t: int) -> list[dict[str, str]]:
-        if not self._needed <= {triple[1] for triple in item.triples}:
+        if not self.needed <= {triple[1] for triple in item.triples}:
             return []
         found = self._prepared.solve({}, BackgroundSource(OneItem(item)), None, Clock(t))
         return [mu for mu, _, _ in found]
@@ -169,7 +175,8 @@ class FactRun:
         self.shape = Shape(output, fact.keys, places, render, make, why)
 
     def push(self, item: Event) -> None:
-        self._waiting.append(item)
+        if self.facts.concerns(item):
+            self._waiting.append(item)
 
     def advance(self, t: int) -> list[Row]:
         """The rows of the facts that ended at or before ``t``."""
@@ -239,8 +246,9 @@ class FactWindow:
         self._last: int | None = None
 
     def push(self, item: Event) -> bool:
-        self._waiting.append(item)
-        self._last = item.end
+        if any(facts.concerns(item) for facts in self._facts):
+            self._waiting.append(item)
+            self._last = item.end
         return True
 
     def move(self, t: int) -> None:

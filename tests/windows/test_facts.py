@@ -227,3 +227,6 @@ def test_state_is_what_holds() -> None:
     assert engine.count().items <= 2
     engine.advance(3000 * SECOND)
     assert engine.count().items == 0
+    for t in range(3001, 4000):
+        engine.push(item(t, ":x :likes :y"))
+    assert engine.count().items == 0
