@@ -2,8 +2,8 @@
 
 Spark puts a group into the partition ``pmod(murmur3(slot), partitions)``.  A slot is chosen so that the shards of a
 part go round the partitions; with the plain numbers of the shards, two of them would often share a partition while
-another stays empty.  Shard 0 of a part always has the same slot, so that a checkpoint can tell when the number of
-shards changed.
+another stays empty.  So slots depend on the numbers of shards and of partitions, and a checkpoint fixes both: see
+``identity``.
 """
 
 from __future__ import annotations
