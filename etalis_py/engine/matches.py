@@ -243,6 +243,23 @@ class Matches(Sequence[Match]):
                 made = self._made_together(some)
             yield from made
 
+    def tables(self) -> Iterator[tuple[Shape, list[Row], list[int]]]:
+        """The rows of each query with their ordinals, for what takes many matches at once and by columns."""
+        found: dict[int, tuple[list[Row], list[int]]] = {}
+        for number, _, rows in self.reports:
+            table = found.get(number)
+            if table is None:
+                table = found[number] = ([], [])
+            if len(rows) == 1:
+                table[0].append(rows[0])
+                table[1].append(0)
+            else:
+                for match in self._made(self.shapes[number], rows):
+                    table[0].append(match._row)
+                    table[1].append(match.ordinal)
+        for number, (rows, ordinals) in found.items():
+            yield self.shapes[number], rows, ordinals
+
     def _made_together(self, reports: Iterable[Report]) -> list[Match]:
         shapes = self.shapes
         made: list[Match] = []

@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from etalis_py.engine.garbage import few_collections
+from etalis_py.spark.answers import record_batches
 from etalis_py.spark.parts import Part
-from etalis_py.spark.rows import record_batches, sorted_out
-from etalis_py.spark.shard import few_collections
+from etalis_py.spark.rows import sorted_out
 from etalis_py.spark.spec import ProgramSpec
 from etalis_py.spark.windowed_shard import shard_of
 from etalis_py.spark.windows import WindowSpec

@@ -1,21 +1,17 @@
-"""Rows between Spark's frames and the shards."""
+"""Routed rows, as a shard takes them from Spark's frames."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import pandas as pd
-import pyarrow as pa
 
-from etalis_py.spark.schema import ARROW_MATCHES, COLUMNS, DERIVED, END, EVENT, ITEM, PASSED
-from etalis_py.spark.shard import Plain, Row
+from etalis_py.spark.answers import Row
+from etalis_py.spark.schema import COLUMNS, DERIVED, END, EVENT, ITEM, PASSED
+from etalis_py.spark.shard import Plain
 from etalis_py.spark.spec import SparkError
-
-_LONGS = ("start", "end", "shard")
-CHUNK = 50_000
 
 
 def plain_events(frame: pd.DataFrame) -> list[Plain]:
@@ -92,32 +88,3 @@ def passed_row(text: str) -> Row:
         # JSON leaves out what is null; dead letters may have it.
         found["triples"] = tuple((t.get("s"), t.get("p"), t.get("o")) for t in triples)
     return tuple(found.get(column) for column in COLUMNS)
-
-
-def frames(rows: Sequence[Row]) -> Iterator[pd.DataFrame]:
-    """Rows for Spark, in pieces of a bearable size."""
-    for first in range(0, len(rows), CHUNK):
-        columns = zip(*rows[first : first + CHUNK], strict=True)
-        data: dict[str, Any] = dict(zip(COLUMNS, columns, strict=True))
-        data["triples"] = [_structs(triples) for triples in data["triples"]]
-        made = {}
-        for name, values in data.items():
-            if name in _LONGS:
-                made[name] = pd.array(list(values), dtype="Int64")  # a plain column would turn longs into floats
-            else:
-                made[name] = pd.Series(list(values), dtype="object")
-        yield pd.DataFrame(made)
-
-
-def record_batches(rows: Sequence[Row]) -> Iterator[pa.RecordBatch]:
-    """The same as Arrow, for operators that give Arrow: half the cost of frames."""
-    for first in range(0, len(rows), CHUNK):
-        data = dict(zip(COLUMNS, map(list, zip(*rows[first : first + CHUNK], strict=True)), strict=True))
-        data["bindings"] = [None if b is None else list(b.items()) for b in data["bindings"]]
-        data["triples"] = [_structs(triples) for triples in data["triples"]]
-        arrays = [pa.array(data[field.name], field.type) for field in ARROW_MATCHES]
-        yield pa.RecordBatch.from_arrays(arrays, schema=ARROW_MATCHES)
-
-
-def _structs(triples: Any) -> list[dict[str, str]] | None:
-    return None if triples is None else [{"s": s, "p": p, "o": o} for s, p, o in triples]

@@ -6,11 +6,9 @@ engine's and the waiting events.  Cost per event: the engine's, and its part of 
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from itertools import compress
 from operator import itemgetter
-from typing import Any
 from zlib import crc32
 
 import msgspec
@@ -18,25 +16,14 @@ import msgspec
 from etalis_py.engine.engine import NEVER, Engine
 from etalis_py.engine.matches import Match, Matches
 from etalis_py.events import Event
+from etalis_py.spark.answers import Row, Table, is_timed
 from etalis_py.spark.parts import Part
 from etalis_py.spark.schema import LAST
 from etalis_py.spark.spec import ProgramSpec, engine_of
 
-Row = tuple[Any, ...]  # the columns of schema.MATCHES
 Plain = tuple[int, int, tuple[tuple[str, str, str], ...], str, str]  # an Event, or a tuple like it
 
 _by_end = itemgetter(1)
-
-
-@contextmanager
-def few_collections() -> Iterator[None]:
-    """Have Python look for cyclic garbage less often: a shard makes many tuples and no cycles; saves a third."""
-    before = gc.get_threshold()
-    gc.set_threshold(200_000, 20, 20)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 TOO_LATE = "came after its instant was over"
@@ -71,7 +58,7 @@ class Shard:
 
     # --- events ---
 
-    def push(self, events: Iterable[Plain]) -> list[Row]:
+    def push(self, events: Iterable[Plain]) -> list[Row | Table]:
         """Events in order of their ends."""
         return self._rows(self.engine.push_all(events))  # type: ignore[arg-type]
 
@@ -92,7 +79,7 @@ class Shard:
                 self.waiting.append(event)
         return dead
 
-    def close_before(self, over: int) -> list[Row]:
+    def close_before(self, over: int) -> list[Row | Table]:
         """Every instant before ``over`` is over."""
         if self.engine.finished or over == NEVER:
             return []
@@ -105,7 +92,7 @@ class Shard:
             rows += self._rows(self.engine.advance(over - 1))
         return rows
 
-    def finish(self) -> list[Row]:
+    def finish(self) -> list[Row | Table]:
         """The stream has ended."""
         if self.engine.finished:
             return []
@@ -115,12 +102,28 @@ class Shard:
 
     # --- rows ---
 
-    def _rows(self, matches: Matches, *, ended: bool = False) -> list[Row]:
-        rows = list(self._placed(matches, ended) if self._ranks else self._told(matches))
+    def _rows(self, matches: Matches, *, ended: bool = False) -> list[Row | Table]:
+        rows: list[Row | Table] = list(self._placed(matches, ended) if self._ranks else self._tables(matches))
         if self.engine.dead_letters:
             rows += [self._dead(event, TOO_LATE) for event in self.engine.dead_letters]
             self.engine.dead_letters.clear()
         return rows
+
+    def _tables(self, matches: Matches) -> Iterator[Row | Table]:
+        """The matches of a SELECT stay together; what is told once, or fed to a later level, does not."""
+        for shape, rows, ordinals in matches.tables():
+            query = shape.query
+            whole = shape.output.form == "select" and query in self._reports and all(map(is_timed, rows))
+            if not whole:
+                yield from self._told(Match(shape, row, n) for row, n in zip(rows, ordinals, strict=True))
+                continue
+            key = self._keys.get(query) if self._keys else None
+            if key is not None:
+                place = shape.places[shape.variables.index(key)]
+                mine = [self._has(row[place]) for row in rows]
+                if not all(mine):
+                    rows, ordinals = list(compress(rows, mine)), list(compress(ordinals, mine))
+            yield Table(self.name, self.number, shape, rows, ordinals)
 
     def _told(self, matches: Iterable[Match]) -> Iterator[Row]:
         for match in matches:
@@ -171,7 +174,9 @@ class Shard:
 
     def _is_mine(self, query: str, match: Match) -> bool:
         """A triple may have come to this shard for another leaf; the key tells whose match it is."""
-        term = match.bindings[self._keys[query]]
+        return self._has(match.bindings[self._keys[query]])
+
+    def _has(self, term: str) -> bool:
         return crc32(term.encode()) % self.part.shards == self.number
 
     def _derived(self, match: Match, triples: tuple[tuple[str, str, str], ...]) -> Row:

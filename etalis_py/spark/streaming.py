@@ -14,10 +14,12 @@ import pandas as pd
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from etalis_py.engine.engine import NEVER
+from etalis_py.engine.garbage import few_collections
+from etalis_py.spark.answers import Row, Table, frames
 from etalis_py.spark.identity import ADVICE, JobIdentity
 from etalis_py.spark.parts import Part
-from etalis_py.spark.rows import frames, sorted_out
-from etalis_py.spark.shard import Row, Shard, few_collections
+from etalis_py.spark.rows import sorted_out
+from etalis_py.spark.shard import Shard
 from etalis_py.spark.spec import ProgramSpec, SparkError
 from etalis_py.spark.stored import StoredShard
 from etalis_py.spark.windowed_shard import shard_of
@@ -61,9 +63,9 @@ class ShardProcessor(StatefulProcessor):
             out = self._closed(key, self._load(key), [], timerValues)
         yield from frames(out)
 
-    def _taken(self, key: Any, rows: Iterator[pd.DataFrame], timer_values: Any) -> list[Row]:
+    def _taken(self, key: Any, rows: Iterator[pd.DataFrame], timer_values: Any) -> list[Row | Table]:
         shard, ended = self._load(key), False
-        out: list[Row] = []
+        out: list[Row | Table] = []
         over = self._over(timer_values.getCurrentWatermarkInMs())
         for frame in rows:
             found = sorted_out(frame, apart=True)
@@ -95,7 +97,7 @@ class ShardProcessor(StatefulProcessor):
 
         return self.stored.load((self.run, slot), fresh)
 
-    def _closed(self, key: Any, shard: Shard, out: list[Row], timer_values: Any) -> list[Row]:
+    def _closed(self, key: Any, shard: Shard, out: list[Row | Table], timer_values: Any) -> list[Row | Table]:
         watermark = timer_values.getCurrentWatermarkInMs()
         out += shard.close_before(self._over(watermark))
         self.stored.save((self.run, int(key[0])), shard)

@@ -9,9 +9,10 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py import Event, Program
+from etalis_py.spark.answers import Row, single
 from etalis_py.spark.parts import RoutedPart
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.shard import Row, Shard
+from etalis_py.spark.shard import Shard
 
 PLACES = ("subject", "predicate", "object")
 
@@ -61,8 +62,8 @@ def run_by_hand(program: Program | str, events: Sequence[Event], shards: int, **
         for part in (p for p in parts if p.part.level == level):
             for number in range(part.part.shards):
                 shard = Shard(specs[part.part.program], part.part, number)
-                made += shard.push(routed([*events, *derived], part, number))
-                made += shard.finish()
+                made += single(shard.push(routed([*events, *derived], part, number)))
+                made += single(shard.finish())
         rows += [r for r in made if r[0] != "event"]
         derived += [Event(r[7], r[8], r[5], r[9] or "") for r in made if r[0] == "event"]
     assert all(r[0] == "match" for r in rows), rows

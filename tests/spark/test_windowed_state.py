@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from etalis_py import Event
 from etalis_py.engine.snapshots import SnapshotError
+from etalis_py.spark.answers import single
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.windowed_shard import WindowShard
 from etalis_py.spark.windows import WindowSpec, fingerprint
@@ -36,7 +37,7 @@ def batches(events: Sequence[Event], cuts: Sequence[int]) -> list[tuple[Sequence
 
 def taken(shard: WindowShard, batch: tuple[Sequence[Event], int]) -> list[str]:
     events, over = batch
-    return [row[3] for row in shard.wait(events) + shard.close_before(over)]
+    return [row[3] for row in single([*shard.wait(events), *shard.close_before(over)])]
 
 
 def moved(shard: WindowShard, program: WindowProgram | str, snapshot: bytes, journals: list[bytes]) -> WindowShard:
@@ -63,7 +64,7 @@ def run(program: WindowProgram | str, events: Sequence[Event], cuts: Sequence[in
         shard = moved(shard, program, snapshot, journals)
         again = shard.engine.count()
         assert (again.matches, again.events, again.late) == (counted.matches, counted.events, counted.late)
-    return sorted([*found, *(row[3] for row in shard.finish())])
+    return sorted([*found, *(row[3] for row in single(shard.finish()))])
 
 
 @pytest.mark.parametrize("snapshot_after", [-1, 1])
@@ -115,9 +116,9 @@ def test_time_does_not_pass_before_the_first_event() -> None:
     """Queries are registered when the first event comes: no evaluation is before that."""
     events = [e for e in stream(6) if e.end > 20 * SECOND]
     shard = shard_of(compiled(PROGRAMS["empty ones too"]))
-    rows = shard.wait(events) + shard.close_before(15 * SECOND)
+    rows = single([*shard.wait(events), *shard.close_before(15 * SECOND)])
     assert rows == []
-    assert sorted(row[3] for row in shard.finish()) == embedded(PROGRAMS["empty ones too"], events)
+    assert sorted(row[3] for row in single(shard.finish())) == embedded(PROGRAMS["empty ones too"], events)
 
 
 def test_state_of_other_queries_is_refused() -> None:

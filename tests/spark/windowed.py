@@ -10,9 +10,9 @@ from zlib import crc32
 from hypothesis import strategies as st
 
 from etalis_py import Event
+from etalis_py.spark.answers import Row, single
 from etalis_py.spark.parts import RoutedPart
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.shard import Row
 from etalis_py.spark.windowed_shard import shard_of
 from etalis_py.spark.windows import WindowOptions
 from etalis_py.windows import WindowEngine, WindowProgram, compile_windows
@@ -226,8 +226,8 @@ def run_by_hand(program: WindowProgram | str, events: Sequence[Event], shards: i
             shard = shard_of(specs[part.part.program], part.part, number)
             mine = routed(events, part, number)
             if mine:
-                rows += shard.push(mine)
-            rows += shard.finish()
+                rows += single(shard.push(mine))
+            rows += single(shard.finish())
     assert all(r[0] == "match" for r in rows), rows
     return sorted(r[3] for r in rows)
 

@@ -1,0 +1,155 @@
+"""What a shard gives, on its way to Spark: single rows, and tables of matches that are written column by column.
+
+A match as a row of its own costs as much as finding it.  The matches of a SELECT need nothing that their query's other
+matches do not have too, so they stay together as a ``Table`` until there is a frame or an Arrow batch to fill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from etalis_py.engine.matches import Shape
+from etalis_py.engine.time import TIMELESS_END
+from etalis_py.spark.schema import ARROW_MATCHES, COLUMNS
+
+Row = tuple[Any, ...]  # the columns of schema.MATCHES
+CHUNK = 50_000
+_LONGS = ("start", "end", "shard")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Matches of one SELECT, none of them timeless: its shape, the engine's rows and their ordinals."""
+
+    program: str
+    shard: int
+    shape: Shape
+    found: Sequence[tuple[Any, ...]]
+    ordinals: Sequence[int]
+
+    def ids(self) -> list[str]:
+        return list(map(self.shape.identify, self.found, self.ordinals))
+
+    def bindings(self) -> list[list[tuple[str, str]]]:
+        """The variables that are bound, with their terms."""
+        places = self._places()
+        return [[(v, row[i]) for v, i in places if row[i]] for row in self.found]
+
+    def _places(self) -> list[tuple[str, int]]:
+        return [(v, i) for v, i in zip(self.shape.variables, self.shape.places, strict=True) if i > 0]
+
+    def rows(self) -> Iterator[Row]:
+        """The same as single rows."""
+        name, query, shard = self.program, self.shape.query, self.shard
+        for row, identifier, bound in zip(self.found, self.ids(), self.bindings(), strict=True):
+            yield ("match", name, query, identifier, dict(bound), None, None, row[1], row[0], None, shard, None)
+
+    def pieces(self) -> Iterator[Table]:
+        """Tables of a bearable size."""
+        for i in range(0, len(self.found), CHUNK):
+            found, ordinals = self.found[i : i + CHUNK], self.ordinals[i : i + CHUNK]
+            yield Table(self.program, self.shard, self.shape, found, ordinals)
+
+    def frame(self) -> pd.DataFrame:
+        size = len(self.found)
+        nothing = pd.Series([None] * size, dtype="object")
+        columns: dict[str, Any] = dict.fromkeys(COLUMNS, nothing)
+        columns["kind"] = pd.Series(["match"] * size, dtype="object")
+        columns["program"] = pd.Series([self.program] * size, dtype="object")
+        columns["query"] = pd.Series([self.shape.query] * size, dtype="object")
+        columns["id"] = pd.Series(self.ids(), dtype="object")
+        columns["bindings"] = pd.Series(list(map(dict, self.bindings())), dtype="object")
+        columns["start"] = pd.Series([row[1] for row in self.found], dtype="int64")
+        columns["end"] = pd.Series([row[0] for row in self.found], dtype="int64")
+        columns["shard"] = pd.Series([self.shard] * size, dtype="int64")
+        return pd.DataFrame(columns)
+
+    def record_batch(self) -> pa.RecordBatch:
+        size = len(self.found)
+        made = {
+            "kind": pa.repeat(pa.scalar("match"), size),
+            "program": pa.repeat(pa.scalar(self.program), size),
+            "query": pa.repeat(pa.scalar(self.shape.query), size),
+            "id": pa.array(self.ids(), pa.string()),
+            "bindings": self._map(),
+            "start": pa.array([row[1] for row in self.found], pa.int64()),
+            "end": pa.array([row[0] for row in self.found], pa.int64()),
+            "shard": pa.repeat(pa.scalar(self.shard, pa.int32()), size),
+        }
+        arrays = [made.get(f.name) if f.name in made else pa.nulls(size, f.type) for f in ARROW_MATCHES]
+        return pa.RecordBatch.from_arrays(arrays, schema=ARROW_MATCHES)
+
+    def _map(self) -> pa.MapArray:
+        places = self._places()
+        terms = [row[i] for row in self.found for _, i in places]
+        if all(terms):
+            size, width = len(self.found), len(places)
+            names = pa.array([v for v, _ in places] * size, pa.string())
+            return pa.MapArray.from_arrays(range(0, size * width + 1, width or 1), names, pa.array(terms, pa.string()))
+        return pa.array(self.bindings(), ARROW_MATCHES.field("bindings").type)
+
+
+def is_timed(row: tuple[Any, ...]) -> bool:
+    return bool(row[0] != TIMELESS_END)
+
+
+def frames(rows: Iterable[Row | Table]) -> Iterator[pd.DataFrame]:
+    """Rows for Spark as pandas, in pieces of a bearable size."""
+    for piece in _pieces(rows):
+        if isinstance(piece, Table):
+            yield piece.frame()
+            continue
+        data: dict[str, Any] = dict(zip(COLUMNS, zip(*piece, strict=True), strict=True))
+        data["triples"] = [_structs(triples) for triples in data["triples"]]
+        made = {}
+        for name, values in data.items():
+            if name in _LONGS:
+                made[name] = pd.array(list(values), dtype="Int64")  # a plain column would turn longs into floats
+            else:
+                made[name] = pd.Series(list(values), dtype="object")
+        yield pd.DataFrame(made)
+
+
+def record_batches(rows: Iterable[Row | Table]) -> Iterator[pa.RecordBatch]:
+    """The same as Arrow, for operators that give Arrow: half the cost of frames."""
+    for piece in _pieces(rows):
+        if isinstance(piece, Table):
+            yield piece.record_batch()
+            continue
+        data = dict(zip(COLUMNS, map(list, zip(*piece, strict=True)), strict=True))
+        data["bindings"] = [None if b is None else list(b.items()) for b in data["bindings"]]
+        data["triples"] = [_structs(triples) for triples in data["triples"]]
+        arrays = [pa.array(data[field.name], field.type) for field in ARROW_MATCHES]
+        yield pa.RecordBatch.from_arrays(arrays, schema=ARROW_MATCHES)
+
+
+def single(rows: Iterable[Row | Table]) -> list[Row]:
+    """All as single rows."""
+    return [row for item in rows for row in (item.rows() if isinstance(item, Table) else (item,))]
+
+
+def _pieces(rows: Iterable[Row | Table]) -> Iterator[Table | list[Row]]:
+    """Tables as they come, and the single rows between them together."""
+    waiting: list[Row] = []
+    for item in rows:
+        if isinstance(item, Table):
+            yield from item.pieces()
+            continue
+        waiting.append(item)
+        if len(waiting) >= CHUNK:
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting
+
+
+def _structs(triples: Any) -> list[dict[str, str]] | None:
+    return None if triples is None else [{"s": s, "p": p, "o": o} for s, p, o in triples]
+
+
+__all__ = ["Row", "Table", "frames", "is_timed", "record_batches", "single"]
