@@ -64,7 +64,12 @@ def _match(row: dict[str, Any], clock: Clock) -> tuple[str, str]:
 
 
 def _dead_letter(row: dict[str, Any], _: Clock) -> tuple[str, str]:
-    value = _json(late_record(Event(row["start"], row["end"], _triples(row), row["stream"] or ""), row["detail"]))
+    start, end, triples, stream = row["start"], row["end"], _triples(row), row["stream"] or ""
+    if start is None or end is None or any(term is None for triple in triples for term in triple):
+        # Something was missing, so it cannot be read again; what is there is shown.
+        value = _json({"reason": row["detail"], "start": start, "end": end, "triples": triples, "stream": stream})
+    else:
+        value = _json(late_record(Event(start, end, triples, stream), row["detail"]))
     return blake2b(value.encode(), digest_size=16).hexdigest(), value
 
 

@@ -8,6 +8,7 @@ the worker, which a repeated batch reads anew.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
@@ -193,12 +194,15 @@ def events_from_columns(
 def events_from_source(spark: SparkSession, source: str, *, streaming: bool = False, **options: Any) -> DataFrame:
     """What ``format("etalis")`` reads (see ``datasource``): files that may grow, or a stream container ``http(s)://``.
 
-    ``options``: those of ``read_stream``, and ``max_files``.
+    ``options``: those of ``read_stream`` (a mapping is the name of a file), and ``max_files``.
     """
     reader = (spark.readStream if streaming else spark.read).format("etalis")
+    # Spark's helpers run in the folder in which Spark was started, which need not be this one.
+    if "mapping" in options:
+        options["mapping"] = os.path.abspath(options["mapping"])
     for name, value in options.items():
         reader = reader.option(name, ",".join(value) if isinstance(value, (list, tuple)) else value)
-    return reader.load(source)
+    return reader.load(source if "://" in source else os.path.abspath(source))
 
 
 def events_from_nquads(lines: DataFrame, *, time: Any, column: str = "value", stream: str = "") -> DataFrame:

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -15,6 +16,7 @@ from etalis_py.spark import events_from_kafka, matches, to_kafka
 from etalis_py.spark.schema import END_OF_STREAM
 from tests.kafka.broker import PARTITIONS, Broker, broker
 from tests.spark.programs import SECOND, embedded, stream
+from tests.spark.test_page import snippet
 
 __all__ = ["broker"]
 TEXT = (
@@ -109,3 +111,19 @@ def test_a_message_without_a_time_has_that_of_kafka(spark: SparkSession, broker:
     )
     [document] = events_from_kafka(spark, broker.servers, "documents", streaming=False, format="trig").collect()
     assert (document["end"], document["graph"], len(document["triples"])) == (5 * SECOND, "<urn:g>", 1)
+
+
+def test_the_documented_job_runs(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    names: dict[str, Any] = {}
+    exec(snippet("kafka.py"), names)
+    events = [Event(n * SECOND, n * SECOND, (("<urn:c>", p, '"1"'),)) for n, p in ((60, "<urn:p>"), (61, "<urn:q>"))]
+    send(spark, broker, "ticks", map(line, events))
+    query = names["start"](spark, broker.servers, str(tmp_path / "checkpoint"))
+    try:
+        query.processAllAvailable()
+        later = events[0]._replace(start=90 * SECOND, end=90 * SECOND)
+        send(spark, broker, "ticks", [line(later)])
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    assert [key for key, _ in received(spark, broker, "matches")] == embedded(names["QUERY"], events)

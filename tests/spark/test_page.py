@@ -17,11 +17,22 @@ def snippet(name: str = "") -> str:
     return code
 
 
-def test_the_first_example_runs(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
-    code = snippet()
+def run(spark: SparkSession, code: str) -> None:
+    """The tests share one session, so the page's own is left out."""
     opened, closed = 'spark = session("local[2]", shards=2)\n', "spark.stop()\n"
     assert opened in code
     assert code.endswith(closed)
-    # The tests share one session, so the page's own is left out.
     exec(code.replace(opened, "").replace(closed, ""), {"spark": spark})
+
+
+def test_the_first_example_runs(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    run(spark, snippet())
     assert "|q1   |{c -> <urn:c>}|1000000|2000000|" in capsys.readouterr().out
+
+
+def test_the_example_of_files_runs(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(spark, snippet("files.py"))
+    assert "1 event; the second line is not whole" in capsys.readouterr().out

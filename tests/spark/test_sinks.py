@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming import DataStreamWriter
 
 from etalis_py import Event
@@ -116,6 +117,10 @@ def test_what_was_constructed_and_what_was_late_can_be_read_again(spark: SparkSe
         [("dead_letter", None, None, None, None, [("<urn:l>", "<urn:p>", '"1"')], None, 5, 6, "<urn:s>", 0, "late")],
         rows.schema,
     )
+    nothing = late.withColumn("start", F.lit(None).cast("long")).withColumn("detail", F.lit("start is missing"))
+    [shown] = to_kafka(nothing, topic="found", dead_letters="late").collect()
+    assert json.loads(shown["value"])["triples"] == [["<urn:l>", "<urn:p>", '"1"']]
+    assert json.loads(shown["value"])["reason"] == "start is missing"
     written = to_kafka(rows.union(late).union(late), topic="found", dead_letters="late")
     by_topic = {row["topic"]: row for row in written.collect()}
     assert by_topic["found"]["key"].startswith("one/")
