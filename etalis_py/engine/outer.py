@@ -18,7 +18,7 @@ from etalis_py.engine.writer import Writer
 
 def outer(w: Writer, code: Code, name: str, node: ir.Outer, left: str, right: str) -> None:
     """The block of an outer node; ``right`` is empty where nothing of the optional side can be new."""
-    if node.op == "equalsoptional" and node.policy and node.right is not None and node.background is None:
+    if node.op == "equalsoptional" and node.policy and node.right is not None:
         if left:
             _pick_mandatory(w, code, name, node, left, right)
         return
@@ -109,6 +109,17 @@ def _optional(w: Writer, code: Code, name: str, node: ir.Outer) -> None:
                     keep(frame, "continue")
 
                 emit_steps(w, code, name, node.condition, frame, "continue", found)
+    _or_background_or_alone(w, code, name, node)
+
+
+def _or_background_or_alone(w: Writer, code: Code, name: str, node: ir.Outer) -> None:
+    """``y`` with each partner in the background, which no policy uses up; alone where nothing was a ``hit``."""
+    out, layout = code.new(name), code.layouts[name]
+
+    def keep(frame: Frame) -> None:
+        steps = node.steps
+        emit_steps(w, code, name, steps, frame, "continue", lambda: w(f"{out}.append({frame.solution(layout)})"))
+
     if node.background is not None:
         frame = _alone(code, node)
         binds = tuple(sorted(alg.scope(node.background) - frozenset(frame.terms)))
@@ -116,26 +127,21 @@ def _optional(w: Writer, code: Code, name: str, node: ir.Outer) -> None:
 
         def found_there() -> None:
             w("hit = True")
-            keep(frame, "continue")
+            keep(frame)
 
-        guard = w.block("if not hit:") if node.policy else None
-        if guard is not None:
-            guard.__enter__()
-        emit_steps(w, code, f"{name}", (step, *node.condition), frame, "continue", found_there)
-        if guard is not None:
-            guard.__exit__(None, None, None)
+        emit_steps(w, code, name, (step, *node.condition), frame, "continue", found_there)
     with w.block("if not hit:"):
-        keep(_alone(code, node), "continue")
+        keep(_alone(code, node))
 
 
 def _pick_mandatory(w: Writer, code: Code, name: str, node: ir.Outer, left: str, right: str) -> None:
     """EQUALSOPTIONAL under a consuming policy: as in EQUALS the right side, here the optional one, picks its partner.
 
-    The mandatory solutions that nobody picked are the negative half.
+    The mandatory solutions that nobody picked, and that have no partner in the background, are the negative half.
     """
     assert node.right is not None
     out, layout = code.new(name), code.layouts[name]
-    w("waiting = {}")
+    w("waiting = {}", "picked = set()")
     with w.block(f"for y in sorted({left}):"):
         w(f"waiting.setdefault(({key_of(node.left, node.certain, 'y')}, y[1]), []).append(y)")
     frame, tests = _combined(code, name, node)
@@ -150,7 +156,7 @@ def _pick_mandatory(w: Writer, code: Code, name: str, node: ir.Outer, left: str,
                         w("continue")
 
                 def take() -> None:
-                    w("del b[i]")
+                    w("del b[i]", "picked.add(id(y))")
                     with w.block("while True:"):
                         made = frame.solution(layout)
                         emit_steps(
@@ -159,9 +165,9 @@ def _pick_mandatory(w: Writer, code: Code, name: str, node: ir.Outer, left: str,
                     w("break")
 
                 emit_steps(w, code, name, node.condition, frame, "continue", take)
-    alone = _alone(code, node)
-    with w.block("for b in waiting.values():"), w.block("for y in b:"):
-        emit_steps(w, code, name, node.steps, alone, "continue", lambda: w(f"{out}.append({alone.solution(layout)})"))
+    with w.block(f"for y in {left}:"):
+        w("hit = id(y) in picked")
+        _or_background_or_alone(w, code, name, node)
 
 
 def _consume_one(w: Writer, code: Code, name: str, node: ir.Outer, frame: Frame, tests: list[str]) -> None:
