@@ -28,6 +28,11 @@ from etalis_py.windows.engine import WindowCounters, WindowEngine
 SNAPSHOT = b"ETALIS-WINDOW-SHARD\x01"
 JOURNAL = b"ETALIS-WINDOW-JOURNAL\x01"
 _PUSH, _ADVANCE, _CLOSE = 0, 1, 2
+Entry = tuple[int, list[Event], int]
+"""What was done: which, with these events or this time."""
+
+_entries = msgspec.msgpack.Decoder(tuple[str, list[Entry], tuple[int, int]])
+_state = msgspec.msgpack.Decoder(tuple[str, bool, bytes])
 
 
 class JournaledWindows:
@@ -40,7 +45,7 @@ class JournaledWindows:
         self.engine = engine
         self.identity = identity
         self.journaling = journal
-        self._journal: list[list[Any]] = []
+        self._journal: list[tuple[int, list[Plain], int]] = []
 
     # --- what a shard asks of an engine ---
 
@@ -71,19 +76,19 @@ class JournaledWindows:
     def push_all(self, events: Iterable[Plain]) -> Matches:
         taken = list(events)
         if self.journaling:
-            self._journal.append([_PUSH, taken])
+            self._journal.append((_PUSH, taken, 0))
         return self.engine.push_all(map(Event._make, taken))
 
     def advance(self, t: int) -> Matches:
         if self.engine.closed_at == NEVER:
             return Matches([], [])
         if self.journaling:
-            self._journal.append([_ADVANCE, t])
+            self._journal.append((_ADVANCE, [], t))
         return self.engine.advance(t)
 
     def close(self) -> Matches:
         if self.journaling:
-            self._journal.append([_CLOSE])
+            self._journal.append((_CLOSE, [], 0))
         return self.engine.close()
 
     def next_time(self) -> int | None:
@@ -97,7 +102,7 @@ class JournaledWindows:
         return SNAPSHOT + msgspec.msgpack.encode([self.identity, self.finished, self.engine.snapshot()])
 
     def restore(self, data: bytes) -> None:
-        identity, finished, state = self._read(data, SNAPSHOT)
+        identity, finished, state = _read(data, SNAPSHOT, _state)
         self._check(identity)
         self.engine.restore(state)
         self.engine.finished = finished
@@ -112,28 +117,20 @@ class JournaledWindows:
 
     def apply_journal(self, data: bytes) -> None:
         """Take the input of another engine that stood where this one stands."""
-        identity, entries, counts = self._read(data, JOURNAL)
+        identity, entries, counts = _read(data, JOURNAL, _entries)
         self._check(identity)
         engine = self.engine
         engine.repeating = True
-        for kind, *given in entries:
+        for kind, events, t in entries:
             if kind == _PUSH:
-                engine.push_all([_event(x) for x in given[0]])
+                engine.push_all(events)
             elif kind == _ADVANCE:
-                engine.advance(given[0])
+                engine.advance(t)
             else:
                 engine.close()
         engine.repeating = False
         engine.dead_letters.clear()  # told by whoever wrote the journal
         engine.counters.evaluations, engine.counters.matches = counts
-
-    def _read(self, data: bytes, magic: bytes) -> Any:
-        if data[: len(magic)] != magic:
-            raise SnapshotError("these bytes are no state of windows in this version; replay the stream")
-        try:
-            return msgspec.msgpack.decode(data[len(magic) :])
-        except msgspec.DecodeError as fault:
-            raise SnapshotError(f"the state is damaged ({fault}); replay the stream") from fault
 
     def _check(self, identity: str) -> None:
         if identity != self.identity:
@@ -141,9 +138,13 @@ class JournaledWindows:
             raise SnapshotError(f"the windows, patterns or reports of {names} are others than those it was made with")
 
 
-def _event(fields: list[Any]) -> Event:
-    start, end, triples, stream, graph = fields
-    return Event(start, end, tuple(map(tuple, triples)), stream, graph)
+def _read(data: bytes, magic: bytes, decoder: Any) -> Any:
+    if data[: len(magic)] != magic:
+        raise SnapshotError("these bytes are no state of windows in this version; replay the stream")
+    try:
+        return decoder.decode(data[len(magic) :])
+    except (msgspec.DecodeError, msgspec.ValidationError) as fault:
+        raise SnapshotError(f"the state is damaged ({fault}); replay the stream") from fault
 
 
 class WindowShard(Shard):
