@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -29,8 +31,6 @@ def test_what_is_not_divided_and_why(name: str) -> None:
     text, said = WHOLE[name]
     [part] = parts_of(compiled(text), 4)
     assert part.part.shards == 1
-    import re
-
     assert re.search(said, part.part.reason), part.part.reason
 
 

@@ -18,7 +18,7 @@ from etalis_py.spark.answers import single
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.windowed_shard import WindowShard
 from etalis_py.spark.windows import WindowSpec, fingerprint
-from etalis_py.windows import WindowProgram
+from etalis_py.windows import WindowEngine, WindowProgram
 from tests.spark.windowed import KEYED, PROGRAMS, SECOND, compiled, embedded, stream, windowed_queries
 
 
@@ -76,8 +76,6 @@ def test_a_shard_goes_on_elsewhere(name: str, snapshot_after: int) -> None:
 
 def embedded_until(program: WindowProgram | str, events: Sequence[Event]) -> list[str]:
     """What the embedded engine finds when time goes on to where the last batch leaves it."""
-    from etalis_py.windows import WindowEngine
-
     engine = WindowEngine(program)
     found = [*engine.push_all(events), *engine.advance(200 * SECOND - 1), *engine.close()]
     return sorted(m.id for m in found)
