@@ -130,11 +130,11 @@ def _key(raw: Any) -> Any:
     return tuple(raw) if isinstance(raw, list) else raw
 
 
-def to_accumulator(g: State, at: int, value: Any) -> Any:
+def to_accumulator(g: State, at: int) -> Any:
     """The exact accumulator of an aggregate; made when the first summand comes that is no integer."""
     if g[at + 2] is None:
         g[at + 2] = accumulator("SUM")
-        g[at + 2].add(g[at + 1], "")
+        g[at + 2].add_integers(g[at + 1], g[at])
         g[at + 1] = 0
     return g[at + 2]
 
@@ -256,13 +256,12 @@ def _apply(w: Writer, node: ir.Group, frame: Frame, sign: str) -> None:
         with w.block("except SparqlError:"):
             w(f"g[{at + 3}] {sign}= 1")
         with w.block("else:"):
-            if call.name != "SUM":
-                w(f"g[{at}] {sign}= 1")
             if call.name != "COUNT":
                 with w.block(f"if v.__class__ is int and g[{at + 2}] is None:"):
                     w(f"g[{at + 1}] {sign}= v")
                 with w.block("else:"):
-                    w(f"to_accumulator(g, {at}, v).{'add' if sign == '+' else 'remove'}(v, '')")
+                    w(f"to_accumulator(g, {at}).{'add' if sign == '+' else 'remove'}(v, '')")
+            w(f"g[{at}] {sign}= 1")
 
 
 def _result(name: str, at: int) -> str:

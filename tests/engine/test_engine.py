@@ -418,3 +418,9 @@ def test_why_without_explanations_says_how_to_get_them() -> None:
     (found,) = run("SELECT ?x { ?c :a ?x }", event(":c :a 1", 1))
     with pytest.raises(ValueError, match="explain=True"):
         found.why()
+
+
+def test_integers_leave_a_window_one_by_one_after_a_decimal_came() -> None:
+    prices = [event(f":c :a {x}", t) for t, x in enumerate(("1", "2", "3", "0.5", "4", "5", "6", "7"), 1)]
+    found = run("SELECT (SUM(?x) AS ?s) { ?c :a ?x } WITHIN 4 EVENTS", *prices)
+    assert [str(m["s"]) for m in found] == ["1", "3", "6", "6.5", "9.5", "12.5", "15.5", "22"]

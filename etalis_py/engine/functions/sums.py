@@ -71,6 +71,11 @@ class Sum:
         else:
             self._failures += 1
 
+    def add_integers(self, total: int, count: int) -> None:
+        """So many integers at once; each can be removed alone."""
+        self._integers += count
+        self._whole += total
+
     def remove(self, value: Any, term: Any) -> None:
         c = value.__class__
         if c is int:
