@@ -233,6 +233,13 @@ class _Generator:
     # --- the blocks of an instant ---
 
     def _run(self, w: Writer, reached: frozenset[str]) -> None:
+        """All strata in turn.  Reports come in their order too, and a recursion's come round by round: ``settle``."""
+        reports = self.code.names.use("reports", self.runtime.reports)
+        reported = [oid for oid in self.outputs if oid in reached]
+        recursive = any(len(stratum) > 1 for stratum in self.rules.strata if not reached.isdisjoint(stratum))
+        unsettled = len(reported) > 1 or (recursive and reported)
+        if unsettled:
+            w(f"first = len({reports})")
         for stratum in self.rules.strata:
             members = [n for n in stratum if n in reached]
             if not members:
@@ -242,6 +249,9 @@ class _Generator:
             else:
                 for name in members:
                     self._node(w, name, reached, {})
+        if unsettled:
+            settle = self.code.names.use("settle", self.runtime.settle)
+            w(f"if len({reports}) > first{'' if recursive else ' + 1'}: {settle}(first)")
         self._insert_goals(w, reached)
         self._end_instant(w, reached)
 

@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import Any
 
 from etalis_compiler.rewrites.push_windows import longest
+from etalis_compiler.stratify import output_id
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.calendar import add_months
@@ -76,6 +77,10 @@ class Runtime:
         self.entailed = entailed or (lambda triple: (triple,))
         self.journaling = journaling
         self.running = running
+        names = [output_id(output.query) for output in rules.outputs]
+        recursive = {name for stratum in rules.strata if len(stratum) > 1 for name in stratum}
+        self.rounds = frozenset(number for number, name in enumerate(names) if name in recursive)
+        """The outputs whose rows come round by round."""
 
     @property
     def remembers(self) -> bool:
@@ -248,6 +253,24 @@ class Runtime:
             )
             self.state.slices[key] = found
         return found.advance
+
+    def settle(self, first: int) -> None:
+        """The reports of an instant, from ``first`` on, in the order of the program, the rows of each in canonical order.
+
+        They were made stratum by stratum, and in a recursion round by round.
+        """
+        reports = self.reports
+        made, t = reports[first:], reports[-1][1]
+        found: dict[int, list[list[Solution]]] = {}
+        for number, _, rows in made:
+            found.setdefault(number, []).append(rows)
+        del reports[first:]
+        for number in sorted(found):
+            parts = found[number]
+            rows = parts[0]
+            if len(parts) > 1 or number in self.rounds:
+                rows = sorted((row for part in parts for row in part), key=self.sort_key(number))
+            reports.append((number, t, rows))
 
     def sort_key(self, number: int) -> Callable[[Solution], Any] | None:
         output = self.rules.outputs[number]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2s
 
 from etalis_compiler.shards import ShardPlan, Stage, shard_plan
-from etalis_compiler.stratify import feeds, late_nodes, output_id
+from etalis_compiler.stratify import feeds, late_nodes
 from etalis_rules import program as ir
 
 from etalis_py.engine.owl_streams import HIDDEN
@@ -243,9 +243,8 @@ def _numbered(
 
 
 def order_of(rules: ir.Rules) -> tuple[tuple[str, int], ...]:
-    """The queries of the program, each with its rank in an instant: an engine reports stratum by stratum."""
-    ranks = {name: rank for rank, name in enumerate(name for stratum in rules.strata for name in stratum)}
-    return tuple((output.query, ranks.get(output_id(output.query), -1)) for output in rules.outputs)
+    """The queries of the program, each with its rank in an instant: that of the program."""
+    return tuple((output.query, rank) for rank, output in enumerate(rules.outputs))
 
 
 def meaning_of(output: ir.Output) -> str:

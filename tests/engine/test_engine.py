@@ -424,3 +424,18 @@ def test_integers_leave_a_window_one_by_one_after_a_decimal_came() -> None:
     prices = [event(f":c :a {x}", t) for t, x in enumerate(("1", "2", "3", "0.5", "4", "5", "6", "7"), 1)]
     found = run("SELECT (SUM(?x) AS ?s) { ?c :a ?x } WITHIN 4 EVENTS", *prices)
     assert [str(m["s"]) for m in found] == ["1", "3", "6", "6.5", "9.5", "12.5", "15.5", "22"]
+
+
+def test_the_order_in_an_instant_is_that_of_the_program_and_of_the_terms() -> None:
+    """Whatever the strata and the rounds of a recursion in which matches are found."""
+    rules = [
+        "SELECT ?x ?y { ?x :r ?y }",
+        "CONSTRUCT { ?x :r ?z } { ?x :r ?y . ?y :r ?z }",
+        "CONSTRUCT { ?x :r ?z } { ?x :e ?z }",
+    ]
+    found = run(rules, event(":d :e :a . :b :e :c . :a :e :b . :c :e :d", 1))
+    assert [m.query for m in found] == sorted(m.query for m in found)
+    for query in ("q1", "q2", "q3"):
+        rows = [(m.end_us, m.start_us, *(m.triples or (m.row,))) for m in found if m.query == query]
+        assert rows == sorted(rows)
+        assert len({m.id for m in found if m.query == query}) == len(rows)
