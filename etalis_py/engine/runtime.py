@@ -255,7 +255,7 @@ class Runtime:
         return found.advance
 
     def settle(self, first: int) -> None:
-        """The reports of an instant, from ``first`` on, in the order of the program, the rows of each in canonical order.
+        """Put the reports of an instant, from ``first`` on, into the order of the program; rows into canonical order.
 
         They were made stratum by stratum, and in a recursion round by round.
         """
