@@ -22,6 +22,7 @@ import msgspec
 from etalis_rules import program as ir
 
 from etalis_py.spark.parts import RoutedPart
+from etalis_py.spark.shipping import arrived
 from etalis_py.spark.spec import ProgramSpec
 from etalis_py.spark.windows import WindowSpec, fingerprint
 
@@ -79,7 +80,7 @@ def identity_of(
     specs: Sequence[ProgramSpec | WindowSpec], parts: Iterable[RoutedPart], shards: int, partitions: int
 ) -> JobIdentity:
     """The identity of a job."""
-    programs = tuple(ProgramIdentity(s.name, s.policy, digest_of(s.background)) for s in specs)
+    programs = tuple(ProgramIdentity(s.name, s.policy, digest_of(arrived(s.background))) for s in specs)
     stages = tuple(_stage_of(specs[routed.part.program], routed) for routed in parts)
     return JobIdentity(_package(), shards, partitions, programs, stages)
 
@@ -89,7 +90,7 @@ def _stage_of(spec: ProgramSpec | WindowSpec, routed: RoutedPart) -> StageIdenti
     windowed = isinstance(spec, WindowSpec)
     if isinstance(spec, WindowSpec):
         whole = fingerprint(spec, part.queries)
-        queries = dict.fromkeys(part.queries, digest_of(f"{whole} {digest_of(spec.background)}".encode()))
+        queries = dict.fromkeys(part.queries, digest_of(f"{whole} {digest_of(arrived(spec.background))}".encode()))
     else:
         queries = dict(routed.meanings)
     return StageIdentity(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from etalis_py.engine.engine import Engine
@@ -20,6 +20,7 @@ from etalis_py.spark.identity import identity_of
 from etalis_py.spark.parts import RoutedPart, parts_of
 from etalis_py.spark.routing import ends, flat_events, hand_on, route, row_kinds, shards_of, wanted_by
 from etalis_py.spark.schema import MATCHES
+from etalis_py.spark.shipping import Shipped, arrived, ship
 from etalis_py.spark.slots import MOST_SHARDS, by_slot
 from etalis_py.spark.spec import ProgramSpec, SparkError, spec_of
 from etalis_py.spark.windows import WindowOptions, WindowSpec, has_windows, plan_windows
@@ -27,6 +28,9 @@ from etalis_py.windows import WindowProgram, compile_windows
 
 One = Program | WindowProgram | str | Path
 Programs = One | Mapping[str, One]
+
+
+Spec = ProgramSpec | WindowSpec
 
 
 class ShardWarning(UserWarning):
@@ -79,6 +83,7 @@ def matches(
     else:
         flat = flat.drop("time")
     job = identity_of(specs, parts, count, partitions)
+    specs = _shipped(events.sparkSession, specs)
     out: DataFrame | None = None
     for level in levels:
         mine = [routed for routed in parts if routed.part.level == level]
@@ -101,6 +106,17 @@ def matches(
     if _hands_on(parts):
         out = out.where(F.col("kind") != "event")
     return out if observe is None else out.observe(observe, *_observed(metrics))
+
+
+def _shipped(spark: SparkSession, specs: Iterable[Spec]) -> tuple[Spec, ...]:
+    """The specifications with each background broadcast once, whatever the number of programs that have it."""
+    shipped: dict[bytes | Shipped, bytes | Shipped] = {}
+    made = []
+    for spec in specs:
+        if spec.background not in shipped:
+            shipped[spec.background] = ship(spark, arrived(spec.background))
+        made.append(replace(spec, background=shipped[spec.background]))
+    return tuple(made)
 
 
 def _hands_on(parts: Iterable[RoutedPart]) -> bool:
@@ -152,9 +168,9 @@ def plan(
     entailment: str,
     policy: str | None,
     options: WindowOptions = WindowOptions(),  # noqa: B008 - frozen
-) -> tuple[tuple[ProgramSpec | WindowSpec, ...], list[RoutedPart]]:
+) -> tuple[tuple[Spec, ...], list[RoutedPart]]:
     """What travels to the executors, and the parts with their routing."""
-    specs: list[ProgramSpec | WindowSpec] = []
+    specs: list[Spec] = []
     parts: list[RoutedPart] = []
     for name, compiled in compiled_programs(program, policy).items():
         knowledge = _knowledge(background, entailment)

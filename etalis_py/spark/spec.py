@@ -21,6 +21,7 @@ from etalis_compiler.rewrites.reorder import AS_WRITTEN, Coupling
 from etalis_py.engine.engine import Engine
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.program import Program
+from etalis_py.spark.shipping import Shipped, arrived
 
 
 class SparkError(ValueError):
@@ -48,7 +49,7 @@ class ProgramSpec:
     name: str
     texts: tuple[TextSpec, ...]
     policy: str
-    background: bytes = b""
+    background: bytes | Shipped = b""
     couplings: tuple[tuple[str, Coupling], ...] = ()
 
 
@@ -122,9 +123,9 @@ def _compiled(spec: ProgramSpec) -> Compilation:
 
 
 @lru_cache(maxsize=8)
-def knowledge_of(data: bytes) -> Knowledge | None:
+def knowledge_of(data: bytes | Shipped) -> Knowledge | None:
     """The background in a specification, once in each process."""
-    return unpack(data)
+    return unpack(arrived(data))
 
 
 def _with_all(query: CompiledQuery) -> CompiledQuery:

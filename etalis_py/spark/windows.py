@@ -29,6 +29,7 @@ from etalis_py.engine.engine import Engine
 from etalis_py.knowledge import Knowledge
 from etalis_py.program import Program, source_of
 from etalis_py.spark.parts import Part, RoutedPart, parts_of
+from etalis_py.spark.shipping import Shipped
 from etalis_py.spark.spec import ProgramSpec, SparkError, TextSpec, documents_of, knowledge_of, pack, spec_of
 from etalis_py.windows.engine import WindowEngine
 from etalis_py.windows.program import WindowProgram, windows_of
@@ -49,7 +50,7 @@ class WindowSpec:
     report: Reports = ()
     duplicates: bool = False
     policy: str = "unrestricted"
-    background: bytes = b""
+    background: bytes | Shipped = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from etalis_rules.terms import RDF_TYPE
 from pyspark.sql import SparkSession
@@ -9,7 +11,8 @@ from pyspark.sql import SparkSession
 from etalis_py import event
 from etalis_py.knowledge import load
 from etalis_py.spark import events_from_events, matches
-from tests.spark.programs import embedded, ids_by_program, stream
+from tests.spark.programs import embedded, ids_by_program, stream, write_batches
+from tests.spark.test_streaming import THE_END, run
 
 pytestmark = pytest.mark.filterwarnings("ignore::etalis_py.spark.pipeline.ShardWarning")
 OWL = "http://www.w3.org/2002/07/owl#"
@@ -69,3 +72,19 @@ def test_schema_and_background_entail_what_shards_join(spark: SparkSession) -> N
     assert len(wanted) == 1
     found = matches(text, events_from_events(spark, events), shards=2, background=schema)
     assert ids_by_program(found.collect()) == {"": wanted}
+
+
+def test_a_large_background_reaches_a_stream(spark: SparkSession, tmp_path: Path) -> None:
+    """More than a megabyte of it, which Spark would not take with the operator; broadcast once, for both programs."""
+    known = load([[(f"<urn:thing:{n:030}>", "<urn:in>", f"<urn:place:{n % 7:030}>") for n in range(12_000)]])
+    text = "SELECT ?x {{ {{ ?x <urn:in> <urn:place:{:030}> . ?x <urn:p> ?y }} SEQ {{ ?x <urn:q> ?z }} }}"
+    programs = {"1": text.format(1), "2": text.format(2)}
+    events = [
+        event(f"<urn:thing:{n % 20:030}> <urn:{predicate}> {n}", 2 * n + later)
+        for n in range(20)
+        for later, predicate in enumerate("pq")
+    ]
+    wanted = {name: embedded(one, events, background=known) for name, one in programs.items()}
+    assert [len(ids) for ids in wanted.values()] == [3, 3]
+    write_batches(tmp_path / "in", [events, THE_END])
+    assert ids_by_program(run(spark, tmp_path, programs, background=known)) == wanted

@@ -51,13 +51,15 @@ def run(
     then: Callable[[DataFrame], DataFrame] = lambda found: found,
     metrics: bool = False,
     every: str = "",
+    background: Any = None,
 ) -> list[Row]:
     """One run over the files that are new in ``folder/in``; all rows of the file sink.
 
     ``every``: for ever, with this trigger.
     """
     events = spark.readStream.schema(EVENTS).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
-    found = then(matches(programs, events, shards=shards, lateness=lateness, metrics=metrics))
+    options = {"shards": shards, "lateness": lateness, "metrics": metrics, "background": background}
+    found = then(matches(programs, events, **options))
     query = (
         found.writeStream.format("parquet")
         .option("checkpointLocation", str(folder / "checkpoint"))

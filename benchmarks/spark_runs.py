@@ -1,0 +1,166 @@
+"""What ``benchmarks.spark`` measures: the workloads, how their events get into files, and the runs over these.
+
+The answers of a run are the number of its matches and the sum of the hashes of their ids, counted in the JVM; they must
+be those of the embedded engine.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from zlib import crc32
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from etalis_rules.terms import RDF_TYPE
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from benchmarks.taxonomy import ROOT, hierarchy
+from benchmarks.taxonomy_stream import EX, REPORTS, TAXONOMY, instances
+from benchmarks.workloads import w1_pairs, w2_stock, w4_rising
+from etalis_py import Engine, Program, compile
+from etalis_py.events import Event
+from etalis_py.knowledge import Knowledge, load
+from etalis_py.spark import end_of_stream, events_from_nquads, matches
+from etalis_py.spark.schema import FLAT_EVENTS
+
+SECOND = 1_000_000
+WORKLOADS = {w.name: w for w in (w1_pairs.WORKLOAD, w2_stock.WORKLOAD, w4_rising.WORKLOAD)}
+CLASSES = "classes"
+NAMES = (*WORKLOADS, CLASSES)
+
+Answers = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A program with its events and the right answers."""
+
+    name: str
+    program: Program
+    events: list[Event]
+    background: Knowledge | None
+    answers: Answers
+
+
+@dataclass(slots=True)
+class Run:
+    """One run: how long it took, of which the first batch, and what came out."""
+
+    seconds: float
+    answers: Answers
+    batches: list[float] = field(default_factory=list)
+
+
+def case(name: str, size: int) -> Case:
+    """A workload with so many events: one of the engine's, or the reasoning over 40,080 sub-classes."""
+    if name == CLASSES:
+        return _classes(size)
+    workload = WORKLOADS[name]
+    program = compile(workload.query, policy=workload.policy)
+    events = workload.events(size)
+    return Case(name, program, events, None, _expected(program, events, None))
+
+
+def _classes(size: int) -> Case:
+    """As in [EP] Test 2: whether the subject of a triple is an instance of the class of concern."""
+    triples = list(hierarchy())
+    things = instances({c for s, _, o in triples for c in (s, o)})
+    known = load(named={TAXONOMY: [triples, [(x, RDF_TYPE, c) for x, c in things]]}, cache=False)
+    draw = random.Random(1)
+    names = [x for x, _ in things] + [f"<{EX}stranger{n}>" for n in range(len(things))]
+    events = [Event(n * SECOND, n * SECOND, ((draw.choice(names), REPORTS, f'"{n % 100}"'),)) for n in range(size)]
+    program = compile(f"SELECT ?x ?y WHERE {{ ?x {REPORTS} ?y . GRAPH {TAXONOMY} {{ ?x {RDF_TYPE} {ROOT} }} }}")
+    return Case(CLASSES, program, events, known, _expected(program, events, known))
+
+
+def _expected(program: Program, events: list[Event], background: Knowledge | None) -> Answers:
+    engine = Engine(program, policy=program.policy, background=background)
+    found = [*engine.push_all(events), *engine.close()]
+    return len(found), sum(crc32(m.id.encode()) for m in found)
+
+
+# --- files -----------------------------------------------------------------------------------------------------
+
+
+def write_parquet(file: Path, events: Iterable[Event]) -> None:
+    """One row a triple, in eight row groups, so that Spark reads with all cores."""
+    rows = [(e.start, e.end, e.end, e.stream, e.graph, *triple) for e in events for triple in e.triples]
+    columns = dict(
+        zip(("start", "end", "time", "stream", "graph", "s", "p", "o"), zip(*rows, strict=True), strict=True)
+    )
+    made = {name: pa.array(values) for name, values in columns.items()}
+    made["time"] = made["time"].cast(pa.timestamp("us", tz="UTC"))
+    pq.write_table(pa.table(made), file, row_group_size=-(-len(rows) // 8))
+
+
+def write_nquads(folder: Path, events: Iterable[Event], files: int = 2) -> None:
+    """One statement a line; the name of its graph tells its time."""
+    lines = [f"{s} {p} {o} <urn:t:{e.end}> .\n" for e in events for s, p, o in e.triples]
+    for n in range(files):
+        (folder / f"{n}.nq").write_text("".join(lines[n::files]))
+
+
+def read_nquads(spark: SparkSession, folder: str) -> DataFrame:
+    lines = spark.read.text(folder)
+    return events_from_nquads(lines, time=F.regexp_extract("value", r"<urn:t:(\d+)> \.$", 1).cast("long"))
+
+
+# --- runs ------------------------------------------------------------------------------------------------------
+
+
+def batch_run(made: Case, events: DataFrame, shards: int) -> Run:
+    """A batch query from the files to the last match."""
+    began = time.perf_counter()
+    found = _answers(matches(made.program, events, shards=shards, background=made.background))
+    return Run(time.perf_counter() - began, found)
+
+
+def _answers(found: DataFrame) -> Answers:
+    counted = found.where("kind = 'match'").agg(F.count("id"), F.sum(F.crc32(F.col("id").cast("binary"))))
+    count, total = counted.collect()[0]
+    return count, total or 0
+
+
+def stream_run(spark: SparkSession, made: Case, folder: Path, size: int, shards: int) -> Run:
+    """A streaming query over files of so many events, one a batch, with its state in RocksDB.
+
+    What ends in a batch is over, and evaluated, in the next one: so the last events are evaluated by the row that ends
+    the stream.  The first batch starts the workers; the time that counts begins after it.
+    """
+    source, state = folder / "stream", folder / "state"
+    source.mkdir()
+    for n, some in enumerate(_cut(made.events, size)):
+        write_parquet(source / f"{n:04d}.parquet", some)
+    last = made.events[-1].end + SECOND
+    write_parquet(source / "9999.parquet", [_as_event(row) for row in end_of_stream(spark, last).collect()])
+    frame = spark.readStream.schema(FLAT_EVENTS).option("maxFilesPerTrigger", 1).parquet(str(source))
+    found = matches(made.program, frame, shards=shards, background=made.background)
+    answers: list[Answers] = []
+    ends: list[float] = []
+
+    def take(batch: DataFrame, number: int) -> None:
+        answers.append(_answers(batch))
+        ends.append(time.perf_counter())
+
+    began = time.perf_counter()
+    query = found.writeStream.foreachBatch(take).option("checkpointLocation", str(state)).trigger(availableNow=True)
+    query.start().awaitTermination()
+    batches = [b - a for a, b in zip([began, *ends], ends, strict=False)]
+    total = sum(n for n, _ in answers), sum(h for _, h in answers)
+    return Run(ends[-1] - ends[0], total, batches)
+
+
+def _cut(events: list[Event], size: int) -> Iterator[list[Event]]:
+    for first in range(0, len(events), size):
+        yield events[first : first + size]
+
+
+def _as_event(row: object) -> Event:
+    fields = row.asDict(recursive=True)  # type: ignore[attr-defined]
+    triples = tuple((t["s"], t["p"], t["o"]) for t in fields["triples"])
+    return Event(fields["start"], fields["end"], triples)

@@ -1,0 +1,58 @@
+"""The background on its way to the executors: once to each of them, however many shards and batches it is for.
+
+What is large would travel with the operator to every task of every batch; Spark would make a broadcast variable of an
+operator above 1 MB, and refuse such a one in a stream.  So the bytes are a broadcast variable of their own.  The
+operator holds a reference that is followed where they are needed: on the driver, where Spark unpacks the operator
+to ask for its schema, they are not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2s
+from typing import Any
+
+from pyspark.core.broadcast import Broadcast, _from_id
+from pyspark.sql import SparkSession
+
+LARGE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """A reference to broadcast bytes; two are equal when the bytes are."""
+
+    digest: str
+    variable: Any
+    """The broadcast variable; on an executor its number."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Shipped) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __reduce__(self) -> tuple[Callable[..., Shipped], tuple[str, int]]:
+        """Spark's way: a broadcast variable is noted where it is pickled, and found again by its number."""
+        _, (number,) = self.variable.__reduce__()
+        return Shipped, (self.digest, number)
+
+    @property
+    def data(self) -> bytes:
+        variable = self.variable if isinstance(self.variable, Broadcast) else _from_id(self.variable)
+        return bytes(variable.value)
+
+
+def ship(spark: SparkSession, data: bytes) -> bytes | Shipped:
+    """The bytes themselves, or a reference to them where they are many."""
+    if len(data) < LARGE:
+        return data
+    return Shipped(blake2s(data).hexdigest(), spark.sparkContext.broadcast(data))
+
+
+def arrived(data: bytes | Shipped) -> bytes:
+    return data.data if isinstance(data, Shipped) else data
+
+
+__all__ = ["LARGE", "Shipped", "arrived", "ship"]
