@@ -38,6 +38,8 @@ class Shape:
     render: Callable[[int], int | str]
     triples: Callable[[Row], tuple[Triple, ...]] | None = None
     explain: Callable[[Row], Any] | None = None
+    adjacent: bool = True
+    """Whether equal rows of a report stand together."""
     identify: Callable[[Row, int], str] = field(init=False, compare=False, repr=False)
     """The id of a match, from its row and its ordinal."""
 
@@ -271,7 +273,8 @@ class Matches(Sequence[Match]):
         return made
 
     def _made(self, shape: Shape, rows: list[Row]) -> Iterator[Match]:
-        return self._unsorted(shape, rows) if shape.output.order else self._sorted(shape, rows)
+        apart = shape.output.order or not shape.adjacent
+        return self._unsorted(shape, rows) if apart else self._sorted(shape, rows)
 
     @staticmethod
     def _sorted(shape: Shape, rows: list[Row]) -> Iterator[Match]:

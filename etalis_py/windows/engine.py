@@ -18,7 +18,7 @@ from etalis_compiler.rsp import Circle
 from etalis_rules import program as ir
 
 from etalis_py.engine.engine import NEVER, Engine, knowledge_of, seconds
-from etalis_py.engine.matches import Matches, Report
+from etalis_py.engine.matches import Matches, Report, Row
 from etalis_py.engine.runtime import LimitExceeded, Limits
 from etalis_py.engine.snapshots import SnapshotError
 from etalis_py.events import Event, Triple
@@ -487,9 +487,12 @@ class WindowEngine:
             self._read_at[name] = t
 
     def _matches(self) -> Matches:
-        reports = self._reports
+        # A query may be evaluated several times at one time; equal rows of these are told apart by their ordinals.
+        together: dict[tuple[int, int], list[Row]] = {}
+        for number, t, rows in self._reports:
+            together.setdefault((number, t), []).extend(rows)
         self._reports = []
-        made = Matches(self._shapes, reports)
+        made = Matches(self._shapes, [(number, t, rows) for (number, t), rows in together.items()])
         self.counters.matches += len(made)
         return made
 

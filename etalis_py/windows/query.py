@@ -311,7 +311,7 @@ class QueryRun:
                     looked.append((w.name, low, render(found[1])))
             return Reason(plan.name, render(row[0]), tuple(looked))
 
-        return Shape(output, shown, places, render, triples, why)
+        return Shape(output, shown, places, render, triples, why, adjacent=False)
 
     def _described(self, row: Row) -> tuple[Triple, ...]:
         """A concise bounded description from the windows and the stored graphs, as they are now."""

@@ -338,3 +338,19 @@ def test_an_event_that_ends_before_it_starts_is_an_error() -> None:
     with pytest.raises(ValueError, match="swap the two"):
         engine.push_all([item(3, ":a :p 1"), item(4, ":b :p 1")._replace(start=5 * SECOND)])
     assert [show(m) for m in engine.close()] == ["x=a @[0, 5]"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE 10] WHERE { WINDOW :w { ?s :p ?x . ?s :q ?n } } ORDER BY ?n",
+        "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE BGP 1] WHERE { WINDOW :w { ?s :p ?x } }",
+    ],
+)
+def test_equal_rows_have_ids_of_their_own(query: str) -> None:
+    """Where they do not stand together, and where a window closes several times at one time."""
+    triples = " . ".join(f":s{n} :p {n % 2} ; :q {n}" for n in range(6))
+    engine = WindowEngine(query)
+    found = [*engine.push(item(3, triples)), *engine.close()]
+    assert len(found) > len({m.bindings["x"] for m in found})
+    assert len({m.id for m in found}) == len(found)
