@@ -96,7 +96,7 @@ def matches(
         if events.isStreaming:
             from etalis_py.spark.streaming import ShardProcessor
 
-            processor = ShardProcessor(specs, slots, level, uuid.uuid4().hex, metrics, job)
+            processor = ShardProcessor(specs, slots, level, uuid.uuid4().hex, metrics, job, lateness)
             begin = shards_of(mine, partitions, events).groupBy("slot")
             out = rows.groupBy("slot").transformWithStateInPandas(processor, MATCHES, "append", "EventTime", begin)
         else:

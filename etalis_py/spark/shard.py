@@ -6,7 +6,8 @@ engine's and the waiting events.  Cost per event: the engine's, and its part of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 from operator import itemgetter
 from zlib import crc32
@@ -62,7 +63,7 @@ class Shard:
         """Events in order of their ends."""
         return self._rows(self.engine.push_all(events))  # type: ignore[arg-type]
 
-    def wait(self, events: Iterable[Plain], over: int = NEVER) -> list[Row]:
+    def wait(self, events: Sequence[Plain], over: int = NEVER) -> list[Row]:
         """Keep events until their instant is over; those that end before ``over`` are given back as dead letters.
 
         That is so even where this shard has not closed the instant yet: another one has, and together they would find
@@ -70,23 +71,18 @@ class Shard:
         """
         if self.engine.finished:
             return [self._dead(event, AFTER_THE_END) for event in events]
-        dead: list[Row] = []
-        for event in events:
-            if event[1] < over:
-                self.engine.counters.late += 1
-                dead.append(self._dead(event, TOO_LATE))
-            else:
-                self.waiting.append(event)
-        return dead
+        late = [event for event in events if event[1] < over]
+        self.waiting += [event for event in events if event[1] >= over] if late else events
+        self.engine.counters.late += len(late)
+        return [self._dead(event, TOO_LATE) for event in late]
 
     def close_before(self, over: int) -> list[Row | Table]:
         """Every instant before ``over`` is over."""
         if self.engine.finished or over == NEVER:
             return []
-        ready = [event for event in self.waiting if event[1] < over]
-        if ready:
-            self.waiting = [event for event in self.waiting if event[1] >= over]
-            ready.sort(key=_by_end)
+        waiting = sorted(self.waiting, key=_by_end)
+        first = bisect_left(waiting, over, key=_by_end)
+        ready, self.waiting = waiting[:first], waiting[first:]
         rows = self.push(ready) if ready else []
         if over - 1 > self.engine.closed_at:
             rows += self._rows(self.engine.advance(over - 1))

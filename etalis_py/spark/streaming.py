@@ -1,13 +1,14 @@
 """The operator on a streaming DataFrame: Spark's stateful processor around a shard.
 
-Events wait until the watermark has passed their instant.  The operator of level k closes what ends before
-``watermark − (k − 1) ms``: a shard of an earlier level that was quiet is woken by a timer, and timers are in whole
-milliseconds, so what it derives is certainly here by then.
+Events wait until the watermark has passed their instant, or certainly will have when the next batch comes.  The
+operator of level k closes what ends before ``watermark − (k − 1) ms``: a shard of an earlier level that was quiet is
+woken by a timer, and timers are in whole milliseconds, so what it derives is certainly here by then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -25,6 +26,8 @@ from etalis_py.spark.stored import StoredShard
 from etalis_py.spark.windowed_shard import shard_of
 from etalis_py.spark.windows import WindowSpec
 
+_end = itemgetter(1)
+
 
 class ShardProcessor(StatefulProcessor):
     """State: see ``stored``."""
@@ -37,6 +40,7 @@ class ShardProcessor(StatefulProcessor):
         run: str,
         metrics: bool,
         job: JobIdentity,
+        lateness: int | None,
     ) -> None:
         self.specs = specs
         self.slots = dict(slots)
@@ -44,6 +48,7 @@ class ShardProcessor(StatefulProcessor):
         self.run = f"{run}/{level}"
         self.metrics = metrics
         self.job = job
+        self.lateness = lateness
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.handle = handle
@@ -67,20 +72,32 @@ class ShardProcessor(StatefulProcessor):
         shard, ended = self._load(key), False
         out: list[Row | Table] = []
         over = self._over(timer_values.getCurrentWatermarkInMs())
+        newest = NEVER
         for frame in rows:
             found = sorted_out(frame, apart=True)
             out += found.passed
             out += shard.wait(found.in_order, over)
+            newest = max(newest, max(map(_end, found.in_order), default=NEVER))
             # What an earlier level has derived in this batch may lie before the watermark, and is in time.
             out += shard.wait(found.derived)
             ended |= found.ended
         if ended:
             out += shard.finish()
-        return self._closed(key, shard, out, timer_values)
+        return self._closed(key, shard, out, timer_values, newest)
 
     def _over(self, watermark: int) -> int:
         """What ends before this is over.  Spark's watermark is 0 before there is one."""
         return (watermark - (self.level - 1)) * 1000 if watermark > 0 else NEVER
+
+    def _surely_over(self, newest: int) -> int:
+        """What ends before this is late from the next batch on, by the newest event of this one alone.
+
+        The next watermark is at least as far, so its instants can be closed now, when all of the batch is here, and the
+        batch need not be stored until then.  Later levels wait, because others may still derive events for them.
+        """
+        if self.level > 1 or self.lateness is None or newest == NEVER:
+            return NEVER
+        return (newest // 1000 - -(-self.lateness // 1000)) * 1000
 
     def close(self) -> None:
         """Nothing to give back: live engines stay for the next batch."""
@@ -97,9 +114,11 @@ class ShardProcessor(StatefulProcessor):
 
         return self.stored.load((self.run, slot), fresh)
 
-    def _closed(self, key: Any, shard: Shard, out: list[Row | Table], timer_values: Any) -> list[Row | Table]:
+    def _closed(
+        self, key: Any, shard: Shard, out: list[Row | Table], timer_values: Any, newest: int = NEVER
+    ) -> list[Row | Table]:
         watermark = timer_values.getCurrentWatermarkInMs()
-        out += shard.close_before(self._over(watermark))
+        out += shard.close_before(max(self._over(watermark), self._surely_over(newest)))
         self.stored.save((self.run, int(key[0])), shard)
         due = shard.next_due()
         if due is not None:

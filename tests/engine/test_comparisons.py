@@ -66,3 +66,10 @@ def test_a_compared_variable_of_both_sides_is_read_from_the_one_that_arrives() -
     """Found by chance: ?x is bound by both sides, and its value was taken from a goal of some other search."""
     text = "SELECT * { FILTER (?x != ?y) ?x :p ?y . [] :p ?y . ?x (:p*)* ?z }"
     agree(Case(queries(text), (at(0, "a p a"), at(0, "b p a"))))
+
+
+def test_quotients_have_the_digits_that_the_documentation_says() -> None:
+    """Found by chance, in an average of three; DESIGN and the papers say nothing of it."""
+    events = (at(1, "a p 1"), at(2, "a p 3 ; a p 10"), at(3, "a p 123456789012345678901234567890123456789"))
+    agree(Case(queries("SELECT (AVG(?x) AS ?mean) { ?s :p ?x }"), events))
+    agree(Case(queries("SELECT (?x / ?y AS ?part) (?y / ?x AS ?whole) { { ?s :p ?x } SEQ { ?s :p ?y } }"), events))

@@ -72,8 +72,9 @@ Policies
       below: sides of joins, branches of UNION, the mandatory side, and for F the optional side.
 
 Values
-  30. Products and sums are exact, quotients (and AVG) have 28 significant digits; results are canonical as in XSD 1.1
-      ("2" for the decimal two, "1.5E0" for doubles); STR and a cast to string keep the lexical form.
+  30. Products and sums are exact; quotients (and AVG) have 34 significant digits, and one more for every power of ten
+      by which the dividend is the greater, rounded half to even.  Results are canonical as in XSD 1.1 ("2" for the
+      decimal two, "1.5E0" for doubles); STR and a cast to string keep the lexical form.
   31. ``=`` between different known kinds (number, string, boolean, language string, IRI) is false, and an error where a
       datatype is unknown or a lexical form invalid.  ORDER BY puts numbers before other literals.
 """

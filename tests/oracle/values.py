@@ -1,6 +1,6 @@
 """Literals and their values: numbers exactly, strings, booleans; everything else is left to pyoxigraph.
 
-Integers are ``int``, decimals ``Decimal`` (sums and products exact, quotients to 28 significant digits), doubles and
+Integers are ``int``, decimals ``Decimal`` (sums and products exact, quotients rounded), doubles and
 floats ``float``.  Results are spelled in XSD 1.1's canonical form: integers ``5``, decimals ``1.5`` and ``2``, doubles
 ``1.5E0``.
 """
@@ -17,7 +17,6 @@ from typing import Literal
 from etalis_rules.terms import FALSE, TRUE, XSD, is_literal, literal, parts
 
 EXACT = Context(prec=2000, rounding=ROUND_HALF_EVEN)
-QUOTIENT = Context(prec=28, rounding=ROUND_HALF_EVEN)
 
 Kind = Literal["integer", "decimal", "float", "double"]
 RANK: dict[str, int] = {"integer": 0, "decimal": 1, "float": 2, "double": 3}
@@ -112,6 +111,12 @@ def _floating(value: float, kind: str) -> str:
     return f"{'-' if sign else ''}{shown[0]}.{fraction}E{power}"
 
 
+def _quotient(a: Decimal, b: Decimal) -> Decimal:
+    """34 significant digits, and one more for every power of ten by which the dividend is the greater."""
+    digits = 34 + max(0, a.adjusted() - b.adjusted())
+    return Context(prec=digits, rounding=ROUND_HALF_EVEN).divide(a, b)
+
+
 def arithmetic(operator: str, a: Number, b: Number) -> Number:
     """``+ - * /`` after numeric type promotion; ``/`` of two integers is a decimal."""
     kind: Kind = a.kind if RANK[a.kind] >= RANK[b.kind] else b.kind
@@ -121,7 +126,7 @@ def arithmetic(operator: str, a: Number, b: Number) -> Number:
     if operator == "/":
         if b.value == 0:
             raise ExpressionError("division by zero")
-        return Number("decimal", QUOTIENT.divide(Decimal(a.value), Decimal(b.value)))
+        return Number("decimal", _quotient(Decimal(a.value), Decimal(b.value)))
     if kind == "integer":
         x, y = int(a.value), int(b.value)
         return Number(kind, x + y if operator == "+" else x - y if operator == "-" else x * y)
