@@ -34,7 +34,7 @@ test: java lint
 
 test-kafka: java $(READY)
 	$(BIN)/python -m tests.kafka.artifacts
-	$(BIN)/python -m pytest -rs tests/kafka tests/spark/test_kafka.py $(TESTS)
+	$(BIN)/python -m pytest -rs --kafka tests/kafka tests/spark/test_kafka.py $(TESTS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

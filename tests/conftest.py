@@ -17,6 +17,7 @@ settings.register_profile("nightly", max_examples=NIGHTLY, **_COMMON)  # type: i
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--nightly", action="store_true", help="draw 50,000 random programs; run tests marked nightly")
+    parser.addoption("--kafka", action="store_true", help="run the tests that need a Kafka broker: see make test-kafka")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -31,9 +32,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--nightly"):
-        return
-    skip = pytest.mark.skip(reason="a long setting: run with --nightly")
+    long = pytest.mark.skip(reason="a long setting: run with --nightly")
+    kafka = pytest.mark.skip(reason="needs a Kafka broker: run by make test-kafka")
     for item in items:
-        if item.get_closest_marker("nightly") is not None:
-            item.add_marker(skip)
+        if item.get_closest_marker("nightly") is not None and not config.getoption("--nightly"):
+            item.add_marker(long)
+        if "broker" in getattr(item, "fixturenames", ()) and not config.getoption("--kafka"):
+            item.add_marker(kafka)

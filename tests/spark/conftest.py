@@ -25,7 +25,7 @@ def java() -> int:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     from etalis_py.spark import session
 
     if java() < 17:
@@ -37,8 +37,7 @@ def spark() -> Iterator[SparkSession]:
         "spark.log.level": "OFF",
         "spark.sql.streaming.stopTimeout": "60s",
     }
-    # Spark's Kafka connector, where it was fetched.
-    if connector := jars("connector"):
+    if request.config.getoption("--kafka") and (connector := jars("connector")):
         local["spark.jars"] = ",".join(map(str, connector))
     # Failed tasks are tried again: local mode does not do so unless told.
     made = session("local[2,4]", shards=2, config=local)
