@@ -289,10 +289,7 @@ def _rows(w: Writer, node: ir.Group, timed: bool) -> None:
     hull = f"g[{END}], g[{START}]" if node.window is None else f"g[{WINDOW}][-1][0], (g[{LOWS}] or g[{WINDOW}])[0][1]"
     row = f"row = ({', '.join([hull, *(spelled.get(c, repr('')) for c in node.head)])})"
     if not node.keys:
-        w(row)
-        if timed:
-            w("if reported.get(None) == row: return []", "reported[None] = row")
-        w("return [row]")
+        w(row, "return [row]")  # a solution entered, so its hull ends now: the row is another one
         return
     w("made = []")
     with w.block("for key, g in touched.items():"):

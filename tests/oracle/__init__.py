@@ -51,8 +51,9 @@ Reports
   19. ORDER BY without aggregates orders each instant; LIMIT and OFFSET count in that order over the run.
   20. A trailing VALUES is joined before the solutions are reported; with aggregates, to the groups (SPARQL 18.2.4.3).
   21. The solutions of a WHERE clause are ordered by end, start and the terms of all its variables, projected or not:
-      that decides which are the last n EVENTS.  MIN and MAX give the first of the least in that order, SAMPLE is the
-      MIN of what is no error, GROUP_CONCAT keeps it; COUNT(DISTINCT *) counts different bindings.
+      that decides which are the last n EVENTS.  GROUP_CONCAT keeps it.  MIN and MAX depend on the terms alone: the
+      least or greatest, of equal ones ("1", "01") the first in spelling; SAMPLE is the MIN of what is no error.
+      COUNT(DISTINCT *) counts different bindings.
 
 Policies
   22. Inside EXISTS, and at the right of MINUS, nothing is consumed; a sub-SELECT has its query's policy or its own.

@@ -230,8 +230,8 @@ def _folded(name: str, terms: list[str], separator: str | None) -> str:
             raise ExpressionError(f"{name} of nothing")
         best = terms[0]
         for term in terms[1:]:
-            pair = (term, best) if name == "MIN" else (best, term)
-            if order(*pair) < 0:
+            compared = order(*((term, best) if name == "MIN" else (best, term)))
+            if compared < 0 or (compared == 0 and term < best):
                 best = term
         return best
     total = _zero()
