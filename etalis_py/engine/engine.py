@@ -32,7 +32,7 @@ from etalis_py.engine.matches import Matches, Report, Row, Shape, template_tripl
 from etalis_py.engine.owl_streams import HIDDEN, needed, owl_queries
 from etalis_py.engine.running import Running
 from etalis_py.engine.runtime import Context, LimitExceeded, Limits, Runtime, fresh_nodes_of, making
-from etalis_py.engine.snapshots import read_journal, read_snapshot, write_journal, write_snapshot
+from etalis_py.engine.snapshots import forget_journal, read_journal, read_snapshot, write_journal, write_snapshot
 from etalis_py.engine.state import State
 from etalis_py.engine.time import TIMELESS_END, TIMELESS_START
 from etalis_py.events import Event
@@ -579,6 +579,15 @@ class Engine:
         A snapshot and the journals taken after it, in order, are the whole state.
         """
         return write_journal(self)
+
+    @property
+    def journal_entries(self) -> int:
+        """How much there is to tell since the last journal."""
+        return len(self.state.journal)
+
+    def forget_journal(self) -> None:
+        """What was asserted and retracted need not be told: a snapshot is taken instead."""
+        forget_journal(self)
 
     def apply_journal(self, data: bytes) -> None:
         """Catch up by a journal that another engine with the same programs and state wrote."""

@@ -119,6 +119,13 @@ def write_journal(engine: Engine) -> bytes:
     return raw
 
 
+def forget_journal(engine: Engine) -> None:
+    """As if ``write_journal`` had been called, for whoever writes a snapshot instead."""
+    engine.state.journal.clear()
+    engine.updates.clear()
+    engine.answer_sets.journal()
+
+
 def read_journal(engine: Engine, raw: bytes) -> None:
     """Repeat what a journal says."""
     if raw[: len(JOURNAL)] != JOURNAL:

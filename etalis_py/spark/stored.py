@@ -43,6 +43,7 @@ JOURNAL = "version long, mark string, base string, checksum long, data binary"
 
 PIECE = 4 << 20
 LEAST = 1 << 20  # journals below this size never cause a snapshot
+ENTRY = 40  # the least bytes of an entry of a journal: what is surely too long is not written to be thrown away
 MOST_LIVE = 256  # shards that a worker process keeps
 
 RESTORE = "restore the checkpoint folder from a copy, or start from a new one and replay the stream"
@@ -188,9 +189,15 @@ class StoredShard:
     def save(self, key: tuple[str, int], shard: Shard) -> None:
         """Store what happened since ``load``, and keep the shard for the next batch."""
         before, version, mark = self.now, self.version + 1, uuid.uuid4().hex
-        journal = shard.engine.take_journal()
         changed = before.job != self.digest
-        if changed or before.journal_bytes + len(journal) > max(LEAST, before.snapshot_bytes):
+        room = max(LEAST, before.snapshot_bytes) - before.journal_bytes
+        journal = b""
+        anew = changed or ENTRY * shard.engine.journal_entries > room
+        if anew:
+            shard.engine.forget_journal()
+        else:
+            journal = shard.engine.take_journal()
+        if anew or len(journal) > room:
             data = shard.engine.snapshot()
             self.snapshot.put([(data[i : i + PIECE],) for i in range(0, len(data), PIECE)])
             self.journal.clear()

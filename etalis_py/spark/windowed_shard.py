@@ -115,6 +115,13 @@ class JournaledWindows:
         self._journal = []
         return JOURNAL + msgspec.msgpack.encode(entry)
 
+    @property
+    def journal_entries(self) -> int:
+        return sum(len(events) + 1 for _, events, _ in self._journal)
+
+    def forget_journal(self) -> None:
+        self._journal = []
+
     def apply_journal(self, data: bytes) -> None:
         """Take the input of another engine that stood where this one stands."""
         identity, entries, counts = _read(data, JOURNAL, _entries)
