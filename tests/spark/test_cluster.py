@@ -19,6 +19,7 @@ CONFIG = LOCAL | {"spark.executor.memory": "600m", "spark.executor.cores": "1"}
 
 
 @pytest.mark.filterwarnings("ignore::etalis_py.spark.pipeline.ShardWarning")
+@pytest.mark.nightly
 def test_an_executor_killed_on_a_cluster_loses_nothing_and_doubles_nothing(spark: SparkSession, tmp_path: Path) -> None:
     events = stream(82)
     write_batches(tmp_path / "in", [*(events[n : n + 20] for n in range(0, 60, 20)), THE_END])
