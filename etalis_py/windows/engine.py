@@ -18,6 +18,7 @@ from etalis_compiler.rsp import Circle
 from etalis_rules import program as ir
 
 from etalis_py.engine.engine import NEVER, Engine, knowledge_of, seconds
+from etalis_py.engine.garbage import few_collections
 from etalis_py.engine.matches import Matches, Report, Row
 from etalis_py.engine.runtime import LimitExceeded, Limits
 from etalis_py.engine.snapshots import SnapshotError
@@ -221,10 +222,14 @@ class WindowEngine:
 
     def push(self, event: Event) -> Matches:
         """Take one event; returns what the evaluation times that have passed answer."""
-        return self.push_all((event,))
+        return self._pushed((event,))
 
     def push_all(self, events: Iterable[Event]) -> Matches:
         """Take events in order; returns what the evaluation times that have passed answer."""
+        with few_collections():
+            return self._pushed(events)
+
+    def _pushed(self, events: Iterable[Event]) -> Matches:
         self._begin()
         if self.lateness:
             events = self._ordered(events)
@@ -372,7 +377,7 @@ class WindowEngine:
         lateness, self.lateness = self.lateness, 0
         reports = self._reports
         self._reports = []
-        found = self.push_all(ready)
+        found = self._pushed(ready)
         self._reports = [*reports, *found.reports]
         self.counters.matches -= len(found)
         self.lateness = lateness

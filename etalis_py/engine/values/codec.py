@@ -90,7 +90,7 @@ class _Values(dict[str, Any]):
     def __missing__(self, term: str) -> Value:
         value: Value
         number: Value | None
-        if term.endswith(_DOUBLE_TAIL):  # the commonest two first
+        if term.endswith(_DOUBLE_TAIL):  # the commonest first
             text = term[1:_DOUBLE_END]
             number = parse_double(text)
             value = Opaque(term) if number is None else number
@@ -99,6 +99,9 @@ class _Values(dict[str, Any]):
         elif term.endswith(_INTEGER_TAIL):
             text = term[1:_INTEGER_END]
             number = parse_integer(text)
+            value = Opaque(term) if number is None else number
+        elif term.endswith(_DECIMAL_TAIL):
+            number = parse_decimal(term[1:_DECIMAL_END])
             value = Opaque(term) if number is None else number
         elif (first := term[:1]) == '"':
             value = _decode_literal(term)
