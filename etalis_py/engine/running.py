@@ -172,7 +172,7 @@ def _source(node: ir.Group, names: Names, layout: Layout) -> str:
         _enter(w, node, frame)
     places = [2 + columns.index(k) if k in columns else -1 for k in node.keys]
     parts = [f"x[{i}]" if i > 0 else "''" for i in places]
-    key = "None" if not parts else parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+    key = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"  # of an ungrouped aggregate it is not asked for
     timed = window is not None and not window.events
     with w.block("def advance(t, rows):"):
         w("if not rows: return []")
