@@ -7,6 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TESTS :=
+ON_SPARK := tests/spark tests/cli/test_spark.py
 
 # The first Python that is new enough.
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
@@ -29,8 +30,16 @@ demo:
 	echo "etalis replay stock --engine $$engine --plot out/stock.png"; \
 	$(BIN)/etalis replay stock --engine $$engine --plot out/stock.png
 
+# Files named in TESTS run as they are; else the tests on Spark, which mostly wait, run beside the others.
 test: java lint
+ifneq ($(filter-out -%,$(TESTS)),)
 	$(BIN)/python -m pytest $(TESTS)
+else
+	@mkdir -p out; echo "the tests on Spark run beside the others; their report comes last"; \
+	$(BIN)/python -m pytest $(ON_SPARK) $(TESTS) > out/tests-on-spark.log 2>&1 & spark=$$!; trap "kill $$spark" INT TERM; \
+	$(BIN)/python -m pytest $(addprefix --ignore=,$(ON_SPARK)) $(TESTS); others=$$?; \
+	wait $$spark; spark=$$?; cat out/tests-on-spark.log; exit $$((others + spark))
+endif
 
 test-kafka: java $(READY)
 	$(BIN)/python -m tests.kafka.artifacts
