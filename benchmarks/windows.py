@@ -19,7 +19,7 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -169,19 +169,26 @@ def csrbench(times: int, seconds: int, runs: int = 3) -> Measured:
     return measure(f"csrbench × {times}", CSRBENCH, events, check, runs)
 
 
+def _measured(size: int, runs: int, small: bool) -> Iterator[Measured]:
+    """The workloads, one after the other."""
+    for overlap in (10, 1, 5, 50, 100):
+        yield average(size, overlap, runs)
+    yield csrbench(10, 6 if small else 20, runs)
+    yield csrbench(100, 6 if small else 10, runs)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Measure, print, and fail when an answer is wrong."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.windows", description=__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true", help="a quick run that checks the answers")
     small = parser.parse_args(arguments).small
     size, runs = (12_000, 1) if small else (200_000, 3)
-    results = [average(size, 10, runs)]
-    results += [average(size, overlap, runs) for overlap in (1, 5, 50, 100)]
-    results += [csrbench(10, 6 if small else 20, runs), csrbench(100, 6 if small else 10, runs)]
     print(f"{'':28}{'quads':>10}{'seconds':>10}{'quads/s':>12}{'evaluations':>13}  answers")
-    for r in results:
+    results = []
+    for r in _measured(size, runs, small):
+        results.append(r)
         verdict = "right" if r.right else "WRONG"
-        print(f"{r.name:28}{r.quads:>10,}{r.seconds:>10.3f}{r.rate:>12,.0f}{r.evaluations:>13,}  {verdict}")
+        print(f"{r.name:28}{r.quads:>10,}{r.seconds:>10.3f}{r.rate:>12,.0f}{r.evaluations:>13,}  {verdict}", flush=True)
     first = results[0]
     if not small:
         print(f"the bar for {first.name}: {BAR:,} quads/s, {'met' if first.rate >= BAR else 'not met'}")

@@ -8,7 +8,7 @@ it holds.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -114,41 +114,56 @@ class Content(Counted):
 
     def move(self, low: int, high: int) -> None:
         """Hold exactly the items that end in (low, high]; forget those before."""
-        held, waiting = self._held, self._waiting
-        while held and held[0].end <= low:
-            self._leave(held.popleft())
-        while waiting and waiting[0].end <= high:
+        self._drop(low)
+        waiting = self._waiting
+        come = []
+        while waiting and waiting[0][1] <= high:
             item = waiting.popleft()
-            if item.end > low:
-                held.append(item)
-                self._enter(item)
+            if item[1] > low:
+                come.append(item)
+        self._held.extend(come)
+        self._enter_all(come)
 
     def forget(self, low: int) -> None:
         """Forget what ends at or before ``low``: no window will hold it."""
-        held, waiting = self._held, self._waiting
-        while held and held[0].end <= low:
-            self._leave(held.popleft())
-        while waiting and waiting[0].end <= low:
+        self._drop(low)
+        waiting = self._waiting
+        while waiting and waiting[0][1] <= low:
             waiting.popleft()
+
+    def _drop(self, low: int) -> None:
+        """What ends at or before ``low`` leaves."""
+        held = self._held
+        gone = []
+        while held and held[0][1] <= low:
+            gone.append(held.popleft())
+        self._leave_all(gone)
 
     def replace(self, items: Iterable[Event]) -> None:
         """Hold these items and no others."""
         new = deque(items)
         if new == self._held:
             return
-        left = Counter(self._held)
+        left, come = Counter(self._held), []
         for item in new:
             if left[item]:
                 left[item] -= 1
             else:
-                self._enter(item)
-        for item, number in left.items():
-            for _ in range(number):
-                self._leave(item)
+                come.append(item)
+        self._enter_all(come)
+        self._leave_all(list(left.elements()))
         self._held = new
 
+    def _enter_all(self, items: Sequence[Event]) -> None:
+        self.changes_in += len(items)
+        for item in items:
+            self._enter(item)
+
+    def _leave_all(self, items: Sequence[Event]) -> None:
+        for item in items:
+            self._leave(item)
+
     def _enter(self, item: Event) -> None:
-        self.changes_in += 1
         for triple in item.triples:
             self.add(triple)
         if self.keeps_names and item.graph:

@@ -8,7 +8,8 @@ evaluated over the whole content.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,16 +22,17 @@ from etalis_py.engine.backward.run import Bindings, Run, Runner, Solution
 from etalis_py.engine.backward.scoping import Env, volatile
 from etalis_py.engine.backward.selects import compile_select
 from etalis_py.engine.expressions import condition, term
-from etalis_py.engine.functions import Accumulator, accumulator
+from etalis_py.engine.functions import Accumulator, accumulator, add_all, remove_all
 from etalis_py.engine.time import TIMELESS_END, TIMELESS_START
 from etalis_py.engine.values import SparqlError, decode
 from etalis_py.events import Event, Triple
 from etalis_py.windows.content import Content
 
 Totals = list[Accumulator]
-Change = Callable[[Triple, int], None]
-"""Told that a triple entered (+1) or left (−1) the content."""
-_CACHE = 65_536  # decoded values that are remembered beyond those in the window
+Take = Callable[[Iterable[Event]], None]
+"""Told of items."""
+Changes = defaultdict[str, tuple[list[Any], list[str]]]
+"""The values, and their spellings, that enter or leave a group."""
 
 Steps = tuple[alg.Triple, str, tuple[tuple[str, alg.Expr] | alg.Expr, ...]]
 
@@ -70,33 +72,20 @@ def incremental(plan: WindowPlan, stored: bool) -> Steps | None:
 
 
 class GroupedContent(Content):
-    """The content of a window without its index: triples that enter or leave change the groups."""
+    """The content of a window without its triples and their index: what enters or leaves changes the groups."""
 
-    __slots__ = ("_change",)
+    __slots__ = ("_enters", "_leaves")
 
     def __init__(self, groups: Groups) -> None:
         super().__init__()
-        self._change = groups.change
+        self._enters, self._leaves = groups.changes()
 
-    def _enter(self, item: Event) -> None:
-        self.changes_in += 1
-        counts = self.counts
-        for triple in item.triples:
-            if triple in counts:
-                counts[triple] += 1
-            else:
-                counts[triple] = 1
-                self._change(triple, 1)
+    def _enter_all(self, items: Sequence[Event]) -> None:
+        self.changes_in += len(items)
+        self._enters(items)
 
-    def _leave(self, item: Event) -> None:
-        counts = self.counts
-        for triple in item.triples:
-            number = counts[triple]
-            if number > 1:
-                counts[triple] = number - 1
-            else:
-                del counts[triple]
-                self._change(triple, -1)
+    def _leave_all(self, items: Sequence[Event]) -> None:
+        self._leaves(items)
 
 
 class Groups:
@@ -116,57 +105,87 @@ class Groups:
             for a in select.aggregates
         ]
         self._context = _Context()
-        places = _plain(pattern, self._steps, select, self._operands)
-        self.change = self._by_pattern() if places is None else self._by_place(*places)
+        self._places = _plain(pattern, self._steps, select, self._operands)
         self._runner = self._finish()
 
     # --- what enters and leaves ---
 
-    def _by_pattern(self) -> Change:
-        """The triple as a solution of the pattern, then filters, key and operands."""
+    def changes(self) -> tuple[Take, Take]:
+        """What is to be told when items enter, and when they leave; a triple leaves with the last item that has it."""
+        return self._by_pattern() if self._places is None else self._by_place(*self._places)
+
+    def _by_pattern(self) -> tuple[Take, Take]:
+        """Each triple as a solution of the pattern, then filters, key and operands."""
+        predicate, match, change = self._predicate, self._match, self._change
+        counts: dict[Triple, int] = {}
+
+        def enter(items: Iterable[Event]) -> None:
+            for triple in _triples(items, predicate):
+                number = counts[triple] = counts.get(triple, 0) + 1
+                if number == 1 and (mu := match(triple)) is not None:
+                    change(mu, 1)
+
+        def leave(items: Iterable[Event]) -> None:
+            for triple in _triples(items, predicate):
+                number = counts.pop(triple)
+                if number > 1:
+                    counts[triple] = number - 1
+                elif (mu := match(triple)) is not None:
+                    change(mu, -1)
+
+        return enter, leave
+
+    def _by_place(self, key_at: int, operand_at: int) -> tuple[Take, Take]:
+        """The same for ``?key <p> ?value`` without filters: key and operand are read off the triple.
+
+        The value of a triple is kept beside it while it is held, and a group is told all of its changes at once.
+        """
         predicate = self._predicate
+        values: dict[Triple, Any] = {}
+        more: dict[Triple, int] = {}  # those that several items have: how many
 
-        def change(triple: Triple, sign: int) -> None:
-            if predicate is not None and triple[1] != predicate:
-                return
-            mu = self._match(triple)
-            if mu is not None:
-                self._change(mu, sign)
+        def enter(items: Iterable[Event]) -> None:
+            found: Changes = defaultdict(lambda: ([], []))
+            for triple in _triples(items, predicate):
+                if triple in values:
+                    more[triple] = more.get(triple, 1) + 1
+                    continue
+                spelling = triple[operand_at]
+                value = values[triple] = decode(spelling)
+                of_group = found[triple[key_at] if key_at >= 0 else ""]
+                of_group[0].append(value)
+                of_group[1].append(spelling)
+            told(found, 1)
 
-        return change
+        def leave(items: Iterable[Event]) -> None:
+            found: Changes = defaultdict(lambda: ([], []))
+            for triple in _triples(items, predicate):
+                if more and triple in more:
+                    more[triple] -= 1
+                    if more[triple] == 1:
+                        del more[triple]
+                    continue
+                of_group = found[triple[key_at] if key_at >= 0 else ""]
+                of_group[0].append(values.pop(triple))
+                of_group[1].append(triple[operand_at])
+            told(found, -1)
 
-    def _by_place(self, key_at: int, operand_at: int) -> Change:
-        """The same for ``?key <p> ?value`` without filters: key and operand are read off the triple."""
-        predicate, groups, new = self._predicate, self._groups, self._new
-        decoded: dict[str, Any] = {}
+        groups, new = self._groups, self._new
 
-        def change(triple: Triple, sign: int) -> None:
-            if triple[1] != predicate:
-                return
-            key = (triple[key_at],) if key_at >= 0 else ()
-            group = groups.get(key)
-            if group is None:
-                group = groups[key] = new()
-            spelling = triple[operand_at]
-            size, totals = group
-            size[0] += sign
-            if sign > 0:
-                value = decoded.get(spelling)
-                if value is None:
-                    value = decoded[spelling] = decode(spelling)
-                for total in totals:
-                    total.add(value, spelling)
-                return
-            # what is in the window is at hand; what has left it stays at hand as long as that is little
-            value = decoded.pop(spelling, None) if len(decoded) > _CACHE else decoded.get(spelling)
-            if value is None:
-                value = decode(spelling)
-            for total in totals:
-                total.remove(value, spelling)
-            if not size[0]:
-                del groups[key]
+        def told(found: Changes, sign: int) -> None:
+            tell = add_all if sign > 0 else remove_all
+            for name, (numbers, spellings) in found.items():
+                key = (name,) if key_at >= 0 else ()
+                group = groups.get(key)
+                if group is None:
+                    group = groups[key] = new()
+                group[0][0] += sign * len(numbers)
+                for total in group[1]:
+                    tell(total, numbers, spellings)
+                if not group[0][0]:
+                    del groups[key]
 
-        return change
+        return enter, leave
 
     def _change(self, mu: Bindings, sign: int) -> None:
         for variable, step in self._steps:
@@ -252,6 +271,13 @@ class _Context:
 
     def exists(self, pattern: alg.Pattern, mu: Bindings, start: int, end: int) -> bool:
         raise SparqlError("EXISTS cannot stand here")
+
+
+def _triples(items: Iterable[Event], predicate: str | None) -> Iterator[Triple]:
+    """The triples with that predicate."""
+    if predicate is None:
+        return (triple for item in items for triple in item[2])
+    return (triple for item in items for triple in item[2] if triple[1] == predicate)
 
 
 def _matcher(pattern: alg.Triple) -> Callable[[Triple], Bindings | None]:

@@ -12,7 +12,15 @@ from etalis_rules.terms import XSD, parts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etalis_py.engine.functions import AGGREGATES, Accumulator, UnknownFunction, accumulator, restore_accumulator
+from etalis_py.engine.functions import (
+    AGGREGATES,
+    Accumulator,
+    UnknownFunction,
+    accumulator,
+    add_all,
+    remove_all,
+    restore_accumulator,
+)
 from etalis_py.engine.values import SparqlError, XsdFloat, decode, encode, order_key
 
 ERROR = "error"
@@ -195,6 +203,34 @@ def test_sums_slide_without_drift(terms: list[str], data: st.DataObject) -> None
     assert agrees(answer(total), expected(left, 1))
     if len(left) > 1:
         assert agrees(answer(average), expected(left, len(left)))
+
+
+WHOLE = st.integers(-(10**25), 10**25).map(encode)
+FRACTIONS = st.decimals(-(10**9), 10**9, allow_nan=False).map(encode)
+ALIKE = st.sampled_from([WHOLE, FRACTIONS, CELLS]).flatmap(lambda cells: st.lists(cells, max_size=6))
+
+
+@given(st.sampled_from(sorted(AGGREGATES)), st.booleans(), st.lists(ALIKE, max_size=4), st.data())
+def test_many_at_once_are_one_after_the_other(
+    name: str, distinct: bool, groups: list[list[str]], data: st.DataObject
+) -> None:
+    one, many = accumulator(name, distinct=distinct), accumulator(name, distinct=distinct)
+    for group in groups:
+        for cell in group:
+            one.add(decode(cell), cell)
+        add_all(many, list(map(decode, group)), group)
+        assert many.state() == one.state()
+    for group in data.draw(st.permutations(groups)):
+        for cell in group:
+            one.remove(decode(cell), cell)
+        remove_all(many, list(map(decode, group)), group)
+        assert many.state() == one.state()
+
+
+def test_removing_many_that_were_never_added_is_a_defect() -> None:
+    total = feed(accumulator("SUM"), "1")
+    with pytest.raises(ValueError, match="does not hold"):
+        remove_all(total, [1, 2], [term("1"), term("2")])
 
 
 @given(st.lists(CELLS, min_size=1, max_size=12), st.data())

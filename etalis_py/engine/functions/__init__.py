@@ -6,7 +6,7 @@ and terms, nothing of rules, goals or queries.
 """
 
 from etalis_py.engine.functions.accumulators import Accumulator
-from etalis_py.engine.functions.aggregates import AGGREGATES, accumulator, restore_accumulator
+from etalis_py.engine.functions.aggregates import AGGREGATES, accumulator, add_all, remove_all, restore_accumulator
 from etalis_py.engine.functions.casts import CASTS
 from etalis_py.engine.functions.regex import RegexError, compile_regex
 from etalis_py.engine.functions.spec import FunctionSpec, UnknownFunction
@@ -21,7 +21,9 @@ __all__ = [
     "RegexError",
     "UnknownFunction",
     "accumulator",
+    "add_all",
     "compile_regex",
     "find_function",
+    "remove_all",
     "restore_accumulator",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from etalis_rules.terms import is_blank, literal
@@ -194,6 +194,20 @@ def accumulator(name: str, *, distinct: bool = False, separator: str = " ") -> A
         near = difflib.get_close_matches(upper, AGGREGATES, n=1)
         raise UnknownFunction(f"{name} is no aggregate{f'; did you mean {near[0]}?' if near else ''}")
     return Distinct(make()) if distinct and upper not in _WITHOUT_DISTINCT else make()
+
+
+def add_all(total: Accumulator, values: Sequence[Any], terms: Sequence[Any]) -> None:
+    """Many arguments, faster than one after the other."""
+    if not (isinstance(total, Sum) and total.add_all(values)):
+        for value, term in zip(values, terms, strict=True):
+            total.add(value, term)
+
+
+def remove_all(total: Accumulator, values: Sequence[Any], terms: Sequence[Any]) -> None:
+    """Many arguments that were added."""
+    if not (isinstance(total, Sum) and total.remove_all(values)):
+        for value, term in zip(values, terms, strict=True):
+            total.remove(value, term)
 
 
 def restore_accumulator(state: State) -> Accumulator:

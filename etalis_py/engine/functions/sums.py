@@ -10,7 +10,9 @@ The result has the least type that holds all: integer, decimal, float, double ([
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from decimal import Decimal
+from functools import reduce
 from math import isfinite
 from typing import Any
 
@@ -70,6 +72,30 @@ class Sum:
             self._shift(value, 1)
         else:
             self._failures += 1
+
+    def add_all(self, values: Sequence[Any]) -> bool:
+        """Many at once, if all are integers or all are decimals; else nothing happens, and the answer is False."""
+        kinds = set(map(type, values))
+        if kinds == {Decimal}:
+            self._decimals += len(values)
+            self._decimal = reduce(exact_add, values, self._decimal)
+        elif kinds == {int}:
+            self.add_integers(sum(values), len(values))
+        else:
+            return False
+        return True
+
+    def remove_all(self, values: Sequence[Any]) -> bool:
+        """The contrary."""
+        kinds, number = set(map(type, values)), len(values)
+        if kinds == {Decimal} and self._decimals >= number:
+            self._decimals -= number
+            self._decimal = reduce(exact_sub, values, self._decimal) if self._decimals else _ZERO
+        elif kinds == {int} and self._integers >= number:
+            self.add_integers(-sum(values), -number)
+        else:
+            return False
+        return True
 
     def add_integers(self, total: int, count: int) -> None:
         """So many integers at once; each can be removed alone."""
