@@ -31,6 +31,7 @@ from etalis_py.spark.schema import FLAT_EVENTS
 SECOND = 1_000_000
 WORKLOADS = {w.name: w for w in (w1_pairs.WORKLOAD, w2_stock.WORKLOAD, w4_rising.WORKLOAD)}
 CLASSES = "classes"
+FILES = 2  # a batch of a stream; as many as cores, as Spark writes them
 NAMES = (*WORKLOADS, CLASSES)
 
 Answers = tuple[int, int]
@@ -127,18 +128,18 @@ def _answers(found: DataFrame) -> Answers:
 
 
 def stream_run(spark: SparkSession, made: Case, folder: Path, size: int, shards: int) -> Run:
-    """A streaming query over files of so many events, one a batch, with its state in RocksDB.
+    """A streaming query with so many events a batch, from files, with its state in RocksDB.
 
     What ends in a batch is over, and evaluated, in the next one: so the last events are evaluated by the row that ends
     the stream.  The first batch starts the workers; the time that counts begins after it.
     """
     source, state = folder / "stream", folder / "state"
     source.mkdir()
-    for n, some in enumerate(_cut(made.events, size)):
+    for n, some in enumerate(_cut(made.events, size // FILES)):
         write_parquet(source / f"{n:04d}.parquet", some)
     last = made.events[-1].end + SECOND
     write_parquet(source / "9999.parquet", [_as_event(row) for row in end_of_stream(spark, last).collect()])
-    frame = spark.readStream.schema(FLAT_EVENTS).option("maxFilesPerTrigger", 1).parquet(str(source))
+    frame = spark.readStream.schema(FLAT_EVENTS).option("maxFilesPerTrigger", FILES).parquet(str(source))
     found = matches(made.program, frame, shards=shards, background=made.background)
     answers: list[Answers] = []
     ends: list[float] = []

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 
 from etalis_py.engine.matches import Shape
@@ -19,7 +18,6 @@ from etalis_py.spark.schema import ARROW_MATCHES, COLUMNS
 
 Row = tuple[Any, ...]  # the columns of schema.MATCHES
 CHUNK = 50_000
-_LONGS = ("start", "end", "shard")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +53,6 @@ class Table:
             found, ordinals = self.found[i : i + CHUNK], self.ordinals[i : i + CHUNK]
             yield Table(self.program, self.shard, self.shape, found, ordinals)
 
-    def frame(self) -> pd.DataFrame:
-        size = len(self.found)
-        nothing = pd.Series([None] * size, dtype="object")
-        columns: dict[str, Any] = dict.fromkeys(COLUMNS, nothing)
-        columns["kind"] = pd.Series(["match"] * size, dtype="object")
-        columns["program"] = pd.Series([self.program] * size, dtype="object")
-        columns["query"] = pd.Series([self.shape.query] * size, dtype="object")
-        columns["id"] = pd.Series(self.ids(), dtype="object")
-        columns["bindings"] = pd.Series(list(map(dict, self.bindings())), dtype="object")
-        columns["start"] = pd.Series([row[1] for row in self.found], dtype="int64")
-        columns["end"] = pd.Series([row[0] for row in self.found], dtype="int64")
-        columns["shard"] = pd.Series([self.shard] * size, dtype="int64")
-        return pd.DataFrame(columns)
-
     def record_batch(self) -> pa.RecordBatch:
         size = len(self.found)
         made = {
@@ -98,32 +82,15 @@ def is_timed(row: tuple[Any, ...]) -> bool:
     return bool(row[0] != TIMELESS_END)
 
 
-def frames(rows: Iterable[Row | Table]) -> Iterator[pd.DataFrame]:
-    """Rows for Spark as pandas, in pieces of a bearable size."""
-    for piece in _pieces(rows):
-        if isinstance(piece, Table):
-            yield piece.frame()
-            continue
-        data: dict[str, Any] = dict(zip(COLUMNS, zip(*piece, strict=True), strict=True))
-        data["triples"] = [_structs(triples) for triples in data["triples"]]
-        made = {}
-        for name, values in data.items():
-            if name in _LONGS:
-                made[name] = pd.array(list(values), dtype="Int64")  # a plain column would turn longs into floats
-            else:
-                made[name] = pd.Series(list(values), dtype="object")
-        yield pd.DataFrame(made)
-
-
 def record_batches(rows: Iterable[Row | Table]) -> Iterator[pa.RecordBatch]:
-    """The same as Arrow, for operators that give Arrow: half the cost of frames."""
-    for piece in _pieces(rows):
+    """Rows for Spark as Arrow, in pieces of a bearable size."""
+    for piece in pieces(rows):
         if isinstance(piece, Table):
             yield piece.record_batch()
             continue
         data = dict(zip(COLUMNS, map(list, zip(*piece, strict=True)), strict=True))
         data["bindings"] = [None if b is None else list(b.items()) for b in data["bindings"]]
-        data["triples"] = [_structs(triples) for triples in data["triples"]]
+        data["triples"] = [structs(triples) for triples in data["triples"]]
         arrays = [pa.array(data[field.name], field.type) for field in ARROW_MATCHES]
         yield pa.RecordBatch.from_arrays(arrays, schema=ARROW_MATCHES)
 
@@ -133,7 +100,7 @@ def single(rows: Iterable[Row | Table]) -> list[Row]:
     return [row for item in rows for row in (item.rows() if isinstance(item, Table) else (item,))]
 
 
-def _pieces(rows: Iterable[Row | Table]) -> Iterator[Table | list[Row]]:
+def pieces(rows: Iterable[Row | Table]) -> Iterator[Table | list[Row]]:
     """Tables as they come, and the single rows between them together."""
     waiting: list[Row] = []
     for item in rows:
@@ -148,8 +115,8 @@ def _pieces(rows: Iterable[Row | Table]) -> Iterator[Table | list[Row]]:
         yield waiting
 
 
-def _structs(triples: Any) -> list[dict[str, str]] | None:
+def structs(triples: Any) -> list[dict[str, str]] | None:
     return None if triples is None else [{"s": s, "p": p, "o": o} for s, p, o in triples]
 
 
-__all__ = ["Row", "Table", "frames", "is_timed", "record_batches", "single"]
+__all__ = ["Row", "Table", "is_timed", "pieces", "record_batches", "single", "structs"]

@@ -7,14 +7,12 @@ Nothing but the engine's own state is held.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import pairwise
 
-import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from etalis_py.engine.garbage import few_collections
 from etalis_py.spark.answers import record_batches
+from etalis_py.spark.packing import split
 from etalis_py.spark.parts import Part
 from etalis_py.spark.rows import sorted_out
 from etalis_py.spark.spec import ProgramSpec
@@ -36,8 +34,7 @@ def batch_operator(
     def through_engines(chunks: Iterable[pa.RecordBatch]) -> Batches:
         slot, shard = -1, None
         for chunk in chunks:
-            for mine in _by_slot(chunk.to_pandas()):
-                found = int(mine["slot"].iloc[0])
+            for found, mine in split(chunk):
                 if shard is None or found != slot:
                     slot = found
                     part, number = slots[slot]
@@ -53,13 +50,3 @@ def batch_operator(
                 yield from record_batches(rows)
 
     return operate
-
-
-def _by_slot(chunk: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """The pieces of a sorted frame that belong to one shard each."""
-    slots = chunk["slot"].to_numpy()
-    if not len(slots):
-        return
-    cuts = [0, *(np.flatnonzero(slots[1:] != slots[:-1]) + 1).tolist(), len(slots)]
-    for first, last in pairwise(cuts):
-        yield chunk.iloc[first:last]

@@ -32,6 +32,7 @@ class Part:
     ``keys``: matches of these queries belong to the shard of this variable, others are not this shard's to report
     (a triple may have come here for another leaf).  ``once``: their timeless rows are reported by shard 0.
     ``order``: see ``order_of``; without it matches do not tell their place in the order of the embedded engine.
+    ``selects``: the SELECT queries among ``reports``, with their variables.
     """
 
     number: int
@@ -46,6 +47,7 @@ class Part:
     level: int = 1
     reason: str = ""
     order: tuple[tuple[str, int], ...] = ()
+    selects: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +229,7 @@ def _numbered(
             once=tuple(q for q in draft.queries if sharded and outputs[q].timeless is not None),
             reason=draft.reason,
             order=order,
+            selects=selects_of(draft.reports, rules.outputs),
         )
         meanings = tuple((q, meaning_of(outputs[q])) for q in draft.queries)
         if sharded and draft.stage is not None:
@@ -245,6 +248,12 @@ def _numbered(
 def order_of(rules: ir.Rules) -> tuple[tuple[str, int], ...]:
     """The queries of the program, each with its rank in an instant: that of the program."""
     return tuple((output.query, rank) for rank, output in enumerate(rules.outputs))
+
+
+def selects_of(reports: Iterable[str], outputs: Iterable[ir.Output]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The SELECT queries that a part reports, with their variables."""
+    told = set(reports)
+    return tuple((o.query, o.variables) for o in outputs if o.form == "select" and o.query in told)
 
 
 def meaning_of(output: ir.Output) -> str:

@@ -17,6 +17,7 @@ from etalis_py.knowledge import Knowledge, load
 from etalis_py.program import Program, compile
 from etalis_py.spark.batch import batch_operator
 from etalis_py.spark.identity import identity_of
+from etalis_py.spark.packing import PACKED, packer
 from etalis_py.spark.parts import RoutedPart, parts_of
 from etalis_py.spark.routing import ends, flat_events, hand_on, route, row_kinds, shards_of, wanted_by
 from etalis_py.spark.schema import MATCHES
@@ -24,6 +25,7 @@ from etalis_py.spark.shipping import Shipped, arrived, ship
 from etalis_py.spark.slots import MOST_SHARDS, by_slot
 from etalis_py.spark.spec import ProgramSpec, SparkError, spec_of
 from etalis_py.spark.windows import WindowOptions, WindowSpec, has_windows, plan_windows
+from etalis_py.spark.wire import wire_of
 from etalis_py.windows import WindowProgram, compile_windows
 
 One = Program | WindowProgram | str | Path
@@ -96,9 +98,11 @@ def matches(
         if events.isStreaming:
             from etalis_py.spark.streaming import ShardProcessor
 
-            processor = ShardProcessor(specs, slots, level, uuid.uuid4().hex, metrics, job, lateness)
+            wire = wire_of([routed.part for routed in mine], names)
+            processor = ShardProcessor(specs, slots, level, uuid.uuid4().hex, metrics, job, lateness, wire)
             begin = shards_of(mine, partitions, events).groupBy("slot")
-            out = rows.groupBy("slot").transformWithStateInPandas(processor, MATCHES, "append", "EventTime", begin)
+            groups = rows.mapInArrow(packer(list(slots)), PACKED).groupBy("slot")
+            out = wire.read(groups.transformWithStateInPandas(processor, wire.schema, "append", "EventTime", begin))
         else:
             ordered = rows.repartition(partitions, "slot").sortWithinPartitions("slot", "end")
             out = ordered.mapInArrow(batch_operator(specs, slots, metrics), MATCHES)

@@ -24,6 +24,7 @@ from etalis_py.spark.schema import (
     END_OF_STREAM,
     EVENT,
     EVENTS,
+    EVERY_SLOT,
     FLAT_EVENTS,
     ITEM,
     LAST,
@@ -166,7 +167,7 @@ def route(
     ending: bool,
     refusing: Sequence[RoutedPart] = (),
 ) -> DataFrame:
-    """Flat events → the rows of the operator.  ``ending``: the row that ends the stream goes to all shards.
+    """Flat events → the rows of the operator.  ``ending``: the row that ends the stream goes to EVERY_SLOT.
 
     Where rows have a ``time``, only the operator is spared the others, not what stands before: see ``pipeline``.
     ``refusing``: rows with a null that one of these parts may want go through the first shard to the dead letters;
@@ -190,18 +191,20 @@ def route(
     if not refusing:
         rows = rows.where(~wrong)
     first = F.lit(_all_slots(parts, partitions)[0])
-    if len(wanted) == 1 and not ending:
-        slot = F.when(wrong, first).otherwise(wanted[0][1]) if refusing else wanted[0][1]
-        mark = kind
+    if len(wanted) == 1:
+        slot = wanted[0][1]
+        if refusing:
+            slot = F.when(wrong, first).otherwise(slot)
+        if ending:
+            slot = F.when(is_end, F.lit(EVERY_SLOT)).otherwise(slot)
     else:
         slots = _targets(wanted)
         if refusing:
             slots = F.when(wrong, F.array(first)).otherwise(slots)
         if ending:
-            everyone = F.array(*map(F.lit, _all_slots(parts, partitions)))
-            slots = F.when(is_end, everyone).otherwise(slots)
+            slots = F.when(is_end, F.array(F.lit(EVERY_SLOT))).otherwise(slots)
         slot = F.explode(slots)
-        mark = F.when(is_end, F.lit(END)).otherwise(kind) if ending else kind
+    mark = F.when(is_end, F.lit(END)).otherwise(kind) if ending else kind
     passed = F.col("item") if items else F.lit(None).cast("string")
     if refusing:
         mark = F.when(wrong, F.lit(PASSED)).otherwise(mark)

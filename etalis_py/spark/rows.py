@@ -1,4 +1,4 @@
-"""Routed rows, as a shard takes them from Spark's frames."""
+"""Routed rows, as a shard takes them from Arrow."""
 
 from __future__ import annotations
 
@@ -6,33 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-import pandas as pd
+import numpy as np
+import pyarrow as pa
 
 from etalis_py.spark.answers import Row
 from etalis_py.spark.schema import COLUMNS, DERIVED, END, EVENT, ITEM, PASSED
 from etalis_py.spark.shard import Plain
-from etalis_py.spark.spec import SparkError
 
-
-def plain_events(frame: pd.DataFrame) -> list[Plain]:
-    """The events of a frame of routed rows, all of mark EVENT."""
-    ends = frame["end"]
-    starts = frame["start"]
-    if ends.dtype.kind == "f" or starts.dtype.kind == "f":
-        raise SparkError(
-            "an event has no start or no end: fill these columns, or leave the event out, before matches()"
-        )
-    triples = zip(frame["s"].tolist(), frame["p"].tolist(), frame["o"].tolist(), strict=True)
-    streams = frame["stream"].tolist()
-    return [
-        (start, end, (triple,), stream or "", "")
-        for start, end, triple, stream in zip(starts.tolist(), ends.tolist(), triples, streams, strict=True)
-    ]
+Rows = pa.RecordBatch | pa.Table
 
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """A frame of routed rows by kind; ``in_order`` has events and derived events together, as they came."""
+    """Routed rows by kind; ``in_order`` has events and derived events together, as they came."""
 
     in_order: list[Plain]
     derived: list[Plain]
@@ -40,22 +26,47 @@ class Sorted:
     passed: list[Row]
 
 
-def sorted_out(frame: pd.DataFrame, *, apart: bool) -> Sorted:
-    """What a frame of routed rows holds; ``apart``: ``in_order`` is without the derived events."""
-    marks = frame["mark"]
+def sorted_out(rows: Rows, *, apart: bool) -> Sorted:
+    """What routed rows hold; ``apart``: ``in_order`` is without the derived events."""
+    marks = rows.column("mark").to_numpy()
     if (marks == EVENT).all():
-        return Sorted(plain_events(frame), [], False, [])
-    passed = [passed_row(text) for text in frame["passed"][marks == PASSED].tolist()]
-    items = _items(frame[marks == ITEM])
+        return Sorted(_events(rows), [], False, [])
+    passed = [passed_row(text) for text in _of(rows, marks == PASSED).column("passed").to_pylist()]
     events = marks == EVENT
-    derived = _events(frame[marks == DERIVED]) if apart else []
     if not apart:
         events |= marks == DERIVED
-    return Sorted(_events(frame[events]) + items, derived, bool((marks == END).any()), passed)
+    in_order = _events(_of(rows, events)) + _items(_of(rows, marks == ITEM))
+    derived = _events(_of(rows, marks == DERIVED)) if apart else []
+    return Sorted(in_order, derived, bool((marks == END).any()), passed)
 
 
-def _events(frame: pd.DataFrame) -> list[Plain]:
-    return plain_events(frame) if len(frame) else []
+def _of(rows: Rows, chosen: np.ndarray[Any, Any]) -> Rows:
+    return rows.filter(pa.array(chosen))
+
+
+def _events(rows: Rows) -> list[Plain]:
+    """Rows that are a triple each."""
+    starts, ends = (rows.column(name).to_numpy().tolist() for name in ("start", "end"))
+    streams, *terms = (_terms(rows, name) for name in ("stream", "s", "p", "o"))
+    return [
+        (start, end, (triple,), stream, "")
+        for start, end, triple, stream in zip(starts, ends, zip(*terms, strict=True), streams, strict=True)
+    ]
+
+
+def _terms(rows: Rows, name: str) -> list[str]:
+    """A column of text, in which equal values are one string: it is made, and its hash is computed, once."""
+    column = rows.column(name)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if not isinstance(column, pa.DictionaryArray):
+        column = column.dictionary_encode()
+    distinct = column.dictionary.to_numpy(zero_copy_only=False)
+    places = column.indices
+    if places.null_count:  # no stream: what an earlier level derived may have none
+        distinct, places = np.append(distinct, ""), places.fill_null(len(distinct))
+    found: list[str] = distinct[places.to_numpy()].tolist()
+    return found
 
 
 class _Item(msgspec.Struct):
@@ -68,13 +79,11 @@ class _Item(msgspec.Struct):
 _ITEMS = msgspec.json.Decoder(_Item)
 
 
-def _items(frame: pd.DataFrame) -> list[Plain]:
-    """Whole events, in the order of the frame."""
-    if not len(frame):
-        return []
-    columns = (frame[c].tolist() for c in ("start", "end", "stream", "passed"))
+def _items(rows: Rows) -> list[Plain]:
+    """Whole events, in the order of the rows."""
+    starts, ends, streams, texts = (rows.column(c).to_pylist() for c in ("start", "end", "stream", "passed"))
     found = []
-    for start, end, stream, text in zip(*columns, strict=True):
+    for start, end, stream, text in zip(starts, ends, streams, texts, strict=True):
         rest = _ITEMS.decode(text)
         found.append((start, end, rest.t, stream or "", rest.g))
     return found

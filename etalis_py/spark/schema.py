@@ -32,6 +32,7 @@ MATCHES = (
 # A whole event (mark ITEM) has its graph and triples as JSON in ``passed``.
 ROUTED = ("slot", "mark", "start", "end", "stream", "s", "p", "o", "passed")
 EVENT, END, PASSED, DERIVED, ITEM = 0, 1, 2, 3, 4
+EVERY_SLOT = -1  # a row for all shards, until it is packed
 
 # The predicate of the row that ends a finite streaming run.
 END_OF_STREAM = "<urn:etalis:end-of-stream>"

@@ -14,12 +14,17 @@ from pyspark.sql import SparkSession
 from etalis_py.spark.datasource import EventSource
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 
 
 def settings(shards: int) -> dict[str, str]:
-    """What the pipeline needs: stateful Python operators need RocksDB, and a shard needs no more than one partition."""
+    """What the pipeline needs: stateful Python operators need RocksDB, and a shard needs no more than one partition.
+
+    A change log is what a batch adds to the state; without it each batch would store RocksDB's files anew.
+    """
     return {
         "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
+        CHANGELOG: "true",
         "spark.sql.shuffle.partitions": str(shards),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
         "spark.sql.adaptive.enabled": "false",

@@ -16,8 +16,9 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from etalis_py.engine.engine import NEVER
 from etalis_py.engine.garbage import few_collections
-from etalis_py.spark.answers import Row, Table, frames
+from etalis_py.spark.answers import Row, Table
 from etalis_py.spark.identity import ADVICE, JobIdentity
+from etalis_py.spark.packing import unpack
 from etalis_py.spark.parts import Part
 from etalis_py.spark.rows import sorted_out
 from etalis_py.spark.shard import Shard
@@ -25,6 +26,7 @@ from etalis_py.spark.spec import ProgramSpec, SparkError
 from etalis_py.spark.stored import StoredShard
 from etalis_py.spark.windowed_shard import shard_of
 from etalis_py.spark.windows import WindowSpec
+from etalis_py.spark.wire import Wire
 
 _end = itemgetter(1)
 
@@ -41,6 +43,7 @@ class ShardProcessor(StatefulProcessor):
         metrics: bool,
         job: JobIdentity,
         lateness: int | None,
+        wire: Wire,
     ) -> None:
         self.specs = specs
         self.slots = dict(slots)
@@ -49,6 +52,7 @@ class ShardProcessor(StatefulProcessor):
         self.metrics = metrics
         self.job = job
         self.lateness = lateness
+        self.wire = wire
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.handle = handle
@@ -61,20 +65,20 @@ class ShardProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         with few_collections():
             out = self._taken(key, rows, timerValues)
-        yield from frames(out)
+        yield from self.wire.frames(out)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         with few_collections():
             out = self._closed(key, self._load(key), [], timerValues)
-        yield from frames(out)
+        yield from self.wire.frames(out)
 
     def _taken(self, key: Any, rows: Iterator[pd.DataFrame], timer_values: Any) -> list[Row | Table]:
         shard, ended = self._load(key), False
         out: list[Row | Table] = []
         over = self._over(timer_values.getCurrentWatermarkInMs())
         newest = NEVER
-        for frame in rows:
-            found = sorted_out(frame, apart=True)
+        for data in (data for frame in rows for data in frame["rows"]):
+            found = sorted_out(unpack(data), apart=True)
             out += found.passed
             out += shard.wait(found.in_order, over)
             newest = max(newest, max(map(_end, found.in_order), default=NEVER))

@@ -28,7 +28,7 @@ from etalis_rules import program as ir
 from etalis_py.engine.engine import Engine
 from etalis_py.knowledge import Knowledge
 from etalis_py.program import Program, source_of
-from etalis_py.spark.parts import Part, RoutedPart, parts_of
+from etalis_py.spark.parts import Part, RoutedPart, parts_of, selects_of
 from etalis_py.spark.shipping import Shipped
 from etalis_py.spark.spec import ProgramSpec, SparkError, TextSpec, documents_of, knowledge_of, pack, spec_of
 from etalis_py.windows.engine import WindowEngine
@@ -108,7 +108,13 @@ def plan_windows(
 def _ordered(parts: Iterable[RoutedPart], engine: WindowEngine) -> list[RoutedPart]:
     """The parts with the order in which the queries of the whole program report."""
     order = tuple((output.query, rank) for rank, output in enumerate(engine.outputs))
-    return [replace(routed, part=replace(routed.part, order=order)) for routed in parts]
+    return [
+        replace(
+            routed,
+            part=replace(routed.part, order=order, selects=selects_of(routed.part.reports, engine.outputs)),
+        )
+        for routed in parts
+    ]
 
 
 # --- parts -----------------------------------------------------------------------------------------------------

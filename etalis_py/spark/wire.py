@@ -1,0 +1,132 @@
+"""How rows leave the operator of a stream: matches in columns that need no conversion, everything else as it is.
+
+PySpark converts maps and structs value by value; a column of strings or numbers that is Arrow already it takes as it
+is.  So the terms of a match are columns ``term_0``, ``term_1``, … in the order of its query's variables, and ``table``
+is the number of that query.  Spark makes the map of bindings, and the names, from constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from etalis_py.spark.answers import Row, Table, pieces, structs
+from etalis_py.spark.parts import Part
+from etalis_py.spark.schema import COLUMNS, MATCHES
+
+_LONGS = ("start", "end", "shard")
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A SELECT query and what it selects; its matches may travel in columns."""
+
+    program: str
+    query: str
+    variables: tuple[str, ...]
+
+
+class Wire:
+    """The columns between the operator and Spark for some queries."""
+
+    def __init__(self, tables: Sequence[Selected]) -> None:
+        self.tables = tuple(tables)
+        self.width = max((len(t.variables) for t in self.tables), default=0)
+        self._numbers = {(t.program, t.query): n for n, t in enumerate(self.tables)}
+
+    @property
+    def schema(self) -> str:
+        return ", ".join([MATCHES, "table int", *[f"{name} string" for name in self._terms()]])
+
+    def _terms(self) -> list[str]:
+        return [f"term_{n}" for n in range(self.width)]
+
+    # --- in the worker ---
+
+    def frames(self, rows: Iterable[Row | Table]) -> Iterator[pd.DataFrame]:
+        """Rows for Spark as pandas, in pieces of a bearable size."""
+        for piece in pieces(rows):
+            yield self._table(piece) if isinstance(piece, Table) else self._rows(piece)
+
+    def _table(self, table: Table) -> pd.DataFrame:
+        size = len(table.found)
+        number = self._numbers[table.program, table.shape.query]
+        made: dict[str, pa.Array] = {
+            "id": pa.array(table.ids(), pa.string()),
+            "start": pa.array([row[1] for row in table.found], pa.int64()),
+            "end": pa.array([row[0] for row in table.found], pa.int64()),
+            "shard": pa.repeat(pa.scalar(table.shard, pa.int32()), size),
+            "table": pa.repeat(pa.scalar(number, pa.int32()), size),
+        }
+        places = dict(zip(table.shape.variables, table.shape.places, strict=True))
+        for name, variable in zip(self._terms(), self.tables[number].variables, strict=False):
+            place = places[variable]
+            if place > 0:
+                made[name] = pa.array([row[place] or None for row in table.found], pa.string())
+        nothing = pa.nulls(size, pa.string())
+        columns = {name: _as_it_is(made.get(name, nothing)) for name in (*COLUMNS, "table", *self._terms())}
+        columns["boolean"] = columns["bindings"] = columns["triples"] = pd.Series([None] * size, dtype="object")
+        return pd.DataFrame(columns)
+
+    def _rows(self, rows: list[Row]) -> pd.DataFrame:
+        made = {}
+        for name, values in zip(COLUMNS, zip(*rows, strict=True), strict=True):
+            if name in _LONGS:
+                made[name] = pd.array(list(values), dtype="Int64")  # a plain column would turn longs into floats
+            elif name == "triples":
+                made[name] = pd.Series([structs(triples) for triples in values], dtype="object")
+            else:
+                made[name] = pd.Series(list(values), dtype="object")
+        size = len(rows)
+        made["table"] = _as_it_is(pa.nulls(size, pa.int32()))
+        return pd.DataFrame(made | {name: _as_it_is(pa.nulls(size, pa.string())) for name in self._terms()})
+
+    # --- in Spark's plan ---
+
+    def read(self, out: DataFrame) -> DataFrame:
+        """What comes from the operator with the columns of MATCHES."""
+        if not self.tables:
+            return out.select(*COLUMNS)
+        made = {
+            "kind": F.lit("match"),
+            "program": self._chosen([F.lit(t.program) for t in self.tables]),
+            "query": self._chosen([F.lit(t.query) for t in self.tables]),
+            "bindings": self._chosen([_bindings(t.variables) for t in self.tables]),
+        }
+        in_table = F.col("table").isNotNull()
+        return out.select(
+            *[F.when(in_table, made[c]).otherwise(F.col(c)).alias(c) if c in made else c for c in COLUMNS]
+        )
+
+    def _chosen(self, values: Sequence[Column]) -> Column:
+        """The value for the query that a row is of."""
+        *others, last = enumerate(values)
+        return reduce(lambda rest, one: F.when(F.col("table") == one[0], one[1]).otherwise(rest), others, last[1])
+
+
+def wire_of(parts: Iterable[Part], programs: Sequence[str]) -> Wire:
+    """The wire for what some parts report; ``programs``: the names of programs by number."""
+    return Wire([Selected(programs[part.program], query, names) for part in parts for query, names in part.selects])
+
+
+def _bindings(variables: Sequence[str]) -> Column:
+    """The map of what is bound."""
+    terms = [F.col(f"term_{n}") for n in range(len(variables))]
+    whole = F.create_map(*[c for v, term in zip(variables, terms, strict=True) for c in (F.lit(v), term)])
+    if not variables:
+        return whole.cast("map<string, string>")
+    all_bound = reduce(lambda a, b: a & b, [term.isNotNull() for term in terms])
+    return F.when(all_bound, whole).otherwise(F.map_filter(whole, lambda _, term: term.isNotNull()))
+
+
+def _as_it_is(column: pa.Array) -> pd.Series:
+    return pd.Series(pd.arrays.ArrowExtensionArray(column))
+
+
+__all__ = ["Selected", "Wire", "wire_of"]
