@@ -31,12 +31,13 @@ Occurrence = tuple[str, str, str, int, str]
 
 @dataclass(slots=True)
 class Generated:
-    """The functions of a program and their source."""
+    """The functions of a program, their source and their global names."""
 
     source: str
     single: Mapping[str, Any]
     other: Any
     instant: Any
+    scope: dict[str, Any]
 
 
 def generate(rules: ir.Rules, code: Code, runtime: Runtime) -> Generated:
@@ -112,7 +113,7 @@ class _Generator:
         source = w.text() + "\n"
         scope: dict[str, Any] = dict(self.code.names.objects)
         exec(compile(source, "<rules>", "exec"), scope)
-        return Generated(source, {p: scope[n] for p, n in names.items()}, scope["other"], scope["instant"])
+        return Generated(source, {p: scope[n] for p, n in names.items()}, scope["other"], scope["instant"], scope)
 
     def _single(self, w: Writer, name: str, predicate: str | None) -> None:
         """One triple whose predicate is known (or is none that a rule names)."""

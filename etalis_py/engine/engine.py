@@ -8,7 +8,9 @@ allowed lateness a buffer puts it in order, beyond it it goes to the dead letter
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -588,6 +590,16 @@ class Engine:
     def forget_journal(self) -> None:
         """What was asserted and retracted need not be told: a snapshot is taken instead."""
         forget_journal(self)
+
+    @contextmanager
+    def without_journal(self) -> Iterator[None]:
+        """What happens inside need not be told: a snapshot is taken after it."""
+        kept: Any = self.state.journal
+        self.state.journal = self._generated.scope["journal"] = deque(maxlen=0)
+        try:
+            yield
+        finally:
+            self.state.journal = self._generated.scope["journal"] = kept
 
     def apply_journal(self, data: bytes) -> None:
         """Catch up by a journal that another engine with the same programs and state wrote."""

@@ -7,6 +7,7 @@ stored as they are used; a snapshot holds times and columns only, decoded values
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -157,7 +158,7 @@ class State:
         self.slices: dict[str, Slicing] = {}
         self.instant_sets: dict[str, set[Any]] = {}
         self.instant_dicts: dict[str, dict[Any, list[Solution]]] = {}
-        self.journal: list[tuple[Any, ...]] = []
+        self.journal: list[tuple[Any, ...]] | deque[tuple[Any, ...]] = []
         self.background: BackgroundSource
         self.log: OccurrenceLog | None = None
         self._numbers = 0

@@ -49,6 +49,8 @@ class Shard:
         self._arranged = frozenset(output.query for output in self.engine.outputs if output.order)
         self._first = frozenset(output.query for output in self.engine.outputs if output.source is None)
         self._told_so_far = 0
+        self.room = LAST  # of more events than this no journal is kept: they are ``untold``
+        self.untold = False
 
     def _engine_of(self, spec: ProgramSpec, part: Part, journal: bool) -> Engine:
         return engine_of(spec, part.queries, journal=journal)
@@ -59,9 +61,13 @@ class Shard:
 
     # --- events ---
 
-    def push(self, events: Iterable[Plain]) -> list[Row | Table]:
+    def push(self, events: Sequence[Plain]) -> list[Row | Table]:
         """Events in order of their ends."""
-        return self._rows(self.engine.push_all(events))  # type: ignore[arg-type]
+        if len(events) <= self.room:
+            return self._rows(self.engine.push_all(events))  # type: ignore[arg-type]
+        self.untold = True
+        with self.engine.without_journal():
+            return self._rows(self.engine.push_all(events))  # type: ignore[arg-type]
 
     def wait(self, events: Sequence[Plain], over: int = NEVER) -> list[Row]:
         """Keep events until their instant is over; those that end before ``over`` are given back as dead letters.

@@ -95,7 +95,16 @@ class StoredShard:
     # --- loading ---
 
     def load(self, key: tuple[str, int], fresh: Callable[[], Shard]) -> Shard:
-        """The shard as it was stored; taken out of the cache, so that a failed attempt leaves nothing there."""
+        """The shard as it was stored; taken out of the cache, so that a failed attempt leaves nothing there.
+
+        So many events that their journal might outgrow the snapshot are taken without one.
+        """
+        shard = self._loaded(key, fresh)
+        self._had_waiting = bool(shard.waiting)
+        shard.room = self._room // ENTRY
+        return shard
+
+    def _loaded(self, key: tuple[str, int], fresh: Callable[[], Shard]) -> Shard:
         cached = _LIVE.pop(key, None)
         head = self.head.get()
         if head is None:
@@ -106,7 +115,6 @@ class StoredShard:
         self.now = Head(*head)
         if self.now.job == self.digest and cached is not None:
             if cached[:2] == (self.now.version, self.now.mark):
-                self._had_waiting = bool(cached[2].waiting)
                 return cached[2]
             shard = self._caught_up(cached)
         else:
@@ -117,7 +125,6 @@ class StoredShard:
             shard = fresh()
             self._rebuild(shard)
         shard.waiting = self._waiting(shard)
-        self._had_waiting = bool(shard.waiting)
         return shard
 
     def compare(self) -> None:
@@ -186,19 +193,24 @@ class StoredShard:
 
     # --- saving ---
 
+    @property
+    def _room(self) -> int:
+        """The bytes of journal that may still be written beside the snapshot."""
+        return max(LEAST, self.now.snapshot_bytes) - self.now.journal_bytes
+
     def save(self, key: tuple[str, int], shard: Shard) -> None:
         """Store what happened since ``load``, and keep the shard for the next batch."""
         before, version, mark = self.now, self.version + 1, uuid.uuid4().hex
         changed = before.job != self.digest
-        room = max(LEAST, before.snapshot_bytes) - before.journal_bytes
-        journal = b""
-        anew = changed or ENTRY * shard.engine.journal_entries > room
+        room, journal = self._room, b""
+        anew = changed or shard.untold or ENTRY * shard.engine.journal_entries > room
         if anew:
             shard.engine.forget_journal()
         else:
             journal = shard.engine.take_journal()
         if anew or len(journal) > room:
             data = shard.engine.snapshot()
+            shard.untold = False
             self.snapshot.put([(data[i : i + PIECE],) for i in range(0, len(data), PIECE)])
             self.journal.clear()
             now = Head(version, mark, self.digest, len(data), crc32(data))

@@ -9,7 +9,8 @@ taken in their content once more: what is kept and repeated is in proportion to 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -121,6 +122,15 @@ class JournaledWindows:
 
     def forget_journal(self) -> None:
         self._journal = []
+
+    @contextmanager
+    def without_journal(self) -> Iterator[None]:
+        """What is taken inside is told by a snapshot."""
+        kept, self.journaling = self.journaling, False
+        try:
+            yield
+        finally:
+            self.journaling = kept
 
     def apply_journal(self, data: bytes) -> None:
         """Take the input of another engine that stood where this one stands."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 from zlib import crc32
@@ -147,6 +148,27 @@ def test_a_worker_that_knows_nothing_rebuilds(least: int, monkeypatch: pytest.Mo
         another_worker()
     assert sorted(found) == WANTED
     assert bool(store.states["snapshot"].values) == (least == 0)
+
+
+def test_a_large_batch_keeps_no_journal_and_small_ones_after_it_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "LEAST", 10 * stored.ENTRY)
+    store, found, sizes = JOB.begin(), [], []
+    # The first batch is large; the others, of one or two events each, have room for their journals.
+    cuts = [0, 30, *range(32, len(EVENTS), 2), len(EVENTS)]
+    for first, last in itertools.pairwise(cuts):
+        over = EVENTS[last].end if last < len(EVENTS) else 100 * SECOND
+        state, shard = JOB.load(store)
+        rows = [*shard.wait(EVENTS[first:last]), *shard.close_before(over)]
+        sizes.append((shard.untold, shard.engine.journal_entries))
+        state.save(KEY, shard)
+        assert not shard.untold
+        found += [row[3] for row in single(rows) if row[0] == "match"]
+        if last % 3 == 0:
+            another_worker()
+    assert sorted(found) == WANTED
+    assert sizes[0] == (True, 0)
+    assert any(entries and not untold for untold, entries in sizes[1:])
+    assert store.states["journal"].values
 
 
 def test_an_older_shard_catches_up_by_the_journal() -> None:
