@@ -55,12 +55,18 @@ def _identity(shape: Shape) -> Callable[[Row, int], str]:
     """A hash of query, variables, terms, interval and ordinal, a line each; no name and no term holds a line break."""
     places = (2,) if shape.output.form == "ask" else tuple(i for i in shape.places if i > 0)
     names = [v for v, i in zip(shape.variables, shape.places, strict=True) if i > 0]
-    head = "\n".join([shape.output.query, " ".join(names)])
+    # The hash of the first two lines is computed once, and copied for every match.
+    begun = blake2b(f"{shape.output.query}\n{' '.join(names)}\n".encode(), digest_size=16)
     terms = "".join(f"{{row[{i}]}}\\n" for i in places)
-    text = (
-        f"lambda row, n: blake2b(f'{{head}}\\n{terms}{{row[1]}} {{row[0]}} {{n}}'.encode(), digest_size=16).hexdigest()"
-    )
-    return eval(text, {"head": head, "blake2b": blake2b})  # type: ignore[no-any-return]
+    text = f"""
+def identify(row, n):
+    begun = copy()
+    begun.update(f'{terms}{{row[1]}} {{row[0]}} {{n}}'.encode())
+    return begun.hexdigest()
+"""
+    scope: dict[str, Any] = {"copy": begun.copy}
+    exec(text, scope)
+    return scope["identify"]  # type: ignore[no-any-return]
 
 
 class Match:

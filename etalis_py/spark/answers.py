@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from etalis_py.engine.matches import Shape
@@ -70,12 +71,16 @@ class Table:
 
     def _map(self) -> pa.MapArray:
         places = self._places()
-        terms = [row[i] for row in self.found for _, i in places]
-        if all(terms):
-            size, width = len(self.found), len(places)
-            names = pa.array([v for v, _ in places] * size, pa.string())
-            return pa.MapArray.from_arrays(range(0, size * width + 1, width or 1), names, pa.array(terms, pa.string()))
-        return pa.array(self.bindings(), ARROW_MATCHES.field("bindings").type)
+        size, width = len(self.found), len(places)
+        columns = [pa.array([row[i] or None for row in self.found], pa.string()) for _, i in places]
+        if not width or any(column.null_count for column in columns):
+            return pa.array(self.bindings(), ARROW_MATCHES.field("bindings").type)
+        # One row after the other, out of one column after the other.
+        order = np.arange(size * width, dtype=np.int64).reshape(width, size).T.ravel()
+        terms = pa.concat_arrays(columns).take(pa.array(order))
+        names = pa.array([v for v, _ in places], pa.string()).take(pa.array(np.tile(np.arange(width), size)))
+        offsets = pa.array(np.arange(0, size * width + 1, width, dtype=np.int32))
+        return pa.MapArray.from_arrays(offsets, names, terms)
 
 
 def is_timed(row: tuple[Any, ...]) -> bool:

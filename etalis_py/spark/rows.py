@@ -14,6 +14,7 @@ from etalis_py.spark.schema import COLUMNS, DERIVED, END, EVENT, ITEM, PASSED
 from etalis_py.spark.shard import Plain
 
 Rows = pa.RecordBatch | pa.Table
+SAMPLE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +61,22 @@ def _terms(rows: Rows, name: str) -> list[str]:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if not isinstance(column, pa.DictionaryArray):
+        if _differing(column):
+            found: list[str] = column.to_numpy(zero_copy_only=False).tolist()
+            return found
         column = column.dictionary_encode()
     distinct = column.dictionary.to_numpy(zero_copy_only=False)
     places = column.indices
     if places.null_count:  # no stream: what an earlier level derived may have none
         distinct, places = np.append(distinct, ""), places.fill_null(len(distinct))
-    found: list[str] = distinct[places.to_numpy()].tolist()
-    return found
+    again: list[str] = distinct[places.to_numpy()].tolist()
+    return again
+
+
+def _differing(column: pa.Array) -> bool:
+    """Are most values of a column different ones, as far as the first tell?"""
+    first = column.slice(0, SAMPLE)
+    return not column.null_count and 2 * len(first.unique()) > SAMPLE
 
 
 class _Item(msgspec.Struct):
