@@ -24,7 +24,17 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from benchmarks.spark_runs import NAMES, Case, batch_run, case, read_nquads, stream_run, write_nquads, write_parquet
+from benchmarks.spark_runs import (
+    FILES,
+    NAMES,
+    Case,
+    batch_run,
+    case,
+    read_nquads,
+    stream_run,
+    write_files,
+    write_nquads,
+)
 from etalis_py.spark import session
 
 SOURCES = ("parquet", "nquads", "stream")
@@ -69,7 +79,7 @@ def measure(spark: SparkSession, made: Case, source: str, shards: int, repeat: i
             return Result(made.name, source, size, run.answers[0], shards, tuple(others), first, right)
         (folder / "events").mkdir()
         if source == "parquet":
-            write_parquet(folder / "events" / "events.parquet", made.events)
+            write_files(folder / "events", made.events, -(-len(made.events) // FILES))
         else:
             write_nquads(folder / "events", made.events)
         runs = []

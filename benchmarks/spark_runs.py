@@ -31,7 +31,7 @@ from etalis_py.spark.schema import FLAT_EVENTS
 SECOND = 1_000_000
 WORKLOADS = {w.name: w for w in (w1_pairs.WORKLOAD, w2_stock.WORKLOAD, w4_rising.WORKLOAD)}
 CLASSES = "classes"
-FILES = 2  # a batch of a stream; as many as cores, as Spark writes them
+FILES = 2  # a batch; as many as cores, as Spark writes them
 NAMES = (*WORKLOADS, CLASSES)
 
 Answers = tuple[int, int]
@@ -99,6 +99,12 @@ def write_parquet(file: Path, events: Iterable[Event]) -> None:
     pq.write_table(pa.table(made), file, row_group_size=-(-len(rows) // 8))
 
 
+def write_files(folder: Path, events: list[Event], size: int) -> None:
+    """Parquet files of so many events."""
+    for n, some in enumerate(_cut(events, size)):
+        write_parquet(folder / f"{n:04d}.parquet", some)
+
+
 def write_nquads(folder: Path, events: Iterable[Event], files: int = 2) -> None:
     """One statement a line; the name of its graph tells its time."""
     lines = [f"{s} {p} {o} <urn:t:{e.end}> .\n" for e in events for s, p, o in e.triples]
@@ -135,8 +141,7 @@ def stream_run(spark: SparkSession, made: Case, folder: Path, size: int, shards:
     """
     source, state = folder / "stream", folder / "state"
     source.mkdir()
-    for n, some in enumerate(_cut(made.events, size // FILES)):
-        write_parquet(source / f"{n:04d}.parquet", some)
+    write_files(source, made.events, size // FILES)
     last = made.events[-1].end + SECOND
     write_parquet(source / "9999.parquet", [_as_event(row) for row in end_of_stream(spark, last).collect()])
     frame = spark.readStream.schema(FLAT_EVENTS).option("maxFilesPerTrigger", FILES).parquet(str(source))

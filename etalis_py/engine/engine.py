@@ -307,7 +307,7 @@ class Engine:
     def push_all(self, events: Iterable[Event]) -> Matches:
         """Take events in order; returns the matches of the instants that they closed."""
         self._begin()
-        with few_collections():
+        with few_collections(events):
             self._feed(self._ordered(events) if self.lateness else events)
         return self._matches()
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,10 @@ class Table:
     shape: Shape
     found: Sequence[tuple[Any, ...]]
     ordinals: Sequence[int]
+
+    def column(self, place: int) -> list[Any]:
+        """One field of every row: 0 is the end, 1 the start, then terms."""
+        return list(map(itemgetter(place), self.found))
 
     def ids(self) -> list[str]:
         return list(map(self.shape.identify, self.found, self.ordinals))
@@ -62,8 +68,8 @@ class Table:
             "query": pa.repeat(pa.scalar(self.shape.query), size),
             "id": pa.array(self.ids(), pa.string()),
             "bindings": self._map(),
-            "start": pa.array([row[1] for row in self.found], pa.int64()),
-            "end": pa.array([row[0] for row in self.found], pa.int64()),
+            "start": pa.array(self.column(1), pa.int64()),
+            "end": pa.array(self.column(0), pa.int64()),
             "shard": pa.repeat(pa.scalar(self.shard, pa.int32()), size),
         }
         arrays = [made.get(f.name) if f.name in made else pa.nulls(size, f.type) for f in ARROW_MATCHES]
@@ -72,19 +78,18 @@ class Table:
     def _map(self) -> pa.MapArray:
         places = self._places()
         size, width = len(self.found), len(places)
-        columns = [pa.array([row[i] or None for row in self.found], pa.string()) for _, i in places]
-        if not width or any(column.null_count for column in columns):
+        found = [self.column(i) for _, i in places]
+        if not width or not all(map(all, found)):
             return pa.array(self.bindings(), ARROW_MATCHES.field("bindings").type)
-        # One row after the other, out of one column after the other.
-        order = np.arange(size * width, dtype=np.int64).reshape(width, size).T.ravel()
-        terms = pa.concat_arrays(columns).take(pa.array(order))
+        terms = pa.array(list(chain.from_iterable(zip(*found, strict=True))), pa.string())
         names = pa.array([v for v, _ in places], pa.string()).take(pa.array(np.tile(np.arange(width), size)))
         offsets = pa.array(np.arange(0, size * width + 1, width, dtype=np.int32))
         return pa.MapArray.from_arrays(offsets, names, terms)
 
 
-def is_timed(row: tuple[Any, ...]) -> bool:
-    return bool(row[0] != TIMELESS_END)
+def are_timed(rows: Sequence[tuple[Any, ...]]) -> bool:
+    """Has each of an engine's rows an interval?"""
+    return TIMELESS_END not in map(itemgetter(0), rows)
 
 
 def record_batches(rows: Iterable[Row | Table]) -> Iterator[pa.RecordBatch]:
@@ -124,4 +129,4 @@ def structs(triples: Any) -> list[dict[str, str]] | None:
     return None if triples is None else [{"s": s, "p": p, "o": o} for s, p, o in triples]
 
 
-__all__ = ["Row", "Table", "is_timed", "pieces", "record_batches", "single", "structs"]
+__all__ = ["Row", "Table", "are_timed", "pieces", "record_batches", "single", "structs"]

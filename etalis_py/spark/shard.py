@@ -17,7 +17,7 @@ import msgspec
 from etalis_py.engine.engine import NEVER, Engine
 from etalis_py.engine.matches import Match, Matches
 from etalis_py.events import Event
-from etalis_py.spark.answers import Row, Table, is_timed
+from etalis_py.spark.answers import Row, Table, are_timed
 from etalis_py.spark.parts import Part
 from etalis_py.spark.schema import LAST
 from etalis_py.spark.spec import ProgramSpec, engine_of
@@ -115,7 +115,7 @@ class Shard:
         """The matches of a SELECT stay together; what is told once, or fed to a later level, does not."""
         for shape, rows, ordinals in matches.tables():
             query = shape.query
-            whole = shape.output.form == "select" and query in self._reports and all(map(is_timed, rows))
+            whole = shape.output.form == "select" and query in self._reports and are_timed(rows)
             if not whole:
                 yield from self._told(Match(shape, row, n) for row, n in zip(rows, ordinals, strict=True))
                 continue

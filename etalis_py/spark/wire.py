@@ -59,8 +59,8 @@ class Wire:
         number = self._numbers[table.program, table.shape.query]
         made: dict[str, pa.Array] = {
             "id": pa.array(table.ids(), pa.string()),
-            "start": pa.array([row[1] for row in table.found], pa.int64()),
-            "end": pa.array([row[0] for row in table.found], pa.int64()),
+            "start": pa.array(table.column(1), pa.int64()),
+            "end": pa.array(table.column(0), pa.int64()),
             "shard": pa.repeat(pa.scalar(table.shard, pa.int32()), size),
             "table": pa.repeat(pa.scalar(number, pa.int32()), size),
         }
@@ -68,7 +68,8 @@ class Wire:
         for name, variable in zip(self._terms(), self.tables[number].variables, strict=False):
             place = places[variable]
             if place > 0:
-                made[name] = pa.array([row[place] or None for row in table.found], pa.string())
+                found = table.column(place)
+                made[name] = pa.array(found if all(found) else [term or None for term in found], pa.string())
         nothing = pa.nulls(size, pa.string())
         columns = {name: _as_it_is(made.get(name, nothing)) for name in (*COLUMNS, "table", *self._terms())}
         columns["boolean"] = columns["bindings"] = columns["triples"] = pd.Series([None] * size, dtype="object")

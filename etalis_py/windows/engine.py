@@ -226,7 +226,7 @@ class WindowEngine:
 
     def push_all(self, events: Iterable[Event]) -> Matches:
         """Take events in order; returns what the evaluation times that have passed answer."""
-        with few_collections():
+        with few_collections(events):
             return self._pushed(events)
 
     def _pushed(self, events: Iterable[Event]) -> Matches:
