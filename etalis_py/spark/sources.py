@@ -23,7 +23,9 @@ from etalis_py.spark.reading import Reading, messages_of, reading, record_batche
 from etalis_py.spark.schema import ARROW_EVENTS, END_OF_STREAM, EVENTS
 from etalis_py.spark.spec import SparkError
 
-NQUADS_TERM = r'(<[^>]*>|_:\S+|"(?:[^"\\]|\\.)*"(?:@[A-Za-z0-9-]+|\^\^<[^>]*>)?)'
+# What these take they do not give back: Java's expressions else go a step deeper for every character of a literal.
+_IRI = r"<[^>\s]*+>"
+_LITERAL = rf'"[^"\\]*+(?:\\.[^"\\]*+)*+"(?:@[A-Za-z0-9-]++|\^\^{_IRI})?+'
 _TIME = "timestamp_micros(`end`)"
 
 
@@ -212,22 +214,28 @@ def events_from_nquads(lines: DataFrame, *, time: Any, column: str = "value", st
     statement stop the job and are named.
     """
     text = F.trim(F.col(column))
-    pattern = rf"^{NQUADS_TERM}\s+(<[^>]*>)\s+{NQUADS_TERM}(?:\s+(<[^>]*>|_:\S+))?\s*\.\s*$"
     kept = lines.where((text != "") & ~text.startswith("#"))
-    parts = [F.regexp_extract(text, pattern, i) for i in range(1, 5)]
+    words = F.split(text, r"\s+", 3)
+    subject, predicate, rest = (F.coalesce(F.get(words, F.lit(n)), F.lit("")) for n in range(3))
+    object = F.regexp_extract(rest, rf"^({_IRI}|_:\S+|{_LITERAL})(?:\s+(?:{_IRI}|_:\S+))?\s*\.$", 1)
+    graph = F.regexp_extract(F.substr(rest, F.length(object) + 1), rf"^\s+({_IRI}|_:\S+)\s*\.$", 1)
+    fits = (_is_iri(subject) | subject.startswith("_:")) & _is_iri(predicate) & (object != "")
     bad = F.raise_error(F.concat(F.lit("this line is no N-Quads statement, correct it or leave it out: "), text))
-    subject = F.when(text.rlike(pattern), parts[0]).otherwise(bad)
     at = (F.col(time) if isinstance(time, str) else time).cast("long")
-    one = F.struct(subject.alias("s"), parts[1].alias("p"), parts[2].alias("o"))
+    one = F.struct(F.when(fits, subject).otherwise(bad).alias("s"), predicate.alias("p"), object.alias("o"))
     return _ordered_columns(
         kept.select(
             at.alias("start"),
             at.alias("end"),
             F.lit(stream).alias("stream"),
-            parts[3].alias("graph"),
+            graph.alias("graph"),
             F.array(one).alias("triples"),
         )
     )
+
+
+def _is_iri(word: Column) -> Column:
+    return word.startswith("<") & (F.locate(">", word) == F.length(word))
 
 
 def end_of_stream(spark: SparkSession, time: int) -> DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import socket
 import threading
 import time
@@ -58,15 +59,41 @@ def test_a_line_that_cannot_be_read_is_named(spark: SparkSession) -> None:
         events_from_jsonl(frame).collect()
 
 
+STATEMENTS = [
+    ("<urn:a> <urn:p> <urn:b> .", ("<urn:a>", "<urn:p>", "<urn:b>", "")),
+    ('<urn:a> <urn:q> "x y\\" ."@en <urn:g> .', ("<urn:a>", "<urn:q>", '"x y\\" ."@en', "<urn:g>")),
+    ("_:a\t<urn:p>  _:b.", ("_:a", "<urn:p>", "_:b", "")),
+    ("  <urn:a> <urn:p> _:b _:g .  ", ("<urn:a>", "<urn:p>", "_:b", "_:g")),
+    ('<urn:a> <urn:p> "" .', ("<urn:a>", "<urn:p>", '""', "")),
+    ('<urn:a> <urn:p> "1"^^<urn:t><urn:g> .', None),
+    ('<urn:a> <urn:p> "1"^^<urn:t>.', ("<urn:a>", "<urn:p>", '"1"^^<urn:t>', "")),
+    ("<urn:a> <urn:p> <urn:b> <urn:g> <urn:h> .", None),
+    ("<urn:a> <urn:p>", None),
+    ("<urn:a> <urn:p> .", None),
+    ("<urn:a> <urn:p> <urn:b>", None),
+    ("<urn:a > <urn:p> <urn:b> .", None),
+    ("<urn:a>b> <urn:p> <urn:b> .", None),
+    ('"a" <urn:p> <urn:b> .', None),
+    ("<urn:a> _:p <urn:b> .", None),
+    ('<urn:a> <urn:p> "b .', None),
+    ('<urn:a> <urn:p> "b\\" .', None),
+    (f'<urn:a> <urn:p> "{"x" * 100_000}" <urn:g> .', ("<urn:a>", "<urn:p>", f'"{"x" * 100_000}"', "<urn:g>")),
+]
+
+
 def test_statements_with_a_column_of_times(spark: SparkSession) -> None:
-    rows = [(1, "<urn:a> <urn:p> <urn:b> ."), (2, '<urn:a> <urn:q> "x y\\" ."@en <urn:g> .'), (3, "# nothing"), (4, "")]
+    right = [(n, line, quad) for n, (line, quad) in enumerate(STATEMENTS) if quad is not None]
+    rows = [*((n, line) for n, line, _ in right), (98, "# nothing"), (99, "  ")]
     frame = spark.createDataFrame(rows, "t long, value string")
     assert read(events_from_nquads(frame, time=F.col("t") * 1_000_000, stream="<urn:s>")) == [
-        Event(1_000_000, 1_000_000, (("<urn:a>", "<urn:p>", "<urn:b>"),), "<urn:s>"),
-        Event(2_000_000, 2_000_000, (("<urn:a>", "<urn:q>", '"x y\\" ."@en'),), "<urn:s>", "<urn:g>"),
+        Event(n * 1_000_000, n * 1_000_000, (quad[:3],), "<urn:s>", quad[3]) for n, _, quad in right
     ]
-    bad = spark.createDataFrame([(1, "<urn:a> <urn:p>")], "t long, value string")
-    with pytest.raises(Exception, match=r"this line is no N-Quads statement, .*: <urn:a> <urn:p>"):
+
+
+@pytest.mark.parametrize("line", [line for line, quad in STATEMENTS if quad is None])
+def test_a_line_that_is_no_statement_is_named(spark: SparkSession, line: str) -> None:
+    bad = spark.createDataFrame([(1, line)], "t long, value string")
+    with pytest.raises(Exception, match=rf"this line is no N-Quads statement, .*: {re.escape(line)}"):
         events_from_nquads(bad, time="t").collect()
 
 
