@@ -23,6 +23,7 @@ from etalis_py.spark.spec import SparkError
 from etalis_py.streams import Clock, Idle, Punctuation, read_stream
 from etalis_py.streams.csv_mapping import read_mapping
 from etalis_py.streams.messages import Messages
+from etalis_py.streams.quads import parse_line, reason_of, split_lines
 from etalis_py.streams.sources import FORMATS
 
 AT_ONCE = 50_000
@@ -98,6 +99,49 @@ def record_batches(events: Iterable[Event], schema: pa.Schema = ARROW_EVENTS) ->
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
+def statement_batches(batches: Iterable[pa.RecordBatch], stream: str) -> Iterator[pa.RecordBatch]:
+    """Rows of an N-Quads statement and its time, as events of a triple each; rows without a statement are left out."""
+    for batch in batches:
+        quads = _quads(batch.column(0).to_pylist())
+        there = [n for n, quad in enumerate(quads) if quad[0]]
+        times = batch.column(1)
+        if len(there) < len(quads):
+            quads, times = [quads[n] for n in there], times.take(pa.array(there, pa.int64()))
+        fields = list(zip(*quads, strict=False))[:4] if quads else [()] * 4
+        *terms, graphs = (pa.array(field, pa.string()) for field in fields)
+        flat = pa.StructArray.from_arrays(terms, fields=list(ARROW_TRIPLE))
+        columns = {
+            "start": times,
+            "end": times,
+            "stream": pa.repeat(pa.scalar(stream), len(quads)),
+            "graph": graphs,
+            "triples": pa.ListArray.from_arrays(pa.array(np.arange(len(quads) + 1, dtype=np.int32)), flat),
+        }
+        yield pa.RecordBatch.from_pydict(columns)
+
+
+def _quads(texts: list[str | None]) -> list[tuple[str, ...]]:
+    """For each text: subject, predicate, object and graph; empty for a blank line or a comment."""
+    if None in texts:
+        raise SparkError("a row has no text: leave out rows whose column is null")
+    text = "\n".join(texts)  # type: ignore[arg-type]
+    found: list[tuple[str, ...]] = list(split_lines(text)) if texts else []
+    if text.endswith("\n"):
+        found.append(("",) * 6)  # an empty text after the last line break
+    if len(found) != len(texts):
+        several = next(text for text in texts if text and "\n" in text)
+        raise SparkError(f"a row holds several lines, give each statement a row of its own: {several}")
+    for n, (*_, line) in enumerate(found):
+        if line and not line.isspace() and not line.lstrip().startswith("#"):
+            try:
+                found[n] = parse_line(line)
+            except (SyntaxError, ValueError) as error:
+                raise SparkError(
+                    f"this line is no N-Quads statement ({reason_of(error)}), correct it or leave it out: {line}"
+                ) from None
+    return found
+
+
 def _triples(chunk: list[Event]) -> pa.ListArray:
     triples = [triple for event in chunk for triple in event.triples]
     terms = [pa.array([triple[i] for triple in triples], pa.string()) for i in range(3)]
@@ -107,4 +151,4 @@ def _triples(chunk: list[Event]) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets), flat)
 
 
-__all__ = ["OPTIONS", "Reading", "messages_of", "reading", "record_batches", "source_events"]
+__all__ = ["OPTIONS", "Reading", "messages_of", "reading", "record_batches", "source_events", "statement_batches"]

@@ -18,14 +18,12 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from etalis_py.engine.garbage import few_collections
 from etalis_py.events import Event
-from etalis_py.spark.reading import Reading, messages_of, reading, record_batches
+from etalis_py.spark.reading import Reading, messages_of, reading, record_batches, statement_batches
 from etalis_py.spark.schema import ARROW_EVENTS, END_OF_STREAM, EVENTS
 from etalis_py.spark.spec import SparkError
 
-# What these take they do not give back: Java's expressions else go a step deeper for every character of a literal.
-_IRI = r"<[^>\s]*+>"
-_LITERAL = rf'"[^"\\]*+(?:\\.[^"\\]*+)*+"(?:@[A-Za-z0-9-]++|\^\^{_IRI})?+'
 _TIME = "timestamp_micros(`end`)"
 
 
@@ -208,34 +206,18 @@ def events_from_source(spark: SparkSession, source: str, *, streaming: bool = Fa
 
 
 def events_from_nquads(lines: DataFrame, *, time: Any, column: str = "value", stream: str = "") -> DataFrame:
-    """N-Quads or N-Triples, one statement a row, in the JVM; ``time`` is a column of microseconds.
+    """N-Quads or N-Triples, one statement a row; ``time`` is a column of microseconds.
 
-    Lines are taken as canonical N-Triples spellings; blank lines and comments are left out, others that are no
-    statement stop the job and are named.
+    Terms get their canonical spellings, and blank nodes keep their labels.  Blank lines and comments are left out,
+    others that are no statement stop the job and are named.
     """
-    text = F.trim(F.col(column))
-    kept = lines.where((text != "") & ~text.startswith("#"))
-    words = F.split(text, r"\s+", 3)
-    subject, predicate, rest = (F.coalesce(F.get(words, F.lit(n)), F.lit("")) for n in range(3))
-    object = F.regexp_extract(rest, rf"^({_IRI}|_:\S+|{_LITERAL})(?:\s+(?:{_IRI}|_:\S+))?\s*\.$", 1)
-    graph = F.regexp_extract(F.substr(rest, F.length(object) + 1), rf"^\s+({_IRI}|_:\S+)\s*\.$", 1)
-    fits = (_is_iri(subject) | subject.startswith("_:")) & _is_iri(predicate) & (object != "")
-    bad = F.raise_error(F.concat(F.lit("this line is no N-Quads statement, correct it or leave it out: "), text))
-    at = (F.col(time) if isinstance(time, str) else time).cast("long")
-    one = F.struct(F.when(fits, subject).otherwise(bad).alias("s"), predicate.alias("p"), object.alias("o"))
-    return _ordered_columns(
-        kept.select(
-            at.alias("start"),
-            at.alias("end"),
-            F.lit(stream).alias("stream"),
-            graph.alias("graph"),
-            F.array(one).alias("triples"),
-        )
-    )
+    chosen = lines.select(F.col(column).alias("value"), _column(time).cast("long").alias("time"))
 
+    def parse(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with few_collections():
+            yield from statement_batches(batches, stream)
 
-def _is_iri(word: Column) -> Column:
-    return word.startswith("<") & (F.locate(">", word) == F.length(word))
+    return _ordered_columns(chosen.mapInArrow(parse, _WITHOUT_TIME))
 
 
 def end_of_stream(spark: SparkSession, time: int) -> DataFrame:
@@ -256,6 +238,7 @@ def _column(given: str | Column) -> Column:
 
 
 _BINARY_FILE = "path string, modificationTime timestamp, length long, content binary"
+_WITHOUT_TIME = ", ".join(EVENTS.split(", time timestamp, "))
 _PARSED = pa.schema([field for field in ARROW_EVENTS if field.name != "time"])
 
 
@@ -270,9 +253,10 @@ def _parsed(
     )
 
     def parse(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from record_batches(_events(how, batches), _PARSED)
+        with few_collections():
+            yield from record_batches(_events(how, batches), _PARSED)
 
-    return _ordered_columns(chosen.mapInArrow(parse, ", ".join(EVENTS.split(", time timestamp, "))))
+    return _ordered_columns(chosen.mapInArrow(parse, _WITHOUT_TIME))
 
 
 def _events(how: Reading, batches: Iterable[pa.RecordBatch]) -> Iterator[Event]:

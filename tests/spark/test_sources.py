@@ -9,6 +9,7 @@ import threading
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -25,6 +26,7 @@ from etalis_py.spark import (
     events_from_socket,
     matches,
 )
+from etalis_py.spark.reading import statement_batches
 from etalis_py.streams import read_stream
 from tests.spark.programs import embedded
 
@@ -65,7 +67,9 @@ STATEMENTS = [
     ("_:a\t<urn:p>  _:b.", ("_:a", "<urn:p>", "_:b", "")),
     ("  <urn:a> <urn:p> _:b _:g .  ", ("<urn:a>", "<urn:p>", "_:b", "_:g")),
     ('<urn:a> <urn:p> "" .', ("<urn:a>", "<urn:p>", '""', "")),
-    ('<urn:a> <urn:p> "1"^^<urn:t><urn:g> .', None),
+    ('<urn:a> <urn:p> "1"^^<urn:t><urn:g> .', ("<urn:a>", "<urn:p>", '"1"^^<urn:t>', "<urn:g>")),
+    ('<urn:a> <urn:p> "caf\\u00E9" .', ("<urn:a>", "<urn:p>", '"café"', "")),
+    ('<urn:a> <urn:p> "x"^^<http://www.w3.org/2001/XMLSchema#string> .', ("<urn:a>", "<urn:p>", '"x"', "")),
     ('<urn:a> <urn:p> "1"^^<urn:t>.', ("<urn:a>", "<urn:p>", '"1"^^<urn:t>', "")),
     ("<urn:a> <urn:p> <urn:b> <urn:g> <urn:h> .", None),
     ("<urn:a> <urn:p>", None),
@@ -83,18 +87,39 @@ STATEMENTS = [
 
 def test_statements_with_a_column_of_times(spark: SparkSession) -> None:
     right = [(n, line, quad) for n, (line, quad) in enumerate(STATEMENTS) if quad is not None]
-    rows = [*((n, line) for n, line, _ in right), (98, "# nothing"), (99, "  ")]
+    rows = [(97, ""), *((n, line) for n, line, _ in right), (98, " # nothing"), (99, "  "), (100, "")]
     frame = spark.createDataFrame(rows, "t long, value string")
     assert read(events_from_nquads(frame, time=F.col("t") * 1_000_000, stream="<urn:s>")) == [
         Event(n * 1_000_000, n * 1_000_000, (quad[:3],), "<urn:s>", quad[3]) for n, _, quad in right
     ]
 
 
+def rows_of(*texts: str | None) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"value": pa.array(texts, pa.string()), "time": pa.array([1] * len(texts))})
+
+
 @pytest.mark.parametrize("line", [line for line, quad in STATEMENTS if quad is None])
-def test_a_line_that_is_no_statement_is_named(spark: SparkSession, line: str) -> None:
-    bad = spark.createDataFrame([(1, line)], "t long, value string")
-    with pytest.raises(Exception, match=rf"this line is no N-Quads statement, .*: {re.escape(line)}"):
+def test_a_line_that_is_no_statement_is_named(line: str) -> None:
+    with pytest.raises(SparkError, match=rf"this line is no N-Quads statement .*: {re.escape(line)}"):
+        list(statement_batches([rows_of("<urn:a> <urn:p> <urn:b> .", line)], ""))
+
+
+def test_a_wrong_statement_stops_the_job(spark: SparkSession) -> None:
+    bad = spark.createDataFrame([(1, "<urn:a> <urn:p>")], "t long, value string")
+    with pytest.raises(Exception, match=r"this line is no N-Quads statement .*: <urn:a> <urn:p>"):
         events_from_nquads(bad, time="t").collect()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"), [(None, "a row has no text"), ("<urn:a> <urn:p> 1 .\n\n", "a row holds several lines")]
+)
+def test_a_row_of_no_or_several_lines_is_refused(text: str | None, says: str) -> None:
+    with pytest.raises(SparkError, match=says):
+        list(statement_batches([rows_of(text)], ""))
+
+
+def test_rows_without_statements_give_no_events() -> None:
+    assert [batch.num_rows for batch in statement_batches([rows_of(), rows_of("", "# x", "")], "")] == [0, 0]
 
 
 TRIG = """@prefix prov: <http://www.w3.org/ns/prov#> .
