@@ -17,7 +17,8 @@ import pyarrow as pa
 from etalis_py.spark.schema import EVERY_SLOT, ROUTED
 
 PACKED = "slot int, rows binary"
-AT_ONCE = 50_000
+AT_ONCE = 50_000  # rows, or
+AT_MOST = 16 << 20  # bytes, after which they are sent
 
 _SCHEMA = pa.schema([("slot", pa.int32()), ("rows", pa.binary())])
 _KEPT = [name for name in ROUTED if name != "slot"]
@@ -36,16 +37,16 @@ def packer(slots: Sequence[int]) -> Callable[[Iterable[pa.RecordBatch]], Chunks]
 
     def pack(chunks: Iterable[pa.RecordBatch]) -> Chunks:
         held: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)
-        count = 0
+        count = size = 0
         for chunk in chunks:
             for slot, rows in split(chunk):
                 for target in every if slot == EVERY_SLOT else (slot,):
                     held[target].append(rows.select(_KEPT))
-            count += chunk.num_rows
-            if count >= AT_ONCE:
+            count, size = count + chunk.num_rows, size + chunk.nbytes
+            if count >= AT_ONCE or size >= AT_MOST:
                 yield _packed(held)
                 held.clear()
-                count = 0
+                count = size = 0
         if held:
             yield _packed(held)
 

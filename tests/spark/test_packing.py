@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
-from hypothesis import given
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from etalis_py.spark import packing
@@ -42,13 +45,20 @@ def chunk(taken: list[tuple[object, ...]]) -> pa.RecordBatch:
     )
 
 
-@given(st.lists(st.lists(rows, max_size=6), max_size=4), st.integers(1, 8))
-def test_what_is_packed_comes_out_by_shard_and_in_order(chunks: list[list[tuple[object, ...]]], at_once: int) -> None:
-    before, packing.AT_ONCE = packing.AT_ONCE, at_once
-    try:
-        packed = list(packer([])(map(chunk, chunks)))
-    finally:
-        packing.AT_ONCE = before
+@pytest.fixture(params=[(1, 1 << 20), (5, 1 << 20), (50_000, 1), (50_000, 300)], ids=str)
+def bounds(request: pytest.FixtureRequest) -> Iterator[None]:
+    """So many rows, or bytes, at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packing, "AT_ONCE", request.param[0])
+        patch.setattr(packing, "AT_MOST", request.param[1])
+        yield
+
+
+@pytest.mark.usefixtures("bounds")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.lists(rows, max_size=6), max_size=4))
+def test_what_is_packed_comes_out_by_shard_and_in_order(chunks: list[list[tuple[object, ...]]]) -> None:
+    packed = list(packer([])(map(chunk, chunks)))
     found: dict[int, list[tuple[object, ...]]] = {}
     for batch in packed:
         assert batch.schema.names == ["slot", "rows"]
@@ -66,6 +76,12 @@ def test_little_is_packed_at_once_and_nothing_out_of_nothing() -> None:
     assert list(pack([])) == []
     assert list(pack([chunk([])])) == []
     assert [batch.num_rows for batch in pack([chunk([row, (2, *row[1:])]), chunk([row])])] == [2]
+
+
+def test_long_literals_are_sent_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "AT_MOST", 1 << 20)
+    row = (1, EVENT, 5, 5, "", "<urn:a>", "<urn:p>", f'"{"x" * 600_000}"', None)
+    assert len(list(packer([])([chunk([row])] * 4))) == 2
 
 
 def test_the_end_of_the_stream_goes_to_every_shard() -> None:
