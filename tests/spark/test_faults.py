@@ -88,7 +88,6 @@ def with_wrong_bytes(state: Path) -> None:
         file.write_bytes(data)
 
 
-@pytest.mark.nightly
 def test_state_files_that_are_damaged_or_lost_stop_the_run(spark: SparkSession, tmp_path: Path) -> None:
     """Spark sees the loss of whole files, and RocksDB wrong bytes; what both would miss, ``stored`` tells."""
     events, programs = stream(53), {"": SHARDED["seq"]}

@@ -78,7 +78,7 @@ def cut(events: Sequence[Event], pieces: int, seed: int) -> list[list[Event]]:
     return [list(events[a:b]) for a, b in zip([0, *places], [*places, len(events)], strict=True)]
 
 
-@pytest.mark.parametrize(("shards", "pieces"), [pytest.param(1, 2, marks=pytest.mark.nightly), (3, 4)])
+@pytest.mark.parametrize(("shards", "pieces"), [(1, 2), (3, 4)])
 def test_any_cut_finds_what_the_embedded_engine_finds(
     spark: SparkSession, tmp_path: Path, shards: int, pieces: int
 ) -> None:

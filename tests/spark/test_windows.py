@@ -220,7 +220,6 @@ def test_a_run_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path) 
     assert ids_by_program(run(spark, tmp_path, SOME)) == expected(SOME, events)
 
 
-@pytest.mark.nightly
 def test_another_query_of_the_same_name_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     events = stream(42)
     write_batches(tmp_path / "in", [events[:30]])
