@@ -60,10 +60,11 @@ class Result:
     def __str__(self) -> str:
         answer = "right" if self.right else "WRONG"
         bar = "at least" if self.rate >= BAR else "below"
+        counted = "events a batch" if self.source == "stream" else "events"
         return (
             f"{self.workload:<8} {self.source:<8} {self.rate:>10,.0f} events/s, {bar} {BAR:,}  "
-            f"({self.events:,} events, {self.matches:,} matches, {self.shards} shards, first run {self.first:.1f} s, "
-            f"answers {answer})"
+            f"({self.events:,} {counted}, {self.matches:,} matches, {self.shards} shards, "
+            f"first run {self.first:.1f} s, answers {answer})"
         )
 
 

@@ -80,6 +80,26 @@ def ids_by_program(rows: Iterable[object]) -> dict[str, list[str]]:
     return {name: sorted(ids) for name, ids in found.items()}
 
 
+def solutions(rows: Iterable[object]) -> dict[tuple[str, str], tuple[object, ...]]:
+    """Program and id of every SELECT's match → its query, bindings, start and end."""
+    return {
+        (r["program"], r["id"]): (r["query"], r["bindings"], r["start"], r["end"])  # type: ignore[index]
+        for r in rows
+        if r["kind"] == "match" and r["bindings"] is not None  # type: ignore[index]
+    }
+
+
+def expected_solutions(programs: dict[str, str], events: Sequence[Event]) -> dict[tuple[str, str], tuple[object, ...]]:
+    """The same of the embedded engine."""
+    found: dict[tuple[str, str], tuple[object, ...]] = {}
+    for name, text in programs.items():
+        engine = Engine(compile(text + "\n"))
+        for m in [*engine.push_all(events), *engine.close()]:
+            if m.triples is None and "ASK" not in text:
+                found[name, m.id] = (m.query, m.bindings, m.start_us, m.end_us)
+    return found
+
+
 def expected(programs: dict[str, str], events: Sequence[Event]) -> dict[str, list[str]]:
     found = {name: embedded(text, events) for name, text in programs.items()}
     return {name: ids for name, ids in found.items() if ids}

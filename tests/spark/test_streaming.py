@@ -28,7 +28,9 @@ from tests.spark.programs import (
     SHARDED,
     embedded,
     expected,
+    expected_solutions,
     ids_by_program,
+    solutions,
     stream,
     write_batches,
 )
@@ -86,7 +88,9 @@ def test_any_cut_finds_what_the_embedded_engine_finds(
     events = stream(20 + shards)
     write_batches(tmp_path / "in", [*cut(events, pieces, shards), THE_END])
     # A cut instant needs no lateness: the watermark is the greatest time seen, and what ends at it may still come.
-    assert ids_by_program(run(spark, tmp_path, programs, shards=shards)) == expected(programs, events)
+    rows = run(spark, tmp_path, programs, shards=shards)
+    assert ids_by_program(rows) == expected(programs, events)
+    assert solutions(rows) == expected_solutions(programs, events)
 
 
 def test_events_may_arrive_in_any_order_within_the_lateness(spark: SparkSession, tmp_path: Path) -> None:
