@@ -2,7 +2,9 @@
 # make test   set everything up, check the style and the types, run the whole suite
 #             (one file: make test TESTS=tests/test_docs.py; the long setting: make test TESTS=--nightly)
 # make test-kafka  fetch a Kafka broker and Spark's connector with Maven, run the tests with them
+# make docs   build the documentation as a site, in out/site, and check its links
 # make bench  set everything up, measure the engine
+# make bench-peers  fetch Esper, Siddhi and Flink with Maven, measure them beside the engine
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -20,7 +22,7 @@ ADVICE = install the package openjdk-17-jre-headless (Debian, Ubuntu), java-17-o
 CHECK_JAVA = version=$$($(FIND_JAVA)); [ "$${version:-0}" -ge 17 ] || \
 	{ echo "Spark needs Java 17 or newer, found $${version:-none}: $(ADVICE)" >&2; false; }
 
-.PHONY: demo test test-kafka lint bench java clean
+.PHONY: demo test test-kafka lint docs bench bench-peers java clean
 
 # A table and a picture; then the same through Spark, compared.  Without Java it says so and goes on.
 demo:
@@ -50,8 +52,17 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 bench: $(READY)
 	$(BIN)/python -m benchmarks.engine
+
+bench-peers: java $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check duckdb polars
+	cd benchmarks/peers/java && mvn --quiet --batch-mode compile dependency:build-classpath -Dmdep.outputFile=target/classpath
+	$(BIN)/python -m benchmarks.peers
 
 java:
 	@$(CHECK_JAVA)

@@ -137,11 +137,11 @@ async def paced(rate: float, seconds: float, connections: list[Connection], work
 
 
 def check_window(tally: Tally, asked: float, head: bytes, body: bytes) -> None:
-    found = _WINDOW.search(head)
-    if found is None:
+    bounds = _WINDOW.search(head)
+    if bounds is None:
         tally.wrong.append(f"no Window header: {head[:200]!r}")
         return
-    low, high = (parse_datetime(t.decode()) for t in found.groups())
+    low, high = (parse_datetime(t.decode()) for t in bounds.groups())
     numbers = [int(n) for n in _NUMBER.findall(body)]
     tally.graphs_read += len(numbers)
     given = set(numbers)
@@ -170,8 +170,8 @@ async def push_client(
         text = await asyncio.wait_for(reader.readuntil(b"\n\n"), 60)
         while b"event: member" not in text:
             text = await asyncio.wait_for(reader.readuntil(b"\n\n"), 60)
-        found = re.search(rb'ex\.org/n> \\"(\d+)\\"', text)
-        if found is None or int(found[1]) != number:
+        number_there = re.search(rb'ex\.org/n> \\"(\d+)\\"', text)
+        if number_there is None or int(number_there[1]) != number:
             tally.wrong.append(f"a push client got {text[:120]!r} for graph {number}")
             break
         tally.pushes.append(time.perf_counter() - sent[number])

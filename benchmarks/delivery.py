@@ -6,7 +6,7 @@ The town is that of ``../shared/data/roads-osm`` (Krems: 810 places, 1,724 links
 agent visits 20 locations while most of the links it needs are closed under way.  Each number of agents runs in a
 process of its own; printed are the processor time of all requests and updates, the mean, the median, the 95th of 100
 and the slowest of them (those of one instant share its time), and the resident memory at the end.  Fails when an agent
-without a way is not told so, or a route uses a closed road; a line says when one took more than 20 ms.
+without a way gets no notice, or a route uses a closed road; a line says when one took more than 20 ms.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ def wrong(roads: Roads, day: Day, matches: list[Match]) -> int:
             (closed.add if state == IS_CLOSED else closed.discard)(subject[1:-1].removeprefix(LINK))
             continue
         answer = answers[subject]
-        told = results[str(answer.agent + 1)]
+        reported = results[str(answer.agent + 1)]
         if shortest(roads, answer.start, answer.goal, closed) is None:
-            faults += subject not in told.unreachable or subject in told.routes
+            faults += subject not in reported.unreachable or subject in reported.routes
             continue
-        links = told.routes.get(subject, set())
+        links = reported.routes.get(subject, set())
         faults += bool(links & closed) or route(roads, links, answer.start, answer.goal) is None
     return faults
 
@@ -68,15 +68,15 @@ def measure(agents: int, locations: int) -> dict[str, float]:
     day = delivery_day(roads, agents, locations=locations, seed=1)
     queries = compile([program(f"delivery/{name}") for name in QUERIES])
     engine = Engine(queries, background=[list(roads.triples()), reasoning("delivery/routes")])
-    used, delays, found = [], [], []
+    used, delays, matches = [], [], []
     for end, instant in groupby(day.events, key=lambda event: event.end):
         events = list(instant)
         began = time.process_time()
-        found += [*engine.push_all(events), *engine.advance(end)]
+        matches += [*engine.push_all(events), *engine.advance(end)]
         used.append(time.process_time() - began)
         delays += [1000 * used[-1] / len(events)] * len(events)
     memory = psutil.Process().memory_info().rss
-    found += engine.close()
+    matches += engine.close()
     if engine.counters.late:
         raise RuntimeError(f"{engine.counters.late} events came late: the day is not in order")
     delays.sort()
@@ -89,7 +89,7 @@ def measure(agents: int, locations: int) -> dict[str, float]:
         "p95": delays[len(delays) * 95 // 100],
         "slowest": delays[-1],
         "memory": memory,
-        "wrong": wrong(roads, day, found),
+        "wrong": wrong(roads, day, matches),
     }
 
 

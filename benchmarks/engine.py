@@ -2,7 +2,8 @@
 
     python -m benchmarks.engine [--only W1,W2] [--events N] [--repeat 5] [--json FILE]
 
-Prints a table and writes ``out/bench.json``.  The figures are of processor time (see ``harness``).  The last columns
+Prints a table and writes ``out/bench.json``.  Beside rows from objects, each workload is run in columns from Arrow to
+Arrow (see ``columnar``).  The figures are of processor time (see ``harness``).  The last columns
 are the engine's time over that of a hand-written loop of the same logic in the same run, which is the room that is
 left, and (slowest − fastest) / median of the runs.  The bars hold for each workload's own number of events.  The
 command fails when an answer is wrong; a missed bar is printed only.
@@ -14,8 +15,10 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.columnar import measure_columns
 from benchmarks.harness import keep_to_one_core, measure
 from benchmarks.report import document, print_table
 from benchmarks.workloads import WORKLOADS
@@ -55,7 +58,8 @@ def main(arguments: Sequence[str]) -> int:
     results = []
     for workload in workloads:
         print(f"measuring {workload.name}: {workload.title}", file=sys.stderr)
-        results.append(measure(workload, options.events, options.repeat))
+        result = measure(workload, options.events, options.repeat)
+        results.append(replace(result, columns=measure_columns(workload, options.events, options.repeat)))
     print_table(results)
     busy = sum(result.engine.waiting for result in results) / len(results)
     if busy > BUSY:
@@ -63,10 +67,14 @@ def main(arguments: Sequence[str]) -> int:
     options.json.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(document(results, core, options.repeat), indent=1, ensure_ascii=False)
     options.json.write_text(text + "\n", encoding="utf-8")
-    for result in results:
-        for line in result.differences:
-            print(f"{result.workload.name}: {line}", file=sys.stderr)
-    return 1 if any(result.differences for result in results) else 0
+    wrong = [
+        f"{result.workload.name}: {line}"
+        for result in results
+        for line in (*result.differences, *(result.columns.differences if result.columns is not None else ()))
+    ]
+    for line in wrong:
+        print(line, file=sys.stderr)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -80,13 +80,13 @@ def averages(count: int, window: int, *, full: bool) -> Iterator[tuple[int, Deci
 
 def sums(count: int, window: int) -> Counter[tuple[int, int]]:
     """Count and sum of every run of prices that the window holds."""
-    found: Counter[tuple[int, int]] = Counter()
+    results: Counter[tuple[int, int]] = Counter()
     for last in range(count):
         total = 0
         for held in range(min(window, last + 1)):
             total += price(last - held)
-            found[held + 1, total] += 1
-    return found
+            results[held + 1, total] += 1
+    return results
 
 
 def measure(query: str, compiled: Program, count: int, window: int, *, printed: bool) -> Measured:
@@ -97,19 +97,19 @@ def measure(query: str, compiled: Program, count: int, window: int, *, printed: 
     seconds = time.process_time() - began
     apart = events[1].end
     answers = [m for m in matches if "average" in m.bindings]
-    told = [(m.end_us // apart, Decimal(parts(m.bindings["average"])[0])) for m in answers]
+    reported = [(m.end_us // apart, Decimal(parts(m.bindings["average"])[0])) for m in answers]
     wanted = list(averages(count, window, full=printed))
-    wrong = abs(len(told) - len(wanted)) + sum(
-        a != b or abs(x - y) > ROUNDING for (a, x), (b, y) in zip(told, wanted, strict=False)
+    wrong = abs(len(reported) - len(wanted)) + sum(
+        a != b or abs(x - y) > ROUNDING for (a, x), (b, y) in zip(reported, wanted, strict=False)
     )
     if printed:
-        made: Counter[tuple[int, int]] = Counter()
+        results: Counter[tuple[int, int]] = Counter()
         for match in matches:
-            said = {p: int(parts(o)[0]) for _, p, o in match.triples or ()}
-            if said:
-                made[said[HAS_COUNT], said[HAS_SUM]] += 1
+            values = {p: int(parts(o)[0]) for _, p, o in match.triples or ()}
+            if values:
+                results[values[HAS_COUNT], values[HAS_SUM]] += 1
         expected = sums(count, window)
-        wrong += ((made - expected) + (expected - made)).total()
+        wrong += ((results - expected) + (expected - results)).total()
     return Measured(query, window, count, len(matches), seconds, wrong)
 
 

@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from benchmarks.workloads.definition import Answer, Workload
+from benchmarks.workloads.definition import Answer, Unit, Workload
 from etalis_py import Engine, Match, compile
 from etalis_py.events import Event
 
@@ -51,6 +51,35 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
+class InColumns:
+    """The same workload from Arrow to Arrow (``benchmarks.columnar``), beside a loop over numbers as the limit.
+
+    ``few`` is the time with the smaller number of idle goals.
+    """
+
+    events: int
+    matches: int
+    engine: Timing
+    limit: Timing | None
+    few: Timing | None
+    differences: tuple[str, ...]
+
+    def figure(self, unit: Unit, runs: Timing) -> float:
+        """What these runs of it come to in a unit."""
+        match unit:
+            case "events/s":
+                return self.events / runs.seconds
+            case "seconds":
+                return runs.seconds
+        return runs.seconds / (self.few or runs).seconds
+
+    @property
+    def ratio(self) -> float | None:
+        """The engine's time over the limit's."""
+        return None if self.limit is None else self.engine.seconds / self.limit.seconds
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What was measured of a workload; ``differences`` says how the engine's answers differ from the loop's."""
 
@@ -61,6 +90,7 @@ class Result:
     loop: Timing
     differences: tuple[str, ...]
     few: Timing | None = None
+    columns: InColumns | None = None
 
     @property
     def figure(self) -> float:
@@ -97,14 +127,14 @@ def answers_of(workload: Workload, matches: Iterable[Match]) -> list[Answer]:
     return [(m.start_us, m.end_us, m.triples if workload.triples else m.row) for m in matches]
 
 
-def differences(found: Sequence[Answer], expected: Sequence[Answer], shown: int = 3) -> tuple[str, ...]:
+def differences(answers: Sequence[Answer], expected: Sequence[Answer], shown: int = 3) -> tuple[str, ...]:
     """How two multisets of answers differ: nothing when they do not."""
-    if found == expected or sorted(found) == sorted(expected):
+    if answers == expected or sorted(answers) == sorted(expected):
         return ()
-    a, b = Counter(found), Counter(expected)
+    a, b = Counter(answers), Counter(expected)
     extra, missing = list((a - b).elements()), list((b - a).elements())
     return (
-        f"{len(found):,} matches, expected {len(expected):,}: {len(extra):,} too many, {len(missing):,} missing",
+        f"{len(answers):,} matches, expected {len(expected):,}: {len(extra):,} too many, {len(missing):,} missing",
         *(f"too many: {answer}" for answer in extra[:shown]),
         *(f"missing: {answer}" for answer in missing[:shown]),
     )
@@ -122,21 +152,22 @@ def measure(workload: Workload, size: int | None = None, repeat: int = 5) -> Res
         for live in goals:
             taken, expected = _run_loop(workload, events, live)
             loop[live].append(taken)
-            taken, found = _run_engine(workload, events, live)
+            taken, answers = _run_engine(workload, events, live)
             engine[live].append(taken)
-            wrong = wrong or differences(found, expected)
-            count = len(found)
-    few = _timing(engine[goals[0]]) if len(goals) > 1 else None
-    return Result(workload, len(events), count, _timing(engine[goals[-1]]), _timing(loop[goals[-1]]), wrong, few)
+            wrong = wrong or differences(answers, expected)
+            count = len(answers)
+    few = timing(engine[goals[0]]) if len(goals) > 1 else None
+    return Result(workload, len(events), count, timing(engine[goals[-1]]), timing(loop[goals[-1]]), wrong, few)
 
 
 def _run_loop(workload: Workload, events: list[Event], live: int) -> tuple[tuple[float, float], list[Answer]]:
     feed = workload.loop()
-    _freeze()
+    freeze()
     if workload.idle is not None:
         feed(workload.idle(live))
     processor, passed = time.process_time(), time.perf_counter()
     answers = feed(events)
+    answers += feed(())
     taken = time.process_time() - processor, time.perf_counter() - passed
     gc.unfreeze()
     return taken, answers
@@ -144,7 +175,7 @@ def _run_loop(workload: Workload, events: list[Event], live: int) -> tuple[tuple
 
 def _run_engine(workload: Workload, events: list[Event], live: int) -> tuple[tuple[float, float], list[Answer]]:
     engine = Engine(compile(workload.query), policy=workload.policy)
-    _freeze()
+    freeze()
     if workload.idle is not None:
         engine.push_all(workload.idle(live))
     processor, passed = time.process_time(), time.perf_counter()
@@ -155,10 +186,10 @@ def _run_engine(workload: Workload, events: list[Event], live: int) -> tuple[tup
     return taken, answers_of(workload, matches)
 
 
-def _freeze() -> None:
+def freeze() -> None:
     gc.collect()
     gc.freeze()
 
 
-def _timing(runs: list[tuple[float, float]]) -> Timing:
+def timing(runs: list[tuple[float, float]]) -> Timing:
     return Timing(tuple(processor for processor, _ in runs), tuple(passed for _, passed in runs))

@@ -7,10 +7,13 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.harness import Result, Timing
+from benchmarks.harness import InColumns, Result, Timing
 from benchmarks.workloads.definition import Bar
 
-HEADINGS = ("", "workload", "events", "matches", "seconds", "engine", "bar", "met", "× loop", "spread")
+HEADINGS = (
+    *("", "workload", "events", "matches", "seconds", "engine", "bar", "met", "× loop", "spread"),
+    *("columns", "limit", "× limit"),
+)
 LEFT = 2
 
 
@@ -35,7 +38,11 @@ def verdict(result: Result) -> str:
 
 
 def row(result: Result) -> tuple[str, ...]:
-    """The cells of one workload; ``× loop`` is the engine's time over the hand-written loop's."""
+    """The cells of one workload; ``× loop`` is the engine's time over the hand-written loop's.
+
+    ``columns`` is the figure from Arrow to Arrow, ``limit`` that of a compiled loop over numbers, both at a number of
+    events of their own, and ``× limit`` the ratio of their times.
+    """
     bar = result.workload.bar
     return (
         result.workload.name,
@@ -48,7 +55,21 @@ def row(result: Result) -> tuple[str, ...]:
         verdict(result),
         f"{result.ratio:.2f}",
         f"{result.engine.spread:.0%}",
+        *_in_columns(result),
     )
+
+
+def _in_columns(result: Result) -> tuple[str, str, str]:
+    """The figures in columns, in the unit of the bar."""
+    columns, unit = result.columns, result.workload.bar.unit
+    if columns is None:
+        return "", "", ""
+    figure = amount(columns.figure(unit, columns.engine), unit)
+    if columns.differences:
+        figure = "WRONG"
+    if columns.limit is None or unit == "times":
+        return figure, "", ""
+    return figure, amount(columns.figure(unit, columns.limit), unit), f"{columns.ratio:.1f}"
 
 
 def print_table(results: Sequence[Result]) -> None:
@@ -90,8 +111,22 @@ def record(result: Result) -> dict[str, Any]:
         "engine": timing(result.engine),
         "loop": timing(result.loop),
         "ratio_to_loop": round(result.ratio, 3),
+        **({} if result.columns is None else {"columns": in_columns(result.columns)}),
         **({} if result.few is None else {"engine_with_few_goals": timing(result.few), "goals": workload.live}),
         "differences": list(result.differences),
+    }
+
+
+def in_columns(columns: InColumns) -> dict[str, Any]:
+    """The part of the columns as JSON."""
+    return {
+        "events": columns.events,
+        "matches": columns.matches,
+        "events_per_second": round(columns.events / columns.engine.seconds),
+        "engine": timing(columns.engine),
+        **({} if columns.limit is None else {"limit": timing(columns.limit), "ratio_to_limit": columns.ratio}),
+        **({} if columns.few is None else {"engine_with_few_goals": timing(columns.few)}),
+        "differences": list(columns.differences),
     }
 
 

@@ -68,28 +68,28 @@ class Result:
         )
 
 
-def measure(spark: SparkSession, made: Case, source: str, shards: int, repeat: int) -> Result:
+def measure(spark: SparkSession, case: Case, source: str, shards: int, repeat: int) -> Result:
     """One workload from one kind of source."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if source == "stream":
-            size = -(-len(made.events) // (repeat + WARMING))
-            run = stream_run(spark, made, folder, size, shards)
+            size = -(-len(case.events) // (repeat + WARMING))
+            run = stream_run(spark, case, folder, size, shards)
             first, others = run.batches[0], run.batches[WARMING : WARMING + repeat]
-            right = run.answers == made.answers
-            return Result(made.name, source, size, run.answers[0], shards, tuple(others), first, right)
+            right = run.answers == case.answers
+            return Result(case.name, source, size, run.answers[0], shards, tuple(others), first, right)
         (folder / "events").mkdir()
         if source == "parquet":
-            write_files(folder / "events", made.events, -(-len(made.events) // FILES))
+            write_files(folder / "events", case.events, -(-len(case.events) // FILES))
         else:
-            write_nquads(folder / "events", made.events)
+            write_nquads(folder / "events", case.events)
         runs = []
         for _ in range(repeat + 1):
             read = spark.read.parquet if source == "parquet" else lambda path: read_nquads(spark, path)
-            runs.append(batch_run(made, read(str(folder / "events")), shards))
-    right = all(run.answers == made.answers for run in runs)
+            runs.append(batch_run(case, read(str(folder / "events")), shards))
+    right = all(run.answers == case.answers for run in runs)
     seconds = tuple(run.seconds for run in runs)
-    return Result(made.name, source, len(made.events), made.answers[0], shards, seconds[1:], seconds[0], right)
+    return Result(case.name, source, len(case.events), case.answers[0], shards, seconds[1:], seconds[0], right)
 
 
 def main(arguments: Sequence[str]) -> int:

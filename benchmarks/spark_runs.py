@@ -81,8 +81,8 @@ def _classes(size: int) -> Case:
 
 def _expected(program: Program, events: list[Event], background: Knowledge | None) -> Answers:
     engine = Engine(program, policy=program.policy, background=background)
-    found = [*engine.push_all(events), *engine.close()]
-    return len(found), sum(crc32(m.id.encode()) for m in found)
+    matched = [*engine.push_all(events), *engine.close()]
+    return len(matched), sum(crc32(m.id.encode()) for m in matched)
 
 
 # --- files -----------------------------------------------------------------------------------------------------
@@ -94,9 +94,9 @@ def write_parquet(file: Path, events: Iterable[Event]) -> None:
     columns = dict(
         zip(("start", "end", "time", "stream", "graph", "s", "p", "o"), zip(*rows, strict=True), strict=True)
     )
-    made = {name: pa.array(values) for name, values in columns.items()}
-    made["time"] = made["time"].cast(pa.timestamp("us", tz="UTC"))
-    pq.write_table(pa.table(made), file, row_group_size=-(-len(rows) // 8))
+    arrays = {name: pa.array(values) for name, values in columns.items()}
+    arrays["time"] = arrays["time"].cast(pa.timestamp("us", tz="UTC"))
+    pq.write_table(pa.table(arrays), file, row_group_size=-(-len(rows) // 8))
 
 
 def write_files(folder: Path, events: list[Event], size: int) -> None:
@@ -120,31 +120,31 @@ def read_nquads(spark: SparkSession, folder: str) -> DataFrame:
 # --- runs ------------------------------------------------------------------------------------------------------
 
 
-def batch_run(made: Case, events: DataFrame, shards: int) -> Run:
+def batch_run(case: Case, events: DataFrame, shards: int) -> Run:
     """A batch query from the files to the last match."""
     began = time.perf_counter()
-    found = _answers(matches(made.program, events, shards=shards, background=made.background))
-    return Run(time.perf_counter() - began, found)
+    answers = _answers(matches(case.program, events, shards=shards, background=case.background))
+    return Run(time.perf_counter() - began, answers)
 
 
-def _answers(found: DataFrame) -> Answers:
-    counted = found.where("kind = 'match'").agg(F.count("id"), F.sum(F.crc32(F.col("id").cast("binary"))))
+def _answers(rows: DataFrame) -> Answers:
+    counted = rows.where("kind = 'match'").agg(F.count("id"), F.sum(F.crc32(F.col("id").cast("binary"))))
     count, total = counted.collect()[0]
     return count, total or 0
 
 
-def stream_run(spark: SparkSession, made: Case, folder: Path, size: int, shards: int) -> Run:
+def stream_run(spark: SparkSession, case: Case, folder: Path, size: int, shards: int) -> Run:
     """A streaming query with so many events a batch, from files, with its state in RocksDB.
 
     The last events are evaluated by the row that ends the stream.  ``batches`` of the run has the time of each.
     """
     source, state = folder / "stream", folder / "state"
     source.mkdir()
-    write_files(source, made.events, -(-size // FILES))
-    last = made.events[-1].end + SECOND
+    write_files(source, case.events, -(-size // FILES))
+    last = case.events[-1].end + SECOND
     write_parquet(source / "9999.parquet", [_as_event(row) for row in end_of_stream(spark, last).collect()])
     frame = spark.readStream.schema(FLAT_EVENTS).option("maxFilesPerTrigger", FILES).parquet(str(source))
-    found = matches(made.program, frame, shards=shards, background=made.background)
+    rows = matches(case.program, frame, shards=shards, background=case.background)
     answers: list[Answers] = []
     ends: list[float] = []
 
@@ -153,7 +153,7 @@ def stream_run(spark: SparkSession, made: Case, folder: Path, size: int, shards:
         ends.append(time.perf_counter())
 
     began = time.perf_counter()
-    query = found.writeStream.foreachBatch(take).option("checkpointLocation", str(state)).trigger(availableNow=True)
+    query = rows.writeStream.foreachBatch(take).option("checkpointLocation", str(state)).trigger(availableNow=True)
     query.start().awaitTermination()
     batches = [b - a for a, b in zip([began, *ends], ends, strict=False)]
     total = sum(n for n, _ in answers), sum(h for _, h in answers)

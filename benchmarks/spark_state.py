@@ -75,7 +75,7 @@ def measure(spark: SparkSession, goals: int, shards: int) -> Result:
         for n, some in enumerate(files):
             write_parquet(source / f"{n:04d}.parquet", some)
         frame = spark.readStream.schema(FLAT_EVENTS).option("maxFilesPerTrigger", 1).parquet(str(source))
-        found = matches(compile(QUERY), frame, shards=shards, metrics=True)
+        output = matches(compile(QUERY), frame, shards=shards, metrics=True)
         ends: list[float] = []
         sizes: list[tuple[int, int]] = []
         counted: list[int] = []
@@ -90,7 +90,7 @@ def measure(spark: SparkSession, goals: int, shards: int) -> Result:
             ends.append(time.perf_counter())
 
         began = time.perf_counter()
-        query = found.writeStream.foreachBatch(take).option("checkpointLocation", str(Path(name) / "state"))
+        query = output.writeStream.foreachBatch(take).option("checkpointLocation", str(Path(name) / "state"))
         query.trigger(availableNow=True).start().awaitTermination()
     loaded = len(files) - BATCHES
     durations = [b - a for a, b in pairwise(ends)]

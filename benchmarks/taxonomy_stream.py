@@ -45,13 +45,13 @@ def below(pairs: Iterable[tuple[str, str]], concern: str) -> set[str]:
     children: dict[str, list[str]] = {}
     for c, d in pairs:
         children.setdefault(d, []).append(c)
-    found, waiting = {concern}, [concern]
+    concerned, waiting = {concern}, [concern]
     while waiting:
         for c in children.get(waiting.pop(), ()):
-            if c not in found:
-                found.add(c)
+            if c not in concerned:
+                concerned.add(c)
                 waiting.append(c)
-    return found
+    return concerned
 
 
 def loaded(source: Path, things: list[tuple[str, str]], cache: Path) -> tuple[Knowledge, float]:
@@ -77,15 +77,15 @@ def measure(name: str, source: Path, concern: str, pairs: list[tuple[str, str]],
     query = compile(f"SELECT ?x ?y WHERE {{ ?x {REPORTS} ?y . GRAPH {TAXONOMY} {{ ?x {RDF_TYPE} {concern} }} }}")
     engine = Engine(query, background=knowledge)
     began = time.process_time()
-    found = [*engine.push_all(events), *engine.close()]
+    matches = [*engine.push_all(events), *engine.close()]
     seconds = time.process_time() - began
     expected = [(x, n) for n, x in enumerate(chosen, 1) if x in right]
-    correct = [(m.bindings["x"], m.end) for m in found] == expected
+    correct = [(m.bindings["x"], m.end) for m in matches] == expected
     rate = count / seconds
     print(
         f"{name}: {len(concerned) - 1:,} sub-classes of the class of concern, {len(pairs):,} links\n"
         f"  loaded and closed in {cold:.2f} s, from the cache in {warm:.2f} s\n"
-        f"  {count:,} events, {len(found):,} matches ({'all right' if correct else 'WRONG'}), "
+        f"  {count:,} events, {len(matches):,} matches ({'all right' if correct else 'WRONG'}), "
         f"{rate:,.0f} events/s ({'at least' if rate >= BAR else 'below'} {BAR:,})"
     )
     engine = Engine(query, background=knowledge)

@@ -23,7 +23,8 @@ from benchmarks.harness import keep_to_one_core
 from etalis_py import Engine, compile
 from etalis_py.replays.dart_files import StationRecord, read_station, station_files
 from etalis_py.replays.tides import made_records
-from etalis_py.replays.tsunami import THRESHOLD_M, StationResult, collect, replay_tsunami
+from etalis_py.replays.tsunami import replay_tsunami
+from etalis_py.replays.tsunami_results import THRESHOLD_M, StationResult, collect
 from etalis_py.streams.clock import SECOND, render_datetime
 from tests.replays.dart_by_definition import Level, differences
 
@@ -40,9 +41,9 @@ def plainly(record: StationRecord) -> dict[int, float]:
 
 def wrong(expected: dict[int, float], result: StationResult) -> int:
     """Predictions that are missing, too many, or too far from the plain computation's."""
-    found = {p.time: p.difference for p in result.predicted}
-    return len(expected.keys() ^ found.keys()) + sum(
-        abs(found[t] - expected[t]) > TOLERANCE_M for t in expected.keys() & found.keys()
+    differences = {p.time: p.difference for p in result.predicted}
+    return len(expected.keys() ^ differences.keys()) + sum(
+        abs(differences[t] - expected[t]) > TOLERANCE_M for t in expected.keys() & differences.keys()
     )
 
 

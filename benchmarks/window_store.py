@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import pyoxigraph as ox
 from etalis_rules.terms import XSD, parts
 
+from etalis_py import Engine
 from etalis_py.events import Event
-from etalis_py.windows import WindowEngine
 
 P = "urn:p:"
 MS = 1000
@@ -57,7 +57,7 @@ class Compared:
 def observations(quads: int) -> list[Event]:
     """Five quads each, five milliseconds apart."""
     draw = random.Random(3)
-    found = []
+    events = []
     for n in range(1, quads // 5 + 1):
         o, r = f"<urn:o:{n}>", f"<urn:r:{n}>"
         triples = (
@@ -67,13 +67,13 @@ def observations(quads: int) -> list[Event]:
             (o, f"<{P}kind>", '"temperature"'),
             (o, f"<{P}label>", f'"{draw.choice(("alpha", "beta", "gamma", "delta"))} {n}"'),
         )
-        found.append(Event(n * 5 * MS, n * 5 * MS, triples, "<urn:s>"))
-    return found
+        events.append(Event(n * 5 * MS, n * 5 * MS, triples, "<urn:s>"))
+    return events
 
 
 def ours(body: str, events: list[Event]) -> tuple[float, Rows]:
     window = f"FROM NAMED WINDOW <urn:w> ON <urn:s> [RANGE {WIDTH // MS} ms SLIDE {SLIDE // MS} ms]"
-    engine = WindowEngine(f"{PREFIX} SELECT * {window} {{ WINDOW <urn:w> {{ {body} }} }}")
+    engine = Engine(f"{PREFIX} SELECT * {window} {{ WINDOW <urn:w> {{ {body} }} }}")
     begin = time.process_time()
     rows = [(m.end_us, m.bindings) for m in engine.push_all(events)]
     seconds = time.process_time() - begin
@@ -110,9 +110,9 @@ def term(spelling: str) -> ox.NamedNode | ox.Literal:
 
 
 def compare(name: str, events: list[Event]) -> Compared:
-    one, mine = ours(QUERIES[name], events)
+    one, own = ours(QUERIES[name], events)
     other, theirs = stored(QUERIES[name], events)
-    return Compared(name, one, other, sum(mine.values()), mine == theirs)
+    return Compared(name, one, other, sum(own.values()), own == theirs)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -123,10 +123,10 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"{'':26}{'ours, s':>10}{'store, s':>10}{'rows':>10}  answers")
     same = True
     for name in QUERIES:
-        found = compare(name, events)
-        same = same and found.same
-        verdict = "the same" if found.same else "DIFFERENT"
-        print(f"{name:26}{found.ours:>10.3f}{found.store:>10.3f}{found.rows:>10,}  {verdict}")
+        compared = compare(name, events)
+        same = same and compared.same
+        verdict = "the same" if compared.same else "DIFFERENT"
+        print(f"{name:26}{compared.ours:>10.3f}{compared.store:>10.3f}{compared.rows:>10,}  {verdict}")
     return 0 if same else 1
 
 

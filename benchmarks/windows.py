@@ -25,8 +25,8 @@ from fractions import Fraction
 
 from etalis_rules.terms import XSD
 
+from etalis_py import Engine, compile
 from etalis_py.events import Event
-from etalis_py.windows import WindowEngine, compile_windows
 
 Rows = set[tuple[int, tuple[str, ...]]]
 MS = 1000
@@ -56,11 +56,11 @@ class Measured:
 def readings(size: int) -> list[Event]:
     """A quad each millisecond; values with three decimals."""
     draw = random.Random(7)
-    found = []
+    events = []
     for n in range(1, size + 1):
         value = f'"{draw.randrange(1_000_000) / 1000:.3f}"^^<{XSD}decimal>'
-        found.append(Event(n * MS, n * MS, ((f"<urn:x:sensor{n % SENSORS}>", VALUE, value),), "<urn:s>"))
-    return found
+        events.append(Event(n * MS, n * MS, ((f"<urn:x:sensor{n % SENSORS}>", VALUE, value),), "<urn:s>"))
+    return events
 
 
 SLIDE = 500  # quads, and milliseconds
@@ -76,15 +76,15 @@ def averages(events: Iterable[Event], overlap: int) -> dict[int, dict[str, Fract
     width, slide = overlap * SLIDE * MS, SLIDE * MS
     events = list(events)
     last = events[-1].end
-    found = {}
+    means = {}
     for close in range(width, last + width, slide):
         held: dict[str, set[str]] = {}
         for n in range(max(0, (close - width) // MS), min(len(events), close // MS)):  # item n ends at (n + 1) ms
             s, _, o = events[n].triples[0]
             held.setdefault(s, set()).add(o)
         if held:
-            found[close] = {s: sum(map(number, values)) / len(values) for s, values in held.items()}
-    return found
+            means[close] = {s: sum(map(number, values)) / len(values) for s, values in held.items()}
+    return means
 
 
 def number(term: str) -> Fraction:
@@ -94,16 +94,16 @@ def number(term: str) -> Fraction:
 def measure(name: str, query: str, events: list[Event], check: Callable[[list[object]], bool], runs: int) -> Measured:
     seconds, right, evaluations = [], True, 0
     for _ in range(runs):
-        engine = WindowEngine(compile_windows(query))
+        engine = Engine(compile(query))
         gc.collect()
         gc.freeze()
         begin = time.process_time()
-        found = list(engine.push_all(events))
-        found += engine.close()
+        matches = list(engine.push_all(events))
+        matches += engine.close()
         seconds.append(time.process_time() - begin)
         gc.unfreeze()
         evaluations = engine.counters.evaluations
-        right = right and check(found)  # type: ignore[arg-type]
+        right = right and check(matches)  # type: ignore[arg-type]
     quads = sum(len(e.triples) for e in events)
     return Measured(name, quads, statistics.median(seconds), evaluations, right)
 
@@ -112,9 +112,9 @@ def average(size: int, overlap: int = 10, runs: int = 3) -> Measured:
     events = readings(size)
     expected = averages(events, overlap)
 
-    def check(found: list) -> bool:  # type: ignore[type-arg]
+    def check(matches: list) -> bool:  # type: ignore[type-arg]
         got: dict[int, dict[str, Fraction]] = {}
-        for m in found:
+        for m in matches:
             got.setdefault(m.end_us, {})[m.bindings["sensor"]] = number(m.bindings["mean"])
         if got.keys() != expected.keys():
             return False
@@ -139,7 +139,7 @@ CSRBENCH = f"""SELECT ?sensor ?obs FROM STREAM <urn:s> [RANGE 5s STEP 1s] WHERE 
 
 def observations(seconds: int, rate: int) -> list[Event]:
     draw = random.Random(11)
-    found = []
+    events = []
     for t in range(1, seconds + 1):
         for n in range(rate):
             obs, res = f"<urn:o:{t}:{n}>", f"<urn:r:{t}:{n}>"
@@ -149,8 +149,8 @@ def observations(seconds: int, rate: int) -> list[Event]:
                 (obs, f"<{OM}result>", res),
                 (res, f"<{OM}floatValue>", f'"{draw.randrange(100)}"^^<{XSD}double>'),
             )
-            found.append(Event(t * 1000 * MS, t * 1000 * MS, triples, "<urn:s>"))
-    return found
+            events.append(Event(t * 1000 * MS, t * 1000 * MS, triples, "<urn:s>"))
+    return events
 
 
 def csrbench(times: int, seconds: int, runs: int = 3) -> Measured:
@@ -163,8 +163,8 @@ def csrbench(times: int, seconds: int, runs: int = 3) -> Measured:
     ]
     expected = sorted((c, s, o) for t, s, o in hot for c in range(max(5, t), t + 5))
 
-    def check(found: list) -> bool:  # type: ignore[type-arg]
-        return expected == sorted((m.end_us // 1_000_000, m.bindings["sensor"], m.bindings["obs"]) for m in found)
+    def check(matches: list) -> bool:  # type: ignore[type-arg]
+        return expected == sorted((m.end_us // 1_000_000, m.bindings["sensor"], m.bindings["obs"]) for m in matches)
 
     return measure(f"csrbench × {times}", CSRBENCH, events, check, runs)
 

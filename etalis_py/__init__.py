@@ -2,22 +2,45 @@
 
 Compile EP-SPARQL queries to a ``Program``, run it in an ``Engine``, and read ``Match`` objects.
 
->>> from etalis_py import Engine, compile, event
->>> engine = Engine(compile("SELECT ?c WHERE { ?c :p ?x } SEQ { ?c :p ?y }"))
+>>> from etalis_py import Engine, event
+>>> engine = Engine("SELECT ?c WHERE { ?c :p ?x } SEQ { ?c :p ?y }")
 >>> _ = engine.push_all([event("<urn:c> <http://example.org/p> 1", 1), event("<urn:c> <http://example.org/p> 2", 2)])
 >>> engine.close()
 [<q1 [1, 2] ?c=<urn:c>>]
 """
 
-from etalis_compiler.diagnostics import QueryError
+from typing import TYPE_CHECKING
 
-from etalis_py.engine.engine import Counters, Engine
-from etalis_py.engine.matches import Match, Matches
-from etalis_py.engine.runtime import LimitExceeded, Limits
-from etalis_py.events import Event, event
-from etalis_py.program import Program, compile
-from etalis_py.running import run
-from etalis_py.streams import read_stream
+from etalis_py.lazily import lazily
+
+if TYPE_CHECKING:
+    from etalis_compiler.diagnostics import QueryError
+
+    from etalis_py.engine import Engine
+    from etalis_py.events import Event, event
+    from etalis_py.kernel.matches import Match, Matches
+    from etalis_py.kernel.position import Counters
+    from etalis_py.program import Program, compile
+    from etalis_py.running import run
+    from etalis_py.streams import read_stream
+    from etalis_py.values.errors import LimitExceeded
+    from etalis_py.values.limits import Limits
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "etalis_compiler.diagnostics": ("QueryError",),
+            "etalis_py.engine": ("Engine",),
+            "etalis_py.events": ("Event", "event"),
+            "etalis_py.values.limits": ("Limits",),
+            "etalis_py.kernel.matches": ("Match", "Matches"),
+            "etalis_py.kernel.position": ("Counters",),
+            "etalis_py.program": ("Program", "compile"),
+            "etalis_py.running": ("run",),
+            "etalis_py.streams": ("read_stream",),
+            "etalis_py.values.errors": ("LimitExceeded",),
+        },
+    )
 
 __all__ = [
     "Counters",

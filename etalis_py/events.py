@@ -11,7 +11,8 @@ epoch.  Every triple of it is a triple occurrence.  Terms are canonical N-Triple
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple, SupportsIndex
 
 Triple = tuple[str, str, str]
 
@@ -26,24 +27,65 @@ class Event(NamedTuple):
     graph: str = ""
 
 
-def event(triples: str, time: int | str | tuple[int | str, int | str], *, stream: str = "", graph: str = "") -> Event:
+class Retraction(Event):
+    """An item that withdraws occurrences that the stream had before: those of its triples, in its interval.
+
+    Only an engine with a revision horizon takes it.  Everywhere else events are unpacked, and this one cannot be: so a
+    correction is never taken for an event by somebody who does not know of corrections.
+    """
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[Any]:
+        raise UnexpectedRetraction(
+            f"the stream withdraws {' . '.join(' '.join(triple) for triple in self.triples)}, which takes a horizon in "
+            "which that is possible: Engine(…, revise=…) or --revise D"
+        )
+
+    def __getitem__(self, place: SupportsIndex | slice) -> Any:
+        return iter(self)
+
+    def _replace(self, **changes: Any) -> Retraction:
+        return Retraction._make(self.withdrawn()._replace(**changes))
+
+    def withdrawn(self) -> Event:
+        """What is withdrawn, as an event."""
+        return Event(self.start, self.end, self.triples, self.stream, self.graph)
+
+
+class UnexpectedRetraction(ValueError):
+    """A correction that reached somebody who takes none."""
+
+
+def event(
+    triples: str,
+    time: int | str | tuple[int | str, int | str],
+    *,
+    stream: str = "",
+    graph: str = "",
+    retract: bool = False,
+) -> Event:
     """An event from Turtle (prefix ``:`` is ``http://example.org/``) and a time, for trying things out and for tests.
 
-    Times are whole seconds, or dateTimes as text; a pair is an interval.
+    Times are whole seconds, or dateTimes as text; a pair is an interval.  ``retract``: it withdraws what an earlier
+    event said.
 
     >>> event(":a :price 3", 5)
     Event(start=5000000, end=5000000, triples=(('<http://example.org/a>', '<http://example.org/price>', \
 '"3"^^<http://www.w3.org/2001/XMLSchema#integer>'),), stream='', graph='')
     """
-    import pyoxigraph
-
+    from etalis_py.rdf import read_turtle
     from etalis_py.streams.clock import parse_datetime
 
     def micros(t: int | str) -> int:
         return t * 1_000_000 if isinstance(t, int) else parse_datetime(t)
 
-    text = f"@prefix : <http://example.org/> . {triples} ."
-    parsed = pyoxigraph.parse(text.encode(), pyoxigraph.RdfFormat.TURTLE)
-    read = tuple((str(q.subject), str(q.predicate), str(q.object)) for q in parsed)
+    if not isinstance(triples, str):
+        raise TypeError(f"an event is its triples, then its time, as in event(':a :price 3', 5), not {triples!r}")
+    try:
+        read = read_turtle(f"{triples} .")
+    except SyntaxError as error:
+        raise ValueError(f"{triples!r} is not Turtle: {error.msg}") from error
     start, end = time if isinstance(time, tuple) else (time, time)
-    return Event(micros(start), micros(end), read, stream, graph)
+    kind = Retraction if retract else Event
+    return kind(micros(start), micros(end), read, stream, graph)

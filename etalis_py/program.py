@@ -2,49 +2,152 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from etalis_compiler import ast
 from etalis_compiler.check import check
 from etalis_compiler.diagnostics import Diagnostic, Source
-from etalis_compiler.explain import Explanation, explain, prefixes_of
+from etalis_compiler.explain import prefixes_of
 from etalis_compiler.knowledge import NO_KNOWLEDGE, KnowledgeSummary
-from etalis_compiler.pipeline import POLICIES, Compilation, compile_sources, rules_of
-from etalis_compiler.rewrites.reorder import coupling
+from etalis_compiler.parser import parse
+from etalis_compiler.pipeline import POLICIES, Compilation, compile_documents, query_name, rules_of
+from etalis_compiler.rewrites.reorder import AS_WRITTEN, Coupling, coupling
+from etalis_compiler.rsp import (
+    Circle,
+    Entails,
+    Fact,
+    Stage,
+    Unit,
+    WindowPlan,
+    is_windowed,
+    plan_fact,
+    plan_query,
+    readers_of,
+    stages_of,
+    unit_of_fact,
+    unit_of_plan,
+    unit_of_rule,
+    with_preset,
+)
+from etalis_compiler.rsp.checks import check_closing, unbounded_windows
 from etalis_rules import program as ir
+
+from etalis_py.explanation import ProgramExplanation
+
+if TYPE_CHECKING:
+    from etalis_py.whynot import Report
+
+Text: TypeAlias = str | Path
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Program:
-    """One or more queries and rules that run together.
+    """One or more queries, rules and facts that run together.
 
-    ``policy`` holds for the queries that name none themselves (``USING POLICY recent``).
+    ``compilation`` has the EP-SPARQL queries, ``plans`` those with windows (RSP-QL, RSEP-QL) in the order in which they
+    are evaluated, ``facts`` what holds from one event until another.  ``policy`` holds for the EP-SPARQL queries that
+    name none themselves (``USING POLICY recent``).  ``documents`` are the texts as they were read, ``preset`` is that
+    which windowed queries were compiled with, ``doubts`` are the warnings about them.
     """
 
     compilation: Compilation
     policy: str = "unrestricted"
+    plans: tuple[WindowPlan, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    documents: tuple[tuple[ast.Document, Source], ...] = ()
+    preset: str = ""
+    doubts: tuple[Diagnostic, ...] = ()
+    _rules: dict[str, ir.Rules] = field(default_factory=dict, compare=False)
+
+    @property
+    def windowed(self) -> bool:
+        """Whether some query is evaluated over windows, or a fact."""
+        return bool(self.plans or self.facts)
 
     @property
     def queries(self) -> tuple[str, ...]:
         """The names of the queries, which their matches carry."""
-        return tuple(q.name for q in self.compilation.queries)
+        rules = (q.name for q in self.compilation.queries)
+        return (*(p.name for p in self.plans), *(f.name for f in self.facts), *rules)
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        return self.compilation.warnings
+        return tuple(dict.fromkeys((*self.compilation.warnings, *self.doubts)))
+
+    @property
+    def prefixes(self) -> dict[str, str]:
+        """The prefixes that the queries declare (those of the last one count), by which their terms are shown."""
+        prefixes = prefixes_of(self.compilation)
+        for document, _ in self.documents:
+            prefixes |= dict(document.prefixes)
+        return prefixes
+
+    # --- rules ---
 
     def rules(self, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> ir.Rules:
-        """The event-driven backward-chaining rules."""
-        return rules_of(self.compilation, knowledge, self.policy)
+        """The event-driven backward-chaining rules of the EP-SPARQL queries."""
+        if knowledge is not NO_KNOWLEDGE:
+            return rules_of(self.compilation, knowledge, self.policy)
+        rules = self._rules.get(self.policy)
+        if rules is None:
+            rules = self._rules[self.policy] = rules_of(self.compilation, knowledge, self.policy)
+        return rules
 
-    def explain(self, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> Explanation:
+    def explain(self, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> ProgramExplanation:
         """The plans, the rules in the notation of [EP] §5, and what follows from them; ``str()`` is the text."""
-        return explain(self.rules(knowledge), prefixes_of(self.compilation))
+        return self.explained(self.rules(knowledge))
+
+    def explained(self, rules: ir.Rules, knowledge: Any = None) -> ProgramExplanation:
+        """The explanation with these rules: an engine may have others, made for its background."""
+        return ProgramExplanation.of(self.plans, self.facts, rules, self.prefixes, readers_of(self.units), knowledge)
 
     def check(self, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> tuple[Diagnostic, ...]:
         """What is doubtful in the program: unbounded state, cross products, what can never hold, and the like."""
-        return check(self.compilation, knowledge, self.policy)
+        rules = check(self.compilation, knowledge, self.policy) if self.compilation.queries else ()
+        return tuple(dict.fromkeys((*self.doubts, *rules)))
+
+    # --- who feeds whom ---
+
+    @property
+    def units(self) -> list[Unit]:
+        """The queries as they feed one another."""
+        return [
+            *map(unit_of_rule, self.compilation.queries),
+            *map(unit_of_fact, self.facts),
+            *map(unit_of_plan, self.plans),
+        ]
+
+    def stages(self, entails: Entails | None = None) -> tuple[Stage, ...]:
+        """The order in which an instant passes the queries; ``entails``: what else holds where a triple does.
+
+        Raises ``Circle`` where there is none.
+        """
+        return stages_of(self.units, entails)
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """The streams that windowed queries read and that come from outside."""
+        derived = {q.feeds for q in (*self.plans, *self.facts) if q.feeds}  # type: ignore[attr-defined]
+        derived |= {q.syntax.register.name for q in self.compilation.queries if q.syntax.register is not None}
+        return frozenset().union(*(p.streams for p in self.plans)) - derived
+
+    @property
+    def unnamed(self) -> str:
+        """The stream that events belong to which name none: the only one from outside, else none."""
+        return next(iter(self.inputs)) if len(self.inputs) == 1 else ""
+
+    def why_not(self, stream: Any, **asked: Any) -> Report:
+        """Why there is no match, or not the expected one, over a finite stream: see ``etalis_py.whynot.why_not``.
+
+        ``where`` and ``at`` say which match was expected; ``str()`` of the report is the text.
+        """
+        from etalis_py.whynot import why_not  # it runs an engine, which a program does not know
+
+        return why_not(self, stream, **asked)
 
     def __repr__(self) -> str:
         return str(self.explain())
@@ -52,41 +155,148 @@ class Program:
     def _repr_html_(self) -> str:
         from etalis_py.notebook import program_html  # notebooks only
 
-        return program_html(self.rules(), prefixes_of(self.compilation))
+        return program_html(self)
 
 
 def compile(  # the verb that the reader expects, as in ``re.compile``
-    source: str | Path | Iterable[str | Path],
+    source: Text | Iterable[Text],
     *,
     policy: str = "unrestricted",
     base: str = "",
     prefixes: Mapping[str, str] | None = None,
     order: str = "",
     rates: Mapping[str, float] | None = None,
+    preset: str = "",
 ) -> Program:
-    """Make a program of query texts or files; several form one program.
+    """Make a program of query texts or files; several form one program, in any mixture of EP-SPARQL and windows.
 
     Where nothing is consumed, chains of SEQ and AND are coupled as written (``order="left"``), from the right
     (``"right"``), or so that the fewest goals are made (``"cost"``), by the ``rates`` of predicates, events per second.
+    ``preset`` (``c-sparql``, ``cqels``, ``sparqlstream``, ``ep-sparql-recent``, …) has every windowed query evaluated
+    as that system does; without it as it says, or as the language does whose spelling it uses.
     A string with a line break, a space or a brace is a query, any other names a file.  Raises ``QueryError`` for a
     query that cannot be used.
 
     >>> compile("SELECT ?c WHERE { ?c :p ?x } SEQ { ?c :p ?y }").queries
     ('q1',)
+    >>> text = "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT5M] { WINDOW :w { ?x :p ?y } }"
+    >>> compile(text).plans[0].r2s
+    'RSTREAM'
     """
     if policy not in POLICIES:
         raise ValueError(f"unknown policy {policy!r}: use one of {', '.join(POLICIES)}")
-    items = [source] if isinstance(source, (str, Path)) else list(source)
-    compilation = compile_sources(
-        map(source_of, items), base=base, prefixes=dict(prefixes or {}), coupling=coupling(order, rates)
-    )
-    program = Program(compilation, policy)
+    items = [source] if isinstance(source, (str, Path)) else source
+    if not isinstance(items, Iterable):
+        raise TypeError(_no_text(source))
+    texts = [source_of(item) for item in items]
+    given = dict(prefixes or {})
+    documents = [(parse(t.text, source=t.name, base=base, prefixes=given), t) for t in texts]
+    return program_of(documents, policy=policy, preset=preset, joins=coupling(order, rates))
+
+
+def program_of(
+    documents: Iterable[tuple[ast.Document, Source]],
+    *,
+    policy: str = "unrestricted",
+    preset: str = "",
+    joins: Coupling = AS_WRITTEN,
+) -> Program:
+    """Make a program of parsed texts, each with the source that its spans point into."""
+    texts = tuple(documents)
+    if not any(is_windowed(query) for document, _ in texts for query in document.queries):
+        program = Program(compile_documents(texts, joins), policy, documents=texts, preset=preset)
+    else:
+        program = _with_windows(texts, policy, preset, joins)
     program.rules()
     return program
 
 
-def source_of(item: str | Path) -> Source:
+def _with_windows(texts: Sequence[tuple[ast.Document, Source]], policy: str, preset: str, joins: Coupling) -> Program:
+    windowed: list[tuple[ast.Query, str, Source]] = []
+    facts: list[Fact] = []
+    others: list[tuple[ast.Document, Source]] = []
+    doubts: list[Diagnostic] = []
+    names: dict[str, Source] = {}
+    for document, text in texts:
+        doubts.extend(document.warnings)
+        rest = []
+        for query in document.queries:
+            name = query_name(query, text, len(document.queries), len(names))
+            if name in names:
+                raise text.error("duplicate-name", f"two queries are named {name}", 0, 1, hint="rename one of them")
+            names[name] = text
+            if not is_windowed(query):
+                rest.append(query if query.register is not None else _named(query, name))
+            elif isinstance(query.form, ast.Fact):
+                facts.append(plan_fact(query, name, text))
+            else:
+                windowed.append((query, name, text))
+        if rest:
+            others.append((replace(document, queries=tuple(rest)), text))
+    plans = []
+    for query, name, text in windowed:
+        plan = _with_preset(plan_query(query, name, text, tuple(facts)), preset, text, query)
+        check_closing(plan, text, query)
+        doubts.extend(unbounded_windows(plan, text, query))
+        plans.append(plan)
+    compilation = compile_documents(others, joins)
+    program = Program(compilation, policy, tuple(plans), tuple(facts), tuple(texts), preset, tuple(doubts))
+    return replace(program, plans=_in_order(program, names))
+
+
+def _named(query: ast.Query, name: str) -> ast.Query:
+    """The query under the name it has in this program."""
+    return replace(query, register=ast.Register("QUERY", name, span=query.span))
+
+
+def _with_preset(plan: WindowPlan, preset: str, source: Source, query: ast.Query) -> WindowPlan:
+    if not preset:
+        return plan
+    try:
+        return with_preset(plan, preset)
+    except ValueError as fault:
+        raise source.error("preset", str(fault), query.span.start, query.span.end) from None
+
+
+def _in_order(program: Program, sources: Mapping[str, Source]) -> tuple[WindowPlan, ...]:
+    """The plans, each after those that feed it."""
+    try:
+        stages = program.stages()
+    except Circle as circle:
+        raise sources[circle.names[0]].error(
+            "cycle",
+            f"{circle}, so that none can be evaluated first",
+            0,
+            1,
+            hint="let one of them read a stream of its own, or write all of them as EP-SPARQL rules, which may be "
+            "recursive",
+        ) from None
+    place = {name: number for number, name in enumerate(name for stage in stages for name in stage.names)}
+    return tuple(sorted(program.plans, key=lambda plan: place[plan.name]))
+
+
+def program_from(given: Program | Compilation | Text | Iterable[Text]) -> Program:
+    """A program as it is, or compiled from its text or file."""
+    if isinstance(given, Program):
+        return given
+    if isinstance(given, Compilation):
+        return Program(given)
+    if not isinstance(given, str | Path | Iterable):
+        raise TypeError(_no_text(given))
+    return compile(given)
+
+
+def _no_text(given: object) -> str:
+    return (
+        f"a program is wanted, or its text or file, found {reprlib.repr(given)} ({type(given).__name__}): "
+        'give compile("SELECT …"), "SELECT …" or Path("queries.rq")'
+    )
+
+
+def source_of(item: Text) -> Source:
     """The text of a query, or of the file of that name."""
+    if not isinstance(item, str | Path):
+        raise TypeError(_no_text(item))
     if isinstance(item, str) and (not item.strip() or any(c in item for c in "\n {")):
         return Source(item)
     path = Path(item)

@@ -3,7 +3,7 @@
 | block | what is done with it |
 |---|---|
 | ``sparql`` + ``trace`` + ``matches`` | the query runs over the trace (with ``turtle`` between: the background) |
-| ``sparql``, ``turtle``, ``jsonl``, ``toml``, ``python`` with a file name | the file is there for the commands below |
+| any of these with a file name, and ``jsonl``, ``csv``, ``toml`` | the file is there for the commands below |
 | ``sparql`` alone | it compiles without a finding |
 | ``console`` | the commands after ``$`` print what follows them; ``…`` stands for anything |
 | ``pycon`` | a session of the Python prompt |
@@ -18,7 +18,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +34,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 WITH_COMMANDS = PAGES
 PAGES = [page for page in PAGES if page.name != "rsp.md"]  # tests/windows/test_docs.py runs the queries of that one
 _FENCE = re.compile(r"^```(\w*)[ ]*(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_EVENT = re.compile(r"(?:\[(\S+), (\S+)\]|(\S+))\s+(?:<(\S+)>\s+)?(\S.*)")
+_EVENT = re.compile(r"(?:\[(\S+), (\S+)\]|(\S+))\s+(?:@<(\S+)>\s+)?(\S.*)")
 _PREFIXES = {"": "http://example.org/", "xsd": "http://www.w3.org/2001/XMLSchema#"}
 
 
@@ -51,9 +51,9 @@ def blocks(page: Path) -> list[Block]:
     return [Block(m[1], m[2], m[3], text.count("\n", 0, m.start()) + 1) for m in _FENCE.finditer(text)]
 
 
-def traced() -> Iterator[object]:
-    """The queries with a trace: query, policy, background, trace, matches."""
-    for page in PAGES:
+def traced(pages: Sequence[Path]) -> Iterator[object]:
+    """The queries with a trace: query, background, trace, matches."""
+    for page in pages:
         found = blocks(page)
         for i, block in enumerate(found):
             after = [b.language for b in found[i + 1 : i + 4]]
@@ -67,7 +67,7 @@ def traced() -> Iterator[object]:
 
 
 def read_trace(trace: str) -> tuple[list[Event], Clock]:
-    """Lines such as ``1 :acme :price 10`` or ``[1, 4] :ann :in :room7``; a stream's IRI may stand after the time."""
+    """Lines such as ``1 :acme :price 10`` or ``[1, 4] :ann :in :room7``; the stream after the time, as ``@<urn:s>``."""
     events, clock = [], Clock("integer")
     for line in trace.splitlines():
         found = _EVENT.fullmatch(line.strip())
@@ -102,14 +102,14 @@ def answer(query: str, background: str, trace: str) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize(("query", "background", "trace", "matches"), list(traced()))
+@pytest.mark.parametrize(("query", "background", "trace", "matches"), list(traced(PAGES)))
 def test_a_query_over_a_trace(query: str, background: str, trace: str, matches: str) -> None:
     assert answer(query, background, trace) == matches.rstrip()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_block_is_of_a_kind_that_is_run(page: Path) -> None:
-    known = {"sparql", "trace", "matches", "turtle", "jsonl", "toml", "python", "console", "pycon", "sh", "text"}
+    known = {"sparql", "trace", "matches", "turtle", "jsonl", "csv", "toml", "python", "console", "pycon", "sh", "text"}
     assert {block.language for block in blocks(page)} <= known
     for block in blocks(page):
         if block.language == "sparql":
@@ -178,6 +178,11 @@ def test_links_and_paths_lead_somewhere() -> None:
         text = page.read_text()
         for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
             assert target.startswith("http") or (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_site_has_every_page() -> None:
+    listed = set(re.findall(r": ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
+    assert listed == {page.name for page in (ROOT / "docs").glob("*.md")}
 
 
 def test_the_readme_says_why_each_dependency_is_there() -> None:

@@ -14,7 +14,7 @@ from benchmarks.event_processing import AVERAGE, PRINTED, measure
 from etalis_py import compile
 from etalis_py.replays.resources import program
 from etalis_py.replays.tides import made_records
-from etalis_py.replays.tsunami import Predicted, StationResult
+from etalis_py.replays.tsunami_results import Predicted, StationResult
 from tests.replays.dart_by_definition import THRESHOLD
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -1,36 +1,96 @@
-"""Programs and matches as notebooks show them."""
+"""Programs, matches and reasons as notebooks show them."""
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
-from etalis_py import Engine, compile, event
-from etalis_py.notebook import rule_graph
+import pytest
 
+from etalis_py import Engine, compile, event, run
+from etalis_py.notebook import rule_graph, timeline_of
+from etalis_py.streams.clock import render_datetime
+from tests.notebooks import EXAMPLES, executed, read
+
+ROOT = Path(__file__).parents[1]
 QUERY = "SELECT ?c ?y WHERE { ?c :p ?x } SEQ { ?c :q ?y } FILTER (?x < ?y)"
+SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_a_program_is_a_picture_of_its_rules() -> None:
-    svg = ElementTree.fromstring(compile(QUERY)._repr_html_())
-    texts = " ".join("".join(text.itertext()) for text in svg.iter("{http://www.w3.org/2000/svg}text"))
-    assert "triple(X0, :p, X1)" in texts
-    assert "(X1 < X2)" in texts
-    assert "query q1" in texts
-    paths = list(svg.iter("{http://www.w3.org/2000/svg}path"))
-    assert len(paths) == len(rule_graph(compile(QUERY).rules())["edges"]) >= 3
+def texts(picture: str) -> list[str]:
+    """What is written in the pictures of some HTML."""
+    found = re.search(r"<svg.*</svg>", picture, re.DOTALL)
+    assert found
+    return ["".join(text.itertext()) for text in ElementTree.fromstring(found[0]).iter(f"{SVG}text")]
+
+
+def cells(html: str) -> list[list[str]]:
+    """The rows of all tables."""
+    rows = re.findall(r"<tr>(.*?)</tr>", html, re.DOTALL)
+    return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
+
+
+# --- programs --------------------------------------------------------------------
+
+
+def test_a_program_is_its_text_and_a_picture_of_its_plan() -> None:
+    html = compile(QUERY)._repr_html_()
+    assert "SEQ { ?c :q ?y } FILTER (?x &lt; ?y)" in html
+    written = " ".join(texts(html))
+    assert "triple(?c, :p, ?x)" in written
+    assert "g1 := SEQ, on ?c, ?x < ?y" in written
+    assert "query q1" in written
+    assert html.count("<path") == len(rule_graph(compile(QUERY).rules())["edges"]) == 3
+
+
+def test_a_program_shows_what_is_doubtful_in_it() -> None:
+    html = compile("SELECT ?x ?y WHERE { ?a :p ?x } SEQ { ?b :q ?y }")._repr_html_()
+    assert "warning" in html
+
+
+def test_goals_that_two_queries_name_differently_are_drawn_for_both() -> None:
+    program = compile(["SELECT ?c { {?c :p ?x} SEQ {?c :q ?y} }", "SELECT ?d { {?d :p ?x} SEQ {?d :q ?y} }"])
+    labels = [node["label"] for node in rule_graph(program.rules())["nodes"]]
+    assert "triple(?c, :p, _)" in labels
+    assert "triple(?d, :p, _)" in labels
+    assert len(labels) == len(set(labels)) == 8
+
+
+def test_windows_are_drawn_with_their_streams() -> None:
+    asked = "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE 10 STEP 5] { WINDOW :w { ?x :in ?r } }"
+    written = " ".join(texts(compile(asked)._repr_html_()))
+    assert "window :w on :s: PT10S long, sliding" in written
+    assert "query q1" in written
 
 
 def test_a_recursive_program_is_drawn_too() -> None:
     rules = "CONSTRUCT { ?x :r ?z } WHERE { { ?x :r ?y } SEQ { ?y :r ?z } }"
-    assert compile(rules)._repr_html_().startswith("<svg")
+    assert "query q1" in texts(compile(rules)._repr_html_())
 
 
-def test_matches_are_a_table() -> None:
-    engine = Engine(compile(QUERY))
-    engine.push_all([event(":a :p 1", 1), event(':a :q "<&>"', 2), event(":a :q 3", 3)])
+# --- tables ----------------------------------------------------------------------
+
+
+def test_matches_are_a_table_of_plain_values() -> None:
+    engine = Engine("PREFIX ex: <http://ex/> SELECT ?c ?y ?x WHERE { ?c ex:p ?x } SEQ { ?c :q ?y }")
+    engine.push_all([event("<http://ex/a> <http://ex/p> 1.5", 1), event('<http://ex/a> :q "<&>"@en', 2)])
     html = engine.close()._repr_html_()
-    assert "<th>query</th><th>?c</th><th>?y</th><th>start</th><th>end</th>" in html
-    assert "<td>1</td><td>3</td>" in html
+    assert cells(html) == [["?c", "?y", "?x", "start", "end"], ["ex:a", "&lt;&amp;&gt;@en", "1.5", "1", "2"]]
+    assert "overflow-x:auto" in html
+
+
+def test_dates_constructed_triples_and_answers_are_plain_too() -> None:
+    rules = ["CONSTRUCT { ?c :seen ?x } WHERE { ?c :p ?x }", "ASK { ?c :p 12 }"]
+    engine = Engine(rules, render=lambda us: f"2026-01-01T00:00:{us // 1_000_000:02d}Z")
+    engine.push(event(":a :p 12", 3))
+    time = "2026-01-01T00:00:03Z"
+    assert cells(engine.close()._repr_html_()) == [
+        ["triples", "start", "end"],
+        [":a :seen 12", time, time],
+        ["answer", "start", "end"],
+        ["yes", time, time],
+    ]
 
 
 def test_long_results_show_the_first_and_say_how_many_there_are() -> None:
@@ -40,3 +100,85 @@ def test_long_results_show_the_first_and_say_how_many_there_are() -> None:
     assert "the first 100 of 150 matches" in html
     assert html.count("<tr>") == 101
     assert "&lt;0&gt;" in html
+
+
+def test_no_matches_say_so() -> None:
+    assert "no matches" in Engine(QUERY).close()._repr_html_()
+
+
+# --- engines ---------------------------------------------------------------------
+
+
+def test_an_engine_says_what_it_runs_and_where_it_stands() -> None:
+    engine = Engine(QUERY)
+    assert repr(engine) == "<Engine: q1; 0 events, 0 matches, 0 goals>"
+    engine.push_all([event(":a :p 1", 1), event(":a :p 2", 4)])
+    assert repr(engine) == "<Engine at 4: q1; 2 events, 0 matches, 1 goals>"
+    engine.close()
+    assert repr(engine).startswith("<Engine, ended: q1; 2 events")
+    assert repr(Engine()) == "<Engine: no queries; 0 events, 0 matches, 0 goals>"
+
+
+# --- over time -------------------------------------------------------------------
+
+DATED = [event(f":acme :p {i}", f"2026-01-31T10:0{i}:00Z") for i in range(3)]
+PAIRS = "SELECT ?x ?y WHERE { ?c :p ?x } SEQ { ?c :p ?y }"
+
+
+def test_a_timeline_counts_dates_where_times_are_dates() -> None:
+    engine = Engine(PAIRS, render=render_datetime, explain=True)
+    timeline = timeline_of([*engine.push_all(DATED), *engine.close()])
+    written = texts(timeline.svg)
+    assert repr(timeline) == "<timeline of 3 matches>"
+    assert written[0] == "3 matches"
+    assert {"10:00:00", "10:01:00", "10:02:00", "from 31 January 2026"} <= set(written)
+    assert "?x 0 ?y 1" in written
+    assert timeline.svg.count("<circle") == 6  # the events of three pairs
+
+
+def test_a_timeline_counts_numbers_as_the_stream_does(tmp_path: Path) -> None:
+    engine = Engine(PAIRS, explain=True)
+    engine.push_all([event(f":acme :p {i}", 10 * i) for i in range(50)])
+    timeline = engine.close().timeline()
+    assert repr(timeline) == "<timeline of the first 40 of 49 matches>"
+    assert {"0", "100", "200"} <= set(texts(timeline.svg))
+    timeline.save(tmp_path / "t.svg")
+    assert (tmp_path / "t.svg").read_text() == timeline.svg
+    with pytest.raises(ValueError, match="is written as SVG"):
+        timeline.save(tmp_path / "t.png")
+
+
+def rises() -> str:
+    """The picture of the README: its query over a few more prices."""
+    query = re.search(r"```sparql rising.rq\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert query
+    prices = [(1, "acme", 10), (3, "acme", 12), (4, "bolt", 7), (9, "bolt", 8), (11, "acme", 14), (14, "acme", 15)]
+    ticks = [event(f":{company} :price {price}", time) for time, company, price in prices]
+    return run(query[1], ticks, explain=True).collect().timeline().svg
+
+
+def test_the_picture_of_the_readme_is_what_a_timeline_draws() -> None:
+    assert (ROOT / "docs" / "rises.svg").read_text() == rises()
+
+
+def test_the_reason_of_a_match_is_its_events_in_time() -> None:
+    engine = Engine(PAIRS, explain=True)
+    engine.push_all([event(":acme :p 1", 1), event(":acme :p 2", 4)])
+    (match,) = engine.close()
+    html = match.why()._repr_html_()
+    written = texts(html)
+    assert written[:1] == ["why q1"]
+    assert [line for line in written if ":p" in line] == [":acme :p 1", ":acme :p 2"]
+    assert "SEQ: left ends before right starts" in html
+    assert "├─ event :acme :p 1 [1, 1]" in html
+    assert repr(match.why()) == str(match.why())
+
+
+# --- the notebooks of examples/ ---------------------------------------------------
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_shows_what_it_shows_when_it_is_run(path: Path) -> None:
+    """``python -m tests.notebooks`` writes what it shows into it."""
+    for cell, outputs in executed(read(path), path.name):
+        assert cell["outputs"] == outputs, "".join(cell["source"])

@@ -71,6 +71,11 @@ def test_the_installed_command_runs_from_another_folder(wheel: Path, tmp_path: P
     done = subprocess.run(command, cwd=elsewhere, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "query drop_and_rise" in done.stdout
+    etalis = str(environment / "bin" / "etalis")
+    subprocess.run([etalis, "init", "prices"], cwd=elsewhere, capture_output=True, check=True)
+    first = [etalis, *["run", "rising.rq", "-s", "ticks.csv", "-m", "mapping.toml", "-f", "csv"]]
+    done = subprocess.run(first, cwd=elsewhere / "prices", capture_output=True, text=True)
+    assert "http://example.org/acme,10,12,1,3" in done.stdout, done.stderr
 
 
 def imported() -> set[str]:

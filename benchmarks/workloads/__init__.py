@@ -9,6 +9,9 @@ from benchmarks.workloads import (
     w4_rising,
     w5_window_sums,
     w6_idle_goals,
+    w7_next,
+    w8_absence,
+    w9_repeat,
 )
 
 WORKLOADS = (
@@ -20,4 +23,7 @@ WORKLOADS = (
     w4_rising.WORKLOAD,
     *w5_window_sums.WORKLOADS,
     w6_idle_goals.WORKLOAD,
+    w7_next.WORKLOAD,
+    w8_absence.WORKLOAD,
+    w9_repeat.WORKLOAD,
 )

@@ -61,9 +61,9 @@ def priced(events: int, companies: int) -> list[Event]:
     return [event(i, company, PRICE, price) for i, (company, price) in enumerate(quotes(events, companies))]
 
 
-def close(answers: list[Answer], found: list[Answer]) -> None:
+def close(answers: list[Answer], instant: list[Answer]) -> None:
     """Emit the answers of an instant in canonical order: end, start, terms.  All of them end at the instant."""
-    if len(found) > 1:
-        found.sort()
-    answers += found
-    found.clear()
+    if len(instant) > 1:
+        instant.sort()
+    answers += instant
+    instant.clear()

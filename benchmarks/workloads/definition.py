@@ -12,7 +12,10 @@ Answer = tuple[int, int, tuple]
 """A match as ``(start, end, row)``: the terms in alphabetical order of variables, or the triples of a CONSTRUCT."""
 
 Feed = Callable[[Iterable[Event]], list[Answer]]
-"""A hand-written program: takes events in order and returns the answers of their instants; it keeps its goals."""
+"""A hand-written program: takes events in order and returns the answers of their instants; it keeps its goals.
+
+Fed nothing, it returns what is only known at the end of the stream.
+"""
 
 Unit = Literal["events/s", "seconds", "times"]
 

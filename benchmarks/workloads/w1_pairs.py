@@ -33,12 +33,12 @@ def loop() -> Feed:
 
     def feed(stream: Iterable[Event]) -> list[Answer]:
         answers: list[Answer] = []
-        found: list[Answer] = []
+        instant: list[Answer] = []
         now = -1
         for start, end, triples, _, _ in stream:
             if end != now:
-                if found:
-                    close(answers, found)
+                if instant:
+                    close(answers, instant)
                 now = end
             for s, p, _ in triples:
                 if p == A:
@@ -51,9 +51,9 @@ def loop() -> Feed:
                     if waiting:
                         for i in range(len(waiting) - 1, -1, -1):
                             if waiting[i][0] < start:
-                                found.append((waiting.pop(i)[1], end, (s,)))
+                                instant.append((waiting.pop(i)[1], end, (s,)))
                                 break
-        close(answers, found)
+        close(answers, instant)
         return answers
 
     return feed

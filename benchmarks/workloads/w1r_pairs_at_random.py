@@ -25,20 +25,20 @@ def loop() -> Feed:
 
     def feed(stream: Iterable[Event]) -> list[Answer]:
         answers: list[Answer] = []
-        found: list[Answer] = []
+        instant: list[Answer] = []
         now = -1
         for start, end, triples, _, _ in stream:
             if end != now:
-                if found:
-                    close(answers, found)
+                if instant:
+                    close(answers, instant)
                 now = end
             for s, p, _ in triples:
                 if p == A:
                     goals.setdefault(s, []).append((end, start))
                 elif p == B:
                     row = (s,)
-                    found += [(began, end, row) for ended, began in goals.get(s, ()) if ended < start]
-        close(answers, found)
+                    instant += [(began, end, row) for ended, began in goals.get(s, ()) if ended < start]
+        close(answers, instant)
         return answers
 
     return feed

@@ -38,12 +38,12 @@ def loop() -> Feed:
 
     def feed(stream: Iterable[Event]) -> list[Answer]:
         answers: list[Answer] = []
-        found: list[Answer] = []
+        instant: list[Answer] = []
         now = -1
         for start, end, triples, _, _ in stream:
             if end != now:
-                if found:
-                    close(answers, found)
+                if instant:
+                    close(answers, instant)
                 now = end
             oldest = end - WINDOW
             for s, p, o in triples:
@@ -59,7 +59,7 @@ def loop() -> Feed:
                         del waiting[i]
                     elif price > floor and ended < start:
                         del waiting[i]
-                        found.append((began, end, (s, p1, p2, o)))
+                        instant.append((began, end, (s, p1, p2, o)))
                         break
                 opened = firsts[s]
                 while opened and opened[0][1] < oldest:
@@ -71,7 +71,7 @@ def loop() -> Feed:
                         waiting.append((end, began, floor, p1, o))
                         break
                 opened.append((end, start, price * FALL, price * RISE, o))
-        close(answers, found)
+        close(answers, instant)
         return answers
 
     return feed

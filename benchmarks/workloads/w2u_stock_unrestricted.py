@@ -24,12 +24,12 @@ def loop() -> Feed:
 
     def feed(stream: Iterable[Event]) -> list[Answer]:
         answers: list[Answer] = []
-        found: list[Answer] = []
+        instant: list[Answer] = []
         now = -1
         for start, end, triples, _, _ in stream:
             if end != now:
-                if found:
-                    close(answers, found)
+                if instant:
+                    close(answers, instant)
                 now = end
             oldest = end - WINDOW
             for s, p, o in triples:
@@ -41,7 +41,7 @@ def loop() -> Feed:
                 opened, waiting = firsts[s], falls[s]
                 for _, began, ended, p1, p2 in waiting[: bisect_left(waiting, (price,))]:
                     if began >= oldest and ended < start:
-                        found.append((began, end, (s, p1, p2, o)))
+                        instant.append((began, end, (s, p1, p2, o)))
                 for _, began, ended, floor, p1 in opened[bisect_left(opened, (price, sys.maxsize)) :]:
                     if began >= oldest and ended < start:
                         insort(waiting, (floor, began, end, p1, o))
@@ -50,7 +50,7 @@ def loop() -> Feed:
                     opened[:] = [goal for goal in opened if goal[1] >= oldest]
                     waiting[:] = [goal for goal in waiting if goal[1] >= oldest]
                     sizes[s] = (2 * len(opened) + 16, 2 * len(waiting) + 16)
-        close(answers, found)
+        close(answers, instant)
         return answers
 
     return feed

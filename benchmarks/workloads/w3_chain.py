@@ -33,29 +33,29 @@ def loop() -> Feed:
 
     def feed(stream: Iterable[Event]) -> list[Answer]:
         answers: list[Answer] = []
-        found: list[Answer] = []
+        instant: list[Answer] = []
         seen: set[tuple[str, str, int]] = set()
         now = -1
         for start, end, triples, _, _ in stream:
             if end != now:
-                close(answers, found)
+                close(answers, instant)
                 seen.clear()
                 now = end
             for s, p, o in triples:
                 if p != EDGE:
                     continue
                 reaching = paths.setdefault(o, [])
-                found.append((start, end, ((s, PATH, o),)))
+                instant.append((start, end, ((s, PATH, o),)))
                 if (s, o, start) not in seen:
                     seen.add((s, o, start))
                     reaching.append((end, start, s))
                 for ended, began, x in paths.get(s, ()):
                     if ended < start:
-                        found.append((began, end, ((x, PATH, o),)))
+                        instant.append((began, end, ((x, PATH, o),)))
                         if (x, o, began) not in seen:
                             seen.add((x, o, began))
                             reaching.append((end, began, x))
-        close(answers, found)
+        close(answers, instant)
         return answers
 
     return feed

@@ -30,12 +30,12 @@ def loop() -> Feed:
 
     def feed(stream: Iterable[Event]) -> list[Answer]:
         answers: list[Answer] = []
-        found: list[Answer] = []
+        instant: list[Answer] = []
         now = -1
         for start, end, triples, _, _ in stream:
             if end != now:
-                if found:
-                    close(answers, found)
+                if instant:
+                    close(answers, instant)
                 now = end
             for s, p, o in triples:
                 if p != PRICE:
@@ -48,10 +48,10 @@ def loop() -> Feed:
                     ended, began, before, p1 = waiting[i]
                     if before < price and ended < start:
                         del waiting[i]
-                        found.append((began, end, (s, p1, o)))
+                        instant.append((began, end, (s, p1, o)))
                         break
                 waiting.append((end, start, price, o))
-        close(answers, found)
+        close(answers, instant)
         return answers
 
     return feed

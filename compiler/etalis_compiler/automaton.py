@@ -96,17 +96,17 @@ def run(tables: Tables, stream: Iterable[Token], builder: object, end: int, max_
 
 
 def _arrange(children: list[Any], template: tuple[int | None, ...]) -> list[Any]:
-    made: list[Any] = []
+    arranged: list[Any] = []
     for item in template:
         if item is None:
-            made.append(None)
+            arranged.append(None)
         elif item >= 0:
-            made.append(children[item])
-        elif made:
-            made += children[~item]
+            arranged.append(children[item])
+        elif arranged:
+            arranged += children[~item]
         else:
-            made = children[~item]  # the usual left-recursive list grows in place
-    return made
+            arranged = children[~item]  # the usual left-recursive list grows in place
+    return arranged
 
 
 def accepted(states: tuple[dict[str, int], ...], rules: tuple[Rule, ...], stack: list[int]) -> set[str]:

@@ -18,16 +18,11 @@ from etalis_rules.printing import node_names
 from . import ast
 from .diagnostics import Diagnostic, closest, shorten
 from .explain import users
-from .kinds import IRI, NUMBER, OTHER, kind_of
 from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from .pipeline import Compilation, CompiledQuery, rules_of
 from .scope import free_variables, in_scope
 from .stratify import feeds
 from .unbounded import Kept, unbounded
-
-_ORDERED = frozenset({"<", "<=", ">", ">="})
-_ARITHMETIC = frozenset({"+", "-", "*", "/"})
-_FORGIVING = frozenset({"BOUND", "COALESCE", "IF"})
 
 
 def check(
@@ -35,15 +30,14 @@ def check(
 ) -> tuple[Diagnostic, ...]:
     """All warnings about a program, those of the parser included, in the order of the text."""
     rules = rules_of(compilation, knowledge, policy)
-    found = list(compilation.warnings)
-    found += _unbounded(compilation, rules)
-    found += _unused(compilation, rules)
+    diagnostics = list(compilation.warnings)
+    diagnostics += _unbounded(compilation, rules)
+    diagnostics += _unused(compilation, rules)
     for query in compilation.queries:
         for node in ast.walk(query.syntax):
-            found += _about(node, query, compilation)
-        found += _unbound_filters(query)
+            diagnostics += _about(node, query, compilation)
     order = {q.source.name: i for i, q in reversed(list(enumerate(compilation.queries)))}
-    unique = dict.fromkeys(found)
+    unique = dict.fromkeys(diagnostics)
     return tuple(sorted(unique, key=lambda d: (order.get(d.source, 0), d.line, d.column)))
 
 
@@ -57,8 +51,6 @@ def _about(node: Any, query: CompiledQuery, compilation: Compilation) -> Iterato
             yield from _too_short(node, query)
         case ast.StreamGroup():
             yield from _never_derived(node, query, compilation)
-        case ast.Binary():
-            yield from _comparison(node, query)
         case ast.TriplePattern() if not _in_template(node, query):
             if isinstance(node.subject, ast.Term) and node.subject.spelling[:1] == '"':
                 yield _warn(query, "never", "a literal is the subject of no triple", node.subject, "turn it round")
@@ -83,13 +75,13 @@ def _unbounded(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic
     names = node_names(rules)
     used = users(rules)
     queries = {q.name: q for q in compilation.queries}
-    told: set[tuple[str, ast.Span]] = set()
+    reported: set[tuple[str, ast.Span]] = set()
     for kept in unbounded(rules, names):
         for name in (kept.query,) if kept.query else used[kept.node]:
             query = queries[name]
             place = _place(kept, rules, query)
-            if (name, place.span) not in told:
-                told.add((name, place.span))
+            if (name, place.span) not in reported:
+                reported.add((name, place.span))
                 message = f"this keeps {_what(kept, rules)}, without end"
                 yield _warn(query, "unbounded", message, place, kept.hint)
 
@@ -98,6 +90,10 @@ def _what(kept: Kept, rules: ir.Rules) -> str:
     match rules.node(kept.node) if kept.node else None:
         case ir.Join(op="seq"):
             return "everything that may come first"
+        case ir.Join(op="next") | ir.Run():
+            return kept.what
+        case ir.Absence():
+            return kept.what
         case ir.Join():
             return "everything on both sides"
         case ir.Outer(op="optionalseq"):
@@ -166,9 +162,10 @@ def _cross_products(group: ast.Group, query: CompiledQuery) -> Iterator[Diagnost
     for element in group.elements:
         match element:
             case ast.Triples(patterns):
-                parts += [(p, in_scope(ast.Triples((p,)))) for p in patterns]
+                parts += [(p, in_scope(ast.Triples((p,))) | _blanks(p)) for p in patterns]
             case ast.Bind(expression, variable):
-                parts.append((None, {v.name for v in free_variables(expression)} | {variable.name}))
+                read = {v.name for v in free_variables(expression)}
+                parts.append((None, read | {variable.name} if read else set()))
             case ast.Filter() | ast.Minus() | ast.EventDeclaration() | ast.Match() | ast.WindowGroup():
                 pass
             case _:
@@ -177,15 +174,21 @@ def _cross_products(group: ast.Group, query: CompiledQuery) -> Iterator[Diagnost
     for place, names in parts:
         if not names:
             continue
-        mine = [c for c in joined if c[1] & names]
+        joinable = [c for c in joined if c[1] & names]
         rest = [c for c in joined if not c[1] & names]
-        whole = names.union(*(c[1] for c in mine))
-        joined = [*rest, (mine[0][0] if mine else place, whole)]
-    joined.sort(key=lambda c: c[0].span.start if c[0] is not None else -1)
-    for place, _ in joined[1:]:
-        if place is not None:
-            message = "this shares no variable with the patterns before it: a cross product"
-            yield _warn(query, "cross-product", message, place, _CROSS)
+        whole = names.union(*(c[1] for c in joinable))
+        places = [c[0] for c in joinable if c[0] is not None]
+        joined = [*rest, (places[0] if places else place, whole)]
+    # A BIND alone is one row at most.
+    places = sorted((c[0] for c in joined if c[0] is not None), key=lambda p: p.span.start)
+    for place in places[1:]:
+        message = "this shares no variable with the patterns before it: a cross product"
+        yield _warn(query, "cross-product", message, place, _CROSS)
+
+
+def _blanks(pattern: ast.TriplePattern) -> set[str]:
+    """The blank nodes of a pattern, which join as variables do."""
+    return {"_:" + node.label for node in ast.walk(pattern) if isinstance(node, ast.Blank)}
 
 
 # --- what can never hold ---------------------------------------------------------------------------------------
@@ -218,8 +221,10 @@ def _never_derived(node: ast.StreamGroup, query: CompiledQuery, compilation: Com
     for pattern in (n for n in ast.walk(node.group) if isinstance(n, ast.TriplePattern)):
         leaf = ir.Leaf((), _position(pattern.subject), _position(pattern.predicate), _position(pattern.object))
         if not any(feeds(t, "", leaf) for t in templates):
-            made = {t.predicate.term for t in templates if isinstance(t.predicate, alg.Const)}
-            hint = f"the rules write {', '.join(sorted(made))}" if made else "compare it with the CONSTRUCT template"
+            derived = {t.predicate.term for t in templates if isinstance(t.predicate, alg.Const)}
+            hint = (
+                f"the rules write {', '.join(sorted(derived))}" if derived else "compare it with the CONSTRUCT template"
+            )
             message = f"no rule writes such a triple to the stream {names[0]}"
             yield _warn(query, "never", message, pattern, hint)
 
@@ -231,43 +236,6 @@ def _position(node: Any) -> ir.Position:
 def _in_template(pattern: ast.TriplePattern, query: CompiledQuery) -> bool:
     form = query.syntax.form
     return isinstance(form, ast.Construct) and form.template is not None and pattern in form.template
-
-
-def _unbound_filters(query: CompiledQuery) -> Iterator[Diagnostic]:
-    """A filter that needs a variable which nothing in the query binds is an error for every solution."""
-    if query.syntax.where is None:
-        return
-    known: set[str] = set()
-    for node in ast.walk(query.syntax):
-        if isinstance(node, (ast.Group, ast.Query)):
-            known |= in_scope(node)
-    known |= {n.variable.name for n in ast.walk(query.syntax) if isinstance(n, ast.Projection | ast.Bind)}
-    for node in ast.walk(query.syntax):
-        if isinstance(node, ast.Filter):
-            for condition in _conjuncts(node.condition):
-                yield from _never_bound(condition, known, query)
-
-
-def _never_bound(condition: ast.Expression, known: set[str], query: CompiledQuery) -> Iterator[Diagnostic]:
-    names = {n.name for n in ast.walk(condition) if isinstance(n, ast.Call)}
-    either = any(isinstance(n, ast.Binary) and n.operator == "||" for n in ast.walk(condition))
-    if names & _FORGIVING or either:
-        return
-    for variable in free_variables(condition):
-        if variable.name not in known:
-            near = closest(variable.name, known)
-            hint = f"did you mean ?{near}?" if near else "bind it in a pattern of the same group"
-            message = f"nothing binds ?{variable.name}, so this filter lets nothing through"
-            yield _warn(query, "never", message, variable, hint)
-            return
-
-
-def _conjuncts(e: ast.Expression) -> Iterator[ast.Expression]:
-    if isinstance(e, ast.Binary) and e.operator == "&&":
-        yield from _conjuncts(e.left)
-        yield from _conjuncts(e.right)
-    else:
-        yield e
 
 
 # --- rules that nobody reads -----------------------------------------------------------------------------------
@@ -282,9 +250,9 @@ def _unused(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic]:
     for query, output in zip(compilation.queries, rules.outputs, strict=True):
         if output.form != "construct" or any(feeds(t, output.stream, leaf) for t in output.template for leaf in leaves):
             continue
-        made = [t.predicate.term for t in output.template if isinstance(t.predicate, alg.Const)]
-        others = {_local(name): name for name in read - set(made)}
-        near = next((found for name in made if (found := closest(_local(name), others))), "")
+        derived = [t.predicate.term for t in output.template if isinstance(t.predicate, alg.Const)]
+        others = {_local(name): name for name in read - set(derived)}
+        near = next((match for name in derived if (match := closest(_local(name), others))), "")
         hint = f"did you mean {others[near]}?" if near else "remove it, or query what it derives"
         yield _warn(query, "unused", "no pattern of the program reads what this CONSTRUCT derives", _form(query), hint)
 
@@ -304,44 +272,3 @@ def _predicates(query: CompiledQuery) -> Iterable[Any]:
     if query.syntax.where is None:
         return ()
     return (n.predicate for n in ast.walk(query.syntax.where) if isinstance(n, ast.TriplePattern))
-
-
-# --- comparisons -----------------------------------------------------------------------------------------------
-
-
-def _comparison(node: ast.Binary, query: CompiledQuery) -> Iterator[Diagnostic]:
-    """A comparison or a calculation of values that do not go together."""
-    left, right = kind_of(node.left), kind_of(node.right)
-    if node.operator in _ORDERED:
-        for kind, side in ((left, node.left), (right, node.right)):
-            if kind == IRI:
-                yield _wrong(query, node, f"{_text(query, side)} is an IRI, and IRIs have no order")
-                return
-        if left and right and left != right and OTHER not in (left, right):
-            yield _wrong(query, node, _differ(query, node, left, right), _hint(left, right))
-    elif node.operator in ("=", "!=") and left and right and left != right and OTHER not in (left, right):
-        said = f"{_differ(query, node, left, right)}: they are never equal"
-        yield _warn(query, "type-error", said, node, _hint(left, right))
-    elif node.operator in _ARITHMETIC:
-        for kind, side in ((left, node.left), (right, node.right)):
-            if kind in ("text", "truth value", IRI):
-                yield _wrong(query, node, f"{_text(query, side)} is a {kind}, which cannot be calculated with")
-                return
-
-
-def _differ(query: CompiledQuery, node: ast.Binary, left: str, right: str) -> str:
-    return f"{_text(query, node.left)} is a {left}, {_text(query, node.right)} a {right}"
-
-
-def _wrong(query: CompiledQuery, node: Any, message: str, hint: str = "") -> Diagnostic:
-    return _warn(query, "type-error", f"{message}: this can only be an error", node, hint)
-
-
-def _hint(left: str, right: str) -> str:
-    if {left, right} == {"duration", "text"}:
-        return 'give the duration its type: "P30D"^^xsd:duration'
-    if {left, right} == {"duration", NUMBER}:
-        return 'write the number as a duration: "PT30S"^^xsd:duration'
-    if {left, right} == {"time", "text"}:
-        return 'give the time its type: "2024-01-01T00:00:00Z"^^xsd:dateTime'
-    return ""

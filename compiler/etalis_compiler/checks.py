@@ -5,31 +5,44 @@ Errors are collected, so that one run shows them all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
+from etalis_rules.durations import parse_duration
+
 from .ast import (
+    Aggregate,
+    Binary,
     Bind,
     Blank,
-    Combined,
+    Call,
     Construct,
     Document,
+    Duration,
     EventDeclaration,
     EventName,
+    Exists,
     Filter,
     Group,
     Match,
     Projection,
     Query,
+    Repeat,
     Select,
+    SeqNot,
     Span,
+    Term,
+    TriplePattern,
     Triples,
     Var,
     Within,
     walk,
 )
 from .diagnostics import Diagnostic, QueryError, Source, closest
+from .doubts import doubts
 from .scope import aggregates, free_variables, in_scope
 
 MAX_FINDINGS = 50
@@ -39,15 +52,27 @@ def check_document(document: Document) -> Document:
     """The document with the warnings of these checks; raises ``QueryError`` with every error found."""
     findings = _Findings(document.text)
     for query in document.queries:
-        events = _events(query, findings)
-        for node in walk(query):
-            if isinstance(node, Query):
+        nodes = list(walk(query))  # a large query is walked once
+        events = _events(nodes, findings)
+        weighed = []
+        for node in nodes:
+            if isinstance(node, Binary | Bind | Projection):
+                weighed.append(node)
+            elif isinstance(node, Query):
                 _check_select(node, events, findings)
             elif isinstance(node, Group):
                 _check_group(node, events, findings)
             elif isinstance(node, Match):
                 _check_match(node, events, findings)
-        _check_blanks(query, findings)
+            elif isinstance(node, Within):
+                _check_bound(node.bound, findings)
+            elif isinstance(node, SeqNot):
+                _check_deadline(node, findings)
+            elif isinstance(node, Repeat):
+                _check_repeat(node, events, findings)
+        _check_steps(nodes, findings)
+        _check_blanks(nodes, findings)
+        findings.warnings += islice(doubts(query, weighed, document.text, events), MAX_FINDINGS)
     if findings.errors:
         raise QueryError(findings.errors)
     if findings.warnings:
@@ -69,19 +94,21 @@ class _Findings:
     def warning(self, code: str, message: str, node: Any, hint: str = "") -> None:
         self._add(self.warnings, "warning", code, message, node.span, hint)
 
-    def _add(self, found: list[Diagnostic], severity: str, code: str, message: str, span: Span, hint: str) -> None:
-        if len(found) < MAX_FINDINGS:
-            found.append(self.source.diagnostic(severity, code, message, span.start, span.end, hint=hint))
-        elif len(found) == MAX_FINDINGS:
+    def _add(
+        self, diagnostics: list[Diagnostic], severity: str, code: str, message: str, span: Span, hint: str
+    ) -> None:
+        if len(diagnostics) < MAX_FINDINGS:
+            diagnostics.append(self.source.diagnostic(severity, code, message, span.start, span.end, hint=hint))
+        elif len(diagnostics) == MAX_FINDINGS:
             more = f"there are more than {MAX_FINDINGS} such findings; from here on they are not listed"
-            found.append(self.source.diagnostic(severity, "limit", more, span.start, span.end))
+            diagnostics.append(self.source.diagnostic(severity, "limit", more, span.start, span.end))
 
 
 # --- groups ---------------------------------------------------------------------------------------------------------
 
 
 def _check_group(group: Group, events: dict[str, EventDeclaration], findings: _Findings) -> None:
-    """BIND introduces a new variable; FILTER and BIND hold no aggregate; WITHIN after a group is a length of time."""
+    """BIND introduces a new variable; FILTER and BIND hold no aggregate."""
     known: set[str] = set()
     binds = any(isinstance(e, Bind) for e in group.elements)
     for element in group.elements:
@@ -96,27 +123,19 @@ def _check_group(group: Group, events: dict[str, EventDeclaration], findings: _F
             _no_aggregate(element.expression, "BIND", findings)
         elif isinstance(element, Filter):
             _no_aggregate(element.condition, "FILTER", findings)
-        elif isinstance(element, Combined | Within):
-            _check_bounds(element, findings)
         if binds:
             known |= in_scope(element, events)
 
 
-def _check_bounds(pattern: Any, findings: _Findings) -> None:
-    waiting = [pattern]
-    while waiting:
-        here = waiting.pop()
-        if isinstance(here, Combined):
-            waiting += (here.left, here.right)
-        elif isinstance(here, Within):
-            waiting.append(here.pattern)
-            if here.bound.kind != "duration":
-                findings.error(
-                    "within",
-                    f"WITHIN {here.bound.count} {here.bound.kind} cannot bound a group",
-                    here.bound,
-                    "a number of events bounds the window over the solutions: write it after the WHERE clause",
-                )
+def _check_bound(bound: Duration, findings: _Findings) -> None:
+    """WITHIN after a group is a length of time."""
+    if bound.kind != "duration":
+        findings.error(
+            "within",
+            f"WITHIN {bound.count} {bound.kind} cannot bound a group",
+            bound,
+            "a number of events bounds the window over the solutions: write it after the WHERE clause",
+        )
 
 
 def _no_aggregate(expression: Any, where: str, findings: _Findings) -> None:
@@ -127,6 +146,81 @@ def _no_aggregate(expression: Any, where: str, findings: _Findings) -> None:
             aggregate,
             "use HAVING, or compute it in a sub-SELECT" if where == "FILTER" else "compute it in a sub-SELECT",
         )
+
+
+# --- absence and REPEAT -----------------------------------------------------------------------------------------------
+
+
+def _check_deadline(node: SeqNot, findings: _Findings) -> None:
+    if node.bound is None:
+        return
+    _check_bound(node.bound, findings)
+    if node.bound.kind == "duration" and parse_duration(node.bound.lexical) == (0, 0):
+        hint = "give it a length, such as WITHIN 10 SECONDS"
+        findings.error("deadline", "nothing can be absent for no time at all", node.bound, hint)
+
+
+def _check_repeat(repeat: Repeat, events: dict[str, EventDeclaration], findings: _Findings) -> None:
+    """What the clauses name is in the pattern; WHERE compares values, AS counts."""
+    inside = in_scope(repeat.pattern, events)
+    for variable in repeat.by:
+        if variable.name not in inside:
+            message = f"REPEAT goes BY ?{variable.name}, which its group does not bind"
+            hint = _near(variable.name, inside) or "name variables that every element binds"
+            findings.error("repeat", message, variable, hint)
+    if repeat.condition is not None:
+        _check_step(repeat.condition, inside, findings)
+    taken = {v.name for v in repeat.by}
+    for column in repeat.columns:
+        _check_column(column, inside, taken, findings)
+
+
+def _check_step(condition: Any, inside: set[str], findings: _Findings) -> None:
+    _no_aggregate(condition, "the WHERE of REPEAT", findings)
+    for node in walk(condition):
+        if isinstance(node, Exists):
+            hint = "put the FILTER with EXISTS into the group that is repeated"
+            findings.error("repeat", "EXISTS cannot stand in the WHERE of REPEAT", node, hint)
+        elif isinstance(node, Call) and node.name == "LAST":
+            hint = "the value in the last element so far is PREVIOUS(?p), that in this element ?p"
+            findings.error("repeat", "LAST() is known when the run is complete", node, hint)
+    for variable in free_variables(condition):
+        if variable.name not in inside:
+            message = f"?{variable.name} is not bound by the group that is repeated"
+            hint = _near(variable.name, inside) or "compare it with a FILTER after REPEAT"
+            findings.error("repeat", message, variable, hint)
+
+
+def _check_column(column: Projection, inside: set[str], taken: set[str], findings: _Findings) -> None:
+    expression, name = column.expression, column.variable.name
+    if name in taken:
+        findings.error("scope", f"?{name} has a value already", column.variable, "use a new name after AS")
+    taken.add(name)
+    end = isinstance(expression, Call) and expression.name in ("FIRST", "LAST")
+    if not isinstance(expression, Aggregate) and not end:
+        hint = "write an aggregate, FIRST(?p) or LAST(?p); calculate with it in a BIND after REPEAT"
+        findings.error("repeat", "AS takes what is counted over the run", column, hint)
+        return
+    for inner in aggregates(expression.operand) if isinstance(expression, Aggregate) else ():
+        findings.error("aggregate", f"{inner.name} stands inside an aggregate", inner, "use a sub-SELECT")
+    for variable in free_variables(expression.operand if isinstance(expression, Aggregate) else expression):
+        if variable.name not in inside:
+            message = f"?{variable.name} is not bound by the group that is repeated"
+            findings.error("repeat", message, variable, _near(variable.name, inside))
+
+
+def _check_steps(nodes: Sequence[Any], findings: _Findings) -> None:
+    """PREVIOUS, FIRST and LAST speak of a run: they stand in REPEAT, and nowhere else."""
+    repeats = [n for n in nodes if isinstance(n, Repeat)]
+    within = {id(c) for r in repeats for part in (r.condition, r.columns) for c in walk(part)}
+    for node in nodes:
+        if isinstance(node, Call) and node.name in ("PREVIOUS", "FIRST", "LAST") and id(node) not in within:
+            findings.error(
+                "repeat",
+                f"{node.name}() cannot stand here",
+                node,
+                "it speaks of a run: { … } REPEAT 3 BY ?k WHERE (?p > PREVIOUS(?p)) AS (FIRST(?p) AS ?low)",
+            )
 
 
 # --- SELECT and GROUP BY ----------------------------------------------------------------------------------------------
@@ -210,10 +304,10 @@ def _check_projections(select: Select, bound: set[str], keys: set[str], grouped:
 def _check_template(query: Query, bound: set[str], findings: _Findings) -> None:
     if not isinstance(query.form, Construct) or query.form.template is None:
         return
-    told: set[str] = set()
+    reported: set[str] = set()
     for node in walk(query.form.template):
-        if isinstance(node, Var) and node.name not in bound and node.name not in told:
-            told.add(node.name)
+        if isinstance(node, Var) and node.name not in bound and node.name not in reported:
+            reported.add(node.name)
             findings.warning(
                 "unbound",
                 f"?{node.name} is used in the CONSTRUCT template but nothing in WHERE gives it a value",
@@ -230,11 +324,11 @@ def _near(name: str, bound: Iterable[str]) -> str:
 # --- blank nodes ------------------------------------------------------------------------------------------------------
 
 
-def _check_blanks(query: Query, findings: _Findings) -> None:
+def _check_blanks(nodes: Sequence[Any], findings: _Findings) -> None:
     """A blank node label belongs to one basic graph pattern (SPARQL §4.1.4); FILTER does not end one."""
     first: dict[str, int] = {}
     number = 0
-    for node in walk(query):
+    for node in nodes:
         if not isinstance(node, Group):
             continue
         number += 1
@@ -255,19 +349,29 @@ def _check_blanks(query: Query, findings: _Findings) -> None:
 # --- event patterns ---------------------------------------------------------------------------------------------------
 
 
-def _events(query: Query, findings: _Findings) -> dict[str, EventDeclaration]:
+def _events(nodes: Sequence[Any], findings: _Findings) -> dict[str, EventDeclaration]:
     """The events declared in the query by name."""
-    found: dict[str, EventDeclaration] = {}
-    for node in walk(query):
+    declared: dict[str, EventDeclaration] = {}
+    for node in nodes:
         if isinstance(node, EventDeclaration):
-            if node.name in found:
+            if node.name in declared:
                 findings.error("event", f"the event {node.name} is declared twice", node, "give it another name")
-            found[node.name] = node
-    return found
+            declared[node.name] = node
+    return declared
 
 
 def _check_match(match: Match, events: dict[str, EventDeclaration], findings: _Findings) -> None:
     if isinstance(match.pattern, Group):
+        for node in walk(match.pattern):
+            named = _local_name(node.subject) if isinstance(node, TriplePattern) else ""
+            if named in events:
+                findings.error(
+                    "event",
+                    f"{named} is the name of an event, and here it is the subject of a triple pattern",
+                    node,
+                    "events are related by SEQ, FIRST and LAST; for any other operator write the groups themselves: "
+                    "MATCH { { … } NEXT { … } }",
+                )
         return
     for node in walk(match.pattern):
         if isinstance(node, EventName) and node.name not in events:
@@ -278,3 +382,8 @@ def _check_match(match: Match, events: dict[str, EventDeclaration], findings: _F
                 node,
                 f"did you mean {near}?" if near else f"declare it: EVENT ON :w {{ … }} AS {node.name}",
             )
+
+
+def _local_name(node: Any) -> str:
+    """The last part of an IRI; empty for anything else."""
+    return re.split("[/#]", node.spelling[1:-1])[-1] if isinstance(node, Term) and node.spelling[:1] == "<" else ""

@@ -3,8 +3,8 @@
 SPARQL substitutes the outer solution into P.  Usually that is the same as evaluating P on its own and looking for a
 compatible solution, which can be done incrementally.  It is not the same where a variable of the outer solution is
 read inside P at a place where P itself does not bind it: in a nested filter, or in the optional side of an operator
-only; or where a MINUS inside P shares it.  Such patterns are evaluated backwards, with the substitution, over the
-history of occurrences.
+only; where a MINUS inside P shares it; or where it would decide what is next, absent or repeated.  Such patterns are
+evaluated backwards, with the substitution, over the history of occurrences.
 """
 
 from __future__ import annotations
@@ -22,6 +22,14 @@ def is_correlated(pattern: alg.Pattern, outer: frozenset[str]) -> bool:
         case alg.Minus(_, right, _):
             # A substituted variable is a constant: MINUS no longer shares it.
             hidden = alg.scope(right) & outer
+        case alg.TimeJoin("next", left, right):
+            hidden = (alg.scope(right) & outer) - alg.certain(left)
+        case alg.Absence(left, absent, right):
+            sure = alg.certain(left) if right is None else alg.certain(left) | alg.certain(right)
+            hidden = (alg.scope(absent) & outer) - sure
+        case alg.Runs(child, absent=absent):
+            inside = alg.scope(child) if absent is None else alg.scope(child) | alg.scope(absent)
+            hidden = (inside & outer) - frozenset(pattern.keys)
         case alg.SubSelect():
             return False
         case _:

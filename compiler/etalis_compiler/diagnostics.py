@@ -165,5 +165,5 @@ def closest(word: str, choices: Iterable[str]) -> str:
     if len(word) > _LONGEST:
         return ""
     lowered = {c.lower(): c for c in islice(choices, _CHOICES) if len(c) <= _LONGEST}
-    found = get_close_matches(word.lower(), lowered, n=1, cutoff=0.7)
-    return lowered[found[0]] if found else ""
+    matches = get_close_matches(word.lower(), lowered, n=1, cutoff=0.7)
+    return lowered[matches[0]] if matches else ""

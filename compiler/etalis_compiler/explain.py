@@ -12,7 +12,7 @@ from typing import Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.clauses import LEFT, Clauses
+from etalis_rules.clauses import LEFT, Clauses, hull_of
 from etalis_rules.printing import Blocks, node_names, print_rules, sorted_nodes
 from etalis_rules.spelling import PREFIXES, Spelling, limit
 
@@ -21,13 +21,16 @@ from .shards import QueryShards, ShardPlan, Stage, shard_plan
 from .stratify import feeds
 from .unbounded import Kept, unbounded
 
-_TIMES = {
-    "seq": ("T1", "T4"),
-    "equals": LEFT,
-    "and": ("min(T1,T3)", "max(T2,T4)"),
-    "optionalseq": ("T3", "T2"),
-    "equalsoptional": LEFT,
-}
+_TIMES = {"optionalseq": ("T3", "T2"), "equalsoptional": LEFT, "optional": ("min(T1,T3)", "T2")}
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """A node of a plan, under the names that its query gives: what it does, and what it is made from."""
+
+    node: str
+    title: str
+    parts: tuple[PlanStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,10 @@ class Explanation:
         """The object that ``--json`` prints."""
         return _data(self)
 
+    def plan(self, output: ir.Output) -> PlanStep | None:
+        """What a query is made from; None where the background alone answers it."""
+        return None if output.source is None else _plan(self, output.source)
+
     def to_dot(self) -> str:
         """The goals as a graph for Graphviz."""
         return "\n".join(_dot(self))
@@ -64,10 +71,10 @@ def explain(rules: ir.Rules, prefixes: Mapping[str, str] = PREFIXES) -> Explanat
 
 def prefixes_of(compilation: Compilation) -> dict[str, str]:
     """The prefixes that the queries declare (those of the last one count), by which their terms are shown."""
-    found = dict(PREFIXES)
+    prefixes = dict(PREFIXES)
     for query in compilation.queries:
-        found |= dict(query.prefixes)
-    return found
+        prefixes |= dict(query.prefixes)
+    return prefixes
 
 
 # --- what the rules say ----------------------------------------------------------------------------------------
@@ -76,7 +83,7 @@ def prefixes_of(compilation: Compilation) -> dict[str, str]:
 def users(rules: ir.Rules) -> dict[str, tuple[str, ...]]:
     """For each node, the queries that are made from it."""
     nodes = dict(rules.nodes)
-    found: dict[str, list[str]] = {name: [] for name in nodes}
+    users: dict[str, list[str]] = {name: [] for name in nodes}
     for output in rules.outputs:
         stack = [output.source.node] if output.source is not None else []
         seen: set[str] = set()
@@ -84,23 +91,23 @@ def users(rules: ir.Rules) -> dict[str, tuple[str, ...]]:
             name = stack.pop()
             if name not in seen:
                 seen.add(name)
-                found[name].append(output.query)
+                users[name].append(output.query)
                 stack.extend(ir.made_from(nodes[name]))
-    return {name: tuple(queries) for name, queries in found.items()}
+    return {name: tuple(queries) for name, queries in users.items()}
 
 
 def asked(node: ir.Node) -> tuple[alg.Pattern, ...]:
     """The patterns that a node asks of the background."""
-    found: list[alg.Pattern] = []
+    patterns: list[alg.Pattern] = []
     match node:
-        case ir.Map() | ir.Join() | ir.Outer():
-            found += [s.pattern for s in node.steps if isinstance(s, ir.Background)]
+        case ir.Map() | ir.Join() | ir.Outer() | ir.Absence():
+            patterns += [s.pattern for s in node.steps if isinstance(s, ir.Background)]
     match node:
         case ir.Outer() | ir.Closure() | ir.Group():
-            found += [] if node.background is None else [node.background]
+            patterns += [] if node.background is None else [node.background]
         case ir.Recall():
-            found.append(node.pattern)
-    return tuple(found)
+            patterns.append(node.pattern)
+    return tuple(patterns)
 
 
 def bounds(node: ir.Node) -> tuple[alg.Bound, ...]:
@@ -108,7 +115,9 @@ def bounds(node: ir.Node) -> tuple[alg.Bound, ...]:
     match node:
         case ir.Map():
             return tuple(s.bound for s in node.steps if isinstance(s, ir.Duration))
-        case ir.Join() | ir.Outer() | ir.Closure():
+        case ir.Absence() if node.right is None:
+            return () if node.deadline is None else (node.deadline,)
+        case ir.Join() | ir.Outer() | ir.Closure() | ir.Absence() | ir.Run():
             return () if node.bound is None else (node.bound,)
         case ir.Group():
             return () if node.window is None else (node.window,)
@@ -143,9 +152,9 @@ def _text(x: Explanation) -> Iterator[str]:
         ("shards", _shards(x)),
     )
     for title, lines in sections:
-        said = list(lines)
-        if said:
-            yield from ("", title, *(f"  {line}" for line in said))
+        text = list(lines)
+        if text:
+            yield from ("", title, *(f"  {line}" for line in text))
 
 
 class _Names(dict[str, str]):
@@ -171,24 +180,35 @@ def _tree(x: Explanation, output: ir.Output) -> Iterator[str]:
     policy = next((p for n in _below(x, output) if (p := getattr(x.nodes[n], "policy", ""))), "")
     consuming = f", policy {policy}" if policy else ""
     yield f"query {clauses.spelling.text(output.query)}({columns}): {output.form}{consuming}"
-    if output.source is None:
+    plan = x.plan(output)
+    if plan is None:
         yield "└─ answered from the background alone"
         return
+
+    def lines(step: PlanStep) -> Iterator[str]:
+        yield f"{step.node} {step.title}".rstrip()
+        for i, part in enumerate(step.parts):
+            last = i == len(step.parts) - 1
+            for j, line in enumerate(lines(part)):
+                yield (("└─ " if last else "├─ ") if j == 0 else ("   " if last else "│  ")) + line
+
+    for j, line in enumerate(lines(plan)):
+        yield ("└─ " if j == 0 else "   ") + line
+
+
+def _plan(x: Explanation, source: ir.Ref) -> PlanStep:
+    """The plan below a node, down to the triples of the stream."""
+    clauses = Clauses(x.nodes, x.names, Spelling(x.prefixes))
     fresh: list[str] = []
 
-    def lines(ref: ir.Ref) -> Iterator[str]:
+    def step(ref: ir.Ref) -> PlanStep:
         node = x.nodes[ref.node]
         names = _Names(dict(zip(node.head, ref.columns, strict=True)), fresh)
         renamed: Any = alg.rename(node, names)
-        yield f"{x.names[ref.node]} {_title(clauses, renamed)}".rstrip()
-        below = ir.refs(renamed)
-        for i, child in enumerate(below):
-            last = i == len(below) - 1
-            for j, line in enumerate(lines(child)):
-                yield (("└─ " if last else "├─ ") if j == 0 else ("   " if last else "│  ")) + line
+        title = _own_names(_title(clauses, renamed))
+        return PlanStep(x.names[ref.node], title, tuple(map(step, ir.refs(renamed))))
 
-    for j, line in enumerate(lines(output.source)):
-        yield ("└─ " if j == 0 else "   ") + _own_names(line)
+    return step(source)
 
 
 def _own_names(line: str) -> str:
@@ -214,13 +234,17 @@ def _title(clauses: Clauses, node: ir.Node) -> str:
         case ir.Union():
             return "UNION, a set" if node.distinct else "UNION"
         case ir.Join() | ir.Outer():
-            hull = _TIMES.get(node.op, ("min(T1,T3)", "T2"))
+            hull = hull_of(node.op) if isinstance(node, ir.Join) else _TIMES.get(node.op, ("min(T1,T3)", "T2"))
             parts = [node.op.upper(), f"on {listed(node.certain)}" if node.certain else "on nothing: a cross product"]
             conditions = node.condition if isinstance(node, ir.Outer) else ()
             parts += [*clauses.window(node.bound, hull), *clauses.steps((*conditions, *node.steps), hull)]
             if isinstance(node, ir.Outer) and node.background is not None:
                 parts.append(f"or background({clauses.pattern(node.background)})")
             return ", ".join([*parts, node.policy] if node.policy else parts)
+        case ir.Absence():
+            return _absence_title(clauses, node)
+        case ir.Run():
+            return _run_title(clauses, node)
         case ir.Recall():
             return f"exists({clauses.pattern(node.pattern)}), evaluated backwards"
         case ir.Closure():
@@ -232,6 +256,27 @@ def _title(clauses: Clauses, node: ir.Node) -> str:
             return f"GROUP BY {listed(node.keys) or 'nothing'}{window}: {calls or 'no aggregate'}"
         case ir.Slice():
             return "DISTINCT, ORDER BY, LIMIT or OFFSET"
+
+
+def _absence_title(clauses: Clauses, node: ir.Absence) -> str:
+    shared = ", ".join(map(clauses.spelling.variable, node.shared))
+    on = f"on {shared}" if shared else "on nothing: any solution keeps all others away"
+    if node.deadline is not None:
+        parts, times = [f"SEQ NOT within {limit(node.deadline)[1]}", on], ("T1", "T2 + d")
+    else:
+        parts = ["NOT" if node.right is None else "SEQ NOT … SEQ", on]
+        times = LEFT if node.right is None else ("T1", "T4")
+        parts += clauses.window(node.bound, times) if node.right is not None else []
+    return ", ".join([*parts, *clauses.steps(node.steps, times), *([node.policy] if node.policy else [])])
+
+
+def _run_title(clauses: Clauses, node: ir.Run) -> str:
+    most = "or more" if node.most is None else "" if node.most == node.least else f"to {node.most}"
+    keys = ", ".join(map(clauses.spelling.variable, node.keys)) or "nothing: the whole stream is one"
+    parts = [f"REPEAT {node.least} {most}".rstrip(), f"by {keys}"]
+    parts += [clauses.expression(e, LEFT) for e in node.condition]
+    parts += clauses.window(node.bound, LEFT)
+    return ", ".join([*parts, *(["longest"] if node.longest else [])])
 
 
 def _shared(x: Explanation) -> Iterator[str]:
@@ -248,6 +293,10 @@ def _windows(x: Explanation) -> Iterator[str]:
                     yield f"{x.names[name]} passes what lasts {_window(bound)}"
                 case ir.Group():
                     yield f"{x.names[name]} counts the last {_window(bound).removeprefix('≤ ')}"
+                case ir.Absence() if node.deadline is not None:
+                    yield f"{x.names[name]} keeps what waits for its deadline, {_window(bound).removeprefix('≤ ')} each"
+                case ir.Run():
+                    yield f"{x.names[name]} makes runs that last {_window(bound)}, and drops those that last longer"
                 case _:
                     yield f"{x.names[name]} joins what lasts {_window(bound)}, and drops the goals that are older"
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from . import ast
 
 
@@ -14,3 +17,16 @@ class Fault(Exception):
         self.message = message
         self.hint = hint
         self.span = span
+
+
+@contextmanager
+def within_depth() -> Iterator[None]:
+    """A query that is too deep for a pass is a fault of the query, not of Python's stack."""
+    try:
+        yield
+    except RecursionError:
+        raise Fault(
+            "limit",
+            "the operators of this query are nested too deeply to be compiled",
+            "split the query into several rules (CONSTRUCT), and long groups into sub-queries",
+        ) from None

@@ -13,15 +13,11 @@ _PARTS = re.compile(r"(?s)(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*
 
 def split(reference: str) -> tuple[str | None, str | None, str, str | None, str | None]:
     """Scheme, authority, path, query and fragment; None where one is absent."""
-    found = _PARTS.fullmatch(reference)
-    if found is None:  # the expression matches every string
+    parts = _PARTS.fullmatch(reference)
+    if parts is None:  # the expression matches every string
         raise AssertionError(reference)
-    scheme, authority, path, query, fragment = found.groups()
+    scheme, authority, path, query, fragment = parts.groups()
     return scheme, authority, path or "", query, fragment
-
-
-def is_absolute(reference: str) -> bool:
-    return split(reference)[0] is not None
 
 
 def resolve(reference: str, base: str) -> str:
@@ -45,15 +41,15 @@ def resolve(reference: str, base: str) -> str:
             else:
                 path = base_path[: base_path.rfind("/") + 1] + path
             path = _remove_dots(path)
-    made = "" if base_scheme is None else base_scheme + ":"
+    resolved = "" if base_scheme is None else base_scheme + ":"
     if authority is not None:
-        made += "//" + authority
-    made += path
+        resolved += "//" + authority
+    resolved += path
     if query is not None:
-        made += "?" + query
+        resolved += "?" + query
     if fragment is not None:
-        made += "#" + fragment
-    return made
+        resolved += "#" + fragment
+    return resolved
 
 
 def _remove_dots(path: str) -> str:
@@ -73,5 +69,5 @@ def _remove_dots(path: str) -> str:
                 kept.append("")
         else:
             kept.append(segment)
-    made = "/".join(kept)
-    return made if not absolute or made.startswith("/") else "/" + made
+    plain = "/".join(kept)
+    return plain if not absolute or plain.startswith("/") else "/" + plain

@@ -1,12 +1,13 @@
-"""What kind of value an expression has, where that can be told from the text alone."""
+"""What kind of value an expression has, where the text alone decides it."""
 
 from __future__ import annotations
 
-from etalis_rules.terms import XSD, is_iri, parts
+from etalis_rules.terms import XSD, is_iri, is_triple, parts
 
 from . import ast
 
 NUMBER, TEXT, TRUTH, TIME, DURATION, IRI, OTHER = "number", "text", "truth value", "time", "duration", "IRI", "literal"
+TRIPLE = "triple term"
 
 _DATATYPES = {
     **dict.fromkeys(("dateTime", "date", "time", "dateTimeStamp"), TIME),
@@ -24,6 +25,9 @@ _CALLS = {
     **dict.fromkeys(("MD5", "SHA1", "SHA256", "SHA384", "SHA512"), TEXT),
     **dict.fromkeys(("STRLEN", "RAND", "YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS"), NUMBER),
     **dict.fromkeys(("BOUND", "SAMETERM", "ISIRI", "ISURI", "ISBLANK", "ISLITERAL", "ISNUMERIC"), TRUTH),
+    **dict.fromkeys(("ISTRIPLE", "HASLANG", "HASLANGDIR"), TRUTH),
+    "LANGDIR": TEXT,
+    "TRIPLE": TRIPLE,
     **dict.fromkeys(("REGEX", "CONTAINS", "STRSTARTS", "STRENDS", "LANGMATCHES"), TRUTH),
     **dict.fromkeys(("IRI", "URI", "DATATYPE", "UUID"), IRI),
 }
@@ -33,6 +37,8 @@ _LOGIC = frozenset({"&&", "||", "=", "!=", "<", "<=", ">", ">="})
 def kind_of_term(spelling: str) -> str:
     if is_iri(spelling):
         return IRI
+    if is_triple(spelling):
+        return TRIPLE
     _, datatype, language = parts(spelling)
     if language or not datatype:
         return TEXT

@@ -17,12 +17,27 @@ from .faults import Fault
 def undecided(op: str, mandatory: alg.Pattern, optional: alg.Pattern, condition: tuple[alg.Expr, ...]) -> alg.Pattern:
     """The operator over a mandatory side from the background and an optional side from everywhere."""
     known = alg.Known(mandatory)
+    only_forward(optional)
     match op:
         case "optionalseq":
             return alg.SeqRightJoin(optional, known, condition)
         case "equalsoptional":
             return alg.EqLeftJoin(known, optional, condition)
     return alg.LeftJoin(known, optional, condition)
+
+
+def only_forward(pattern: alg.Pattern) -> alg.Pattern:
+    """The pattern, unless it has an operator that is not evaluated backwards."""
+    for part in alg.subpatterns(pattern):
+        if isinstance(part, alg.Absence | alg.Runs) or (isinstance(part, alg.TimeJoin) and part.op == "next"):
+            word = {alg.Absence: "NOT", alg.Runs: "REPEAT"}.get(type(part), "NEXT")
+            raise Fault(
+                "not-backwards",
+                f"{word} stands in a pattern that is looked for backwards, such as an EXISTS that reads variables from "
+                "outside in a filter of its own",
+                f"make a rule of it, CONSTRUCT {{ … }} WHERE {{ … {word} … }}, and ask for the triple that it derives",
+            )
+    return pattern
 
 
 def settled(late: alg.Pattern | None) -> None:

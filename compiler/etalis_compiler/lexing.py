@@ -1,6 +1,6 @@
 """Text to tokens: the terminals of SPARQL 1.1 (§19.8) and of the extensions.
 
-One compiled regular expression finds the next token; words are told apart by dictionaries.  A word that is a keyword
+One compiled regular expression finds the next token; dictionaries classify words.  A word that is a keyword
 in one place and a plain name in another (``range``, ``first``, ``count``) gets the keyword's type here; the automaton
 takes it as a name where only a name fits (``readings``).
 """
@@ -11,6 +11,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
+
+from etalis_rules import durations
 
 from .diagnostics import Source
 
@@ -82,6 +84,15 @@ BUILTINS: dict[str, tuple[int, int | None]] = {
     "ISBLANK": (1, 1),
     "ISLITERAL": (1, 1),
     "ISNUMERIC": (1, 1),
+    "TRIPLE": (3, 3),
+    "SUBJECT": (1, 1),
+    "PREDICATE": (1, 1),
+    "OBJECT": (1, 1),
+    "ISTRIPLE": (1, 1),
+    "LANGDIR": (1, 1),
+    "HASLANG": (1, 1),
+    "HASLANGDIR": (1, 1),
+    "STRLANGDIR": (3, 3),
     "GETDURATION": (0, 0),
     "GETSTARTTIME": (0, 0),
     "GETENDTIME": (0, 0),
@@ -109,10 +120,6 @@ _PREFIX = rf"[{_BASE}](?:\.*+[{_CHARS}])*+"
 _ESC = r"\\[tbnrf\\\"']"
 _EXP = r"[eE][+-]?[0-9]+"
 _NUMBER = rf"[0-9]+\.[0-9]*{_EXP}|\.[0-9]+{_EXP}|[0-9]+{_EXP}|[0-9]*\.[0-9]+"
-_DURATION = (
-    r"P(?=[0-9T])(?:[0-9]+Y)?(?:[0-9]+M)?(?:[0-9]+W)?(?:[0-9]+(?:\.[0-9]+)?D)?"
-    r"(?:T(?=[0-9])(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:\.[0-9]+)?S)?)?"
-)
 
 _TOKEN = re.compile(
     rf"""(?P<SKIP>(?:[ \t\r\n]++|\#[^\r\n]*+)++)
@@ -121,15 +128,15 @@ _TOKEN = re.compile(
     |(?P<BLANK>_:[{_U}0-9](?:\.*+[{_CHARS}])*+)
     |(?P<PNAME_LN>(?:{_PREFIX})?:(?:{_LOCAL}))
     |(?P<PNAME_NS>(?:{_PREFIX})?:)
-    |(?P<DURATION>{_DURATION}(?![{_CHARS}]))
+    |(?P<DURATION>{durations.PATTERN}(?![{_CHARS}]))
     |(?P<WORD>[{_U}][{_CHARS}]*)
     |(?P<SIGNED>[+-](?:{_NUMBER}|[0-9]+))
     |(?P<NUMBER>{_NUMBER})
     |(?P<INTEGER>[0-9]+)
     |(?P<LONG>\"\"\"(?>(?:\"{{0,2}}(?:[^\"\\]|{_ESC}))*)\"\"\"|'''(?>(?:'{{0,2}}(?:[^'\\]|{_ESC}))*)''')
     |(?P<STRING>"(?>(?:[^"\\\r\n]|{_ESC})*)"|'(?>(?:[^'\\\r\n]|{_ESC})*)')
-    |(?P<LANGTAG>@[A-Za-z]+(?:-[A-Za-z0-9]+)*)
-    |(?P<MARK>\^\^|\|\||&&|!=|<=|>=|[{{}}()\[\].,;*/|^!?+=<>-])
+    |(?P<LANGTAG>@[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--[A-Za-z]+)?)
+    |(?P<MARK>\^\^|\|\||&&|!=|<=|>=|<<\(|\)>>|<<|>>|{{\||\|}}|[{{}}()\[\].,;*/|^!?+=<>~-])
     """.replace("\n    ", ""),
 )
 _ESCAPE = re.compile(r"\\\\|\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
@@ -160,16 +167,16 @@ class Text:
     def _replace(self, source: Source) -> str:
         pieces: list[str] = []
         done = length = 0
-        for found in _ESCAPE.finditer(source.text):
-            digits = found[1] or found[2]
+        for escape in _ESCAPE.finditer(source.text):
+            digits = escape[1] or escape[2]
             if digits is None:
                 continue
             code = int(digits, 16)
             if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-                raise source.error("character", f"{found[0]} is no character", found.start(), found.end())
-            length += found.start() - done + 1
-            pieces += (source.text[done : found.start()], chr(code))
-            done = found.end()
+                raise source.error("character", f"{escape[0]} is no character", escape.start(), escape.end())
+            length += escape.start() - done + 1
+            pieces += (source.text[done : escape.start()], chr(code))
+            done = escape.end()
             self._places.append(length)
             self._moved.append(done - length)
         return "".join(pieces) + source.text[done:]
@@ -187,14 +194,16 @@ def tokens(text: Text, literals: dict[str, str]) -> Iterator[Token]:
     data, match, offset = text.replaced, _TOKEN.match, text.offset
     place, size = (1 if data[:1] == "\ufeff" else 0), len(data)  # a byte order mark is no part of the text
     while place < size:
-        found = match(data, place)
-        if found is None:
+        token = match(data, place)
+        if token is None:
             raise _unreadable(text, place)
-        end = found.end()
-        kind = found.lastgroup or ""
+        end = token.end()
+        kind = token.lastgroup or ""
         if kind != "SKIP":
-            piece = found[0]
+            piece = token[0]
             if kind == "WORD":
+                if piece[:4].upper() == "NOW-" and not piece[4:5].isalpha():  # SPARQLstream: [NOW- 4 S], [NOW-4s]
+                    end, piece = place + 3, piece[:3]
                 kind = _word(piece, literals)
             elif kind == "MARK":
                 kind = literals.get(piece, "MARK")

@@ -12,18 +12,20 @@ from .lexing import AGGREGATES, BUILTINS, CAMEL, Text, Token, tokens, words
 
 _IRI = words("IRIREF PNAME_LN PNAME_NS")
 _LITERAL = words("STRING INTEGER NUMBER SIGNED TRUE FALSE")
-_TERM = _IRI | _LITERAL | {"VAR", "BLANK", "NAME", "(", "["}
+_TERM = _IRI | _LITERAL | {"VAR", "BLANK", "NAME", "(", "[", "<<(", "<<"}
 _EXPRESSION = _IRI | _LITERAL | {"VAR", "BUILTIN", "AGGREGATE", "COUNT", "GROUP_CONCAT", "EXISTS", "NOT", "TIMESTAMP"}
-_EXPRESSION |= {"!", "+", "-", "("}
+_EXPRESSION |= words("PREVIOUS FIRST LAST")
+_EXPRESSION |= {"!", "+", "-", "(", "<<("}
 _OPERATOR = words("= != < > <= >= + - * / && || IN SIGNED")
 _PATH = _IRI | {"VAR", "NAME", "a", "^", "!", "("}
 _PATH_MARK = words("? * + / |")
 _AMOUNT = words("INTEGER NUMBER DURATION STRING EVENTS EVENT TRIPLES TRIPLE BGP")
-_CONSTRAINT = _IRI | (_EXPRESSION - _LITERAL - {"VAR", "!", "+", "-"})
+_CONSTRAINT = _IRI | (_EXPRESSION - _LITERAL - {"VAR", "!", "+", "-", "<<("})
 _GROUP_PART = words("FILTER OPTIONAL MINUS BIND VALUES SERVICE GRAPH STREAM WINDOW CURRENT MATCH EVENT {")
-_JOINED = words("SEQ EQUALS OPTIONALSEQ EQUALSOPTIONAL AND UNION WITHIN")
+_JOINED = words("SEQ NEXT NOT EQUALS OPTIONALSEQ EQUALSOPTIONAL AND UNION WITHIN REPEAT")
+_JOINED |= words("MEETS OVERLAPS STARTS DURING FINISHES PAR")
 _MODIFIERS = words("GROUP GROUPBY ORDER ORDERBY LIMIT OFFSET VALUES USING")
-_NEXT = words("SELECT CONSTRUCT ASK DESCRIBE BASE PREFIX REGISTER ;")
+_NEXT = words("SELECT CONSTRUCT ASK DESCRIBE BASE PREFIX VERSION REGISTER ;")
 _AFTER_GROUP = (_MODIFIERS - {"VALUES"}) | _NEXT | {"HAVING", "WHERE", "FROM"}
 
 # sets of token types that have one name together, in the order in which they are looked for
@@ -69,6 +71,15 @@ _FOREIGN = tuple(
     (re.compile(pattern, re.IGNORECASE), advice)
     for pattern, advice in (
         (
+            r"\bmatch_recognize\b|\bpattern\s{0,9}\(\s{0,9}[a-z]",
+            "this is MATCH_RECOGNIZE; here (A B+) is { A } SEQ { { B } REPEAT 1 OR MORE BY ?key }; what DEFINE says is "
+            "the WHERE of REPEAT, WHERE (?price < PREVIOUS(?price)), and MEASURES its AS (LAST(?price) AS ?bottom)",
+        ),
+        (
+            r"\btimer\s{0,9}:\s{0,9}(?:interval|within|at)\b",
+            "this is Esper's language; here what does not happen in time is { A } SEQ NOT { B } WITHIN 10 SECONDS",
+        ),
+        (
             r"\bcreate\s{1,9}(?:window|schema)\b|\bpattern\s{0,9}\[|\binsert\s{1,9}into\b",
             "this is Esper's language; here one event after another is { … } SEQ { … }, alternatives are UNION, a "
             "limit of time is WITHIN 10 MINUTES, and a derived event is a CONSTRUCT query",
@@ -85,6 +96,38 @@ _FOREIGN = tuple(
         ),
     )
 )
+# what other systems write between the brackets of a window
+_OTHER_WINDOWS = {
+    **dict.fromkeys(("ROWS", "ELEMENTS", "COUNT"), "count triples, events or solutions: [RANGE TRIPLES 10]"),
+    **dict.fromkeys(("LAST", "SINCE", "WITHIN"), "the last five minutes are [RANGE 5m SLIDE 1m]"),
+    **dict.fromkeys(("SLIDING", "HOPPING"), "a sliding window is [RANGE 5m SLIDE 1m]"),
+    **dict.fromkeys(("FIXED", "BATCH", "SESSION"), "windows that follow on one another are [RANGE 5m TUMBLING]"),
+    "UNBOUNDED": "all that there was is [ALL], or [LANDMARK t] from a time on",
+}
+# operators between patterns as other languages call them, and how they are written here
+_RUNS = (
+    "a run is written { A } REPEAT 2 TO 5 BY ?key, or REPEAT 1 OR MORE; what it counts comes with AS (COUNT(*) AS ?n)"
+)
+_NEXT_OR_SEQ = "one after the other is { A } SEQ { B }, the very next one { A } NEXT { B }"
+_ABSENT = (
+    "absence is { A } SEQ NOT { N } SEQ { C } between two, { A } SEQ NOT { N } WITHIN 10 SECONDS for a time, and "
+    "{ P } NOT { N } inside one"
+)
+_CALLED_ELSEWHERE = {
+    **dict.fromkeys(("+", "*"), _RUNS),
+    **dict.fromkeys(("->", "-", "FOLLOWED", "FOLLOWEDBY", "FOLLOWS", "THEN", "BEFORE", "PRECEDES"), _NEXT_OR_SEQ),
+    **dict.fromkeys(("AFTER", "AFTERWARDS"), f"the earlier one is written first: {_NEXT_OR_SEQ}"),
+    **dict.fromkeys(("CONTAINS", "INCLUDES"), "A contains B is written { B } DURING { A }"),
+    **dict.fromkeys(
+        ("OVERLAPPEDBY", "MEETBY", "METBY", "STARTEDBY", "FINISHEDBY"), "exchange the two sides: { B } … { A }"
+    ),
+    **dict.fromkeys(
+        ("COINCIDES", "SIMULTANEOUS"), "the same interval is { A } EQUALS { B }, a shared instant { A } PAR { B }"
+    ),
+    **dict.fromkeys(("WITHOUT", "NOTNEXT", "NOTFOLLOWEDBY", "ABSENT", "UNLESS"), _ABSENT),
+    **dict.fromkeys(("TIMES", "ONEORMORE", "REPEATED"), _RUNS),
+    "FINISH": "did you mean FINISHES?",
+}
 _PAIRS = {"{": "}", "(": ")", "[": "]"}
 
 
@@ -95,13 +138,13 @@ def explain(unexpected: Unexpected, source: Source, literals: dict[str, str]) ->
     accepted = {spelled.get(kind, kind) for kind in unexpected.accepted}
     before = {spelled.get(kind, kind) for kind in unexpected.before}
     expected = in_words(accepted)
-    found = "the text ends here" if token.type == "$END" else f"'{shorten(token.text)}' cannot stand here"
+    problem = "the text ends here" if token.type == "$END" else f"'{shorten(token.text)}' cannot stand here"
     wanted = _list(expected)
     hint = _hint(token, last, accepted, before, source)
     start, end = token.start, token.end
     if token.type == "$END" and last is not None:
         start = end = last.end
-    return source.error("syntax", f"{found}; expected {wanted}", start, end, hint=hint, expected=expected)
+    return source.error("syntax", f"{problem}; expected {wanted}", start, end, hint=hint, expected=expected)
 
 
 def in_words(accepted: set[str]) -> list[str]:
@@ -132,6 +175,11 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
     for pattern, advice in _FOREIGN:
         if pattern.search(source.text, 0, _LOOKED_AT):
             return advice
+    elsewhere = _elsewhere(token, accepted, source) or (_elsewhere(last, before, source) if last else "")
+    if elsewhere:
+        return elsewhere
+    if "SEQ" in accepted:
+        accepted = accepted | _TIGHT
     after = source.text[token.end : token.end + 1]
     if "AS" in accepted and ")" not in accepted and "DISTINCT" not in accepted and token.type == "VAR":
         return "a computed column is written (expression AS ?name)"
@@ -141,6 +189,8 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
         return "a comment begins with '#'"
     if text == "?" and after.isspace() and accepted & {"VAR"}:
         return "a variable is written in one piece, as ?room"
+    if "RANGE" in accepted and upper in _OTHER_WINDOWS:
+        return _OTHER_WINDOWS[upper]
     if accepted & {"SINCE", "TILL"} or accepted == {"UNION"}:
         return FACTS
     if _WORD in accepted:
@@ -185,11 +235,25 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
     return ""
 
 
+_TIGHT = words("EQUALS MEETS OVERLAPS STARTS DURING FINISHES PAR REPEAT WITHIN")
+_TIMES = re.compile(r"\}\s{0,9}\{\s{0,9}\d{1,9}\s{0,9}(?:,\s{0,9}\d{0,9}\s{0,9})?\}")
+
+
+def _elsewhere(token: Token, accepted: set[str], source: Source) -> str:
+    """What an operator of another language is called here, where one between groups may stand."""
+    around = source.text[max(0, token.start - 40) : token.end + 40]
+    if _TIMES.search(around):
+        return _RUNS
+    return _CALLED_ELSEWHERE.get(token.text.upper(), "") if "SEQ" in accepted else ""
+
+
 def _keyword(token: Token, accepted: set[str]) -> str:
     """The keyword that fits the place and that the word is nearly."""
     if not token.text[:1].isalpha() or len(token.text) < 3:
         return ""
-    near = closest(token.text, [k for k in accepted if k.isalpha() and k.isupper() and k not in _SINGLE])
+    keywords = [k for k in accepted if k.isalpha() and k.isupper() and k not in _SINGLE]
+    first = token.text[0].upper()  # the letter that is seldom wrong: DUSING is DURING and not USING
+    near = closest(token.text, [k for k in keywords if k[0] == first]) or closest(token.text, keywords)
     return near if near.upper() != token.text.upper() else ""
 
 

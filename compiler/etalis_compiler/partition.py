@@ -91,6 +91,10 @@ class Partitioner:
                 return self._kept(name, child, head, node.distinct, "DISTINCT compares its solutions")
             case ir.Join():
                 return self._joined(name, node, node.left, node.right, node.certain)
+            case ir.Absence():
+                return self._absent(name, node)
+            case ir.Run():
+                return self._runs(name, node)
             case ir.Outer():
                 if node.leaves:
                     return Found((), "its condition looks back at all occurrences with EXISTS", name)
@@ -112,7 +116,7 @@ class Partitioner:
         """By any position that is not the same for all; the columns first."""
         if leaf.entailed:
             return Found((), "it sees what the schema derives from an occurrence, which may belong elsewhere", name)
-        found: list[Partition] = []
+        partitions: list[Partition] = []
         columns: set[str] = set()
         for position in POSITIONS:
             held = getattr(leaf, position)
@@ -122,10 +126,10 @@ class Partitioner:
             if column and column in columns:
                 continue  # the same variable twice: both positions hold the same term
             columns.add(column)
-            found.append(Partition(((name, position),), column))
-        if not found:
+            partitions.append(Partition(((name, position),), column))
+        if not partitions:
             return Found((), "all three terms of the triple pattern are constants", name)
-        return Found(tuple(sorted(found, key=lambda p: not p.column)))
+        return Found(tuple(sorted(partitions, key=lambda p: not p.column)))
 
     def _seen(self, ref: ir.Ref) -> Iterator[Partition]:
         """The partitions of a child, the key under the name it has here."""
@@ -153,7 +157,7 @@ class Partitioner:
             if shared:
                 return Found((), f"in {sides} the shared variable {self._list(shared)} {why}", name)
             return Found((), f"in {sides} {why}, so any two solutions may belong together", name)
-        found: list[Partition] = []
+        partitions: list[Partition] = []
         conflict = False
         for first, second in product(tuple(self._seen(left)), tuple(self._seen(right))):
             if not first.column or first.column != second.column or first.column not in keys:
@@ -162,26 +166,56 @@ class Partitioner:
             if routes is None:
                 conflict = True
                 continue
-            found.append(Partition(routes, first.column if first.column in node.head else ""))
+            partitions.append(Partition(routes, first.column if first.column in node.head else ""))
         if conflict:
             why = f"the join on {self._list(keys)} needs one triple pattern routed by two different positions"
         else:
             why = f"the joins below {self.names[name]} have no variable in common with its own, {self._list(keys)}"
-        return self._result(name, found, why)
+        return self._result(name, partitions, why)
+
+    def _absent(self, name: str, node: ir.Absence) -> Found:
+        """Whatever may keep a solution away is in its shard: all sides by one variable that all of them bind."""
+        sides = [node.left, node.absent, *(() if node.right is None else (node.right,))]
+        keys = frozenset(node.shared) & (frozenset(node.certain) if node.right is not None else frozenset(node.shared))
+        return self._by_one(name, sides, keys, node.head, "what NOT looks for may belong to any solution")
+
+    def _runs(self, name: str, node: ir.Run) -> Found:
+        """A run is made of elements that agree on the BY variables, and interrupted by what agrees with it."""
+        sides = [node.child, *(() if node.absent is None else (node.absent,))]
+        without = "REPEAT without BY makes runs of all solutions"
+        return self._by_one(name, sides, frozenset(node.keys), node.head, without)
+
+    def _by_one(
+        self, name: str, sides: list[ir.Ref], keys: frozenset[str], head: tuple[str, ...], without: str
+    ) -> Found:
+        """Several sides that are all partitioned by one of these variables."""
+        if not keys:
+            return Found((), without, name)
+        partitions = []
+        for parts in islice(product(*(tuple(self._seen(side)) for side in sides)), MOST * MOST):
+            column = parts[0].column
+            if not column or column not in keys or any(p.column != column for p in parts):
+                continue
+            routes: Routes | None = ()
+            for part in parts:
+                routes = None if routes is None else merged(routes, part.routes)
+            if routes is not None:
+                partitions.append(Partition(routes, column if column in head else ""))
+        return self._result(name, partitions, f"no shard key of all its sides is among {self._list(keys)}")
 
     def _union(self, name: str, node: ir.Union) -> Found:
-        made: list[Partition] = [Partition((), "*")]
+        combined: list[Partition] = [Partition((), "*")]
         for branch in node.branches:
             step: list[Partition] = []
-            for before, mine in islice(product(made, tuple(self._seen(branch))), MOST * MOST):
-                routes = merged(before.routes, mine.routes)
+            for before, own in islice(product(combined, tuple(self._seen(branch))), MOST * MOST):
+                routes = merged(before.routes, own.routes)
                 if routes is not None:
-                    column = mine.column if before.column in ("*", mine.column) else ""
+                    column = own.column if before.column in ("*", own.column) else ""
                     step.append(Partition(routes, column if column in node.head else ""))
-            made = _best(step)
+            combined = _best(step)
         if node.distinct:
-            made = [p for p in made if p.column]
-        return self._result(name, made, "the parts of a union have no shard key in common")
+            combined = [p for p in combined if p.column]
+        return self._result(name, combined, "the parts of a union have no shard key in common")
 
     def _group(self, name: str, node: ir.Group) -> Found:
         """Groups are apart from each other, unless something of all of them is looked at."""
@@ -194,21 +228,21 @@ class Partitioner:
         if node.window is not None and not node.window.events:
             why = "a group that solutions leave with time is reported when a solution enters any group"
             return Found((), why, name)
-        found = []
+        partitions = []
         for p in self._seen(node.child):
             visible = p.column if p.column in node.head else ""
             if p.column in node.keys and (visible or not node.distinct):
-                found.append(Partition(p.routes, visible))
-        return self._result(name, found, f"GROUP BY {self._list(node.keys)} holds no shard key of what is counted")
+                partitions.append(Partition(p.routes, visible))
+        return self._result(name, partitions, f"GROUP BY {self._list(node.keys)} holds no shard key of what is counted")
 
-    def _result(self, name: str, found: list[Partition], reason: str) -> Found:
-        return Found(tuple(_best(found))) if found else Found((), reason, name)
+    def _result(self, name: str, partitions: list[Partition], reason: str) -> Found:
+        return Found(tuple(_best(partitions))) if partitions else Found((), reason, name)
 
     @staticmethod
     def _list(names: Iterable[str]) -> str:
         return ", ".join("X" + n[1:] if n[:1] == "~" else "?" + n for n in sorted(names))
 
 
-def _best(found: Iterable[Partition]) -> list[Partition]:
+def _best(partitions: Iterable[Partition]) -> list[Partition]:
     """Each once, those with a visible key first, and not too many."""
-    return sorted(dict.fromkeys(found), key=lambda p: not p.column)[:MOST]
+    return sorted(dict.fromkeys(partitions), key=lambda p: not p.column)[:MOST]

@@ -9,15 +9,16 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from . import ast
-from .binarize import Builder, Part, lower, lower_select
+from .binarize import Builder, Part, builder, lower_select
 from .diagnostics import Diagnostic, QueryError, Source
-from .faults import Fault
+from .faults import Fault, within_depth
 from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from .parser import parse
+from .quoting import template_variable
 from .rewrites.push_filters import push_select
 from .rewrites.push_windows import Surroundings, push_select_windows
 from .rewrites.reorder import AS_WRITTEN, Coupling, reorder_select
-from .stratify import stratify
+from .stratify import stratify, timely_sides
 from .translate import translate, visible
 from .windowed import is_windowed
 
@@ -75,15 +76,15 @@ def compile_documents(documents: Iterable[tuple[ast.Document, Source]], coupling
                     "this query is evaluated over windows; here EP-SPARQL queries are compiled",
                     syntax.span.start,
                     syntax.span.end,
-                    hint="in Python: etalis_py.windows.compile_windows, or WindowEngine; in a shell: etalis run",
+                    hint="compile it with etalis_py.compile, which takes both",
                 )
             name = query_name(syntax, source, len(document.queries), len(queries))
             if any(q.name == name for q in queries):
                 raise source.error("duplicate-name", f"two queries are named {name}", 0, 1, hint="rename one of them")
             try:
-                made, names = template_of(syntax), document.prefixes
+                template, names = template_of(syntax), document.prefixes
                 algebra = translate(syntax)
-                queries.append(CompiledQuery(name, syntax, algebra, source, made, names, coupling, document.base))
+                queries.append(CompiledQuery(name, syntax, algebra, source, template, names, coupling, document.base))
             except Fault as fault:
                 raise located(fault, source, syntax) from None
     return Compilation(tuple(queries), tuple(warnings))
@@ -128,6 +129,8 @@ def _template_node(node: object) -> alg.Var | alg.Const:
             return alg.Var("_:" + label)
         case ast.Term(spelling):
             return alg.Const(spelling)
+        case ast.TripleTerm():
+            return alg.Var(template_variable(node))
     raise Fault("template-path", "a property path cannot stand in a CONSTRUCT template", "write a plain predicate")
 
 
@@ -141,11 +144,12 @@ def rules_of(
         chosen = query.syntax.policy or policy
         if chosen not in POLICIES:
             raise ValueError(f"unknown policy {chosen!r}: use one of {', '.join(POLICIES)}")
-        builder = Builder(knowledge, chosen, query.name, nodes)
+        collected = builder(knowledge, chosen, query.name, nodes)
         try:
-            if not builder.consuming:
-                query = replace(query, algebra=reorder_select(query.algebra, query.coupling))
-            outputs.append(_output(query, builder))
+            with within_depth():
+                if not collected.consuming:
+                    query = replace(query, algebra=reorder_select(query.algebra, query.coupling))
+                outputs.append(_output(query, collected))
         except Fault as fault:
             raise located(fault, query.source, query.syntax) from None
     return link(nodes, outputs, compilation, policy)
@@ -155,7 +159,9 @@ def link(nodes: dict[str, ir.Node], outputs: Sequence[ir.Output], compilation: C
     """Put the nodes into evaluation order."""
     kept = _reachable(nodes, outputs)
     try:
-        strata = stratify(kept, outputs)
+        timely_sides(kept)
+        with within_depth():
+            strata = stratify(kept, outputs)
     except Fault as fault:
         first = compilation.queries[0]
         raise located(fault, first.source, first.syntax) from None
@@ -192,7 +198,8 @@ def _output(query: CompiledQuery, b: Builder) -> ir.Output:
             fresh = any(n.startswith("_:") for n in named)
             if fresh:
                 # A fresh blank node is a function of the whole solution.
-                variables = visible(alg.scope(select.pattern))
+                terms = [name for name in variables if name.startswith(alg.TRIPLE_TERM)]
+                variables = (*visible(alg.scope(select.pattern)), *terms)
         case ast.Describe(asked):
             subjects = tuple(_template_node(s) for s in asked) or tuple(map(alg.Var, select.variables))
             variables = tuple(dict.fromkeys(s.name for s in subjects if isinstance(s, alg.Var)))
@@ -233,4 +240,4 @@ def _unsliced(pattern: alg.Pattern | None, part: Part) -> alg.Pattern | None:
     return alg.SubSelect(plain)
 
 
-__all__ = ["POLICIES", "Compilation", "CompiledQuery", "compile_sources", "lower", "rules_of"]
+__all__ = ["POLICIES", "Compilation", "CompiledQuery", "compile_sources", "rules_of"]

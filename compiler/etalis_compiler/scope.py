@@ -16,9 +16,12 @@ from .ast import (
     GraphGroup,
     Group,
     Match,
+    Operator,
     Optional,
     Query,
+    Repeat,
     Select,
+    SeqNot,
     Service,
     StreamGroup,
     Triples,
@@ -35,9 +38,9 @@ Events = Mapping[str, EventDeclaration]
 def in_scope(pattern: Any, events: Events = {}) -> set[str]:  # noqa: B006 (never changed)
     """The names of the variables in scope after the pattern; ``events`` are the declared ones that MATCH may name.
 
-    Neither MINUS nor FILTER brings a variable into scope; a sub-SELECT brings what it projects.
+    Neither MINUS, NOT nor FILTER brings a variable into scope; a sub-SELECT brings what it projects.
     """
-    found: set[str] = set()
+    names_in_scope: set[str] = set()
     waiting = [pattern]
     while waiting:
         here = waiting.pop()
@@ -45,19 +48,26 @@ def in_scope(pattern: Any, events: Events = {}) -> set[str]:  # noqa: B006 (neve
             case Group(elements=elements):
                 waiting.extend(elements)
             case Triples():
-                found.update(variables(here))
+                names_in_scope.update(variables(here))
             case Bind(variable=variable):
-                found.add(variable.name)
+                names_in_scope.add(variable.name)
             case Values(variables=names):
-                found.update(v.name for v in names)
+                names_in_scope.update(v.name for v in names)
             case Optional(group=group) | Current(group=group):
                 waiting.append(group)
             case GraphGroup(graph=name, group=group) | StreamGroup(stream=name, group=group):
                 waiting += (name, group)
             case WindowGroup(window=name, group=group) | Service(endpoint=name, group=group):
                 waiting += (name, group)
+            case Combined(operator=Operator.NOT, left=left):
+                waiting.append(left)
             case Combined(left=left, right=right):
                 waiting += (left, right)
+            case SeqNot(left=left, right=right):
+                waiting += (left,) if right is None else (left, right)
+            case Repeat(by=by, columns=columns):
+                names_in_scope.update(v.name for v in by)
+                names_in_scope.update(c.variable.name for c in columns)
             case Within(pattern=inner):
                 waiting.append(inner)
             case Match(pattern=Group() as group):
@@ -66,22 +76,22 @@ def in_scope(pattern: Any, events: Events = {}) -> set[str]:  # noqa: B006 (neve
                 named = (n.name for n in walk(inner) if isinstance(n, EventName))
                 waiting.extend(events[n].group for n in named if n in events)
             case Query():
-                found.update(projected(here, events))
+                names_in_scope.update(projected(here, events))
             case Var(name=name):
-                found.add(name)
+                names_in_scope.add(name)
             case _:  # FILTER, MINUS, an event declaration, a name: nothing comes into scope
                 pass
-    return found
+    return names_in_scope
 
 
 def projected(query: Query, events: Events = {}) -> set[str]:  # noqa: B006 (never changed)
     """The variables of a query's solutions."""
     if isinstance(query.form, Select) and query.form.projections:
         return {p.variable.name for p in query.form.projections}
-    found = in_scope(query.where, events) if query.where is not None else set()
+    visible = in_scope(query.where, events) if query.where is not None else set()
     if query.values is not None:
-        found.update(v.name for v in query.values.variables)
-    return found
+        visible.update(v.name for v in query.values.variables)
+    return visible
 
 
 def variables(node: Any) -> set[str]:
@@ -113,11 +123,11 @@ def aggregates(expression: Any) -> Iterator[Aggregate]:
 
 def children(node: Any) -> list[Any]:
     """The nodes directly below an expression."""
-    made: list[Any] = []
+    below: list[Any] = []
     for name in ("operand", "left", "right", "choices", "arguments", "expression"):
         value = getattr(node, name, None)
         if isinstance(value, tuple):
-            made.extend(value)
+            below.extend(value)
         elif value is not None and not isinstance(value, str):
-            made.append(value)
-    return made
+            below.append(value)
+    return below

@@ -139,14 +139,14 @@ class _Planner:
 
     def _below(self, root: str) -> dict[str, None]:
         """The nodes from ``root`` down."""
-        found: dict[str, None] = {}
+        reached: dict[str, None] = {}
         stack = [root]
         while stack:
             name = stack.pop()
-            if name not in found:
-                found[name] = None
+            if name not in reached:
+                reached[name] = None
                 stack.extend(ir.made_from(self.nodes[name]))
-        return found
+        return reached
 
     def _fed(self) -> dict[str, list[tuple[ir.Template, str]]]:
         """For each CONSTRUCT the leaves that may see its triples, each with the template of such a triple."""
@@ -155,16 +155,16 @@ class _Planner:
             if isinstance(node, ir.Leaf):
                 fixed = isinstance(node.predicate, alg.Const) and not node.entailed
                 by_predicate.setdefault(node.predicate.term if fixed else "", []).append(name)  # type: ignore[union-attr]
-        found: dict[str, list[tuple[ir.Template, str]]] = {}
+        fed: dict[str, list[tuple[ir.Template, str]]] = {}
         for output in self.rules.outputs:
-            mine = found[output.query] = []
+            leaves = fed[output.query] = []
             for template in output.template if output.form == "construct" else ():
-                made = template.predicate
-                groups = (made.term, "") if isinstance(made, alg.Const) else by_predicate
+                predicate = template.predicate
+                groups = (predicate.term, "") if isinstance(predicate, alg.Const) else by_predicate
                 for leaf in (name for g in groups for name in by_predicate.get(g, ())):
                     if feeds(template, output.stream, cast(ir.Leaf, self.nodes[leaf])):
-                        mine.append((template, leaf))
-        return found
+                        leaves.append((template, leaf))
+        return fed
 
     def _fed_leaves(self, maker: str, reader: str) -> list[tuple[ir.Template, str]]:
         """The leaves of ``reader`` that see a derived triple of ``maker``, with the template of that triple."""
@@ -179,15 +179,15 @@ class _Planner:
         root = output.source.node
         if output.form == "describe":
             return _Choice((), reason="DESCRIBE collects what the whole stream says of a resource")
-        found = self.partitioner.of(root)
-        if not found.partitions:
-            return _Choice((), reason=f"{found.reason} ({self.names[found.node]})")
+        partition = self.partitioner.of(root)
+        if not partition.partitions:
+            return _Choice((), reason=f"{partition.reason} ({self.names[partition.node]})")
         if output.form == "ask":
             return _Choice((), reason="ASK answers once for all shards")
         if output.order or output.limit is not None or output.offset:
             return _Choice((), reason="ORDER BY, LIMIT and OFFSET count the matches of all shards")
         names = dict(zip(self.nodes[root].head, output.source.columns, strict=True))
-        options = tuple(_Option(p.routes, names.get(p.column, "")) for p in found.partitions)
+        options = tuple(_Option(p.routes, names.get(p.column, "")) for p in partition.partitions)
         visible = tuple(o for o in options if o.variable in output.variables)
         if visible:
             return _Choice(visible)
@@ -204,7 +204,8 @@ class _Planner:
 
     def _works(self, root: str) -> bool:
         """Is there anything to be gained from shards: a goal that keeps state?"""
-        return any(isinstance(self.nodes[n], (ir.Join, ir.Outer, ir.Group)) for n in self._below(root))
+        stateful = (ir.Join, ir.Outer, ir.Absence, ir.Run, ir.Group)
+        return any(isinstance(self.nodes[n], stateful) for n in self._below(root))
 
     # --- stages ---
 

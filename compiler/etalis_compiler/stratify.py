@@ -1,9 +1,10 @@
 """Temporal stratification: in which order the nodes are evaluated within an instant.
 
 A node depends on the nodes it is made from, and a leaf on every CONSTRUCT whose template may match it.  The left of a
-SEQ and the optional side of an OPTIONALSEQ end strictly before what they are joined with, so these edges are
-*delayed*: they belong to an earlier instant and order nothing.  An edge is *negative* where the whole of an input
-must be known: the optional side of OPTIONAL and EQUALSOPTIONAL, what MINUS and EXISTS look at, what an aggregate, a
+SEQ, NEXT, MEETS, OVERLAPS, STARTS and DURING, the optional side of an OPTIONALSEQ, and what NOT keeps out of an
+interval or a gap end strictly before what they are part of, so these edges are *delayed*: they belong to an earlier
+instant and order nothing.  An edge is *negative* where the whole of an input must be known: the optional side of
+OPTIONAL and EQUALSOPTIONAL, what MINUS and EXISTS look at, what must not come before a deadline, what an aggregate, a
 LIMIT or a consuming policy reads.  A cycle of edges that are not delayed is a recursion within the instant; it is
 fine when no edge of it is negative, and refused otherwise, with the cycle named.
 """
@@ -26,6 +27,10 @@ class Edge(NamedTuple):
     why: str = ""
 
 
+DELAYING = frozenset({"seq", "next", "meets", "overlaps", "starts", "during"})
+"""The joins whose left side ends before the right one."""
+
+
 def output_id(query: str) -> str:
     return f"out:{query}"
 
@@ -42,6 +47,14 @@ def edges(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterato
                 for ref in (node.left, node.right):
                     if identifier in late or not is_delayed(node, ref):
                         yield Edge(ref.node, identifier, bool(node.policy), "a consuming policy")
+            case ir.Absence():
+                for ref in ir.refs(node):
+                    if not is_delayed(node, ref):
+                        negative = ref is node.absent or bool(node.policy)
+                        why = "the NOT of a deadline" if ref is node.absent else "a consuming policy"
+                        yield Edge(ref.node, identifier, negative, why)
+            case ir.Run():
+                yield Edge(node.child.node, identifier, False)
             case ir.Outer():
                 yield Edge(node.left.node, identifier, bool(node.policy), "a consuming policy")
                 if node.right is not None and (identifier in late or not is_delayed(node, node.right)):
@@ -73,8 +86,28 @@ def edges(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterato
 def is_delayed(node: ir.Node, ref: ir.Ref) -> bool:
     """Does this input end strictly before the solutions it takes part in?"""
     if isinstance(node, ir.Join):
-        return node.op == "seq" and ref is node.left
+        return node.op in DELAYING and ref is node.left
+    if isinstance(node, ir.Absence):
+        if ref is node.absent:
+            return node.deadline is None
+        return ref is node.left and (node.right is not None or node.deadline is not None)
+    if isinstance(node, ir.Run):
+        return ref is node.absent
     return isinstance(node, ir.Outer) and node.op == "optionalseq" and ref is node.right
+
+
+def timely_sides(nodes: Mapping[str, ir.Node]) -> None:
+    """Refuse NOT, NEXT and REPEAT over what is known later than it ends: what is next or absent is decided before."""
+    late = late_nodes(nodes)
+    for node in nodes.values():
+        decides = isinstance(node, ir.Absence | ir.Run) or (isinstance(node, ir.Join) and node.op == "next")
+        if decides and any(ref.node in late for ref in ir.refs(node)):
+            raise Fault(
+                "late-side",
+                "the rows of an aggregating sub-SELECT may be reported later than they end: what is next or absent "
+                "would be decided too early",
+                "make a rule of the sub-SELECT: CONSTRUCT { ?k :count ?n } WHERE { SELECT … }, and read its triples",
+            )
 
 
 def late_nodes(nodes: Mapping[str, ir.Node]) -> frozenset[str]:
@@ -99,24 +132,23 @@ def feeds(template: ir.Template, stream: str, leaf: ir.Leaf) -> bool:
         return False
     if leaf.entailed:
         return True
-    pairs = (
-        (template.subject, leaf.subject),
-        (template.predicate, leaf.predicate),
-        (template.object, leaf.object),
+    return (
+        _may_match(template.predicate, leaf.predicate)  # first: most rules differ in it
+        and _may_match(template.subject, leaf.subject)
+        and _may_match(template.object, leaf.object)
     )
-    return all(_may_match(made, wanted) for made, wanted in pairs)
 
 
-def _may_match(made: alg.Var | alg.Const, wanted: ir.Position) -> bool:
-    if isinstance(made, alg.Var):
+def _may_match(given: alg.Var | alg.Const, wanted: ir.Position) -> bool:
+    if isinstance(given, alg.Var):
         return True
     match wanted:
         case alg.Const(term):
-            return made.term == term
+            return given.term == term
         case ir.OneOf(terms):
-            return made.term in terms
+            return given.term in terms
         case ir.NoneOf(terms):
-            return made.term not in terms
+            return given.term not in terms
     return True
 
 

@@ -63,7 +63,7 @@ def compute(grammar: str) -> dict[str, Any]:
 
     declared = "%declare " + " ".join(DECLARED) + "\n"
     lark = Lark(grammar + "\n" + declared, parser="lalr", lexer="basic", start=START, maybe_placeholders=True)
-    table = lark.parser.parser._parse_table
+    table = lark.parser.parser.parser.parse_table
     rules = {rule for row in table.states.values() for _, rule in row.values() if not isinstance(rule, int)}
     ordered = sorted(rules, key=lambda r: (r.origin.name, [s.name for s in r.expansion], r.order))
     numbers = {rule: number for number, rule in enumerate(ordered)}
@@ -132,15 +132,13 @@ def from_data(data: dict[str, Any]) -> Tables:
 
 
 def cache_directory() -> Path:
-    """Where the tables are kept between runs: ``ETALIS_CACHE``, else the user's cache directory."""
-    chosen = os.environ.get("ETALIS_CACHE")
-    if chosen:
+    """Where results are kept between runs: ``ETALIS_CACHE_DIR``, else the user's cache directory."""
+    if chosen := os.environ.get("ETALIS_CACHE_DIR"):
         return Path(chosen)
     if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or str(Path.home())
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "etalis-py"
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "etalis-py"
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "etalis-py"
 
 
 @lru_cache(maxsize=1)

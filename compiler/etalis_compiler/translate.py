@@ -15,29 +15,16 @@ from dataclasses import dataclass, field, replace
 
 from etalis_rules import algebra as alg
 from etalis_rules.durations import parse_duration
+from etalis_rules.terms import literal
 
 from . import ast
-from .faults import Fault
+from .blocks import Names, Scope, block_of, error, node_of
+from .faults import within_depth
+from .functions import check_function
+from .quoting import with_terms
+from .seeds import seeded
 
-
-@dataclass(slots=True)
-class Names:
-    """Makes fresh variable names; one for each query."""
-
-    count: int = 0
-
-    def fresh(self, kind: str) -> str:
-        self.count += 1
-        return f".{kind}{self.count}"
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What patterns inherit from the groups around them."""
-
-    names: Names
-    stream: str = ""
-    graph: alg.Var | alg.Const | None = None
+MAX_PARTS = 200  # of a group: each is an operator above those before it
 
 
 @dataclass(slots=True)
@@ -47,11 +34,6 @@ class _Group:
     pattern: alg.Pattern = alg.UNIT
     filters: list[alg.Expr] = field(default_factory=list)
     block: list[ast.TriplePattern] = field(default_factory=list)
-
-
-def error(span: ast.Span, code: str, message: str, hint: str = "") -> Fault:
-    """A fault at a place of the source text."""
-    return Fault(code, message, hint, span)
 
 
 def translate(query: ast.Query) -> alg.Select:
@@ -65,18 +47,13 @@ def translate(query: ast.Query) -> alg.Select:
                 "leave it out and change the graph while the query runs (update(), --background-stream), or give the "
                 "query a window: FROM NAMED WINDOW :w ON <stream> [RANGE PT5M]",
             )
-    return _select(query, Scope(Names()))
+    with within_depth():
+        select = _select(query, Scope(Names()))
+        draws = any(isinstance(n, ast.Call) and n.name in alg.DRAWN for n in ast.walk(query))
+        return seeded(select) if draws else select
 
 
 # --- groups ----------------------------------------------------------------------------------------------------
-
-
-def _conjoin(left: alg.Pattern, right: alg.Pattern) -> alg.Pattern:
-    if left == alg.UNIT:
-        return right
-    if right == alg.UNIT:
-        return left
-    return alg.Join(left, right)
 
 
 def _group(group: ast.Group, scope: Scope) -> alg.Pattern:
@@ -91,15 +68,32 @@ def _group_parts(group: ast.Group, scope: Scope) -> tuple[alg.Pattern, tuple[alg
     if scope.graph is not None and not group.elements:
         return alg.GraphNames(scope.graph), ()
     state = _Group()
+    _limit_parts(group)
     for element in group.elements:
         _element(element, state, scope)
     _flush(state, scope)
     return state.pattern, tuple(state.filters)
 
 
+def _limit_parts(group: ast.Group) -> None:
+    parts = [e for e in group.elements if not isinstance(e, ast.Triples | ast.Filter) or _has_exists(e)]
+    if len(parts) > MAX_PARTS:
+        raise error(
+            parts[MAX_PARTS].span,
+            "limit",
+            f"the group has {len(parts)} parts (BIND, OPTIONAL, MINUS, EXISTS, groups …) beside its triples; "
+            f"{MAX_PARTS} are possible",
+            "use VALUES for many rows, several rules (CONSTRUCT), or sub-queries",
+        )
+
+
+def _has_exists(element: ast.Triples | ast.Filter) -> bool:
+    return isinstance(element, ast.Filter) and any(isinstance(n, ast.Exists) for n in ast.walk(element))
+
+
 def _flush(state: _Group, scope: Scope) -> None:
     if state.block:
-        state.pattern = _conjoin(state.pattern, _block(tuple(state.block), scope))
+        state.pattern = alg.conjoin(state.pattern, block_of(tuple(state.block), scope))
         state.block.clear()
 
 
@@ -116,7 +110,7 @@ def _element(element: ast.Element, state: _Group, scope: Scope) -> None:
         case ast.Bind(value, variable):
             state.pattern = alg.Extend(state.pattern, variable.name, expression(value, scope))
         case ast.Values():
-            state.pattern = _conjoin(state.pattern, _table(element))
+            state.pattern = alg.conjoin(state.pattern, _table(element))
         case ast.Optional(inner):
             right, conditions = _group_parts(inner, scope)
             state.pattern = alg.LeftJoin(state.pattern, right, conditions)
@@ -126,9 +120,9 @@ def _element(element: ast.Element, state: _Group, scope: Scope) -> None:
         case ast.EventDeclaration() | ast.Match():  # a query that has them is windowed, and rewritten without them
             raise TypeError(f"not EP-SPARQL: {element!r}")
         case ast.Query():
-            state.pattern = _conjoin(state.pattern, alg.SubSelect(_select(element, scope)))
+            state.pattern = alg.conjoin(state.pattern, alg.SubSelect(_select(element, scope)))
         case _:
-            state.pattern = _conjoin(state.pattern, _pattern(element, scope))
+            state.pattern = alg.conjoin(state.pattern, _pattern(element, scope))
 
 
 def _pattern(pattern: ast.Pattern | ast.Service, scope: Scope) -> alg.Pattern:
@@ -141,7 +135,7 @@ def _pattern_parts(pattern: ast.Pattern | ast.Service, scope: Scope) -> tuple[al
         case ast.Group():
             return _group_parts(pattern, scope)
         case ast.GraphGroup(graph, inner):
-            return _in_graph(_node(graph), inner, scope)
+            return _in_graph(node_of(graph), inner, scope)
         case ast.StreamGroup(stream, inner, window):
             if window is not None:  # as above
                 raise TypeError(f"not EP-SPARQL: {pattern!r}")
@@ -152,6 +146,10 @@ def _pattern_parts(pattern: ast.Pattern | ast.Service, scope: Scope) -> tuple[al
             return alg.Within(_pattern(inner, scope), _bound(bound, pattern.span)), ()
         case ast.Combined():
             return _combined(pattern, scope), ()
+        case ast.SeqNot():
+            return _seq_not(pattern, scope), ()
+        case ast.Repeat():
+            return _repeat(pattern, scope), ()
         case ast.Service():
             raise error(
                 pattern.span,
@@ -176,7 +174,7 @@ def _in_graph(graph: alg.Var | alg.Const, group: ast.Group, scope: Scope) -> tup
     named = read.union(*map(alg.scope, alg.subpatterns(whole)))
     if graph.name not in named and all(map(_is_bound_to_graph, alg.subpatterns(whole))):
         names = {inner.name: graph.name}
-        return alg.rename(pattern, names), alg.rename(filters, names)  # type: ignore[return-value]
+        return alg.rename(pattern, names), alg.rename(filters, names)
     return alg.GraphNames(graph, inner, whole), ()
 
 
@@ -190,13 +188,21 @@ def _is_bound_to_graph(pattern: alg.Pattern) -> bool:
     return True
 
 
+def _optional_parts(pattern: ast.Pattern, scope: Scope) -> tuple[alg.Pattern, tuple[alg.Expr, ...]]:
+    """The filters of the group are the condition F, with a WITHIN after the group as without."""
+    if isinstance(pattern, ast.Within):
+        optional, condition = _optional_parts(pattern.pattern, scope)
+        return alg.Within(optional, _bound(pattern.bound, pattern.pattern.span)), condition
+    return _pattern_parts(pattern, scope)
+
+
 def _combined(pattern: ast.Combined, scope: Scope) -> alg.Pattern:
     match pattern.operator:
         case ast.Operator.OPTIONALSEQ:
-            optional, condition = _pattern_parts(pattern.left, scope)
+            optional, condition = _optional_parts(pattern.left, scope)
             return alg.SeqRightJoin(optional, _pattern(pattern.right, scope), condition)
         case ast.Operator.EQUALSOPTIONAL:
-            optional, condition = _pattern_parts(pattern.right, scope)
+            optional, condition = _optional_parts(pattern.right, scope)
             return alg.EqLeftJoin(_pattern(pattern.left, scope), optional, condition)
     left, right = _pattern(pattern.left, scope), _pattern(pattern.right, scope)
     match pattern.operator:
@@ -206,8 +212,45 @@ def _combined(pattern: ast.Combined, scope: Scope) -> alg.Pattern:
             return alg.EqJoin(left, right)
         case ast.Operator.UNION:
             return alg.Union(left, right)
+        case ast.Operator.NOT:
+            return alg.Absence(left, right)
+        case operator if operator in ast.ALLEN or operator in (ast.Operator.PAR, ast.Operator.NEXT):
+            return alg.TimeJoin(operator.value.lower(), left, right)
         case _:
-            return _conjoin(left, right)
+            return alg.conjoin(left, right)
+
+
+def _seq_not(pattern: ast.SeqNot, scope: Scope) -> alg.Absence:
+    left, absent = _pattern(pattern.left, scope), _pattern(pattern.absent, scope)
+    if pattern.right is not None:
+        return alg.Absence(left, absent, _pattern(pattern.right, scope))
+    assert pattern.bound is not None
+    return alg.Absence(left, absent, None, _bound(pattern.bound, pattern.bound.span))
+
+
+def _repeat(pattern: ast.Repeat, scope: Scope) -> alg.Runs:
+    condition = () if pattern.condition is None else conjuncts(expression(pattern.condition, scope))
+    return alg.Runs(
+        child=_pattern(pattern.pattern, scope),
+        least=pattern.least,
+        most=pattern.most,
+        keys=tuple(dict.fromkeys(v.name for v in pattern.by)),
+        condition=tuple(condition),
+        absent=None if pattern.absent is None else _pattern(pattern.absent, scope),
+        longest=pattern.longest,
+        aggregates=tuple(_column(c, scope) for c in pattern.columns),
+    )
+
+
+def _column(column: ast.Projection, scope: Scope) -> alg.AggregateCall:
+    """What REPEAT counts: an aggregate, or the value in its first or last element."""
+    name, call = column.variable.name, column.expression
+    if isinstance(call, ast.Aggregate):
+        operand = None if call.operand is None else expression(call.operand, scope)
+        separator = " " if call.separator is None else call.separator
+        return alg.AggregateCall(name, call.name, operand, call.distinct, separator)
+    assert isinstance(call, ast.Call)
+    return alg.AggregateCall(name, call.name, expression(call.arguments[0], scope))
 
 
 def _table(values: ast.Values) -> alg.Table:
@@ -226,120 +269,6 @@ def _bound(duration: ast.Duration, span: ast.Span) -> alg.Bound:
     if parsed[0] < 0 or parsed[1] < 0:
         raise error(span, "duration", "a window cannot have a negative length", "remove the minus sign")
     return alg.Bound(micros=parsed[1], months=parsed[0])
-
-
-# --- triples and paths -----------------------------------------------------------------------------------------
-
-
-def _node(node: ast.Node) -> alg.Var | alg.Const:
-    match node:
-        case ast.Var(name):
-            return alg.Var(name)
-        case ast.Blank(label):
-            return alg.Var("_:" + label)
-        case ast.Term(spelling):
-            return alg.Const(spelling)
-
-
-MAX_ALTERNATIVES = 64
-
-Item = alg.Triple | alg.PathPattern
-
-
-def _block(patterns: tuple[ast.TriplePattern, ...], scope: Scope) -> alg.Pattern:
-    """Adjacent triple patterns: for each choice among the alternatives of their paths, one set of solutions."""
-    choices: list[tuple[Item, ...]] = [()]
-    for p in patterns:
-        ways = _expand(p, scope)
-        choices = [(*before, *way) for before in choices for way in ways]
-        if len(choices) > MAX_ALTERNATIVES:
-            raise error(
-                p.span,
-                "path-alternatives",
-                f"the alternatives of the paths in this block multiply to more than {MAX_ALTERNATIVES} combinations",
-                "put a path with many alternatives into a group of its own",
-            )
-    result = _items(choices[0], scope)
-    for choice in choices[1:]:
-        result = alg.Union(result, _items(choice, scope))
-    return result
-
-
-def _items(items: tuple[Item, ...], scope: Scope) -> alg.Pattern:
-    triples = tuple(item for item in items if isinstance(item, alg.Triple))
-    result: alg.Pattern = alg.BGP(triples, scope.stream, scope.graph) if triples else alg.UNIT
-    for item in items:
-        if isinstance(item, alg.PathPattern):
-            result = _conjoin(result, item)
-    return alg.Block(result) if isinstance(result, alg.Join) else result
-
-
-def _expand(p: ast.TriplePattern, scope: Scope) -> list[tuple[Item, ...]]:
-    subject, object = _node(p.subject), _node(p.object)
-    if isinstance(p.predicate, (ast.Var, ast.Term)):
-        return [(alg.Triple(subject, _node(p.predicate), object),)]
-    return _path(subject, path(p.predicate), object, scope)
-
-
-def path(source: ast.Path) -> alg.Path:
-    """A syntactic path as an algebraic one: binary sequences and alternatives, inverses taken inwards."""
-    match source:
-        case ast.PathIri(iri):
-            return alg.Step(iri)
-        case ast.PathInverse(inner):
-            return invert(path(inner))
-        case ast.PathSequence(parts):
-            result = path(parts[0])
-            for part in parts[1:]:
-                result = alg.Chain(result, path(part))
-            return result
-        case ast.PathAlternative(parts):
-            result = path(parts[0])
-            for part in parts[1:]:
-                result = alg.Choice(result, path(part))
-            return result
-        case ast.PathRepeat(inner, mark):
-            return alg.Repeat(path(inner), 1 if mark == "+" else 0, mark != "?")
-        case ast.PathNegated(forward, inverse):
-            if inverse and forward:
-                return alg.Choice(alg.NotAny(forward), alg.Inverse(alg.NotAny(inverse)))
-            return alg.Inverse(alg.NotAny(inverse)) if inverse else alg.NotAny(forward)
-    raise TypeError(f"not a path: {source!r}")
-
-
-def invert(p: alg.Path) -> alg.Path:
-    """The same path walked from its end to its start."""
-    match p:
-        case alg.Inverse(inner):
-            return inner
-        case alg.Chain(first, second):
-            return alg.Chain(invert(second), invert(first))
-        case alg.Choice(first, second):
-            return alg.Choice(invert(first), invert(second))
-        case alg.Repeat(inner, minimum, many):
-            return alg.Repeat(invert(inner), minimum, many)
-        case _:
-            return alg.Inverse(p)
-
-
-def _path(
-    subject: alg.Var | alg.Const, p: alg.Path, object: alg.Var | alg.Const, scope: Scope
-) -> list[tuple[Item, ...]]:
-    """SPARQL 1.1 §18.2.2.4: sequences get a middle node, alternatives are alternatives; the rest stays a path."""
-    match p:
-        case alg.Step(iri):
-            return [(alg.Triple(subject, alg.Const(iri), object),)]
-        case alg.Inverse(alg.Step(iri)):
-            return [(alg.Triple(object, alg.Const(iri), subject),)]
-        case alg.Inverse(inner):
-            return _path(object, inner, subject, scope)
-        case alg.Chain(first, second):
-            middle = alg.Var("_:" + scope.names.fresh("p"))
-            ahead, behind = _path(subject, first, middle, scope), _path(middle, second, object, scope)
-            return [(*a, *b) for a in ahead for b in behind]
-        case alg.Choice(first, second):
-            return [*_path(subject, first, object, scope), *_path(subject, second, object, scope)]
-    return [(alg.PathPattern(subject, p, object, scope.stream, scope.graph),)]
 
 
 def _existence(group: ast.Group, scope: Scope) -> alg.Pattern:
@@ -372,7 +301,7 @@ def _time_calls(e: alg.Expr) -> list[alg.Expr]:
     """The different calls of getSTARTTIME(), getENDTIME() and getDURATION()."""
     if not isinstance(e, alg.Apply):
         return []
-    if e.op in ("GETSTARTTIME", "GETENDTIME", "GETDURATION"):
+    if e.op in alg.INTERVAL:
         return [e]
     return list(dict.fromkeys(call for arg in e.args for call in _time_calls(arg)))
 
@@ -409,13 +338,16 @@ def expression(e: ast.Expression, scope: Scope) -> alg.Expr:
             items = (expression(operand, scope), *(expression(c, scope) for c in choices))
             inside = alg.Apply("IN", items)
             return alg.Apply("!", (inside,)) if negated else inside
+        case ast.Call("IRI", (argument,), base):
+            return alg.Apply("IRI", (expression(argument, scope), alg.Const(literal(base))))
         case ast.Call(name, arguments):
             return alg.Apply(name, tuple(expression(a, scope) for a in arguments))
         case ast.FunctionCall(iri, arguments, _):
+            check_function(e)
             return alg.Apply(iri, tuple(expression(a, scope) for a in arguments))
         case ast.Exists(inner, negated):
-            found = alg.Exists(_existence(inner, scope))
-            return alg.Apply("!", (found,)) if negated else found
+            exists = alg.Exists(_existence(inner, scope))
+            return alg.Apply("!", (exists,)) if negated else exists
         case ast.Aggregate():
             raise error(
                 e.span,
@@ -464,6 +396,8 @@ def visible(names: frozenset[str]) -> tuple[str, ...]:
 
 def _select(query: ast.Query, scope: Scope) -> alg.Select:
     pattern: alg.Pattern = _group(query.where, scope) if query.where is not None else alg.UNIT
+    if isinstance(query.form, ast.Construct):
+        pattern = with_terms(pattern, query.form.template or ())
     lifted = _Aggregates(scope)
     projections = query.form.projections if isinstance(query.form, ast.Select) else ()
     outputs = [(p.variable.name, None if p.expression is None else lifted.lift(p.expression)) for p in projections]
@@ -487,7 +421,17 @@ def _select(query: ast.Query, scope: Scope) -> alg.Select:
         keys.append(name)
 
     if query.values is not None and not grouped:
-        pattern = _conjoin(pattern, _table(query.values))
+        pattern = alg.conjoin(pattern, _table(query.values))
+    window = None if query.within is None else _bound(query.within, query.within.span)
+    if window is not None and not grouped:
+        if window.events:
+            raise error(
+                query.within.span,  # type: ignore[union-attr]
+                "within",
+                "a number of events bounds what is aggregated, and this query aggregates nothing",
+                "to bound how long a match takes, write a length of time: WITHIN 10 SECONDS",
+            )
+        pattern, window = alg.Within(pattern, window), None
     if isinstance(query.form, ast.Select) and projections:
         names = tuple(dict.fromkeys(name for name, _ in outputs))
     elif grouped:
@@ -506,7 +450,7 @@ def _select(query: ast.Query, scope: Scope) -> alg.Select:
         order=tuple(alg.OrderKey(expression(e, scope), d) for e, d in order),
         limit=query.limit,
         offset=query.offset or 0,
-        window=None if query.within is None else _bound(query.within, query.within.span),
+        window=window,
     )
     if query.values is not None and grouped:
         joined = alg.Join(alg.SubSelect(select), _table(query.values))

@@ -1,7 +1,8 @@
 """What a program keeps for ever.
 
 A goal waits for its partner; with a bound on the duration of what they form it expires, without one it never does.
-What looks at absence looks at all the past.  Nothing is kept for EQUALS: its partners end at the same instant.
+What looks at absence looks at all the past; a deadline keeps what waits for it.  NEXT keeps one generation of goals for
+each key, REPEAT the runs that may go on.  Nothing is kept for EQUALS and FINISHES: both sides end at the same instant.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from etalis_rules import program as ir
+
+from .stratify import DELAYING
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +29,34 @@ _WITHIN = "bound the group, {…} WITHIN PT1H, or compare getDURATION() with a c
 _ABSENCE = "absence is absence in all the past: no WITHIN shortens it; expect memory to grow with what must be absent"
 
 
+_KEYS = "this grows with the keys, not with the stream; take BY variables of which there are not ever more"
+
+
 def unbounded(rules: ir.Rules, names: Mapping[str, str]) -> tuple[Kept, ...]:
     """Everything that grows with the stream, in the order of the nodes."""
-    found = [kept for name, node in rules.nodes for kept in _kept(name, node, names)]
+    kept_forever = [kept for name, node in rules.nodes for kept in _kept(name, node, names)]
     for output in rules.outputs:
         if output.form == "describe":
-            found.append(Kept("", "every triple of the stream", "DESCRIBE needs them all: use CONSTRUCT", output.query))
-    return tuple(found)
+            kept_forever.append(
+                Kept("", "every triple of the stream", "DESCRIBE needs them all: use CONSTRUCT", output.query)
+            )
+    return tuple(kept_forever)
 
 
 def _kept(name: str, node: ir.Node, names: Mapping[str, str]) -> Iterator[Kept]:
     match node:
-        case ir.Join() if node.bound is None and node.op != "equals":
-            sides = [node.left] if node.op == "seq" else [node.left, node.right]
+        case ir.Join(op="next") if node.bound is None:
+            of = f" for each {_variables(node.certain)}" if node.certain else ""
+            yield Kept(name, f"the solutions of {names[node.left.node]} that wait for their next one{of}", _WITHIN)
+        case ir.Absence() if node.deadline is None and node.bound is None:
+            yield Kept(name, _every(names[node.absent.node]), _ABSENCE if node.right is None else _WITHIN)
+            if node.right is not None:
+                yield Kept(name, _every(names[node.left.node]), _WITHIN)
+        case ir.Run():
+            what = "a run" if node.longest and node.most is None else "the runs that may go on"
+            yield Kept(name, f"{what} for every {_variables(node.keys) or 'stream'} there has been", _KEYS)
+        case ir.Join() if node.bound is None and node.op not in ("equals", "finishes"):
+            sides = [node.left] if node.op in DELAYING else [node.left, node.right]
             yield Kept(name, " and ".join(_every(names[ref.node]) for ref in _distinct(sides)), _WITHIN)
         case ir.Outer():
             if node.right is not None and node.op != "equalsoptional" and node.bound is None:
@@ -60,6 +78,10 @@ def _groups(name: str, node: ir.Group) -> Iterator[Kept]:
         yield Kept(name, "every value it aggregates", hint)
     elif node.keys:
         yield Kept(name, "a row for every group there has been", hint)
+
+
+def _variables(names: tuple[str, ...]) -> str:
+    return ", ".join("X" + n[1:] if n[:1] == "~" else "?" + n for n in names)
 
 
 def _distinct(refs: list[ir.Ref]) -> list[ir.Ref]:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from etalis_py.census import Census
 from etalis_py.cli.interrupt import Interrupt
 from etalis_py.cli.updates import Update
-from etalis_py.engine.engine import Engine
-from etalis_py.engine.matches import Matches
+from etalis_py.engine import Engine
 from etalis_py.events import Event
-from etalis_py.streams import Idle, Punctuation, StreamError
-
-if TYPE_CHECKING:
-    from etalis_py.windows import WindowEngine
+from etalis_py.kernel.matches import Matches
+from etalis_py.running import columns_of, fall_due
+from etalis_py.streams import Idle, PassingTime, Punctuation, StreamError
 
 BATCH = 1024
 LONGEST_SLEEP = 3600.0  # longer ones overflow on some systems
@@ -26,20 +25,30 @@ class Drive:
 
     With ``live`` every event is pushed as it comes, so that its matches are seen at once; else ``BATCH`` at a time.
     ``updates`` of the background are applied between the instants they lie between.  ``newest`` is the event time.
+    ``census`` sees all events.
+    While a live stream is silent, time goes on by the wall clock: ``idle`` seconds make a silence, and ``wake`` is told
+    when something falls due next.  The run ends at ``until``.
     """
 
     def __init__(
         self,
-        engine: Engine | WindowEngine,
+        engine: Engine,
         take: Callable[[Matches], None],
         late: Callable[[Event], None],
         *,
         live: bool = False,
         updates: Iterable[Update] = (),
+        census: Census | None = None,
+        idle: float = 1.0,
+        until: int | None = None,
+        wake: Callable[[float | None], None] | None = None,
     ) -> None:
         self.engine = engine
+        self._census = census
         self.newest = START
         self._take, self._late = take, late
+        self._until, self._wake = until, wake
+        self._passing = PassingTime(idle=idle, lateness=engine.lateness, until=until)
         self._updates = iter(updates)
         self._update = next(self._updates, None)
         self._failure: StreamError | OSError | None = None
@@ -63,9 +72,13 @@ class Drive:
                     if waiting:
                         batch, waiting = waiting, []
                         self._push(batch)
-                    if not isinstance(item, Event):
+                    if hasattr(item, "column"):
+                        self._push_columns(item)
+                    elif not isinstance(item, Event):
                         self._signal(item)
-                if interrupt.asked:
+                    if self._wake is not None:
+                        self._wake(self._passing.wake_at(self.engine.next_due()))
+                if interrupt.asked or (isinstance(item, Idle) and self._is_over()):
                     break
         except KeyboardInterrupt:
             pass
@@ -76,9 +89,16 @@ class Drive:
                 if self.newest > START:
                     self._after(self.engine.advance(self.newest))
                 raise self._failure
-            while self._update is not None and not interrupt.asked:
+            while self._update is not None and not interrupt.asked and self._is_wanted(self._update):
                 self._apply(self._update)
-            self._after(self.engine.close())
+            self._after(self.engine.close(until=self._until))
+
+    def _is_wanted(self, update: Update) -> bool:
+        return self._until is None or update.time <= self._until
+
+    def _is_over(self) -> bool:
+        """Has a silent stream come to the time at which the run ends?"""
+        return self._until is not None and self._passing.reached() == self._until
 
     def _readable(self, items: Iterable[Any]) -> Iterator[Any]:
         """The items up to one that cannot be had: of a bad line, or of a container that is gone."""
@@ -91,9 +111,22 @@ class Drive:
         newest = max(event.end for event in batch)
         if newest > self.newest:
             self.newest = newest
+        if self._wake is not None:
+            self._passing.arrived(newest)
         while self._update is not None and self._update.time < self.newest - self.engine.lateness:
             self._apply(self._update)
+        if self._census is not None:
+            self._census.see(batch)
         self._after(self.engine.push_all(batch))
+
+    def _push_columns(self, batch: Any) -> None:
+        """A record batch in the flat form."""
+        if len(batch):
+            columns = columns_of(batch)
+            self.newest = max(self.newest, int(columns.end.max()))
+            if self._census is not None:
+                self._census.see_columns(columns)
+            self._after(self.engine.push_all(columns))
 
     def _apply(self, update: Update) -> None:
         """Every instant up to the update's time is over; then the next version holds."""
@@ -103,10 +136,11 @@ class Drive:
 
     def _signal(self, item: Punctuation | Idle) -> None:
         if isinstance(item, Punctuation):
+            self._passing.arrived(item.time)
             self._after(self.engine.advance(item.time))
-        elif self.newest > START:
-            # Silence: the open instant is over, but for what may come late.
-            self._after(self.engine.advance(self.newest - self.engine.lateness))
+        else:
+            for matches in fall_due(self.engine, self._passing):
+                self._after(matches)
 
     def _after(self, matches: Matches) -> None:
         self._take(matches)

@@ -1,6 +1,12 @@
-"""What goes wrong at the command line, apart from what the other rooms already say."""
+"""What goes wrong at the command line: messages and exit codes."""
 
 from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+DONE, FAILED, WRONG_USE = 0, 1, 2
 
 
 class UsageError(ValueError):
@@ -9,3 +15,34 @@ class UsageError(ValueError):
 
 class Failure(RuntimeError):
     """What was asked cannot be done: exit code 1."""
+
+
+def guarded(command: Callable[[], int | None]) -> int:
+    """Run a command; its exit code, after a message where it failed."""
+    from etalis_compiler.diagnostics import QueryError
+
+    from etalis_py.events import UnexpectedRetraction
+    from etalis_py.knowledge import KnowledgeError
+    from etalis_py.streams import ClosedPipe, StreamError, TimeError
+    from etalis_py.values.errors import LimitExceeded
+
+    try:
+        return command() or DONE
+    except ClosedPipe:
+        return DONE
+    except QueryError as error:
+        print(error, file=sys.stderr)
+        return WRONG_USE
+    except UsageError as error:
+        print(f"etalis: {error}", file=sys.stderr)
+        return WRONG_USE
+    except (Failure, UnexpectedRetraction, StreamError, TimeError, KnowledgeError, LimitExceeded, OSError) as error:
+        # What cannot be written, and containers that cannot be reached, are OSErrors.
+        print(f"etalis: {error}", file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        print("etalis: stopped", file=sys.stderr)
+        return FAILED
+    except MemoryError:
+        print("etalis: out of memory; bound the patterns with WITHIN, or raise the limit", file=sys.stderr)
+        os._exit(FAILED)  # an orderly end would need memory

@@ -14,12 +14,29 @@ from etalis_py.cli.errors import UsageError
 if TYPE_CHECKING:
     from etalis_py.knowledge import Knowledge
     from etalis_py.program import Program
-    from etalis_py.windows import WindowProgram
+
+
+EXAMPLES = """\
+examples:
+  etalis explain rising.rq
+  etalis explain rising.rq --dot | dot -Tsvg > rules.svg
+  etalis explain rising.rq -b firms.ttl --engine spark --shards 8
+"""
+CHECKS = """\
+examples:
+  etalis check *.rq
+  etalis check -q 'SELECT ?c { ?c :price ?x }' --json
+"""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
-        "explain", help="show the rules of a program", description="Show the rules that a program is run by."
+        "explain",
+        help="show the rules of a program",
+        description="Show the rules that a program is run by.",
+        epilog=EXAMPLES,
+        formatter_class=shared.Help,
+        usage="etalis explain QUERY… [options]",
     )
     shared.add_queries(parser)
     shared.add_policy(parser)
@@ -39,7 +56,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     how.add_argument("--json", action="store_true", help="everything as JSON")
     parser.set_defaults(command=explain)
     parser = commands.add_parser(
-        "check", help="find faults in queries", description="Find errors and doubtful things in queries."
+        "check",
+        help="find faults in queries",
+        description="Find errors and doubtful things in queries.",
+        epilog=CHECKS,
+        formatter_class=shared.Help,
+        usage="etalis check QUERY… [options]",
     )
     shared.add_queries(parser)
     shared.add_policy(parser)
@@ -48,29 +70,28 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def explain(options: Namespace) -> int:
-    from etalis_compiler.explain import explain as explained
-    from etalis_compiler.explain import prefixes_of
-
     from etalis_py import Engine
-    from etalis_py.engine.engine import knowledge_of
-    from etalis_py.program import Program
+    from etalis_py.engine import knowledge_of
 
     if options.engine == "spark" and (options.code or options.json or options.dot):
         raise UsageError("--engine spark says in words what runs where: leave --code, --dot and --json out")
     shared.check_engine(options)
-    program = shared.read_program(options.query, options.policy)
+    program = shared.read_program(options)
     shared.show_warnings(program.warnings)
     knowledge = knowledge_of(options.background or None, options.entailment, shared.graph_files(program))
-    if not isinstance(program, Program):
-        _explain_windows(program, options)
-    elif options.code:
-        shared.say(Engine(program, policy=options.policy, background=knowledge).source)
+    if program.windowed and (options.code or options.dot):
+        asked = "--code shows the Python" if options.code else "--dot draws the goals"
+        raise UsageError(
+            f"{asked} of rules, and {program.queries[0]} is evaluated over windows, without rules: leave it out, or "
+            "ask for --json"
+        )
+    if options.code:
+        shared.say(Engine(program, background=knowledge).source)
     else:
         explanation = program.explain()
-        if knowledge is not None:
+        if knowledge is not None and not program.windowed:
             # What the schema entails for streamed triples makes other rules.
-            engine = Engine(program, policy=options.policy, background=knowledge)
-            explanation = explained(engine.rules, prefixes_of(program.compilation))
+            explanation = program.explained(Engine(program, background=knowledge).rules, knowledge)
         if options.json:
             shared.say(json.dumps(explanation.to_dict(), indent=2, ensure_ascii=False))
         elif options.dot:
@@ -82,7 +103,7 @@ def explain(options: Namespace) -> int:
     return 0
 
 
-def _explain_spark(program: Program | WindowProgram, options: Namespace, knowledge: Knowledge | None) -> None:
+def _explain_spark(program: Program, options: Namespace, knowledge: Knowledge | None) -> None:
     """What runs where on Spark."""
     from etalis_py.cli.spark import parts_of, shards_of
     from etalis_py.spark.placement import placement
@@ -92,46 +113,33 @@ def _explain_spark(program: Program | WindowProgram, options: Namespace, knowled
     shared.say(f"\non Spark, with {shards} shard{'s' * (shards != 1)}\n" + "\n".join(f"  {line}" for line in lines))
 
 
-def _explain_windows(program: WindowProgram, options: Namespace) -> None:
-    if options.code or options.dot:
-        asked = "--code shows the Python" if options.code else "--dot draws the goals"
-        raise UsageError(
-            f"{asked} of rules, and {program.queries[0]} is evaluated over windows, without rules: leave it out, or "
-            "ask for --json"
-        )
-    if options.json:
-        shared.say(json.dumps(program.to_dict(), indent=2, ensure_ascii=False))
-        return
-    shared.say(program.explain())
-    if program.rules is not None:
-        shared.say("\n" + str(program.rules.explain()))
-
-
 def check(options: Namespace) -> int:
     """The errors of every file, so that all are seen at once; without any, what is doubtful in the whole program."""
     from etalis_compiler.diagnostics import Diagnostic, QueryError
 
-    found: list[Diagnostic] = []
-    queries = shared.read_queries(options.query)
+    diagnostics: list[Diagnostic] = []
+    queries = shared.read_queries(options.query, options.texts)
     names: tuple[str, ...] = ()
     for query in queries:
         try:
             shared.compiled([query], options.policy)
         except QueryError as error:
-            found += error.diagnostics
-    if not found:
+            diagnostics += error.diagnostics
+    if not diagnostics:
         try:
             program = shared.compiled(queries, options.policy)
-            found, names = list(program.check()), program.queries
+            diagnostics, names = list(program.check()), program.queries
         except QueryError as error:
-            found += error.diagnostics
-    errors = sum(diagnostic.severity == "error" for diagnostic in found)
+            diagnostics += error.diagnostics
+    errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
     if options.json:
-        shared.say(json.dumps({"queries": names, "diagnostics": [d.to_dict() for d in found]}, ensure_ascii=False))
+        shared.say(
+            json.dumps({"queries": names, "diagnostics": [d.to_dict() for d in diagnostics]}, ensure_ascii=False)
+        )
     else:
-        for diagnostic in found:
+        for diagnostic in diagnostics:
             shared.say(str(diagnostic))
-        warned = len(found) - errors
-        said = [f"{n} {word}{'s' * (n != 1)}" for n, word in ((errors, "error"), (warned, "warning")) if n]
-        print(", ".join(said) or f"no faults found in {', '.join(names)}", file=sys.stderr)
+        warned = len(diagnostics) - errors
+        counts = [f"{n} {word}{'s' * (n != 1)}" for n, word in ((errors, "error"), (warned, "warning")) if n]
+        print(", ".join(counts) or f"no faults found in {', '.join(names)}", file=sys.stderr)
     return 2 if errors else 0

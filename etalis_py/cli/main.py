@@ -11,62 +11,87 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
-from importlib.metadata import version
+from collections.abc import Sequence
+from typing import Any
 
-from etalis_py.cli import explain, oracle, repl, replay, run, serve
-from etalis_py.cli.errors import Failure, UsageError
+from etalis_py.cli import completion, explain, init, lsp, mapping, oracle, repl, replay, run, serve, why_not
+from etalis_py.cli.errors import guarded
+from etalis_py.cli.options import Help, settle_format
 
-DONE, FAILED, WRONG_USE = 0, 1, 2
+COMMANDS = {
+    "to run queries": ("run", "replay", "repl", "serve"),
+    "to understand them": ("explain", "check", "why-not", "oracle"),
+    "to begin": ("init", "map", "completion", "lsp"),
+}
+EXAMPLES = """\
+examples:
+  etalis init prices                                 a small project: query, stream, mapping, test
+  etalis run rising.rq --stream ticks.jsonl          matches as JSON lines
+  etalis run -q 'SELECT ?c { ?c :price ?x }' -s ticks.jsonl -f table
+  etalis explain rising.rq                           the rules that the query compiles to
+  etalis replay stock                                a worked example
+
+etalis COMMAND --help shows the options of a command.
+"""
+
+
+class _Version(argparse.Action):
+    """Reads the version when it is asked for: that takes longer than all the rest of ``--help``."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from importlib.metadata import version
+
+        print(f"etalis-py {version('etalis-py')}")
+        parser.exit()
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
+    top = argparse.ArgumentParser(
         prog="etalis",
         description="Complex event processing and stream reasoning with EP-SPARQL.",
-        epilog="etalis COMMAND --help tells the options of a command.",
+        formatter_class=Help,
+        usage="etalis [-h] [-V] COMMAND …",
     )
-    made.add_argument("--version", action="version", version=f"etalis-py {version('etalis-py')}")
-    commands = made.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (run, explain, oracle, replay, serve, repl):
+    top.add_argument("-V", "--version", action=_Version, nargs=0, help="show the version and exit")
+    commands = top.add_subparsers(prog="etalis", metavar="COMMAND", required=True, help=argparse.SUPPRESS)
+    for module in (run, explain, why_not, mapping, oracle, replay, serve, repl, init, completion, lsp):
         module.add(commands)
-    return made
+    top.epilog = f"{_grouped(commands)}\n{EXAMPLES}"
+    return top
+
+
+def _grouped(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> str:
+    """The commands with what they do, by what they are for."""
+    helps = {action.dest: action.help for action in commands._get_subactions()}
+    groups = (
+        "\n".join((f"commands {what}:", *(f"  {name:<12} {helps[name]}" for name in names)))
+        for what, names in COMMANDS.items()
+    )
+    return "\n\n".join(groups) + "\n"
+
+
+def parsed(top: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The options; queries may stand anywhere, also behind the options, which argparse leaves to its caller."""
+    options, rest = top.parse_known_args(arguments)
+    unknown = [text for text in rest if text.startswith("-") and text != "-"]
+    if unknown or (rest and not hasattr(options, "texts")):
+        top.error(f"unrecognized arguments: {' '.join(unknown or rest)}")
+    if rest:
+        options.query = [*options.query, *rest]
+    return options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = parser().parse_args(arguments)
+    top = parser()
+    if "_ARGCOMPLETE" in os.environ:  # the shell asks how the line may go on
+        from argcomplete import autocomplete
+
+        autocomplete(top)
+    options = parsed(top, arguments)
+    if hasattr(options, "usual_format"):
+        settle_format(options)
     warnings.formatwarning = lambda message, *_, **__: f"etalis: warning: {message}\n"
     return guarded(lambda: options.command(options))
-
-
-def guarded(command: Callable[[], int | None]) -> int:
-    """Run a command; its exit code, after a message where it failed."""
-    from etalis_compiler.diagnostics import QueryError
-
-    from etalis_py.engine.runtime import LimitExceeded
-    from etalis_py.knowledge import KnowledgeError
-    from etalis_py.streams import ClosedPipe, StreamError, TimeError
-
-    try:
-        return command() or DONE
-    except ClosedPipe:
-        return DONE
-    except QueryError as error:
-        print(error, file=sys.stderr)
-        return WRONG_USE
-    except UsageError as error:
-        print(f"etalis: {error}", file=sys.stderr)
-        return WRONG_USE
-    except (Failure, StreamError, TimeError, KnowledgeError, LimitExceeded, OSError) as error:
-        # What cannot be written, and containers that cannot be reached, are OSErrors.
-        print(f"etalis: {error}", file=sys.stderr)
-        return FAILED
-    except KeyboardInterrupt:
-        print("etalis: stopped", file=sys.stderr)
-        return FAILED
-    except MemoryError:
-        print("etalis: out of memory; bound the patterns with WITHIN, or raise the limit", file=sys.stderr)
-        os._exit(FAILED)  # an orderly end would need memory
 
 
 if __name__ == "__main__":

@@ -14,38 +14,68 @@ if TYPE_CHECKING:
     from etalis_compiler.diagnostics import Diagnostic
 
     from etalis_py.program import Program
-    from etalis_py.windows import WindowProgram
 
 BASE = "http://example.org/"  # what relative IRIs are resolved against
 POLICIES = ("unrestricted", "chronological", "recent")
-REGIMES = ("rdf", "rdfs", "owlrl")
-FORMATS = ("jsonl", "json", "csv", "table", "trig")
+REGIMES = ("rdf", "rdfs", "rdfs-full", "owlrl")
+FORMATS = ("jsonl", "json", "csv", "table", "trig", "parquet", "arrow", "sqlite")
+
+
+class Help(argparse.HelpFormatter):
+    """Descriptions are wrapped; an epilog with lines of its own, such as examples, stays as it is."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text.rstrip("\n") if "\n" in text else super()._fill_text(text, width, indent)
+
+
+def group(parser: argparse.ArgumentParser, title: str) -> argparse._ArgumentGroup:
+    """The group of options with this title, in which ``--help`` shows them."""
+    groups = (group for group in parser._action_groups if group.title == title)
+    return next(groups, None) or parser.add_argument_group(title)
 
 
 def add_queries(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "query", nargs="+", metavar="QUERY", help="a file with queries and rules, or - for standard input"
+    queries = group(parser, "query")
+    queries.add_argument(
+        "query",
+        nargs="*",
+        metavar="QUERY",
+        help="a file with queries and rules, or - for standard input; several form one program",
+    )
+    queries.add_argument(
+        "-q",
+        "--query",
+        action="append",
+        default=[],
+        dest="texts",
+        metavar="TEXT",
+        help="a query itself, as -q 'SELECT …'; may be repeated, and used beside files",
     )
 
 
 def add_policy(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    group(parser, "query").add_argument(
+        "-p",
         "--policy",
         choices=POLICIES,
         default="unrestricted",
-        help="which events a match uses up, for queries that do not say it themselves (default: unrestricted)",
+        metavar="POLICY",
+        help="which events a match uses up, for queries that do not say it themselves: unrestricted (the default), "
+        "chronological or recent",
     )
 
 
 def add_background(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    background = group(parser, "background knowledge")
+    background.add_argument(
+        "-b",
         "--background",
         action="append",
         default=[],
         metavar="FILE",
         help="background knowledge: RDF in any syntax, a pattern, or an .lp program; may be repeated",
     )
-    parser.add_argument(
+    background.add_argument(
         "--entailment",
         choices=REGIMES,
         default="rdfs",
@@ -56,25 +86,26 @@ def add_background(parser: argparse.ArgumentParser) -> None:
 def add_engine(parser: argparse.ArgumentParser, *, both: bool = False, checkpoint: bool = True) -> None:
     """What runs the rules, and where.  ``both``: the two may be compared."""
     names = ("local", "spark", "both") if both else ("local", "spark")
-    parser.add_argument(
+    engine = group(parser, "engine")
+    engine.add_argument(
         "--engine",
         choices=names,
         default="local",
         help="what runs the rules: this process (the default), or Spark" + ("; both compares the two" if both else ""),
     )
-    parser.add_argument(
+    engine.add_argument(
         "--master",
         metavar="M",
         help="with Spark: local[2], spark://HOST:7077, yarn, … (default: as Spark is configured, else all cores here)",
     )
-    parser.add_argument(
+    engine.add_argument(
         "--shards",
         type=shard_count,
         metavar="N",
         help="with Spark: in how many shards (default: two for each core here)",
     )
     if checkpoint:
-        parser.add_argument(
+        engine.add_argument(
             "--checkpoint",
             metavar="DIR",
             help="with Spark: go on in this folder with further events of the same stream",
@@ -89,50 +120,73 @@ def check_engine(options: argparse.Namespace) -> None:
 
 
 def add_streams(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    group(parser, "streams").add_argument(
+        "-s",
         "--stream",
         action="append",
         required=True,
         metavar="[NAME=]SOURCE",
-        help="events: a file (.nq .nt .trig .ttl .jsonl .csv .jelly, also .gz), a pattern, - for standard input or "
-        "the address of a stream container (http(s)://…) or of a topic (kafka://host:port/topic); several are merged "
-        "by time.  NAME is the stream's IRI, or a word w for <http://example.org/w>",
+        help="events: a file (.nq .nt .trig .ttl .jsonl .csv .jelly .parquet .arrow, also .gz), a pattern, - for "
+        "standard input or the address of a stream container (http(s)://…) or of a topic (kafka://host:port/topic); "
+        "may be repeated: several are merged by time.  NAME is the stream's IRI, or a word w for <http://example.org/w>",
     )
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """How the elements of a stream are read, and what their times are."""
-    parser.add_argument(
+    streams = group(parser, "streams")
+    streams.add_argument(
+        "-m",
+        "--mapping",
+        action="append",
+        default=[],
+        metavar="[NAME=]FILE",
+        help="a TOML file that maps columns or keys to triples and time, for CSV, JSON lines, Parquet and Arrow; with "
+        "NAME= for the stream of that name only; etalis map FILE drafts one",
+    )
+    streams.add_argument("--context", metavar="FILE", help="a JSON-LD context for plain JSON lines")
+    streams.add_argument(
         "--time-predicate",
         action="append",
         metavar="P",
         help="the predicate that times an element (default: prov:generatedAtTime), or arrival; may be repeated",
     )
-    parser.add_argument("--start-predicate", metavar="P", help="with --end-predicate: times elements by an interval")
-    parser.add_argument("--end-predicate", metavar="P", help="see --start-predicate")
-    parser.add_argument(
+    streams.add_argument("--start-predicate", metavar="P", help="with --end-predicate: times elements by an interval")
+    streams.add_argument("--end-predicate", metavar="P", help="see --start-predicate")
+    streams.add_argument(
         "--time-unit",
         choices=("ns", "us", "ms", "s", "min", "h", "d"),
         default="s",
         help="what plain numbers count as times (default: s)",
     )
-    parser.add_argument("--messages", action="store_true", help="read .nq, .nt, .trig and .ttl as RDF message logs")
-    parser.add_argument(
+    streams.add_argument("--messages", action="store_true", help="read .nq, .nt, .trig and .ttl as RDF message logs")
+    streams.add_argument(
         "--close-on-message", action="store_true", help="the end of a message closes its instant: do not wait for more"
     )
-    parser.add_argument(
+    streams.add_argument(
         "--whole-document",
         action="store_true",
         help="read a .nq or .trig document to its end first, for times that are far from their graphs",
     )
-    parser.add_argument("--mapping", metavar="FILE", help="for CSV: a TOML file that maps columns to triples and time")
+    streams.add_argument(
+        "--keep-order",
+        action="store_true",
+        help="take the events of a file in the order that they have: those that are out of order are late",
+    )
 
 
 def add_output(parser: argparse.ArgumentParser, format: str) -> None:
-    parser.add_argument(
-        "--format", choices=FORMATS, default=format, help=f"how matches are written (default: {format})"
+    output = group(parser, "output")
+    output.add_argument(
+        "-f",
+        "--format",
+        choices=FORMATS,
+        metavar="FORMAT",
+        help=f"how matches are written: {', '.join(FORMATS)} (default: by the ending of --sink, else {format})",
     )
-    parser.add_argument(
+    parser.set_defaults(usual_format=format)
+    output.add_argument(
+        "-o",
         "--sink",
         default="-",
         metavar="FILE|DIR/|URL",
@@ -140,17 +194,45 @@ def add_output(parser: argparse.ArgumentParser, format: str) -> None:
     )
 
 
+def settle_format(options: argparse.Namespace) -> None:
+    """Without --format the name of the sink says it."""
+    if options.format is None:
+        from etalis_py.cli.sources import is_container
+        from etalis_py.streams.writer import format_by_ending
+
+        by_ending = "" if is_container(options.sink) else format_by_ending(options.sink)
+        options.format = by_ending or options.usual_format
+
+
+def seconds_of_silence(text: str) -> int:
+    """A duration that is not nothing, in microseconds."""
+    length = duration(text)
+    if not length:
+        raise argparse.ArgumentTypeError(f"a silence of more than 0 is wanted, as 100ms or 1s; found {text}")
+    return length
+
+
+def moment(text: str, unit: str) -> int:
+    """A time as the stream spells its times, in microseconds."""
+    from etalis_py.streams.clock import TimeError, clock_of
+
+    try:
+        return clock_of(text, unit).parse(text)
+    except TimeError as error:
+        raise UsageError(f"--until {text}: {error}") from None
+
+
 def duration(text: str) -> int:
     """``10s``, ``5min``, ``PT1H`` in microseconds."""
     from etalis_py.streams import TimeError, parse_duration
 
     try:
-        found = parse_duration(text)
+        length = parse_duration(text)
     except TimeError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-    if found < 0:
+    if length < 0:
         raise argparse.ArgumentTypeError(f"a length of time of 0 or more is wanted, found {text}")
-    return found
+    return length
 
 
 def shard_count(text: str) -> int:
@@ -174,52 +256,57 @@ def speed(text: str) -> float | None:
     return factor
 
 
-def read_program(names: Sequence[str], policy: str = "unrestricted") -> Program | WindowProgram:
-    """The program that the query files form."""
-    return compiled(read_queries(names), policy)
+def read_program(options: argparse.Namespace) -> Program:
+    """The program that the query files and texts form."""
+    return compiled(read_queries(options.query, options.texts), options.policy)
 
 
-def compiled(queries: Sequence[str | Path], policy: str = "unrestricted") -> Program | WindowProgram:
-    """The program that queries form: one of windows as soon as one of them has a window."""
-    from etalis_compiler.parser import parse
-    from etalis_compiler.windowed import is_windowed
-
+def compiled(queries: Sequence[str | Path], policy: str = "unrestricted") -> Program:
+    """The program that queries form."""
     from etalis_py import compile
-    from etalis_py.program import source_of
 
-    sources = [source_of(query) for query in queries]
-    if not any(is_windowed(query) for s in sources for query in parse(s.text, source=s.name).queries):
-        return compile(queries, policy=policy)
-    from etalis_py.windows import compile_windows  # takes a while to import
-
-    if policy != "unrestricted":
+    program = compile(queries, policy=policy)
+    if program.windowed and policy != "unrestricted":
         raise UsageError(
             f"--policy {policy} is for programs without windows: write USING POLICY {policy} in the queries that it is "
             "meant for"
         )
-    return compile_windows(queries)
+    return program
 
 
-def read_queries(names: Sequence[str]) -> list[str | Path]:
-    """Paths, and the text of standard input for ``-``."""
+def read_queries(names: Sequence[str], texts: Sequence[str] = ()) -> list[str | Path]:
+    """Paths, the text of standard input for ``-``, and texts; a line break tells a text from the name of a file."""
+    if not (names or texts):
+        raise UsageError("there is no query: name a file, write one after -q, or name - for standard input")
     if names.count("-") > 1:
         raise UsageError("standard input can be read as a query once only")
-    found: list[str | Path] = []
+    queries: list[str | Path] = []
     for name in names:
         if name == "-":
-            # The line break says that it is a text and not the name of a file.
-            found.append(_decoded(sys.stdin.buffer.read(), "standard input") + "\n")
+            queries.append(_decoded(sys.stdin.buffer.read(), "standard input") + "\n")
         else:
+            _refuse_stream(name)
             _decoded(_bytes(name), name)
-            found.append(Path(name))
-    return found
+            queries.append(Path(name))
+    return [*queries, *(text + "\n" for text in texts)]
+
+
+def _refuse_stream(name: str) -> None:
+    """A pattern that the shell has expanded, say, leaves the files of a stream where queries stand."""
+    from etalis_py.streams.sources import format_of
+
+    if format_of(name):
+        raise UsageError(
+            f"{name} is a stream by its ending, where a query is expected: write --stream before each stream, and "
+            "quote a pattern, as --stream 'data/*.csv'"
+        )
 
 
 def _bytes(name: str) -> bytes:
     try:
         return Path(name).read_bytes()
     except FileNotFoundError:
-        hint = "; to give a query itself, write it to standard input and name it -" if set("{ ?") & set(name) else ""
+        hint = "; to give a query itself, write it after -q" if set("{ ?") & set(name) else ""
         raise UsageError(f"there is no query file {name}{hint}") from None
     except OSError as error:
         raise UsageError(f"the query file {name} cannot be read: {error.strerror}") from None
@@ -233,28 +320,22 @@ def _decoded(data: bytes, name: str) -> str:
         raise UsageError(f"{name}, line {line}: a query is UTF-8 text, this is not") from None
 
 
-def graph_files(program: Program | WindowProgram) -> dict[str, list[str | Path]]:
+def graph_files(program: Program) -> dict[str, list[str | Path]]:
     """The files that FROM and FROM NAMED name, relative to their query: by the IRI that they are known by."""
     from urllib.parse import unquote
 
     from etalis_rules.terms import iri_value
 
-    from etalis_py.program import Program
-
-    found: dict[str, list[str | Path]] = {}
-    if isinstance(program, Program):
-        queries = [(query.syntax, query.source) for query in program.compilation.queries]
-    else:
-        queries = [(query, source) for document, source in program.documents for query in document.queries]
-    for query, source in queries:
+    files: dict[str, list[str | Path]] = {}
+    for query, source in ((query, source) for document, source in program.documents for query in document.queries):
         folder = Path(source.name).parent
         for clause in query.dataset:
             iri = iri_value(clause.iri.spelling)
             scheme = next((s for s in ("file://", BASE) if iri.startswith(s)), "")
             path = folder / unquote(iri.removeprefix(scheme))
             if clause.kind == "graph" and scheme and path.is_file():
-                found.setdefault(clause.iri.spelling, [path])
-    return found
+                files.setdefault(clause.iri.spelling, [path])
+    return files
 
 
 def show_warnings(warnings: Iterable[Diagnostic]) -> None:

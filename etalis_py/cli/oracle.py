@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from etalis_py.cli import options as shared
 from etalis_py.cli.errors import UsageError
-from etalis_py.cli.run import report_unread
+from etalis_py.cli.running import report_unread
 
 if TYPE_CHECKING:
     from etalis_py.events import Event
-    from etalis_py.windows import Recorded, WindowProgram
+    from etalis_py.program import Program
+    from etalis_py.recorded import Recorded
 
 RIGHT, NEVER_RIGHT = 0, 1
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -30,12 +31,12 @@ or one row, as etalis run writes it; neighbouring rows with the same end are one
   {"bindings": {"room": {"type": "uri", "value": "http://example.org/red"}}, "end": 5}
 
 A term is written as in Turtle ("<http://example.org/a>", "2", "\\"red\\""), or as an object of the SPARQL 1.1 Query
-Results JSON Format; a JSON number or boolean is short for that literal.  A time is a number (--time-unit) or an
-xsd:dateTime.  Leave the times out of all lines when the engine's clock is not to be judged: the answers then need the
-right order only.
+Results JSON Format; a JSON number or boolean is short for that literal.  Numbers are compared by value (77.0 is 77),
+every other term by its spelling.  A time is a number (--time-unit) or an xsd:dateTime.  Leave the times out of all
+lines when the engine's clock is not to be judged: the answers then need the right order only.
 
 It prints each t0 for which the recording is right, one for each sliding window in the order of the text.
-Exit code 0: there is one.  1: there is none, the recorded answers are wrong.  2: the recording cannot be judged.
+Exit code 0: such a start exists.  1: none exists, the recorded answers are wrong.  2: the recording cannot be judged.
 """
 
 
@@ -46,7 +47,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         description="Find the times at which the windows of a query may have opened first, so that what another "
         "engine answered is right.  No such time: its answers are wrong.",
         epilog=FORMAT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=shared.Help,
         usage="etalis oracle QUERY --stream [NAME=]SOURCE… --recorded FILE [options]",
     )
     parser.add_argument("query", metavar="QUERY", help="a file with one windowed query")
@@ -73,16 +74,18 @@ def oracle(options: Namespace) -> int:
 
     from etalis_py.cli.sources import is_live, open_streams, split_name
     from etalis_py.events import Event
+    from etalis_py.executors.windows.refresh import MissingGraph
+    from etalis_py.program import compile
+    from etalis_py.recorded import Unjudgeable, which_t0
     from etalis_py.streams import StreamError, TimeError
     from etalis_py.streams.clock import clock_of
-    from etalis_py.windows import MissingGraph, Unjudgeable, compile_windows, which_t0
 
     if options.unit == 0:
         raise UsageError("--unit 0: a clock has a unit above 0, as 1s or 1ms")
     if any(is_live(split_name(text)[1]) for text in options.stream):
         raise UsageError("a recording is judged against a stream that has an end: name a file, or redirect one")
     (query,) = shared.read_queries([options.query])
-    program = compile_windows(query, preset=options.preset)
+    program = compile(query, preset=options.preset)
     try:
         registered = clock_of(options.registered, options.time_unit).parse(options.registered)
     except TimeError as error:
@@ -96,7 +99,7 @@ def oracle(options: Namespace) -> int:
         events = [item for item in stream if isinstance(item, Event)]
     report_unread(sum(not _is_read(event, program) for event in events), program.inputs)
     try:
-        found = which_t0(
+        aligned = which_t0(
             program,
             events,
             recorded,
@@ -109,15 +112,15 @@ def oracle(options: Namespace) -> int:
     except (MissingGraph, Unjudgeable) as error:
         raise UsageError(str(error)) from None
     names = [_shown(w.name) for w in program.plans[0].windows if isinstance(w.shape, Sliding)]
-    for t0 in found:
+    for t0 in aligned:
         times = [f"{name} t0 = {stream.clock.render(t)}" for name, t in zip(names, t0, strict=True)]
         shared.say("right with " + (", ".join(times) or "the windows as they are written"))
-    if not found:
+    if not aligned:
         shared.say("never right: there is no t0 with which these are the answers")
-    return RIGHT if found else NEVER_RIGHT
+    return RIGHT if aligned else NEVER_RIGHT
 
 
-def _is_read(event: Event, program: WindowProgram) -> bool:
+def _is_read(event: Event, program: Program) -> bool:
     return event.stream in program.inputs or (not event.stream and len(program.inputs) == 1)
 
 
@@ -130,9 +133,9 @@ def read_recording(path: str, unit: str) -> Iterator[Recorded]:
     """The answers of a recording, in its order."""
     import msgspec
 
+    from etalis_py.recorded import Recorded
     from etalis_py.streams import StreamError, TimeError
     from etalis_py.streams.clock import clock_of
-    from etalis_py.windows import Recorded
 
     decoder = msgspec.json.Decoder(float_hook=Decimal)
     open_row: Recorded | None = None  # rows that may go on
@@ -190,7 +193,9 @@ def _record(record: Any) -> tuple[tuple[dict[str, str], ...], Any]:
 def _term(term: Any) -> str:
     """A term in the spelling that the engine knows it by."""
     import pyoxigraph as ox
-    from etalis_rules.terms import iri, literal
+    from etalis_rules.terms import iri, literal, triple
+
+    from etalis_py.rdf import spell_term
 
     match term:
         case bool():
@@ -202,7 +207,10 @@ def _term(term: Any) -> str:
         case {"type": "uri", "value": str(value)}:
             return iri(value)
         case {"type": "literal" | "typed-literal", "value": str(value)}:
-            return literal(value, term.get("datatype", ""), term.get("xml:lang", ""))
+            language, direction = term.get("xml:lang", ""), term.get("its:dir", "")
+            return literal(value, term.get("datatype", ""), f"{language}--{direction}" if direction else language)
+        case {"type": "triple", "value": {"subject": s, "predicate": p, "object": o}}:
+            return triple(_term(s), _term(p), _term(o))
         case str():
             try:
                 (quad,) = ox.parse(f"<urn:s> <urn:p> {term} .".encode(), ox.RdfFormat.TURTLE)
@@ -210,5 +218,5 @@ def _term(term: Any) -> str:
                 raise _Unreadable(f'{term} is no term: write an IRI as <…>, a text as \\"…\\"') from None
             if isinstance(quad.object, ox.BlankNode):
                 raise _Unreadable("a blank node has no name outside of its engine; judge a query without them")
-            return str(quad.object)
+            return spell_term(quad.object)
     raise _Unreadable(f"{term!r} is no term")

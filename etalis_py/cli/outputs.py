@@ -12,10 +12,11 @@ from etalis_rules import program as ir
 
 from etalis_py.cli.errors import UsageError
 from etalis_py.cli.sources import is_container
-from etalis_py.engine.matches import Match
-from etalis_py.streams import open_sink
+from etalis_py.kernel.matches import Matches
+from etalis_py.streams import Match, open_sink
 
 TOKEN = "ETALIS_TOKEN"
+MANY = 256  # matches; fewer are written one by one
 
 
 class Outlet:
@@ -29,6 +30,22 @@ class Outlet:
         if match.query not in self._skipped and match.triples != ():
             self._sink.write(match)
 
+    def write_all(self, matches: Matches) -> None:
+        """The matches of a step: in columns where the sink takes them and they are many, else one by one."""
+        write_results = getattr(self._sink, "write_results", None)
+        several = len(matches.outputs) != 1
+        if write_results is None or self._skipped or several or len(matches) < MANY:
+            for match in matches:
+                self.write(match)
+            return
+        from etalis_py.kernel.tabular import results  # takes a while to import
+
+        (one,) = results(matches)
+        empty = one.triples is not None and not all(one.triples)
+        if empty or not write_results(one):
+            for match in matches:
+                self.write(match)
+
     def flush(self) -> None:
         if self._buffered:
             self._sink.flush()
@@ -41,8 +58,19 @@ class Outlet:
         self._sink.__exit__(*error)
 
 
-def open_outlet(options: Namespace, outputs: Sequence[ir.Output], prefixes: Mapping[str, str], explain: bool) -> Outlet:
-    """The outlet that the options ask for; what cannot be written is said before the run."""
+def open_outlet(
+    options: Namespace,
+    outputs: Sequence[ir.Output],
+    prefixes: Mapping[str, str],
+    explain: bool,
+    revised: bool = False,
+) -> Outlet:
+    """The outlet that the options ask for; what cannot be written is said before the run.
+
+    ``revised``: matches may be taken back.
+    """
+    if revised and is_container(options.sink):
+        raise UsageError("a stream container keeps what it was sent, and --revise takes matches back: write jsonl")
     if is_container(options.sink):
         if options.format != "jsonl":
             raise UsageError(f"a stream container takes graphs: leave --format {options.format} out")
@@ -70,5 +98,20 @@ def open_outlet(options: Namespace, outputs: Sequence[ir.Output], prefixes: Mapp
             variables = list(dict.fromkeys(v for output in rows for v in output.variables))
     elif options.format == "table" and len(outputs) == 1 and outputs[0].form == "select":
         variables = list(outputs[0].variables)
-    sink = open_sink(options.format, options.sink, variables=variables, prefixes=prefixes, explain=explain)
+    columns = {output.query: list(output.variables) for output in outputs}
+    if options.format in ("parquet", "arrow"):
+        graphs = [output.query for output in outputs if output.form in ("construct", "describe")]
+        if graphs and len(graphs) < len(outputs):
+            raise UsageError(
+                f"the triples of {graphs[0]} have no place beside rows in one table: write sqlite or jsonl"
+            )
+    sink = open_sink(
+        options.format,
+        options.sink,
+        variables=variables,
+        columns=columns,
+        prefixes=prefixes,
+        explain=explain,
+        revised=revised,
+    )
     return Outlet(sink, skipped)

@@ -7,13 +7,10 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
-from etalis_py.engine.engine import Engine
-
-if TYPE_CHECKING:
-    from etalis_py.engine.engine import Counters
-    from etalis_py.windows import WindowCounters, WindowEngine
+from etalis_py.engine import Engine
+from etalis_py.kernel.position import Kept
 
 EVERY = 0.25  # seconds between two pictures
 COUNT_EVERY = 2.0  # counting the live goals takes a while where there are many
@@ -53,9 +50,7 @@ class StatusLine:
 class Progress:
     """``tick`` after each step; ``clear`` before somebody else writes to the same terminal."""
 
-    def __init__(
-        self, engine: Engine | WindowEngine, event_time: Callable[[], str], *, shown: bool, to: TextIO | None = None
-    ) -> None:
+    def __init__(self, engine: Engine, event_time: Callable[[], str], *, shown: bool, to: TextIO | None = None) -> None:
         self._engine, self._event_time = engine, event_time
         self._line = StatusLine(shown=shown, to=to)
         self.shown = shown
@@ -68,7 +63,7 @@ class Progress:
             return
         now = time.monotonic()
         if now - self._kept_at >= COUNT_EVERY:
-            self._kept, self._kept_at = _kept(self._engine.count(), "live goals"), now
+            self._kept, self._kept_at = self._shown(self._engine.counters.kept(), "live goals"), now
         counters = self._engine.counters
         before, events = self._last
         self._last = (now, counters.events)
@@ -82,21 +77,19 @@ class Progress:
         self._line.clear()
 
     def summary(self) -> str:
-        counters = self._engine.count()
+        counters = self._engine.counters
         seconds = time.monotonic() - self._began
         return (
             f"{counters.events:,} events, {counters.matches:,} matches in {seconds:.1f} s "
-            f"({counters.events / max(seconds, 1e-9):,.0f}/s), {_kept(counters, 'goals left')}, "
+            f"({counters.events / max(seconds, 1e-9):,.0f}/s), {self._shown(counters.kept(), 'goals left')}, "
             f"event time {self._event_time()}"
         )
 
-
-def _kept(counters: Counters | WindowCounters, goals: str) -> str:
-    """What the engine remembers."""
-    items = getattr(counters, "items", None)
-    if items is None:
-        return f"{counters.goals:,} {goals}"
-    return f"{items:,} items in windows" + (f", {counters.goals:,} {goals}" if counters.goals else "")
+    def _shown(self, kept: Kept, goals: str) -> str:
+        """What the engine keeps."""
+        if not self._engine.has_windows:
+            return f"{kept.goals:,} {goals}"
+        return f"{kept.items:,} items in windows" + (f", {kept.goals:,} {goals}" if kept.goals else "")
 
 
 def on_terminal() -> bool:

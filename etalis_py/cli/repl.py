@@ -8,10 +8,23 @@ from argparse import Namespace
 
 from etalis_py.cli import options as shared
 
+EXAMPLES = """\
+examples:
+  etalis repl -b firms.ttl
+  SELECT ?c ?x { ?c :price ?x }         a query; an empty line ends it
+  :acme :sector :tools .                background
+  1 :acme :price 10                     an event at 1
+  exit
+"""
+
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
-        "repl", help="type queries and events", description="Type queries and events, and see matches at once."
+        "repl",
+        help="type queries and events",
+        description="Type queries, background and events, and see matches at once.",
+        epilog=EXAMPLES,
+        formatter_class=shared.Help,
     )
     shared.add_background(parser)
     shared.add_policy(parser)
@@ -34,20 +47,20 @@ def repl(options: Namespace) -> int:
     if typing:
         import readline  # noqa: F401 - gives the lines a history and editing
 
-        print("Type a query and an empty line, or an event such as: 1 :acme :price 10 .  (.help tells more)")
+        print("Type a query and an empty line, or an event such as: 1 :acme :price 10 .  (.help tells more, exit ends)")
     while not session.done:
         try:
             line = input(session.prompt) if typing else _read_line()
         except EOFError:
             if typing:
                 print()
-            for said in session.end():
-                shared.say(said)
+            for answer in session.end():
+                shared.say(answer)
             break
         except KeyboardInterrupt:
             session.forget()
             print()
             continue
-        for said in session.take(line):
-            shared.say(said)
+        for answer in session.take(line):
+            shared.say(answer)
     return 0

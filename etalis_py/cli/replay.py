@@ -32,18 +32,45 @@ ABOUT = {
     "tsunami": "sea levels of buoys: predictions, alarms, and the places to warn",
 }
 
+MORE = {
+    "tsunami": """\
+Where the sampling interval of a station changes, the rules and a plain computation (the mean of the readings within
+five minutes of a moment, each counted once, 5.25 minutes ahead) differ.  In the rules a reading stands for the time
+since the reading before it, because what is published is sampled irregularly:
+
+  15 minutes to 1   The last reading of the quarters weighs as much as 15 of the minutes, so the centre of the mean of
+                    ten minutes lies early until it leaves the window.  Minutes 5 to 7 after it are predicted, and from
+                    minute 11 on all; the plain computation predicts as soon as it has a reading.
+  1 minute to 15    Nothing is predicted: the last mean is too old for the 5.25 minutes of the formula.
+  1 minute to 15 s  All is predicted; for ten minutes the older readings weigh four times as much as the new ones.
+  a gap             After more than 15 minutes nothing is concluded: there are no means over a gap, hence no predictions
+                    from what lay in it one, two or three hours before.  A computation that interpolates goes on.
+
+So first alarms may differ: by minutes after a change, and after a gap for as long as nothing is predicted.""",
+}
+
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("replay", help="run a worked example", description="Run a worked example.")
     examples = parser.add_subparsers(title="examples", metavar="EXAMPLE", required=True)
     for name, about in ABOUT.items():
-        example = examples.add_parser(name, help=about, description=f"The {name} replay: {about}.")
+        example = examples.add_parser(
+            name,
+            help=about,
+            description=f"The {name} replay: {about}.",
+            epilog=MORE.get(name),
+            formatter_class=shared.Help,
+        )
         for option, default, help in HOW_MANY[name]:
             example.add_argument(f"--{option}", type=int, default=default, metavar="N", help=f"{help} ({default:,})")
         example.add_argument("--seed", type=int, default=1, metavar="N", help="another seed makes other events (1)")
         example.add_argument(
             "--input", action="append", metavar="FILE", help="real data instead: a file, folder or pattern; repeatable"
         )
+        if name == "stock":
+            example.add_argument(
+                "--wrong-price", action="store_true", help="one price is wrong at first, and corrected an hour later"
+            )
         shared.add_policy(example)
         shared.add_output(example, "table")
         example.add_argument("--plot", metavar="FILE", help="draw the result (.png, .svg or .pdf)")
@@ -58,49 +85,49 @@ def run(options: Namespace) -> int:
         raise UsageError("--speed is for the local engine, Spark takes all events at once: leave it out")
     if options.plot:
         _check_picture(options.plot)
-    made = make(options)
-    for note in made.notes:
+    replay = make(options)
+    for note in replay.notes:
         print(f"etalis: {note}", file=sys.stderr)
     if options.engine == "local":
-        return _on_local_engine(options, made)
+        return _on_local_engine(options, replay)
     from etalis_py.cli.spark import check_replay
 
-    knowledge = check_replay(options, made)
+    knowledge = check_replay(options, replay, replay_program(options, replay))
     if options.engine == "spark":
-        return _on_spark(options, made, knowledge)
+        return _on_spark(options, replay, knowledge)
     ids: Ids = Counter()
-    return _on_local_engine(options, made, ids) or _compared(options, made, knowledge, ids)
+    return _on_local_engine(options, replay, ids) or _compared(options, replay, knowledge, ids)
 
 
-def _on_spark(options: Namespace, made: Replay, knowledge: Knowledge) -> int:
+def _on_spark(options: Namespace, replay: Replay, knowledge: Knowledge) -> int:
     """The replay on Spark: the same table, picture or matches."""
     from etalis_py.cli.interrupt import Interrupt
     from etalis_py.cli.outputs import Outlet, open_outlet
     from etalis_py.cli.spark import SparkWork, Stopped, replayed
 
-    found: list[Found] = []
-    kept, shown = frozenset(made.reads), frozenset(made.shown)
+    matches: list[Found] = []
+    kept, shown = frozenset(replay.reads), frozenset(replay.shown)
     with ExitStack() as stack:
         work = SparkWork(options, stack.enter_context(Interrupt()))
         outlet: Outlet | None = None
-        program = made_program(options, made)
+        program = replay_program(options, replay)
         if options.format != "table" or options.sink != "-":
             outputs = [output for output in program.rules().outputs if output.query in shown]
             outlet = stack.enter_context(open_outlet(options, outputs, {}, False))
         try:
-            for match in stack.enter_context(replayed(work, program, made, knowledge)):
+            for match in stack.enter_context(replayed(work, program, replay, knowledge)):
                 if match.query in kept:
-                    found.append(match)
+                    matches.append(match)  # type: ignore[arg-type]
                 if outlet is not None and match.query in shown:
                     outlet.write(match)
         except Stopped:
             print("stopped before Spark was done", file=sys.stderr)
             return 0
-    _tell(options, made, found, work.summary(), table=outlet is None)
+    _tell(options, replay, matches, work.summary(), table=outlet is None)
     return 0
 
 
-def _compared(options: Namespace, made: Replay, knowledge: Knowledge, ids: Ids) -> int:
+def _compared(options: Namespace, replay: Replay, knowledge: Knowledge, ids: Ids) -> int:
     """Does Spark find what the local engine has found?  All matches of all queries are compared, by their ids."""
     from etalis_py.cli.interrupt import Interrupt
     from etalis_py.cli.spark import SparkWork, Stopped, difference, replayed
@@ -112,7 +139,7 @@ def _compared(options: Namespace, made: Replay, knowledge: Knowledge, ids: Ids) 
         if not work.line.shown:
             print("the same once more, on Spark", file=where, flush=True)
         try:
-            with replayed(work, made_program(options, made), made, knowledge) as matches:
+            with replayed(work, replay_program(options, replay), replay, knowledge) as matches:
                 there: Ids = Counter((match.query, match.id) for match in matches)
         except Stopped:
             print("stopped before Spark was done: nothing was compared", file=sys.stderr)
@@ -127,42 +154,48 @@ def _compared(options: Namespace, made: Replay, knowledge: Knowledge, ids: Ids) 
     return 0
 
 
-def made_program(options: Namespace, made: Replay) -> Program:
+def replay_program(options: Namespace, replay: Replay) -> Program:
     from etalis_py import compile
 
-    return compile(list(made.programs), policy=options.policy)
+    return compile(list(replay.programs), policy=options.policy)
 
 
-def _on_local_engine(options: Namespace, made: Replay, ids: Ids | None = None) -> int:
+def _on_local_engine(options: Namespace, replay: Replay, ids: Ids | None = None) -> int:
     """``ids`` takes the id of every match."""
     from etalis_py import Engine
     from etalis_py.cli.drive import Drive, paced
     from etalis_py.cli.interrupt import Interrupt
     from etalis_py.cli.outputs import Outlet, open_outlet
     from etalis_py.cli.progress import Progress, on_terminal
-    from etalis_py.engine.matches import Match, Matches
+    from etalis_py.kernel.matches import Match, Matches
 
     began = time.monotonic()
-    program = made_program(options, made)
-    engine = Engine(program, policy=options.policy, background=list(made.background), render=made.clock.render)
-    found: list[Match] = []
-    kept, shown = frozenset(made.reads), frozenset(made.shown)
+    program = replay_program(options, replay)
+    engine = Engine(
+        program,
+        policy=options.policy,
+        background=list(replay.background),
+        render=replay.clock.render,
+        revise=replay.revise,
+    )
+    results: list[Match] = []
+    kept, shown = frozenset(replay.reads), frozenset(replay.shown)
     late = 0
     with ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
         outlet: Outlet | None = None
         outputs = [output for output in engine.rules.outputs if output.query in shown]
         if options.format != "table" or options.sink != "-":
-            outlet = stack.enter_context(open_outlet(options, outputs, {}, False))
-        progress = Progress(engine, lambda: str(made.clock.render(drive.newest)), shown=on_terminal())
+            outlet = stack.enter_context(open_outlet(options, outputs, {}, False, bool(replay.revise)))
+        progress = Progress(engine, lambda: str(replay.clock.render(drive.newest)), shown=on_terminal())
         stack.callback(progress.clear)
 
         def take(matches: Matches) -> None:
             for match in matches:
                 if ids is not None:
-                    ids[match.query, match.id] += 1
+                    ids[match.query, match.id] += -1 if match.retracted else 1
                 if match.query in kept:
-                    found.append(match)
+                    results.append(match)
                 if outlet is not None and match.query in shown:
                     progress.clear()
                     outlet.write(match)
@@ -173,24 +206,24 @@ def _on_local_engine(options: Namespace, made: Replay, ids: Ids | None = None) -
             late += 1
 
         drive = Drive(engine, take, count, live=options.speed is not None)
-        items = made.events if options.speed is None else paced(made.events, options.speed)
+        items = replay.events if options.speed is None else paced(replay.events, options.speed)
         drive.run(items, interrupt)
         progress.clear()
     if late:
         print(f"etalis: {late:,} events came out of order and were left out", file=sys.stderr)
     seconds = time.monotonic() - began
     counts = f"{engine.counters.events:,} events, {engine.counters.matches:,} matches in {seconds:.1f} s"
-    _tell(options, made, found, counts, table=outlet is None)
+    _tell(options, replay, results, counts, table=outlet is None)
     return 0
 
 
-def _tell(options: Namespace, made: Replay, found: Sequence[Found], counts: str, *, table: bool) -> None:
+def _tell(options: Namespace, replay: Replay, matches: Sequence[Found], counts: str, *, table: bool) -> None:
     """The table with what was counted, where matches go nowhere else; and the picture."""
     if table:
-        shared.say(as_table(made.summary(found)))
+        shared.say(as_table(replay.summary(matches)))
         shared.say(f"\n{counts}")
     if options.plot:
-        made.plot(found, options.plot)
+        replay.plot(matches, options.plot)
         print(f"the picture is {options.plot}", file=sys.stdout if table else sys.stderr, flush=True)
 
 
@@ -203,6 +236,8 @@ def make(options: Namespace) -> Replay:
     from etalis_py.streams import StreamError
 
     counts = {name: getattr(options, name) for name, _, _ in HOW_MANY[options.example]}
+    if options.example == "stock":
+        counts["wrong_price"] = options.wrong_price
     functions: dict[str, Callable[..., Replay]] = {
         "stock": replay_stock,
         "delivery": replay_delivery,

@@ -5,20 +5,35 @@ from __future__ import annotations
 import argparse
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from etalis_py.cli import options as shared
 from etalis_py.cli.errors import UsageError
+from etalis_py.cli.running import (
+    engine_for,
+    reason_for,
+    refuse_for_windows,
+    report_left_out,
+    report_unmet,
+    report_unread,
+)
 
 if TYPE_CHECKING:
-    from etalis_py import Engine
     from etalis_py.cli.timeline import Timeline
     from etalis_py.events import Event
-    from etalis_py.program import Program
     from etalis_py.streams import DeadLetters
-    from etalis_py.windows import WindowEngine, WindowProgram
+
+
+EXAMPLES = """\
+examples:
+  etalis run rising.rq --stream ticks.jsonl --format table
+  etalis run -q 'SELECT ?c ?x { ?c :price ?x } WITHIN 10 s' -s ticks.csv -m mapping.toml
+  etalis run rising.rq -s prices=ticks.csv -s news=news.jsonl -m prices=mapping.toml -b firms.ttl -o matches.parquet
+  tail -f ticks.jsonl | etalis run rising.rq -s -
+  etalis run rising.rq -s ticks.jsonl -f table --watch
+"""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -26,84 +41,131 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "run",
         help="run queries over streams",
         description="Run queries and rules over streams; matches come out.",
+        epilog=EXAMPLES,
+        formatter_class=shared.Help,
         usage="etalis run QUERY… --stream [NAME=]SOURCE… [options]",
     )
     shared.add_queries(parser)
     shared.add_streams(parser)
-    shared.add_background(parser)
-    parser.add_argument("--background-stream", metavar="FILE", help="timed updates of the background, as JSON lines")
     shared.add_policy(parser)
-    shared.add_output(parser, "jsonl")
-    parser.add_argument(
-        "--lateness", type=shared.duration, default=0, metavar="D", help="how late an event may come, as 10s or PT1M"
+    shared.add_reading(parser)
+    shared.add_background(parser)
+    shared.group(parser, "background knowledge").add_argument(
+        "--background-stream", metavar="FILE", help="timed updates of the background, as JSON lines"
     )
-    parser.add_argument("--explain-matches", action="store_true", help="write with each match why it holds")
-    parser.add_argument(
-        "--on-error", choices=("stop", "skip"), default="stop", help="what to do about unreadable input (default: stop)"
+    time = shared.group(parser, "time and order")
+    time.add_argument(
+        "-l",
+        "--lateness",
+        type=shared.duration,
+        default=0,
+        metavar="D",
+        help="how late an event may come, as 10s or PT1M",
     )
-    parser.add_argument("--dead-letters", metavar="FILE", help="where late events and skipped input go, as JSON lines")
-    parser.add_argument(
+    time.add_argument(
+        "--revise",
+        type=shared.duration,
+        default=0,
+        metavar="D",
+        help="how long what was said may be corrected, by retractions and late events; matches may then be taken back",
+    )
+    time.add_argument(
+        "--idle",
+        type=shared.seconds_of_silence,
+        default=1_000_000,
+        metavar="D",
+        help="the silence after which the time of a live stream goes on by the wall clock (default: 1s)",
+    )
+    time.add_argument(
+        "--until", metavar="T", help="end at this time: a dateTime, or a number as the stream counts its times"
+    )
+    time.add_argument(
         "--speed", type=shared.speed, default="max", metavar="10x|real|max", help="against the stream's own time"
     )
-    shared.add_reading(parser)
-    parser.add_argument("--timeline", metavar="FILE", help="draw matches and their events (.svg, .png or .pdf)")
+    shared.add_output(parser, "jsonl")
+    output = shared.group(parser, "output")
+    output.add_argument("--explain-matches", action="store_true", help="write with each match why it holds")
+    output.add_argument("--timeline", metavar="FILE", help="draw matches and their events (.svg, .png or .pdf)")
+    output.add_argument("--dead-letters", metavar="FILE", help="where late events and skipped input go, as JSON lines")
+    output.add_argument(
+        "--on-error", choices=("stop", "skip"), default="stop", help="what to do about unreadable input (default: stop)"
+    )
     shared.add_engine(parser)
+    shared.group(parser, "engine").add_argument(
+        "-w", "--watch", action="store_true", help="run again whenever a query, or another file of the run, has changed"
+    )
     parser.set_defaults(command=run)
 
 
 def run(options: Namespace) -> int:
+    if options.watch:
+        from etalis_py.cli.watch import check_watch, files_of, watch
+
+        check_watch(options)
+        return watch(lambda: run_once(options), lambda: files_of(options))
+    return run_once(options)
+
+
+def run_once(options: Namespace) -> int:
+    """One run, from the beginning of the streams to their end."""
     if options.stream.count("-") + options.query.count("-") > 1:
         raise UsageError("standard input can be read once only: as one stream or one query")
     shared.check_engine(options)
     if options.engine == "spark":
+        if options.until is not None:
+            raise UsageError("--until is for the local engine: with --engine spark give it a stream that ends there")
         from etalis_py.cli import spark  # takes a while to import
 
         return spark.run(options)
-    from etalis_compiler.explain import prefixes_of
+    from etalis_rules.calendar import SECOND
 
+    from etalis_py.census import Census
     from etalis_py.cli.drive import START, Drive, paced
     from etalis_py.cli.interrupt import Interrupt
     from etalis_py.cli.outputs import open_outlet
     from etalis_py.cli.progress import Progress, on_terminal
     from etalis_py.cli.sources import open_streams
     from etalis_py.cli.updates import read_updates
-    from etalis_py.engine.matches import Matches
-    from etalis_py.program import Program
-    from etalis_py.streams import Clock, DeadLetters
+    from etalis_py.kernel.matches import Matches
+    from etalis_py.streams import Clock, DeadLetters, up_to
 
-    program = shared.read_program(options.query, options.policy)
-    if not isinstance(program, Program):
+    until = None if options.until is None else shared.moment(options.until, options.time_unit)
+    program = shared.read_program(options)
+    if program.windowed:
         refuse_for_windows(options)
     timeline = _timeline(options.timeline) if options.timeline else None
     with ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
         letters = stack.enter_context(DeadLetters(options.dead_letters)) if options.dead_letters else None
-        stream, live = open_streams(options, letters)
+        stream, live = open_streams(options, letters, program.prefixes)
         stack.callback(stream.close)
-        # What grows without bound matters where there is no end.
+        # Unbounded state only matters on live streams.
         shared.show_warnings(program.check() if live else program.warnings)
         clock: Clock | None = None
 
         def render(us: int) -> int | str:
             return (clock or stream.clock).render(us)
 
-        engine = made_engine(
+        engine = engine_for(
             program,
-            **({"policy": options.policy} if isinstance(program, Program) else {}),
             background=options.background or ([] if options.background_stream else None),
             entailment=options.entailment,
             named=shared.graph_files(program),
             explain=options.explain_matches or timeline is not None,
             lateness=options.lateness,
+            revise=options.revise,
             render=render,
             changes=options.background_stream is not None,
         )
-        prefixes = prefixes_of(program.compilation) if isinstance(program, Program) else program.prefixes
+        revised = bool(options.revise)
         # Said at the very end, however the run ends.
-        stack.callback(lambda: report_left_out(stream.counters.errors, engine.counters.late, letters is not None))
-        if not isinstance(program, Program):
-            stack.callback(lambda: report_unread(getattr(engine.counters, "unrouted", 0), program.inputs))
-        outlet = stack.enter_context(open_outlet(options, engine.outputs, prefixes, options.explain_matches))
+        stack.callback(
+            lambda: report_left_out(stream.counters.errors, engine.counters.late, letters is not None, revised)
+        )
+        stack.callback(lambda: report_unread(engine.counters.unrouted, program.inputs))
+        outlet = stack.enter_context(
+            open_outlet(options, engine.outputs, program.prefixes, options.explain_matches, revised)
+        )
         live_table = options.format == "table" and options.sink == "-" and sys.stdout.isatty()
         progress = Progress(
             engine,
@@ -115,54 +177,50 @@ def run(options: Namespace) -> int:
 
         def take(matches: Matches) -> None:
             nonlocal clock
-            if matches.reports:
+            if len(matches):
                 clock = stream.clock
                 progress.clear()
-                for match in matches:
-                    outlet.write(match)
-                    if timeline is not None:
-                        timeline.add(match)
+                outlet.write_all(matches)
+                for match in matches if timeline is not None else ():
+                    timeline.add(match)  # type: ignore[union-attr]
                 if flushing:
                     outlet.flush()
                 clock = None
             progress.tick()
 
-        late = _late(letters, options.lateness)
+        late = _late(letters, options.lateness, options.revise)
         updates = read_updates(options.background_stream, options.time_unit) if options.background_stream else ()
-        drive = Drive(engine, take, late, live=live or options.speed is not None, updates=updates)
-        items = stream if options.speed is None else paced(stream, options.speed, closing=not options.lateness)
+        census = Census(program)
+        drive = Drive(
+            engine,
+            take,
+            late,
+            live=live or options.speed is not None,
+            updates=updates,
+            census=census,
+            idle=options.idle / SECOND,
+            until=until,
+            wake=stream.wake if live else None,
+        )
+        items: Iterable[Any] = stream
+        if until is not None:
+            items = up_to(stream, until, max(options.lateness, options.revise))
+        elif (
+            options.speed is None
+            and stream.in_bulk
+            and not options.background_stream
+            and getattr(engine, "reads_columns", False)
+        ):
+            items = (item for chunk in stream.chunks() for item in (chunk if isinstance(chunk, list) else [chunk]))
+        if options.speed is not None:
+            items = paced(items, options.speed, closing=not options.lateness)
         drive.run(items, interrupt)
+    report_unmet(census.warnings(engine.knowledge, unread=not engine.counters.unrouted))
     if interrupt.asked or progress.shown:
         print(("stopped: " if interrupt.asked else "") + progress.summary(), file=sys.stderr)
     if timeline is not None:
         timeline.draw()
     return 0
-
-
-def made_engine(program: Program | WindowProgram, **options: Any) -> Engine | WindowEngine:
-    """The engine of a program; a graph that is missing is a fault of the query."""
-    from etalis_py.program import Program
-    from etalis_py.running import engine_of
-
-    if isinstance(program, Program):
-        return engine_of(program, **options)
-    from etalis_py.windows import MissingGraph  # takes a while to import
-
-    try:
-        return engine_of(program, **options)
-    except MissingGraph as error:
-        raise UsageError(str(error)) from None
-
-
-def refuse_for_windows(options: Namespace) -> None:
-    """What windows have no answer to."""
-    if options.timeline:
-        raise UsageError(
-            "--timeline draws the events of a match; a row of a windowed query has none of its own, it is made of all "
-            "that its windows hold: leave --timeline out"
-        )
-    if options.explain_matches and options.format == "trig":
-        raise UsageError("--explain-matches with windows says which windows were looked at: write jsonl")
 
 
 def _timeline(path: str) -> Timeline:
@@ -171,39 +229,12 @@ def _timeline(path: str) -> Timeline:
     return Timeline(path)
 
 
-def _late(letters: DeadLetters | None, lateness: int) -> Callable[[Event], None]:
-    """What is done with an event that came too late; the engine counts it."""
-    reason = late_reason(lateness)
+def _late(letters: DeadLetters | None, lateness: int, revise: int) -> Callable[[Event], None]:
+    """What is done with an event that came too late, or corrects nothing; the engine counts it."""
+    reason = reason_for(lateness, revise)
 
     def late(event: Event) -> None:
         if letters is not None:
-            letters.late(event, reason)
+            letters.late(event, reason(event))
 
     return late
-
-
-def late_reason(lateness: int) -> str:
-    """Why an event is a dead letter."""
-    return "came after its instant was over" + (f", later than the {lateness / 1e6:g} s allowed" if lateness else "")
-
-
-def report_left_out(errors: int, late: int, kept: bool) -> None:
-    """What was left out is always said."""
-    where = "see the dead letters" if kept else "--dead-letters FILE keeps them"
-    if errors:
-        _note(errors, "part", f"of the input could not be read and was skipped; {where}")
-    if late:
-        _note(late, "event", f"came too late and was left out; --lateness D allows for more; {where}")
-
-
-def report_unread(unrouted: int, inputs: frozenset[str]) -> None:
-    """Items that no query asked for, where that may be a slip."""
-    if unrouted:
-        said = f"was of a stream that no query reads; they read {', '.join(sorted(inputs))}: --stream NAME=SOURCE"
-        _note(unrouted, "event", said)
-
-
-def _note(count: int, what: str, said: str) -> None:
-    if count != 1:
-        what, said = what + "s", said.replace("was ", "were ")
-    print(f"etalis: {count:,} {what} {said}", file=sys.stderr)

@@ -10,6 +10,12 @@ from argparse import Namespace
 from etalis_py.cli import options as shared
 from etalis_py.cli.errors import Failure, UsageError
 
+EXAMPLES = """\
+examples:
+  etalis serve
+  ETALIS_TOKEN=$(openssl rand -hex 16) etalis serve --host 0.0.0.0 --store /var/lib/etalis/streams.db
+"""
+
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
@@ -17,6 +23,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="serve stream containers",
         description="Serve stream containers over HTTP, with programs that read them.  Writing asks for the token in "
         "the environment variable ETALIS_TOKEN, where it is set.",
+        epilog=EXAMPLES,
+        formatter_class=shared.Help,
+        usage="etalis serve [options]",
     )
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
     parser.add_argument("--port", type=_port, default=8080, help="the port to listen on; 0 takes a free one (8080)")
@@ -28,6 +37,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     shared.add_background(parser)
     shared.add_policy(parser)
+    parser.add_argument(
+        "--revise",
+        type=shared.duration,
+        default=0,
+        metavar="D",
+        help="how long a member may be withdrawn, or come late; matches are then taken back",
+    )
     parser.set_defaults(command=serve)
 
 
@@ -41,15 +57,10 @@ def serve(options: Namespace) -> int:
     import logging
 
     from etalis_py.cli.outputs import TOKEN
-    from etalis_py.cli.runner import runner_factory
     from etalis_py.containers import ServeError
     from etalis_py.containers import serve as run_server
-    from etalis_py.knowledge import Knowledge, load
 
     logging.basicConfig(level=logging.WARNING, format="etalis: %(message)s", stream=sys.stderr)
-
-    def background() -> Knowledge | None:
-        return load(options.background, entailment=options.entailment) if options.background else None
 
     token = os.environ.get(TOKEN)
     if options.host not in ("127.0.0.1", "localhost", "::1") and token is None:
@@ -57,7 +68,10 @@ def serve(options: Namespace) -> int:
             f"{options.host} can be reached from other machines: set {TOKEN} to what writers must know, "
             "for example: export ETALIS_TOKEN=$(openssl rand -hex 16)"
         )
-    background()  # what cannot be read is said now, not when the first program comes
+    if options.background:
+        from etalis_py.knowledge import load
+
+        load(options.background, entailment=options.entailment)  # what cannot be read is an error now
     try:
         run_server(
             host=options.host,
@@ -66,7 +80,13 @@ def serve(options: Namespace) -> int:
             token=token,
             base_url=options.base_url,
             allow_origins=options.allow_origin,
-            runner_factory=runner_factory(background, options.policy),
+            runner_factory="etalis_py.cli.runner:runner_factory",
+            runner_options={
+                "background": [str(source) for source in options.background or ()],
+                "entailment": options.entailment,
+                "policy": options.policy,
+                "revise": options.revise,
+            },
             ready=lambda url: print(f"serving {url} (Ctrl-C stops)", flush=True),
         )
     except ServeError as error:

@@ -7,34 +7,36 @@ import os
 import stat
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from etalis_rules.calendar import SECOND
 from etalis_rules.terms import iri
 
 from etalis_py.cli.errors import UsageError
-from etalis_py.streams import DeadLetters, Idle, Stream, merge, read_stream
+from etalis_py.streams import DeadLetters, Idle, Patience, Stream, merge, read_stream
 from etalis_py.streams.kafka import parse_topic, read_kafka
-from etalis_py.streams.sources import format_of, now
+from etalis_py.streams.sources import FORMATS, MAPPED, format_of, now
 
-IDLE_SECONDS = 1.0
 DEFAULT_NAMESPACE = "http://example.org/"
 
 
-def split_name(text: str) -> tuple[str, str]:
-    """The IRI of the stream (or ``""``) and its source.
+def split_name(text: str, option: str = "--stream") -> tuple[str, str]:
+    """The IRI of the stream (or ``""``) and what belongs to it: its source, or its mapping.
 
     >>> split_name("prices=ticks.nq"), split_name("http://h/s=a.nq"), split_name("http://h/s/?after=3")
     (('<http://example.org/prices>', 'ticks.nq'), ('<http://h/s>', 'a.nq'), ('', 'http://h/s/?after=3'))
     """
     if not text:
-        raise UsageError("--stream is empty: name a file, a pattern, -, http(s)://… or kafka://…")
+        sources = ", a pattern, -, http(s)://… or kafka://…" if option == "--stream" else ""
+        raise UsageError(f"{option} is empty: name a file{sources}")
     name, equals, source = text.partition("=")
     if not equals or os.path.exists(text) or "?" in name or ("/" in name and ":" not in name):
         return "", text
     if not name or not source:
-        raise UsageError(f"--stream {text}: write NAME=SOURCE, or the source alone")
+        what = "SOURCE" if option == "--stream" else "FILE"
+        raise UsageError(f"{option} {text}: write NAME={what}, or the {what.lower()} alone")
     if name.startswith("<") and name.endswith(">"):
         name = name[1:-1]
     return iri(name if ":" in name else DEFAULT_NAMESPACE + name), source
@@ -59,43 +61,79 @@ def _is_file(descriptor: int) -> bool:
     return stat.S_ISREG(os.fstat(descriptor).st_mode)
 
 
-def open_streams(options: Namespace, dead_letters: DeadLetters | None) -> tuple[Stream, bool]:
-    """The merged stream of a run, and whether it is live."""
+def open_streams(
+    options: Namespace, dead_letters: DeadLetters | None, prefixes: Mapping[str, str] | None = None
+) -> tuple[Stream, bool]:
+    """The merged stream of a run, and whether it is live; ``prefixes`` are those of the queries."""
     named = [split_name(text) for text in options.stream]
     sources = [source for _, source in named]
     for source in sources:
         if "://" in source and not is_container(source) and not is_topic(source):
             raise UsageError(f"--stream {source}: known are files, patterns, -, http(s):// and kafka://")
     live = any(map(is_live, sources))
-    streams = [_open(name, source, options, dead_letters, live, len(sources)) for name, source in named]
+    mappings = mappings_of(options, [name for name, _ in named])
+    streams = [
+        _open(name, source, options, dead_letters, live, len(sources), prefixes, mappings.get(name, mappings.get("")))
+        for name, source in named
+    ]
     return (streams[0] if len(streams) == 1 else merge(streams)), live
 
 
-def _open(name: str, source: str, options: Namespace, dead_letters: DeadLetters | None, live: bool, of: int) -> Stream:
+def mappings_of(options: Namespace, names: Sequence[str]) -> dict[str, str]:
+    """The files of ``--mapping [NAME=]FILE`` by the IRI of their stream; ``""`` has that for all others."""
+    mappings: dict[str, str] = {}
+    for text in options.mapping:
+        name, file = split_name(text, "--mapping")
+        if name in mappings:
+            raise UsageError(
+                f"--mapping {text}: a second mapping for {name or 'all streams'}; name the stream that each is for, "
+                "as --stream prices=a.csv --mapping prices=a.toml"
+            )
+        if name and name not in names:
+            given = ", ".join(name for name in names if name) or "none has a name"
+            raise UsageError(f"--mapping {text}: there is no stream {name}; streams: {given}")
+        mappings[name] = file
+    return mappings
+
+
+def _open(
+    name: str,
+    source: str,
+    options: Namespace,
+    dead_letters: DeadLetters | None,
+    live: bool,
+    of: int,
+    prefixes: Mapping[str, str] | None,
+    mapping: str | None,
+) -> Stream:
     if is_container(source):
-        return follow(source, name)
+        return follow(source, name, _silence(options))
     if is_topic(source):
         return read_kafka(
             source,
             name=name,
             on_error=options.on_error,
             dead_letters=dead_letters,
-            idle=IDLE_SECONDS if live else None,
+            idle=_silence(options) if live else None,
             time_predicate=options.time_predicate or None,
             start_predicate=options.start_predicate,
             end_predicate=options.end_predicate,
             time_unit=options.time_unit,
         )
     known = format_of(source)
-    mapped = options.mapping is not None and (known == "csv" or (of == 1 and not known))
-    if known == "csv" and options.mapping is None:
-        raise UsageError(f"--stream {source}: a CSV stream needs --mapping FILE, which says what its columns mean")
-    if options.mapping is not None and of == 1 and not mapped:
-        raise UsageError(f"--mapping is for CSV, {source} is none")
+    mapped = mapping is not None and (known in MAPPED or (of == 1 and not known))
+    if known == "csv" and mapping is None:
+        raise UsageError(
+            f"--stream {source}: a CSV stream needs --mapping FILE, which says what its columns mean; "
+            f"etalis map {source} drafts one"
+        )
+    if mapping is not None and of == 1 and not mapped:
+        raise UsageError(f"--mapping is for {', '.join(FORMATS[name] for name in MAPPED)}; {source} is none of them")
+    if options.context is not None and of == 1 and known not in ("jsonl", ""):
+        raise UsageError(f"--context is for JSON lines, which {source} is not")
     return read_stream(
         _unbuffered_input() if live and source == "-" else source,
         name=name,
-        format="csv" if mapped and not known else "",
         time_predicate=options.time_predicate or None,
         start_predicate=options.start_predicate,
         end_predicate=options.end_predicate,
@@ -103,11 +141,29 @@ def _open(name: str, source: str, options: Namespace, dead_letters: DeadLetters 
         messages=True if options.messages else None,
         close_on_message=options.close_on_message,
         times="anywhere" if options.whole_document else "near",
-        mapping=Path(options.mapping) if mapped else None,
+        mapping=Path(mapping) if mapped and mapping else None,
+        context=Path(options.context) if options.context is not None and known in ("jsonl", "") else None,
+        prefixes=prefixes,
+        in_order=False if live or _as_it_comes(options) else _note,
         on_error=options.on_error,
         dead_letters=dead_letters,
-        idle=IDLE_SECONDS if live else None,
+        idle=_silence(options) if live else None,
     )
+
+
+def _as_it_comes(options: Namespace) -> bool:
+    """Is the order of a file wanted, or provided for otherwise?"""
+    late = getattr(options, "lateness", 0) or getattr(options, "revise", 0)
+    return bool(late or options.keep_order or options.close_on_message)
+
+
+def _silence(options: Namespace) -> float:
+    """The seconds after which a live source counts as silent."""
+    return getattr(options, "idle", SECOND) / SECOND
+
+
+def _note(text: str) -> None:
+    print(f"etalis: {text}", file=sys.stderr)
 
 
 def _unbuffered_input() -> io.FileIO:
@@ -117,17 +173,18 @@ def _unbuffered_input() -> io.FileIO:
     return raw
 
 
-def follow(url: str, name: str = "") -> Stream:
+def follow(url: str, name: str, idle: float) -> Stream:
     """A stream container: what it holds, then what comes."""
     from etalis_py.containers.client import Follower  # takes a while to import
 
     follower = Follower(url)
+    patience = Patience(idle)
 
     def items() -> Iterator[Any]:
-        for event in follower.items(IDLE_SECONDS):
+        for event in follower.items(patience):
             if event is None:
                 yield Idle(now())
             else:
                 yield event._replace(stream=name) if name else event
 
-    return Stream(items(), name=name or iri(url), source=url, contexts=[], close=follower.close)
+    return Stream(items(), name=name or iri(url), source=url, contexts=[], close=follower.close, patience=(patience,))

@@ -18,8 +18,9 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from etalis_py.cli import options as shared
 from etalis_py.cli.errors import Failure, UsageError
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
     from etalis_py.knowledge import Knowledge
     from etalis_py.program import Program
     from etalis_py.replays.replay import Replay
+    from etalis_py.spark.options import RunOptions
     from etalis_py.spark.parts import Part
     from etalis_py.spark.results import SparkMatch, SparkRun
-    from etalis_py.windows import WindowProgram
 
 JAVA = 17  # the oldest that Spark runs on
 FEW = 1_000_000  # with fewer events the JVM's better compiler costs more than it gains
@@ -97,11 +98,11 @@ def java_version() -> int:
     if java is None:
         return 0
     try:
-        said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+        printed = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     except OSError:
         return 0
-    found = re.search(r'version "(?:1\.)?(\d+)', said)
-    return int(found[1]) if found else 0
+    version = re.search(r'version "(?:1\.)?(\d+)', printed)
+    return int(version[1]) if version else 0
 
 
 def shards_of(options: Namespace) -> int:
@@ -112,7 +113,7 @@ def shards_of(options: Namespace) -> int:
     return options.shards or (2 * (os.cpu_count() or 1) if state is None else state.shards)
 
 
-def check_plan(program: Program | WindowProgram, shards: int, knowledge: Any, *, warn: bool) -> None:
+def check_plan(program: Program, shards: int, knowledge: Any, *, warn: bool) -> None:
     """What cannot run on Spark; and what will run in one shard, a line for each."""
     for part in parts_of(program, shards, knowledge):
         if warn and part.shards == 1 and shards > 1:
@@ -120,7 +121,7 @@ def check_plan(program: Program | WindowProgram, shards: int, knowledge: Any, *,
             print(f"etalis: {', '.join(part.reports)}: in one shard, whatever --shards says: {reason}", file=sys.stderr)
 
 
-def parts_of(program: Program | WindowProgram, shards: int, knowledge: Any) -> list[Part]:
+def parts_of(program: Program, shards: int, knowledge: Any) -> list[Part]:
     """The parts that a program runs in on Spark."""
     check_pyspark()
     from etalis_py.spark.pipeline import SparkError, plan
@@ -136,22 +137,19 @@ def parts_of(program: Program | WindowProgram, shards: int, knowledge: Any) -> l
 
 def run(options: Namespace) -> int:
     """``etalis run --engine spark``."""
-    from etalis_compiler.explain import prefixes_of
-
     from etalis_py.cli.outputs import open_outlet
-    from etalis_py.cli.run import late_reason, made_engine, refuse_for_windows, report_left_out
-    from etalis_py.engine.engine import knowledge_of
-    from etalis_py.program import Program
+    from etalis_py.cli.running import engine_for, reason_for, refuse_for_windows, report_left_out
+    from etalis_py.engine import knowledge_of
     from etalis_py.streams import DeadLetters
 
     refuse_on_spark(options)
-    program = shared.read_program(options.query, options.policy)
-    if not isinstance(program, Program):
+    program = shared.read_program(options)
+    if program.windowed:
         refuse_for_windows(options)
     check_spark(options)
     knowledge = knowledge_of(options.background or None, options.entailment, shared.graph_files(program))
     # The local engine refuses what cannot run anywhere.
-    outputs = made_engine(program, background=knowledge).outputs
+    outputs = engine_for(program, background=knowledge).outputs
     shared.show_warnings(program.check() if options.checkpoint else program.warnings)
     check_plan(program, shards_of(options), knowledge, warn=True)
     late = 0
@@ -160,35 +158,38 @@ def run(options: Namespace) -> int:
         letters = stack.enter_context(DeadLetters(options.dead_letters)) if options.dead_letters else None
         stream, _ = open_streams(options, letters)
         stack.callback(stream.close)
-        stack.callback(lambda: report_left_out(stream.counters.errors, late, letters is not None))
-        reason = late_reason(options.lateness)
+        stack.callback(lambda: report_left_out(stream.counters.errors, late, letters is not None, bool(options.revise)))
+        reason = reason_for(options.lateness, options.revise)
 
         def keep(event: Event) -> None:
             nonlocal late
             late += 1
             if letters is not None:
-                letters.late(event, reason)
+                letters.late(event, reason(event))
 
-        prefixes = prefixes_of(program.compilation) if isinstance(program, Program) else program.prefixes
         work = SparkWork(options, interrupt)
         try:
             with (
-                open_outlet(options, outputs, prefixes, False) as outlet,
+                # A batch is corrected before it is run; only a run that goes on has something to take back.
+                open_outlet(
+                    options, outputs, program.prefixes, False, bool(options.revise and options.checkpoint)
+                ) as outlet,
                 work.opened(
                     program,
                     stream,
-                    knowledge=knowledge,
+                    keep,
+                    background=knowledge,
                     lateness=options.lateness,
-                    late=keep,
+                    revise=options.revise,
                     checkpoint=options.checkpoint,
                     render=lambda us: stream.clock.render(us),
-                ) as found,
+                ) as spark_run,
             ):
-                for match in work.told(found):
+                for match in work.counted(spark_run):
                     outlet.write(match)
-                for event in found.late_events():
+                for event in spark_run.late_events():
                     keep(event)
-            found.done()
+            spark_run.done()
         except Stopped:
             print("stopped before Spark was done: nothing was written", file=sys.stderr)
             return 0
@@ -214,17 +215,10 @@ class SparkWork:
 
     @contextmanager
     def opened(
-        self,
-        program: Program | WindowProgram,
-        events: Iterable[Any],
-        *,
-        knowledge: Any,
-        lateness: int | None,
-        late: Callable[[Event], None],
-        render: Callable[[int], int | str],
-        checkpoint: str | None = None,
+        self, program: Program, events: Iterable[Any], late: Callable[[Event], None], **options: Unpack[RunOptions]
     ) -> Iterator[SparkRun]:
         """The run, when Spark has found everything."""
+        from etalis_py.spark.options import Running
         from etalis_py.spark.running import open_run
 
         handle, name = tempfile.mkstemp(prefix="etalis-spark-", suffix=".log")
@@ -233,30 +227,21 @@ class SparkWork:
         with ExitStack() as stack:
             stack.enter_context(self._failures())
             stack.callback(self.line.clear)
-            opened = open_run(
-                program,
-                self._counted(events),
-                self._session,
-                late=late,
-                shards=self._shards,
-                background=knowledge,
-                lateness=lateness,
-                checkpoint=checkpoint,
-                render=render,
-            )
+            asked = replace(Running(**options), shards=self._shards)
+            opened = open_run(program, self._counted(events), self._session, late, asked)
             try:
-                found = stack.enter_context(opened)
+                spark_run = stack.enter_context(opened)
             except KeyboardInterrupt:
                 raise Stopped from None
-            yield found
+            yield spark_run
         self._log.unlink()
 
-    def told(self, found: SparkRun) -> Iterator[SparkMatch]:
+    def counted(self, spark_run: SparkRun) -> Iterator[SparkMatch]:
         """The matches, counted."""
-        for match in found:
+        for match in spark_run:
             self.matches += 1
             if self.line.due():
-                self.line.show(f"{self.matches:,} of {found.count:,} matches")
+                self.line.show(f"{self.matches:,} of {spark_run.count:,} matches")
             yield match
         self.line.clear()
 
@@ -283,7 +268,7 @@ class SparkWork:
             self._interrupt.listen()  # Spark takes Ctrl-C for itself
             self.place = f"{spark.sparkContext.master}, {self.place}"
             stack.callback(spark.stop)
-            # Shards that share a core are told of before, in the words of the command line.
+            # The command line has already warned of shards that share a core.
             stack.enter_context(_without_shard_warnings())
             with watching(self.line, self._log, self._began, spark):
                 yield spark
@@ -353,25 +338,24 @@ def failure_of(text: str) -> str:
 # --- replays -------------------------------------------------------------------------------------------------------
 
 
-def check_replay(options: Namespace, made: Replay) -> Knowledge:
+def check_replay(options: Namespace, replay: Replay, program: Program) -> Knowledge:
     """Can the worked example run on Spark?  Its background knowledge."""
-    from etalis_py.cli.replay import made_program
     from etalis_py.knowledge import load
 
     check_spark(options)
-    knowledge = load(list(made.background))
-    check_plan(made_program(options, made), shards_of(options), knowledge, warn=False)
+    knowledge = load(list(replay.background))
+    check_plan(program, shards_of(options), knowledge, warn=False)
     return knowledge
 
 
 @contextmanager
-def replayed(work: SparkWork, program: Program, made: Replay, knowledge: Knowledge) -> Iterator[Iterator[SparkMatch]]:
+def replayed(work: SparkWork, program: Program, replay: Replay, knowledge: Knowledge) -> Iterator[Iterator[SparkMatch]]:
     """The matches of a worked example; its events come in order."""
     opened = work.opened(
-        program, made.events, knowledge=knowledge, lateness=None, late=_never_late, render=made.clock.render
+        program, replay.events, _never_late, background=knowledge, lateness=None, render=replay.clock.render
     )
-    with opened as found:
-        yield work.told(found)
+    with opened as spark_run:
+        yield work.counted(spark_run)
 
 
 def _never_late(event: Event) -> None:
@@ -380,10 +364,10 @@ def _never_late(event: Event) -> None:
 
 def difference(local: Counter[tuple[str, str]], spark: Counter[tuple[str, str]]) -> str:
     """How what two engines found differs, by query and id; empty where it does not."""
-    said = []
+    parts = []
     for query in sorted({query for query, _ in local | spark}):
         missing = sum(n for (q, _), n in (local - spark).items() if q == query)
         extra = sum(n for (q, _), n in (spark - local).items() if q == query)
         if missing or extra:
-            said.append(f"{query}: {missing:,} only found by the local engine, {extra:,} only on Spark")
-    return "; ".join(said)
+            parts.append(f"{query}: {missing:,} only found by the local engine, {extra:,} only on Spark")
+    return "; ".join(parts)

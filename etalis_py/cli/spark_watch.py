@@ -51,10 +51,10 @@ def _watch(line: StatusLine, log: Path, began: float, spark: SparkSession | None
             if not line.shown:
                 continue
             try:
-                said = "starting Spark" if spark is None else _tasks(spark)
-            except (Py4JError, OSError):  # Spark is gone: whoever waits for it is told why
+                doing = "starting Spark" if spark is None else _tasks(spark)
+            except (Py4JError, OSError):  # Spark is gone: whoever waits for it gets the reason
                 return
-            line.show(f"{said}  {time.monotonic() - began:.0f} s")
+            line.show(f"{doing}  {time.monotonic() - began:.0f} s")
 
 
 def _tasks(spark: SparkSession) -> str:

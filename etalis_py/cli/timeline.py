@@ -1,7 +1,8 @@
 """The picture of ``--timeline FILE``: intervals as bars, and each match tied by arcs to the events it is made of.
 
 Matches are above, a row for each; events below, a row for each predicate.  Only the first ``SHOWN`` matches are kept
-and drawn, so memory does not grow with the run; the title says how many there were.
+and drawn, so memory does not grow with the run; the title says how many there were.  A match that a correction of the
+input has taken back stays in its place, struck out.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from etalis_rules.terms import iri_value, is_iri, is_literal, parts
 
 from etalis_py.cli.errors import UsageError
-from etalis_py.engine.matches import Match
+from etalis_py.kernel.matches import Match
 from etalis_py.replays.figures import (
     BLUE,
     GREEN,
@@ -26,6 +27,7 @@ from etalis_py.replays.figures import (
     new_figure,
     plain,
     save,
+    struck_out,
     time_axis,
 )
 from etalis_py.streams.clock import is_number, parse_datetime
@@ -55,19 +57,33 @@ class Timeline:
             raise UsageError(f"--timeline {path}: the name of a picture ends with {', '.join(SUFFIXES)}")
         self.count = 0
         self.matches: list[tuple[Bar, tuple[Bar, ...]]] = []
+        self.retracted: set[int] = set()  # places in ``matches``
+        self._places: dict[str, int] = {}
 
     def add(self, match: Match) -> None:
+        place = self._places.get(match.id)
+        if match.retracted:
+            self.count -= 1
+            if place is not None:
+                self.retracted.add(place)
+            return
         self.count += 1
-        if len(self.matches) < SHOWN and match.start is not None and match.end is not None:
+        if place is not None:  # it holds again
+            self.retracted.discard(place)
+        elif len(self.matches) < SHOWN and match.start is not None and match.end is not None:
+            self._places[match.id] = len(self.matches)
             self.matches.append((Bar(match.query, _words(match), match.start, match.end), tuple(_events(match))))
 
     def draw(self) -> None:
         from matplotlib.patches import FancyArrowPatch  # takes a while to import
 
-        events = list(dict.fromkeys(event for _, found in self.matches for event in found))
+        events = list(dict.fromkeys(event for _, constituents in self.matches for event in constituents))
         lanes = sorted({event.lane for event in events})
         rows = len(self.matches) + len(lanes)
-        of = f" (the first {len(self.matches)} of {self.count:,})" if self.count > len(self.matches) else ""
+        holding = len(self.matches) - len(self.retracted)
+        of = f" (the first {holding} of {self.count:,})" if self.count > holding else ""
+        if self.retracted:
+            of += f", {len(self.retracted)} taken back"
         figure = new_figure(11, 1.6 + 0.32 * max(rows, 4), f"Matches and their events{of}")
         axes = figure.add_subplot()
         plain(axes)
@@ -78,15 +94,18 @@ class Timeline:
         for event in events:
             y = lanes.index(event.lane)
             _bar(axes, event, y, GREY)
-        for number, (match, found) in enumerate(self.matches):
+        for number, (match, constituents) in enumerate(self.matches):
             y = rows - 1 - number
             colour = COLOURS[queries.index(match.lane) % len(COLOURS)]
+            if number in self.retracted:
+                struck_out(axes, _place(match.start), _place(match.end), y)
+                continue
             _bar(axes, match, y, colour)
-            for event in dict.fromkeys(found):
+            for event in dict.fromkeys(constituents):
                 ends = (_place(match.end), y), (_place(event.end), lanes.index(event.lane))
                 axes.add_patch(
                     FancyArrowPatch(
-                        *((_number(axes, x), at) for x, at in ends),
+                        *ends,
                         connectionstyle="arc3,rad=0.12",
                         arrowstyle="-",
                         color=colour,
@@ -99,7 +118,7 @@ class Timeline:
         axes.set_ylim(-0.7, rows - 0.3)
         if lanes:
             axes.axhline(len(lanes) - 0.5, color="#bbbbbb", linewidth=0.8)
-        if events and not isinstance(_place(events[0].start), float):
+        if self.matches and not _counts(self.matches[0][0].start):
             time_axis(axes)
         axes.set_xlabel("time")
         axes.margins(x=0.03)
@@ -112,15 +131,14 @@ def _bar(axes: Any, bar: Bar, y: int, colour: str) -> None:
     axes.plot([end], [y], marker="o", color=colour, markersize=5)
 
 
-def _number(axes: Any, place: Any) -> float:
-    return float(axes.convert_xunits(place))
-
-
-def _place(time: Time) -> Any:
+def _place(time: Time) -> float:
     """Where a time is on the axis: a number, or a moment."""
-    if isinstance(time, int) or is_number(time):
-        return float(time)
-    return moment(parse_datetime(time))
+    return float(time) if _counts(time) else moment(parse_datetime(str(time)))
+
+
+def _counts(time: Time) -> bool:
+    """Is the time a number of the stream's, and no date?"""
+    return isinstance(time, int) or is_number(time)
 
 
 def _events(match: Match) -> Iterator[Bar]:
@@ -132,10 +150,10 @@ def _events(match: Match) -> Iterator[Bar]:
 
 def _words(match: Match) -> str:
     if match.triples is None:
-        said = " ".join(f"{name}={_short(term)}" for name, term in match.bindings.items())
+        terms = " ".join(f"{name}={_short(term)}" for name, term in match.bindings.items())
     else:
-        said = " ".join(_short(term) for triple in match.triples[:1] for term in triple)
-    text = f"{match.query}: {said}"
+        terms = " ".join(_short(term) for triple in match.triples[:1] for term in triple)
+    text = f"{match.query}: {terms}"
     return text if len(text) <= 56 else text[:55] + "…"
 
 

@@ -12,20 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import msgspec
-import pyoxigraph
 from etalis_rules.terms import iri
 
-from etalis_py.engine.engine import Engine
+from etalis_py.engine import Engine
 from etalis_py.events import Triple
 from etalis_py.knowledge import KnowledgeError
+from etalis_py.rdf import read_turtle
 from etalis_py.streams import StreamError, TimeError
 from etalis_py.streams.clock import clock_of
-
-if TYPE_CHECKING:
-    from etalis_py.windows import WindowEngine
 
 _FIELDS = ("time", "add", "remove", "graph")
 _decoder = msgspec.json.Decoder(float_hook=Decimal)
@@ -42,11 +38,11 @@ class Update:
     source: str
     line: int
 
-    def apply(self, engine: Engine | WindowEngine) -> None:
+    def apply(self, engine: Engine) -> None:
         try:
             engine.update(self.graph, self.add, self.remove)
         except KnowledgeError as error:
-            raise StreamError(error.found, source=self.source, line=self.line, hint=error.hint) from None
+            raise StreamError(error.problem, source=self.source, line=self.line, hint=error.hint) from None
 
 
 def read_updates(path: str, unit: str = "s") -> Iterator[Update]:
@@ -95,12 +91,12 @@ def _update(line: str, source: str, number: int, unit: str) -> Update:
 def _triples(text: object) -> tuple[Triple, ...]:
     if not isinstance(text, str):
         raise StreamError("add and remove are Turtle in a text", hint='write "add": "<urn:a> <urn:p> 1 ."')
-    turtle = f"@prefix : <http://example.org/> .\n{text}"
     try:
-        parsed = list(pyoxigraph.parse(turtle.encode(), pyoxigraph.RdfFormat.TURTLE))
+        triples = read_turtle(text)
     except SyntaxError as error:
         raise StreamError(f"this is no Turtle: {error.msg}", hint="end every statement with a full stop") from None
-    triples = tuple((str(q.subject), str(q.predicate), str(q.object)) for q in parsed)
+    except ValueError as error:
+        raise StreamError(str(error)) from None
     if any(term[:2] == "_:" for triple in triples for term in triple):
         raise StreamError("a blank node cannot be named again by a later update", hint="use an IRI")
     return triples

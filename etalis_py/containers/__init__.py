@@ -1,7 +1,8 @@
 """RDF streams as web resources: Stream Containers ([SC]) on the Linked Data Platform, and a page to watch them.
 
 This room knows HTTP, SQLite and RDF syntaxes, and of the rest only events and how times are spelled.  It does not know
-the engine: programs run through the small protocol of ``programs.ProgramRunner``.  The way of a request: ``app`` (the
+the engine: programs run through the small protocol of ``runners.ProgramRunner``, each in a process of its own
+(``programs`` and ``processes`` here, ``nursery`` and ``worker`` there).  The way of a request: ``app`` (the
 guard) → ``container_handlers`` and ``member_handlers`` → ``store`` with ``changes`` for writing, ``spans`` and
 ``rendering`` for reading; ``push`` and ``programs`` follow the store's commits.  ``client`` is the other side.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 from .client import ContainerError, ContainerSink, Follower, follow
 from .limits import Limits
-from .programs import MatchLike, ProgramRunner, RunnerFactory
+from .runners import MatchLike, ProgramRunner, RunnerFactory
 from .serve import ServeError, serve
 
 __all__ = [

@@ -23,9 +23,12 @@ from starlette.websockets import WebSocket
 
 from . import container_handlers as containers
 from . import member_handlers as members
-from .exchange import CONTAINER_METHODS, MEMBER_METHODS, PROGRAM_METHODS, Exchange
+from . import metrics
+from .documents import Documents
+from .exchange import CONTAINER_METHODS, MEMBER_METHODS, PROGRAM_METHODS, QUERY_TYPE, Exchange
 from .graphs import Base
 from .problems import Problem, constraints_page
+from .processes import Nursery
 from .programs import Programs
 from .push import Hub
 from .push_responses import websocket
@@ -36,7 +39,7 @@ from .vocabulary import LDP
 _LOG = logging.getLogger("etalis.containers")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::([0-9]{1,5}))?", re.ASCII)
 _SAFE = ("GET", "HEAD", "OPTIONS")
-_ASSETS = {"page.css": "text/css", "page.js": "text/javascript"}
+_ASSETS = ("page.css", "page.js", "basics.js", "programs.js", "charts.js", "forms.js")
 _PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -56,8 +59,9 @@ class Access:
 class Application:
     """The handlers of one server over its store."""
 
-    def __init__(self, store: Store, hub: Hub, programs: Programs, access: Access) -> None:
+    def __init__(self, store: Store, hub: Hub, programs: Programs, documents: Documents, access: Access) -> None:
         self.store, self.hub, self.programs, self.access = store, hub, programs, access
+        self.documents = documents
         folder = resources.files(__package__).joinpath("page")
         self.page = folder.joinpath("index.html").read_bytes()
         self.assets = {name: folder.joinpath(name).read_bytes() for name in _ASSETS}
@@ -69,7 +73,12 @@ class Application:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         request = Request(scope, receive)
         exchange = Exchange(
-            request, self.store, self.store.limits, Base(self.store.base, "http://invalid/"), self.store.clock()
+            request,
+            self.store,
+            self.store.limits,
+            Base(self.store.base, "http://invalid/"),
+            self.store.clock(),
+            self.documents,
         )
         try:
             exchange.base = Base(self.store.base, self._outer(request.headers.get("host"), scope))
@@ -85,14 +94,14 @@ class Application:
 
     def _outer(self, host: str | None, scope: Any) -> str:
         """The base of this server's addresses as the client knows them."""
-        found = _HOST.fullmatch(host or "")
-        if found is None:
+        named = _HOST.fullmatch(host or "")
+        if named is None:
             raise Problem("bad-request", "the Host header is missing or cannot be read")
-        if self.access.hosts is not None and found[1].lower() not in self.access.hosts:
+        if self.access.hosts is not None and named[1].lower() not in self.access.hosts:
             # A page of another site must not reach a loopback server through a name of its own (DNS rebinding).
             raise Problem(
                 "wrong-host",
-                f"the host {found[1]!r} is not answered for; known: {', '.join(sorted(self.access.hosts))}",
+                f"the host {named[1]!r} is not answered for; known: {', '.join(sorted(self.access.hosts))}",
             )
         return self.access.base_url or f"{scope['scheme'].replace('ws', 'http')}://{host}/"
 
@@ -138,6 +147,8 @@ class Application:
         row = members.program_at(exchange)
         if row is not None:
             return await members.program(exchange, row, self.programs)
+        if path == "/metrics" and exchange.method in ("GET", "HEAD") and not members.exists(exchange):
+            return await self._service(exchange, "metrics")
         handlers: dict[str, Callable[[Exchange], Awaitable[Response]]] = {
             "GET": members.get,
             "HEAD": members.get,
@@ -174,31 +185,44 @@ class Application:
         raise Problem("no-method", f"{method} is not taken here; taken: {CONTAINER_METHODS}")
 
     async def _service(self, exchange: Exchange, name: str) -> Response:
-        """The server's own folder: the parts of the page, its state, the constraints."""
+        """The server's own folder: the parts of the page, its state, the constraints, and the check of a query."""
+        if name == "check" and exchange.method == "POST":
+            return await self._check(exchange)
         if exchange.method not in ("GET", "HEAD"):
             raise Problem("no-method", f"{exchange.method} is not taken here; taken: GET, HEAD")
         exchange.query()
         if name in self.assets:
             tag = containers.digest(self.assets[name])
             reply = exchange.not_modified(tag)
-            return reply or exchange.reply(
-                200, self.assets[name], _ASSETS[name], ETag=f'"{tag}"', Cache_Control="no-cache"
-            )
+            kind = "text/css" if name.endswith(".css") else "text/javascript"
+            return reply or exchange.reply(200, self.assets[name], kind, ETag=f'"{tag}"', Cache_Control="no-cache")
         if name == "constraints":
             text = constraints_page(asdict(self.store.limits)).encode()
             return exchange.reply(200, text, "text/plain", Cache_Control="no-cache")
+        if name == "metrics":
+            text = metrics.metrics(await self._current_status(exchange)).encode()
+            return exchange.reply(200, text, metrics.TYPE, Cache_Control="no-store")
         if name == "status":
             document = await self._current_status(exchange)
             document["writable"] = self._may_write(exchange.header("authorization"))
             return exchange.reply(200, msgspec.json.encode(document), "application/json", Cache_Control="no-store")
-        raise Problem("not-found", f"there is no /-/{name}; there are: status, constraints, {', '.join(self.assets)}")
+        shown = ", ".join(("status", "constraints", "metrics", "check", *self.assets))
+        raise Problem("not-found", f"there is no /-/{name}; there are: {shown}")
+
+    async def _check(self, exchange: Exchange) -> Response:
+        """Compile a query without running it: its rules and warnings, or a problem that holds its faults."""
+        exchange.content_type((QUERY_TYPE,))
+        path = exchange.query("stream").get("stream", "/")
+        compiled = await self.programs.check(await containers.query_of(exchange), path)
+        document = {"rules": msgspec.Raw(compiled.rules), "warnings": compiled.warnings}
+        return exchange.reply(200, msgspec.json.encode(document), "application/json", Cache_Control="no-store")
 
     async def _current_status(self, exchange: Exchange) -> dict[str, object]:
         """The state, computed at most once a second however many watch."""
         async with self._status_lock:
-            made, document = self._status
+            since, document = self._status
             now = asyncio.get_running_loop().time()
-            if now - made >= 1.0:
+            if now - since >= 1.0:
                 document = await exchange.read(status, self.store, self.hub, self.programs, False)
                 self._status = (now, document)
         return dict(document)
@@ -219,18 +243,20 @@ class Application:
             )
 
 
-def make_app(store: Store, programs: Programs, access: Access) -> Starlette:
+def make_app(store: Store, programs: Programs, nursery: Nursery, access: Access) -> Starlette:
     """The application of a store; it starts the programs when it starts, and closes the store when it stops."""
     hub = Hub(store)
-    application = Application(store, hub, programs, access)
+    application = Application(store, hub, programs, Documents(nursery, store.limits), access)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         hub.start()
-        await asyncio.to_thread(programs.start_all)
+        nursery.start()
+        programs.start_all()
         yield
         hub.stop()
-        await asyncio.to_thread(programs.stop_all)
+        await programs.stop_all()
+        await nursery.stop()
         await asyncio.to_thread(store.close)
 
     cors = Middleware(

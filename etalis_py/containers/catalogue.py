@@ -35,7 +35,10 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class ProgramRow:
-    """A registered program: its query, the container it reads, the one it writes, and the member it starts after."""
+    """A registered program: its query, the container it reads, the one it writes, and the member it starts after.
+
+    ``paused``: a client wants it so.  ``stopped``: why it runs no more; empty while it does.
+    """
 
     id: int
     container: int
@@ -43,6 +46,8 @@ class ProgramRow:
     query: str
     output: str
     after: int
+    paused: bool = False
+    stopped: str = ""
 
 
 class Catalogue:
@@ -63,8 +68,10 @@ class Catalogue:
             number, path, parent, config, *counts, order = row
             spec = read_spec(f"<{base}{path[1:]}>", triples_of(config), limits)
             catalogue.put(Container(number, path, parent, config, replace(spec, order=order), *counts))
-        for row in db.execute("SELECT id, container, name, query, output, after FROM programs").fetchall():
-            catalogue.put_program(ProgramRow(*row))
+        for row in db.execute(
+            "SELECT id, container, name, query, output, after, paused, stopped FROM programs"
+        ).fetchall():
+            catalogue.put_program(ProgramRow(*row[:6], bool(row[6]), row[7]))  # type: ignore[call-arg]
         return catalogue
 
     def put(self, container: Container) -> None:

@@ -96,7 +96,7 @@ def _timed(graph: Graph, spec: Spec, arrival: int) -> tuple[Graph, int]:
         return graph, time
     time = arrival if time is None else time
     triple = (graph.me, spec.order, literal(render_datetime(time), DATE_TIME_STAMP))
-    return Graph((*graph.triples, triple), graph.stamps, graph.me), time
+    return replace(graph, triples=(*graph.triples, triple)), time
 
 
 def add_member(
@@ -193,7 +193,7 @@ def delete_member(path: str, name: str, condition: Condition) -> Callable[[Trans
 
 def _row(transaction: Transaction, container: Container, name: str) -> tuple[int, int, int, int] | None:
     sql = "SELECT id, time, triples, version FROM members WHERE container = ? AND name = ?"
-    return transaction.db.execute(sql, (container.id, name)).fetchone()
+    return transaction.db.execute(sql, (container.id, name)).fetchone()  # type: ignore[no-any-return]
 
 
 # -- containers (submit with alone=True) ------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def add_container(
             raise Problem("limit", f"containers nest {limits.nesting_depth} deep at most (nesting_depth)")
         final = name or _free_name(transaction, parent, slug, f"container-{len(transaction.catalogue.by_id)}")
         if name is not None and (not is_name(name) or _is_taken(transaction, parent, name)):
-            raise Problem("conflict", f"{path}{name}/ cannot be created: the name is taken, was used, or is none")
+            raise Problem("conflict", f"{path}{name}/ cannot be created: the name is taken, was used, or is invalid")
         new = f"{path}{final}/"
         config, spec = _described(transaction, new, graph, model)
         row = transaction.db.execute(
@@ -261,7 +261,8 @@ def replace_container(
         me = f"<{transaction.base}{path[1:]}>"
         given = edit(triples_of(container.config)) if edit else graph.triples if graph else ()
         triples = tuple(t for t in given if not _is_managed(transaction, container, t))
-        body = ntriples(triples).replace(BLANK.encode(), f"_:c{container.version}x".encode())
+        blank = graph.blank if graph else BLANK
+        body = ntriples(triples).replace(blank.encode(), f"_:c{container.version}x".encode())
         triples = triples_of(body)
         spec = read_spec(me, triples, transaction.limits)
         if (spec.stream, spec.interaction_model) != (container.spec.stream, container.spec.interaction_model):
@@ -378,8 +379,8 @@ def add_program(
             if target.path == path:
                 raise Problem("conflict", "a program cannot write into the container it reads")
         else:
-            made = add_container(path, Graph((), {}, "<>"), v.STREAM_CONTAINER, slug=f"{name}-matches")(transaction)
-            target = made
+            stream = add_container(path, Graph((), {}, "<>"), v.STREAM_CONTAINER, slug=f"{name}-matches")(transaction)
+            target = stream
         after = 0 if from_start else transaction.db.execute("SELECT coalesce(max(id), 0) FROM members").fetchone()[0]
         row = transaction.db.execute(
             "INSERT INTO programs (container, name, query, output, after) VALUES (?, ?, ?, ?, ?) RETURNING id",
@@ -403,6 +404,43 @@ def delete_program(path: str, name: str) -> Callable[[Transaction], ProgramRow]:
         remember_gone(transaction, [path + name])
         count(transaction, container, 0, 0)
         transaction.after.append(lambda: transaction.catalogue.drop_program(program))
+        return program
+
+    return change
+
+
+def _program(transaction: Transaction, number: int) -> ProgramRow:
+    for program in transaction.catalogue.programs.values():
+        if program.id == number:
+            return program
+    raise Problem("gone", "the program was deleted")
+
+
+def set_program_state(number: int, *, paused: bool, stopped: str) -> Callable[[Transaction], ProgramRow]:
+    """Whether a program shall run, and why it does not."""
+
+    def change(transaction: Transaction) -> ProgramRow:
+        program = replace(_program(transaction, number), paused=paused, stopped=stopped)
+        transaction.db.execute(
+            "UPDATE programs SET paused = ?, stopped = ? WHERE id = ?", (paused, stopped, program.id)
+        )
+        transaction.after.append(lambda: transaction.catalogue.put_program(program))
+        return program
+
+    return change
+
+
+def replace_program(number: int, query: str, from_start: bool) -> Callable[[Transaction], ProgramRow]:
+    """Another query for a program: it reads what comes from now on, or all that is stored."""
+
+    def change(transaction: Transaction) -> ProgramRow:
+        after = 0 if from_start else transaction.db.execute("SELECT coalesce(max(id), 0) FROM members").fetchone()[0]
+        program = replace(_program(transaction, number), query=query, after=after, paused=False, stopped="")
+        transaction.db.execute(
+            "UPDATE programs SET query = ?, after = ?, paused = 0, stopped = '' WHERE id = ?",
+            (query, after, program.id),
+        )
+        transaction.after.append(lambda: transaction.catalogue.put_program(program))
         return program
 
     return change

@@ -22,12 +22,14 @@ import pyoxigraph as ox
 from etalis_rules.terms import iri
 
 from etalis_py.events import Event, Triple
+from etalis_py.streams import Patience
 from etalis_py.streams.clock import parse_datetime
 
 from . import negotiation
 from . import vocabulary as v
 from .graphs import NDJSON, TURTLE, stamped
-from .programs import MatchLike, match_graph, match_name
+from .match_graphs import match_graph, match_name
+from .runners import MatchLike
 
 T = TypeVar("T")
 _QUEUE = 1_000
@@ -60,7 +62,7 @@ class Follower:
     def __init__(
         self, url: str, *, since: str | int = "oldest", poll: float = 1.0, push: bool = True, patience: float = 60.0
     ) -> None:
-        self.url = _checked(url)
+        self.url = checked_address(url)
         if not isinstance(since, int) and since not in ("oldest", "now"):
             raise ContainerError(f"since is 'oldest', 'now' or a cursor (a number), found {since!r}")
         self.cursor = since if isinstance(since, int) else 0
@@ -82,20 +84,20 @@ class Follower:
         self.close()
 
     def __iter__(self) -> Iterator[Event]:
-        return (event for event in self.items(1.0) if event is not None)
+        return (event for event in self.items(Patience(1.0)) if event is not None)
 
-    def items(self, idle: float) -> Iterator[Event | None]:
-        """The events, and None whenever none came for ``idle`` seconds (time to close the open instant)."""
+    def items(self, patience: Patience) -> Iterator[Event | None]:
+        """The events, and None whenever the patience ends before one comes (time to close the open instant)."""
         while not self._stop.is_set():
             try:
-                found = self._queue.get(timeout=idle)
+                member = self._queue.get(timeout=patience.seconds())
             except queue.Empty:
                 yield None
                 continue
-            if isinstance(found, BaseException):
-                raise found
-            self.cursor = max(self.cursor, found[0])
-            yield found[1]
+            if isinstance(member, BaseException):
+                raise member
+            self.cursor = max(self.cursor, member[0])
+            yield member[1]
 
     def close(self) -> None:
         """Stop reading; ``cursor`` stays where the last event that was taken ends."""
@@ -138,7 +140,7 @@ class Follower:
                 return result
             except httpx.HTTPStatusError as error:
                 if error.response.status_code in _FINAL:
-                    raise _answered(self.url, error.response) from None
+                    raise refusal(self.url, error.response) from None
                 reason = f"it answers {error.response.status_code}"
             except httpx.ConnectError as error:
                 reason = str(error)
@@ -177,7 +179,7 @@ class Follower:
         position = self.cursor
         if self._now:
             newest = self._attempt(lambda: self._get(f"{self.url}?newest=1", NDJSON))
-            for number, _ in _items(newest.text):
+            for number, _ in members_of(newest.text):
                 position = number
         pushing, etag = self._push, None
         while True:
@@ -185,13 +187,13 @@ class Follower:
                 position, pushing = self._listen(position)
                 continue
             url = urljoin(feed, f"?after={position}&limit=1000")
-            response = self._attempt(lambda url=url, etag=etag: self._get(url, NDJSON, etag))
-            found = _items(response.text) if response.status_code == 200 else []
-            for number, event in found:
+            response = self._attempt(lambda url=url, etag=etag: self._get(url, NDJSON, etag))  # type: ignore[misc]
+            members = members_of(response.text) if response.status_code == 200 else []
+            for number, event in members:
                 self._put((number, event))
                 position = number
-            etag = None if found else response.headers.get("etag")
-            if not found:
+            etag = None if members else response.headers.get("etag")
+            if not members:
                 self._pause(self._poll)
 
     def _listen(self, position: int) -> tuple[int, bool]:
@@ -207,7 +209,7 @@ class Follower:
                     if line.startswith("id:"):
                         number = int(line[3:])
                     elif line.startswith("data:"):
-                        for _, event in _items(line[5:]):
+                        for _, event in members_of(line[5:]):
                             self._put((number, event))
                             position = number
                     elif self._stop.is_set():
@@ -223,7 +225,7 @@ class Follower:
         etag, seen, number = None, set[str](), 0
         first = self._now
         while True:
-            response = self._attempt(lambda etag=etag: self._get(self.url, TURTLE, etag))
+            response = self._attempt(lambda etag=etag: self._get(self.url, TURTLE, etag))  # type: ignore[misc]
             if response.status_code == 200:
                 etag = response.headers.get("etag")
                 triples = _triples(response.content, str(response.url))
@@ -244,7 +246,7 @@ class Follower:
         if response.status_code in (404, 410):
             return None
         if response.status_code != 200:
-            raise _answered(url, response)
+            raise refusal(url, response)
         triples = _triples(response.content, url)
         return _event(triples, member, iri(self.url), order, time.time_ns() // 1000)
 
@@ -253,7 +255,7 @@ class _Stopped(Exception):
     """The follower was closed."""
 
 
-def _checked(url: str) -> str:
+def checked_address(url: str) -> str:
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
         raise ContainerError(
             f"{url!r} is no address of a container; expected something like http://127.0.0.1:8080/stream/"
@@ -269,14 +271,14 @@ def _out_of_reach(url: str, patience: float, reason: str) -> ContainerError:
     return ContainerError(f"{url} was out of reach for {patience:g} s ({reason}); {_HINT}")
 
 
-def _answered(url: str, response: httpx.Response) -> ContainerError:
+def refusal(url: str, response: httpx.Response) -> ContainerError:
     """What a refusal means to the user: the problem document's own words where there is one."""
     try:
         document = response.json()
-        said = f"{document['detail']}. {document.get('hint', '')}".strip()
+        reason = f"{document['detail']}. {document.get('hint', '')}".strip()
     except (ValueError, KeyError, TypeError, httpx.ResponseNotRead):
-        said = response.reason_phrase
-    return ContainerError(f"{url} answers {response.status_code}: {said}")
+        reason = response.reason_phrase
+    return ContainerError(f"{url} answers {response.status_code}: {reason}")
 
 
 def _triples(data: bytes, url: str) -> tuple[Triple, ...]:
@@ -291,9 +293,9 @@ def _event(triples: tuple[Triple, ...], member: str, stream: str, order: str, ar
     return Event(started.time if started and started.own and started.time <= end else end, end, triples, stream, member)
 
 
-def _items(text: str) -> list[tuple[int, Event]]:
+def members_of(text: str) -> list[tuple[int, Event]]:
     """The members in lines of JSON, as (cursor, event)."""
-    found = []
+    members = []
     for line in text.splitlines():
         if line.strip():
             item = json.loads(line)
@@ -301,8 +303,8 @@ def _items(text: str) -> list[tuple[int, Event]]:
             end = parse_datetime(item["time"])
             started = stamped(triples, iri(item["graph"])).stamps.get(v.STARTED_AT)
             start = started.time if started and started.own and started.time <= end else end
-            found.append((item["id"], Event(start, end, triples, iri(item["stream"]), iri(item["graph"]))))
-    return found
+            members.append((item["id"], Event(start, end, triples, iri(item["stream"]), iri(item["graph"]))))
+    return members
 
 
 class ContainerSink:
@@ -314,7 +316,7 @@ class ContainerSink:
     """
 
     def __init__(self, url: str, *, token: str | None = None, create: bool = True, patience: float = 60.0) -> None:
-        self.url = _checked(url if url.endswith("/") else url + "/")
+        self.url = checked_address(url if url.endswith("/") else url + "/")
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._client = httpx.Client(timeout=30.0, headers=headers)
         self._patience = patience
@@ -328,12 +330,12 @@ class ContainerSink:
         if response.status_code == 404 and create:
             body = f"<> a {v.STREAM_CONTAINER} .".encode()
             headers = {"Content-Type": TURTLE, "If-None-Match": "*", "Link": f'{v.BASIC_CONTAINER}; rel="type"'}
-            made = self._send("PUT", self.url, headers, body)
-            if made.status_code not in (200, 201, 204, 412):
-                raise _answered(self.url, made)
+            answer = self._send("PUT", self.url, headers, body)
+            if answer.status_code not in (200, 201, 204, 412):
+                raise refusal(self.url, answer)
             response = self._send("GET", self.url, {"Accept": TURTLE, "Prefer": prefer}, b"")
         if response.status_code != 200:
-            raise _answered(self.url, response)
+            raise refusal(self.url, response)
         relations = [relation for relation, _ in negotiation.links(response.headers.get_list("link"))]
         triples = _triples(response.content, self.url)
         own = [o for s, p, o in triples if p == v.CONTENT_TIMESTAMP_RELATION and s == iri(self.url)]
@@ -376,7 +378,7 @@ class ContainerSink:
         elif response.status_code in (200, 201, 204):
             self.written += 1
         else:
-            raise _answered(self.url, response)
+            raise refusal(self.url, response)
 
     def close(self) -> None:
         self._client.close()

@@ -246,12 +246,12 @@ def _model(exchange: Exchange) -> str | None:
             raise Problem(
                 "constraint", f"the interaction model {refused} is not offered; ask for a basic or direct container"
             )
-    found = [m for m in _MODELS if m in asked]
-    if v.DIRECT_CONTAINER in found and v.BASIC_CONTAINER in found:
+    models = [m for m in _MODELS if m in asked]
+    if v.DIRECT_CONTAINER in models and v.BASIC_CONTAINER in models:
         raise Problem("constraint", "the Link header asks for a basic and a direct container at once; ask for one")
-    if found:
+    if models:
         order = (v.DIRECT_CONTAINER, v.STREAM_CONTAINER, v.BASIC_CONTAINER, v.CONTAINER)
-        return next(m for m in order if m in found)
+        return next(m for m in order if m in models)
     return v.RESOURCE if asked & {v.RESOURCE, v.RDF_SOURCE} else None
 
 
@@ -259,10 +259,6 @@ def _model_of(graph: Graph) -> str | None:
     """The kind of container that a graph says it is, when the Link header says nothing."""
     types = {o for s, p, o in graph.triples if s == graph.me and p == RDF_TYPE}
     return next((m for m in _MODELS if m in types), None)
-
-
-def _parsed(exchange: Exchange, data: bytes, media_type: str, path: str) -> Graph:
-    return graphs.parse(data, media_type, path, exchange.base, exchange.limits.triples_per_graph)
 
 
 async def post(exchange: Exchange, programs: Programs) -> Response:
@@ -275,9 +271,9 @@ async def post(exchange: Exchange, programs: Programs) -> Response:
     exchange.query()
     data = await exchange.body()
     model, path, slug = _model(exchange), container.path, exchange.header("slug")
-    graph = _parsed(exchange, data, media_type, f"{path}{SELF}/" if model not in (None, v.RESOURCE) else path + SELF)
+    graph = await exchange.graph(data, media_type, f"{path}{SELF}/" if model not in (None, v.RESOURCE) else path + SELF)
     if model is None and (model := _model_of(graph)) is not None:
-        graph = _parsed(exchange, data, media_type, f"{path}{SELF}/")
+        graph = await exchange.graph(data, media_type, f"{path}{SELF}/")
     if model in (None, v.RESOURCE):
         task = exchange.store.submit(changes.add_member(path, graph, exchange.arrival, slug))
         stored = await asyncio.wrap_future(task)
@@ -285,8 +281,8 @@ async def post(exchange: Exchange, programs: Programs) -> Response:
             exchange, path + stored.name, f"{changes.member_tag(stored.id, 1)}-{graphs.SHORT[graphs.TURTLE]}"
         )
     change = changes.add_container(path, graph, model, slug)
-    made = await asyncio.wrap_future(exchange.store.submit(change, alone=True))
-    return _created(exchange, made.path, f"{changes.container_tag(made)}.new")
+    created = await asyncio.wrap_future(exchange.store.submit(change, alone=True))
+    return _created(exchange, created.path, f"{changes.container_tag(created)}.new")
 
 
 def _created(exchange: Exchange, path: str, tag: str) -> Response:
@@ -299,25 +295,17 @@ async def _post_program(exchange: Exchange, container: Container, programs: Prog
     start = parameters.get("from", "now")
     if start not in ("now", "oldest"):
         raise Problem("bad-request", f"from is 'now' or 'oldest', found {start!r}")
-    data = await exchange.body(4 * exchange.limits.query_characters)
-    try:
-        query = data.decode()
-    except UnicodeDecodeError as error:
-        raise Problem("bad-request", f"the query is not UTF-8: {error}") from None
-    if len(query) > exchange.limits.query_characters:
-        raise Problem(
-            "too-large", f"the query is longer than {exchange.limits.query_characters} characters (query_characters)"
-        )
-    runner = await asyncio.to_thread(programs.compile, query, programs.stream_iri(container.path))
+    query = await query_of(exchange)
+    process, compiled = await programs.compile(query, container.path)
     change = changes.add_program(
         container.path, query, parameters.get("output"), exchange.header("slug"), start == "oldest"
     )
     try:
         row = await asyncio.wrap_future(exchange.store.submit(change, alone=True))
-    except Problem:
-        await asyncio.to_thread(runner.close)
+    except BaseException:
+        process.kill()
         raise
-    programs.start(row, runner)
+    programs.start(row, process, compiled)
     exchange.links.append(f'<{row.output}>; rel="{v.REL_OUTPUT}"')
     return _created(exchange, container.path + row.name, f"p{row.id}")
 
@@ -339,7 +327,7 @@ async def put(exchange: Exchange) -> Response:
     media_type = exchange.content_type(POSTABLE)
     exchange.query()
     data = await exchange.body()
-    graph = _parsed(exchange, data, media_type, exchange.path)
+    graph = await exchange.graph(data, media_type, exchange.path)
     check = negotiation.condition(
         exchange.header("if-match"), exchange.header("if-none-match"), needed=True, part=_description_part
     )
@@ -352,9 +340,9 @@ async def put(exchange: Exchange) -> Response:
     parent, _, name = exchange.path.rstrip("/").rpartition("/")
     model = _model(exchange) or _model_of(graph) or v.BASIC_CONTAINER
     change = changes.add_container(f"{parent}/", graph, v.BASIC_CONTAINER if model == v.RESOURCE else model, name=name)
-    made = await asyncio.wrap_future(exchange.store.submit(change, alone=True))
-    describe(exchange, made)
-    return _created(exchange, made.path, f"{changes.container_tag(made)}.new")
+    container = await asyncio.wrap_future(exchange.store.submit(change, alone=True))
+    describe(exchange, container)
+    return _created(exchange, container.path, f"{changes.container_tag(container)}.new")
 
 
 async def patch_container(exchange: Exchange) -> Response:
@@ -363,7 +351,7 @@ async def patch_container(exchange: Exchange) -> Response:
     describe(exchange, container)
     exchange.content_type((patch.MEDIA_TYPE,))
     exchange.query()
-    operations = patch.parse_patch(text_of(await exchange.body()), exchange.path, exchange.base)
+    operations = await exchange.patch()
     check = negotiation.condition(
         exchange.header("if-match"), exchange.header("if-none-match"), needed=True, part=_description_part
     )
@@ -372,11 +360,17 @@ async def patch_container(exchange: Exchange) -> Response:
     return exchange.reply(204, ETag=f'"{changes.container_tag(new)}.put"')
 
 
-def text_of(data: bytes) -> str:
+async def query_of(exchange: Exchange) -> str:
+    """The body as the text of a query."""
+    most = exchange.limits.query_characters
+    data = await exchange.body(4 * most)
     try:
-        return data.decode()
+        query = data.decode()
     except UnicodeDecodeError as error:
-        raise Problem("bad-request", f"the body is not UTF-8: {error}") from None
+        raise Problem("bad-request", f"the query is not UTF-8: {error}") from None
+    if len(query) > most:
+        raise Problem("too-large", f"the query is longer than {most} characters (query_characters)")
+    return query
 
 
 async def delete(exchange: Exchange, hub: Hub) -> Response:

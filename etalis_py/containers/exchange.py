@@ -12,17 +12,20 @@ from starlette.responses import Response, StreamingResponse
 
 from . import negotiation
 from . import vocabulary as v
-from .graphs import POSTABLE, Base
+from .documents import Documents
+from .graphs import POSTABLE, Base, Graph
 from .limits import Limits
 from .patch import MEDIA_TYPE as PATCH_TYPE
+from .patch import Operation
 from .problems import Problem
 from .store import Store
 
 T = TypeVar("T")
 QUERY_TYPE = "application/sparql-query"
+MERGE_TYPE = "application/merge-patch+json"
 CONTAINER_METHODS = "GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE"
 MEMBER_METHODS = "GET, HEAD, OPTIONS, PUT, PATCH, DELETE"
-PROGRAM_METHODS = "GET, HEAD, OPTIONS, DELETE"
+PROGRAM_METHODS = "GET, HEAD, OPTIONS, PUT, PATCH, DELETE"
 
 
 @dataclass(slots=True)
@@ -34,9 +37,11 @@ class Exchange:
     limits: Limits
     base: Base
     arrival: int
+    documents: Documents
     links: list[str] = field(default_factory=list)
     allow: str = ""
     accept_post: str = ""
+    accept_patch: str = PATCH_TYPE
 
     @property
     def method(self) -> str:
@@ -54,15 +59,15 @@ class Exchange:
     def query(self, *allowed: str) -> dict[str, str]:
         """The query parameters; one that has no meaning here is refused rather than ignored."""
         items = self.request.query_params.multi_items()
-        found = dict(items)
-        unknown = sorted(set(found) - set(allowed))
+        given = dict(items)
+        unknown = sorted(set(given) - set(allowed))
         if unknown:
             raise Problem(
                 "bad-request", f"unknown query parameter {unknown[0]!r}; here are: {', '.join(allowed) or 'none'}"
             )
-        if len(items) != len(found):
+        if len(items) != len(given):
             raise Problem("bad-request", "a query parameter is given twice")
-        return found
+        return given
 
     async def read(self, function: Callable[..., T], *arguments: object) -> T:
         """Run a reading function beside the event loop."""
@@ -90,6 +95,14 @@ class Exchange:
         except ClientDisconnect:
             raise Problem("bad-request", "the connection closed before the body was complete") from None
         return b"".join(parts)
+
+    async def graph(self, data: bytes, media_type: str, path: str) -> Graph:
+        """The graph of a body whose null relative IRI is ``path``."""
+        return await self.documents.graph(data, media_type, path, self.base)
+
+    async def patch(self) -> tuple[Operation, ...]:
+        """The body as a patch of this resource."""
+        return await self.documents.patch(await self.body(), self.path, self.base)
 
     def content_type(self, offered: tuple[str, ...]) -> str:
         """The media type of the body, one of those offered."""
@@ -124,20 +137,20 @@ class Exchange:
     def is_program(self, output: str) -> None:
         self.links += [f'{t}; rel="type"' for t in (v.RESOURCE, v.NON_RDF_SOURCE)]
         self.links.append(f'<{output}>; rel="{v.REL_OUTPUT}"')
-        self.allow = PROGRAM_METHODS
+        self.allow, self.accept_patch = PROGRAM_METHODS, MERGE_TYPE
 
     def headers(self, **more: str) -> dict[str, str]:
         """The headers that every response about this resource carries."""
-        found = {name.replace("_", "-"): value for name, value in more.items()}
+        headers = {name.replace("_", "-"): value for name, value in more.items()}
         if self.links:
-            found["Link"] = ", ".join(self.links)
+            headers["Link"] = ", ".join(self.links)
         if self.allow:
-            found["Allow"] = self.allow
+            headers["Allow"] = self.allow
         if self.accept_post:
-            found["Accept-Post"] = self.accept_post
+            headers["Accept-Post"] = self.accept_post
         if "PATCH" in self.allow:
-            found["Accept-Patch"] = PATCH_TYPE
-        return found
+            headers["Accept-Patch"] = self.accept_patch
+        return headers
 
     def reply(self, status: int, body: bytes = b"", media_type: str | None = None, **headers: str) -> Response:
         kind = media_type + "; charset=utf-8" if media_type and media_type.startswith("text/") else media_type

@@ -13,7 +13,7 @@ import httpx
 from etalis_py.events import Event
 
 from . import vocabulary as v
-from .client import ContainerError, _answered, _checked, _items
+from .client import ContainerError, checked_address, members_of, refusal
 from .graphs import NDJSON, TURTLE
 from .negotiation import links
 
@@ -24,8 +24,8 @@ def newest(url: str) -> int:
     """The number of the newest member; 0 where there is none."""
     with _client() as client:
         _feed(client, url)
-        found = _items(_get(client, f"{_checked(url)}?newest=1", NDJSON).text)
-        return max((number for number, _ in found), default=0)
+        members = members_of(_get(client, f"{checked_address(url)}?newest=1", NDJSON).text)
+        return max((number for number, _ in members), default=0)
 
 
 def between(url: str, after: int, upto: int) -> Iterator[Event]:
@@ -33,13 +33,13 @@ def between(url: str, after: int, upto: int) -> Iterator[Event]:
     with _client() as client:
         feed = _feed(client, url)
         while after < upto:
-            found = _items(_get(client, urljoin(feed, f"?after={after}&limit={_PAGE}"), NDJSON).text)
-            for number, event in found:
+            members = members_of(_get(client, urljoin(feed, f"?after={after}&limit={_PAGE}"), NDJSON).text)
+            for number, event in members:
                 if number <= upto:
                     yield event
-            if not found:
+            if not members:
                 return
-            after = found[-1][0]
+            after = members[-1][0]
 
 
 def _client() -> httpx.Client:
@@ -47,7 +47,9 @@ def _client() -> httpx.Client:
 
 
 def _feed(client: httpx.Client, url: str) -> str:
-    response = _get(client, _checked(url), TURTLE, {"Prefer": f'return=representation; include="{v.PREFER_MINIMAL}"'})
+    response = _get(
+        client, checked_address(url), TURTLE, {"Prefer": f'return=representation; include="{v.PREFER_MINIMAL}"'}
+    )
     for relation, target in links(response.headers.get_list("link")):
         if relation == v.REL_FEED:
             return urljoin(url, target)
@@ -63,5 +65,5 @@ def _get(client: httpx.Client, url: str, accept: str, more: dict[str, str] | Non
     except httpx.TransportError as error:
         raise ContainerError(f"{url} is out of reach ({error}); start the server or check the address") from None
     if response.status_code != 200:
-        raise _answered(url, response)
+        raise refusal(url, response)
     return response

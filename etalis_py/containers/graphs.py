@@ -37,6 +37,7 @@ FORMATS: dict[str, ox.RdfFormat] = {
     NQUADS: ox.RdfFormat.N_QUADS,
 }
 SHORT = {TURTLE: "ttl", JSONLD: "jsonld", NTRIPLES: "nt", TRIG: "trig", NQUADS: "nq", NDJSON: "ndjson"}
+GRAPH_BYTES = 4 * 1024 * 1024
 POSTABLE = (TURTLE, JSONLD, NTRIPLES, TRIG, NQUADS)
 
 # The name and the blank nodes of a member are known only when it is stored: until then these stand for them.
@@ -82,15 +83,19 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A graph as it came: its triples (stored spelling), its times by relation, and the IRI that it calls itself by."""
+    """A graph as it came: its triples (stored spelling), its times by relation, and the IRI that it calls itself by.
+
+    Its blank nodes begin with ``blank`` until it is stored; another process has another beginning.
+    """
 
     triples: tuple[Triple, ...]
     stamps: dict[str, Stamp]
     me: str
+    blank: str = BLANK
 
     def settled(self, me: str, blank: str) -> bytes:
         """The graph to be stored: under its final address, its blank nodes in a series of their own."""
-        body = ntriples(self.triples).replace(BLANK.encode(), f"_:{blank}".encode())
+        body = ntriples(self.triples).replace(self.blank.encode(), f"_:{blank}".encode())
         return body if me == self.me else body.replace(self.me[:-1].encode(), me[:-1].encode())
 
 
@@ -98,15 +103,17 @@ def ntriples(triples: Iterable[Triple]) -> bytes:
     return "".join(f"{s} {p} {o} .\n" for s, p, o in triples).encode()
 
 
-def parse(data: bytes, media_type: str, path: str, base: Base, max_triples: int) -> Graph:
+def parse(data: bytes, media_type: str, path: str, base: Base, max_triples: int, max_bytes: int = GRAPH_BYTES) -> Graph:
     """The graph of a body whose null relative IRI is ``path``; a ``Problem`` that says where it is wrong.
+
+    Prefixes and contexts make a graph longer than its body, by far if meant to: ``max_bytes`` bounds its triples.
 
     Named graphs are taken as one graph with the default one only where a single graph is named: a stream item is one
     graph.  JSON-LD contexts are never fetched.
     """
     try:
         quads = ox.parse(data, FORMATS[media_type], base_iri=base.inner + path[1:])
-        return _graph(quads, base, base.inner + path[1:], max_triples)
+        return _graph(quads, base, base.inner + path[1:], max_triples, max_bytes)
     except (SyntaxError, ValueError) as error:
         reason = str(error)
         if "LoadDocumentCallback" in reason:
@@ -116,10 +123,11 @@ def parse(data: bytes, media_type: str, path: str, base: Base, max_triples: int)
         raise Problem("bad-request", f"the body is not {media_type}: {reason}") from None
 
 
-def _graph(quads: Iterable[ox.Quad], base: Base, me: str, max_triples: int) -> Graph:
+def _graph(quads: Iterable[ox.Quad], base: Base, me: str, max_triples: int, max_bytes: int) -> Graph:
     blanks: dict[str, str] = {}
     names: set[str] = set()
     triples: dict[Triple, None] = {}
+    size = 0
 
     def spell(term: object) -> str:
         if isinstance(term, ox.NamedNode):
@@ -134,9 +142,12 @@ def _graph(quads: Iterable[ox.Quad], base: Base, me: str, max_triples: int) -> G
 
     for quad in quads:
         triple = (spell(quad.subject), spell(quad.predicate), spell(quad.object))
+        size += sum(map(len, triple))
         triples[triple] = None
         if len(triples) > max_triples:
             raise Problem("too-large", f"the graph has more than {max_triples} triples (triples_per_graph)")
+        if size > max_bytes:
+            raise Problem("too-large", f"the graph is longer than {max_bytes} bytes as N-Triples (graph_bytes)")
         if not isinstance(quad.graph_name, ox.DefaultGraph):
             names.add(str(quad.graph_name))
             if len(names) > 1:
@@ -155,12 +166,12 @@ def stamped(triples: tuple[Triple, ...], me: str) -> Graph:
 
 def _stamp(stamps: dict[str, Stamp], relation: str, lexical: str, own: bool) -> None:
     try:
-        found = Stamp(parse_datetime(lexical), own)
+        stamp = Stamp(parse_datetime(lexical), own)
     except TimeError:
         return  # data, but no time: it counts only if the container orders by it, and ``order_time`` says so
     known = stamps.get(relation)
-    if known is None or (found.own, found.time) > (known.own, known.time):
-        stamps[relation] = found
+    if known is None or (stamp.own, stamp.time) > (known.own, known.time):
+        stamps[relation] = stamp
 
 
 def order_time(graph: Graph, relation: str) -> int | None:

@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from . import changes, graphs, negotiation, patch
 from .catalogue import ProgramRow
-from .container_handlers import digest, text_of
-from .exchange import QUERY_TYPE, Exchange
+from .container_handlers import digest, query_of
+from .exchange import MERGE_TYPE, PROGRAM_METHODS, QUERY_TYPE, Exchange
 from .graphs import FORMATS, POSTABLE, SHORT, Graph
 from .problems import Problem
 from .programs import Programs
@@ -52,6 +52,15 @@ def load(exchange: Exchange) -> Stored:
     raise Problem("gone" if gone else "not-found", f"there is no {exchange.path}{hint}")
 
 
+def exists(exchange: Exchange) -> bool:
+    """Is there a member at the request's path, or was there one?"""
+    try:
+        load(exchange)
+    except Problem as problem:
+        return problem.kind != "not-found"
+    return True
+
+
 async def get(exchange: Exchange) -> Response:
     exchange.query()
     stored = load(exchange)
@@ -79,9 +88,7 @@ async def put(exchange: Exchange) -> Response:
     exchange.is_member()
     media_type = exchange.content_type(POSTABLE)
     exchange.query()
-    graph = graphs.parse(
-        await exchange.body(), media_type, exchange.path, exchange.base, exchange.limits.triples_per_graph
-    )
+    graph = await exchange.graph(await exchange.body(), media_type, exchange.path)
     path, name = split(exchange.path)
     change = changes.put_member(path, name, graph, exchange.arrival, _conditions(exchange, needed=True))
     stored, created = await asyncio.wrap_future(exchange.store.submit(change))
@@ -96,7 +103,7 @@ async def patch_member(exchange: Exchange) -> Response:
     exchange.is_member()
     exchange.content_type((patch.MEDIA_TYPE,))
     exchange.query()
-    operations = patch.parse_patch(text_of(await exchange.body()), exchange.path, exchange.base)
+    operations = await exchange.patch()
     triples = await exchange.read(patch.apply, operations, graphs.triples_of(stored.body))
     if len(triples) > exchange.limits.triples_per_graph:
         raise Problem("too-large", f"the graph would have more than {exchange.limits.triples_per_graph} triples")
@@ -130,41 +137,96 @@ async def delete(exchange: Exchange) -> Response:
 
 
 async def program(exchange: Exchange, row: ProgramRow, programs: Programs) -> Response:
-    """A program: its text, or as JSON its state and matches, or with ``?match=ID`` why that match was found."""
+    """A program: its text, or as JSON its state and matches, or with ``?match=ID`` why that match was found.
+
+    With ``?where=CONDITION`` (it may be empty) and ``at=TIME`` why such a match did not come.
+    """
     exchange.is_program(row.output)
     if exchange.method == "OPTIONS":
         return exchange.reply(204)
     if exchange.method == "DELETE":
-        exchange.query()
-        _conditions(exchange, needed=False)(f"p{row.id}")
-        path, name = split(exchange.path)
-        await asyncio.wrap_future(exchange.store.submit(changes.delete_program(path, name), alone=True))
-        await asyncio.to_thread(programs.stop, row)
-        exchange.links, exchange.allow = [], ""
-        return exchange.reply(204)
+        return await _delete_program(exchange, row, programs)
+    if exchange.method == "PUT":
+        return await _put_program(exchange, row, programs)
+    if exchange.method == "PATCH":
+        return await _patch_program(exchange, row, programs)
     if exchange.method not in ("GET", "HEAD"):
-        raise Problem("no-method", f"a program takes no {exchange.method}; delete it and register another")
-    parameters = exchange.query("after", "match")
+        raise Problem("no-method", f"{exchange.method} is not taken here; taken: {PROGRAM_METHODS}")
+    parameters = exchange.query("after", "match", "where", "at")
     media_type = negotiation.accepted(exchange.header("accept"), (QUERY_TYPE, JSON))
     if media_type == QUERY_TYPE and not parameters:
-        return exchange.reply(200, row.query.encode(), QUERY_TYPE, ETag=f'"p{row.id}"', Vary="Accept")
-    running = programs.running.get(row.id)
+        return exchange.reply(200, row.query.encode(), QUERY_TYPE, ETag=f'"{_program_tag(row)}"', Vary="Accept")
+    running = programs.get(row)
     document: object
     if "match" in parameters:
         if running is None:
             raise Problem("not-found", "the program is not running, so it explains nothing")
-        document = {"match": parameters["match"], "why": await asyncio.to_thread(running.why, parameters["match"])}
+        document = {"match": parameters["match"], "why": await running.why(parameters["match"])}
+    elif "where" in parameters or "at" in parameters:
+        if running is None:
+            raise Problem("not-found", "the program is not running, so it explains nothing")
+        asked = parameters.get("where", ""), parameters.get("at", "")
+        document = {"where": asked[0], "at": asked[1], "whyNot": await running.why_not(*asked)}
     else:
         after = parameters.get("after", "0")
         if not (after.isascii() and after.isdigit() and len(after) < 19):
             raise Problem("bad-request", f"after is the number of a match, found {after[:40]!r}")
-        found = running.since(int(after), _MATCHES) if running else []
-        document = programs.describe(row) | {
-            "rules": running.graph if running else {"nodes": [], "edges": []},
-            "found": [{"number": f.number} | f.document for f in found],
+        document = await exchange.read(programs.describe, row) | {
+            "rules": msgspec.Raw(running.rules if running else b'{"nodes":[],"edges":[]}'),
+            "found": running.since(int(after), _MATCHES) if running else [],
         }
     data = msgspec.json.encode(document)
     tag = f"p{row.id}.{digest(data)}-json"
     if (response := exchange.not_modified(tag)) is not None:
         return response
     return exchange.reply(200, data, JSON, ETag=f'"{tag}"', Cache_Control="no-cache", Vary="Accept")
+
+
+def _program_tag(row: ProgramRow) -> str:
+    return f"p{row.id}.{digest(row.query)}"
+
+
+async def _delete_program(exchange: Exchange, row: ProgramRow, programs: Programs) -> Response:
+    exchange.query()
+    _conditions(exchange, needed=False)(_program_tag(row))
+    path, name = split(exchange.path)
+    await asyncio.wrap_future(exchange.store.submit(changes.delete_program(path, name), alone=True))
+    await programs.stop(row)
+    exchange.links, exchange.allow = [], ""
+    return exchange.reply(204)
+
+
+async def _put_program(exchange: Exchange, row: ProgramRow, programs: Programs) -> Response:
+    """Another query for the program, from now on; the old one runs until the new one has compiled."""
+    exchange.content_type((QUERY_TYPE,))
+    start = exchange.query("from").get("from", "now")
+    if start not in ("now", "oldest"):
+        raise Problem("bad-request", f"from is 'now' or 'oldest', found {start!r}")
+    _conditions(exchange, needed=False)(_program_tag(row))
+    query = await query_of(exchange)
+    process, compiled = await programs.compile(query, split(exchange.path)[0])
+    try:
+        change = changes.replace_program(row.id, query, start == "oldest")
+        new = await asyncio.wrap_future(exchange.store.submit(change, alone=True))
+    except BaseException:
+        process.kill()
+        raise
+    await programs.stop(row)
+    programs.start(new, process, compiled)
+    return exchange.reply(204, ETag=f'"{_program_tag(new)}"')
+
+
+async def _patch_program(exchange: Exchange, row: ProgramRow, programs: Programs) -> Response:
+    """``{"paused": true}`` ends the process of a program for a time, ``false`` starts it again."""
+    exchange.content_type((MERGE_TYPE,))
+    exchange.query()
+    try:
+        wanted = msgspec.json.decode(await exchange.body(1024), type=_Pause).paused
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Problem("bad-request", f'the body is {{"paused": true}} or {{"paused": false}}: {error}') from None
+    await (programs.pause(row) if wanted else programs.resume(row))
+    return exchange.reply(204)
+
+
+class _Pause(msgspec.Struct, forbid_unknown_fields=True):
+    paused: bool

@@ -61,15 +61,15 @@ def prefer(header: str | None) -> Prefer:
     if not header:
         return Prefer()
     text = header[:_MOST]
-    found = {name.lower(): quoted or plain for name, quoted, plain in _PARAMETER.findall(";" + text.replace(",", ";"))}
-    kind = found.get("return", "")
-    include, omit = found.get("include", "").split(), found.get("omit", "").split()
+    given = {name.lower(): quoted or plain for name, quoted, plain in _PARAMETER.findall(";" + text.replace(",", ";"))}
+    kind = given.get("return", "")
+    include, omit = given.get("include", "").split(), given.get("omit", "").split()
     containment = v.PREFER_CONTAINMENT not in omit
     membership = v.PREFER_MEMBERSHIP not in omit
     if {v.PREFER_MINIMAL, v.PREFER_EMPTY} & set(include):
         containment = v.PREFER_CONTAINMENT in include
         membership = v.PREFER_MEMBERSHIP in include
-    size = found.get("max-member-count") or found.get("max-triple-count") or ""
+    size = given.get("max-member-count") or given.get("max-triple-count") or ""
     page = int(size) if size.isascii() and size.isdigit() and 0 < len(size) < 10 and int(size) else None
     used = kind == "representation" and bool(include or omit or page)
     return Prefer(containment, membership, page, kind == "minimal", "return=representation" if used else "")
@@ -89,16 +89,16 @@ def tags(header: str) -> list[tuple[bool, str]]:
     """The tags of If-Match or If-None-Match: (weak, the text between the quotes); ``*`` is ``[(False, "*")]``."""
     if header.strip() == "*":
         return [(False, "*")]
-    found, position = [], 0
+    every, position = [], 0
     while position < len(header):
         match = _TAG.match(header, position)
         if match is None:
             raise Problem(
                 "bad-request", f'expected entity tags such as "m1.1" separated by commas, found {header[:100]!r}'
             )
-        found.append((match[1] is not None, match[2]))
+        every.append((match[1] is not None, match[2]))
         position = match.end()
-    return found
+    return every
 
 
 def condition(

@@ -34,6 +34,7 @@ _TOKEN = re.compile(
 )
 _VARIABLE = "urn:etalis:variable:"
 _STEPS = 100_000
+_PATTERNS = 100
 _TAKEN = "INSERT DATA, DELETE DATA, DELETE WHERE and DELETE/INSERT … WHERE over triples"
 
 
@@ -109,6 +110,8 @@ def _operation(
     if not blocks or (not data and "WHERE" not in blocks):
         raise Problem("bad-request", f"expected an operation with its WHERE; taken are {_TAKEN}")
     result = Operation(blocks.get("DELETE", ()), blocks.get("INSERT", ()), blocks.get("WHERE", ()))
+    if len(result.where) > _PATTERNS:
+        raise Problem("too-large", f"the WHERE of the patch has {len(result.where)} triples; at most {_PATTERNS}")
     if any(is_blank(t) for triple in result.delete for t in triple):
         raise Problem("bad-request", "a blank node in DELETE names nothing; use a variable and a WHERE")
     if data and any(t.startswith(f"<{_VARIABLE}") for triple in (*result.delete, *result.insert) for t in triple):
@@ -160,6 +163,16 @@ def _spell(term: object, base: Base, labels: dict[str, str]) -> str:
     raise Problem("bad-request", "triple terms and base directions (RDF 1.2) are not taken; write plain RDF 1.1 terms")
 
 
+def relabelled(operations: tuple[Operation, ...], blank: str) -> tuple[Operation, ...]:
+    """Operations parsed in another process, where blank nodes begin with ``blank``, as if parsed here."""
+
+    def here(triples: tuple[Triple, ...]) -> tuple[Triple, ...]:
+        named = [tuple(BLANK + t[len(blank) :] if t.startswith(blank) else t for t in triple) for triple in triples]
+        return tuple((s, p, o) for s, p, o in named)
+
+    return tuple(Operation(here(one.delete), here(one.insert), here(one.where)) for one in operations)
+
+
 def apply(operations: tuple[Operation, ...], triples: tuple[Triple, ...]) -> tuple[Triple, ...]:
     """The triples after the operations; a ``Problem`` when a pattern takes too many steps."""
     graph = dict.fromkeys(triples)
@@ -167,6 +180,8 @@ def apply(operations: tuple[Operation, ...], triples: tuple[Triple, ...]) -> tup
         solutions = list(_solutions(operation.where, list(graph), {}, [_STEPS])) if operation.where else [{}]
         if not solutions:
             raise Problem("conflict", "the WHERE of the patch matches nothing in the resource; read it again")
+        if len(solutions) * (len(operation.delete) + len(operation.insert)) > _STEPS:
+            raise Problem("limit", f"the patch changes more than {_STEPS} triples; write a narrower pattern")
         removed = [t for mu in solutions for t in _filled(operation.delete, mu, "")]
         added = [t for i, mu in enumerate(solutions) for t in _filled(operation.insert, mu, f"s{i}x")]
         if not operation.where:
@@ -196,12 +211,12 @@ def _solutions(
 
 def _match(pattern: Triple, triple: Triple, mu: dict[str, str]) -> dict[str, str] | None:
     bound = mu
-    for wanted, found in zip(pattern, triple, strict=True):
+    for wanted, term in zip(pattern, triple, strict=True):
         if wanted.startswith(f"<{_VARIABLE}") or is_blank(wanted):
-            if bound.get(wanted, found) != found:
+            if bound.get(wanted, term) != term:
                 return None
-            bound = {**bound, wanted: found}
-        elif wanted != found:
+            bound = {**bound, wanted: term}
+        elif wanted != term:
             return None
     return bound
 

@@ -32,6 +32,11 @@ KINDS: dict[str, tuple[int, str, str]] = {
         "Use its own address, or start it with a base URL.",
     ),
     "constraint": (422, "The graph breaks a constraint of the server", "Change what the detail names."),
+    "too-costly": (
+        422,
+        "The query needs more than the server allows",
+        "Write a query that needs less of what the detail names, or raise the limit.",
+    ),
     "need-match": (428, "A change needs If-Match", "Read the resource, and send its ETag in If-Match."),
     "limit": (429, "A limit of the server is reached", "Delete something, wait, or raise the limit."),
     "no-engine": (501, "The server runs without an engine", "Start the server with one to register programs."),

@@ -8,7 +8,6 @@ at all is cut off after a while and can come back with its cursor.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 from .catalogue import Container
 from .graphs import Base
 from .problems import Problem
+from .rates import Rate
 from .rendering import arrivals, item
 from .store import Store, Stored
 
@@ -29,7 +29,6 @@ _RECENT = 1024
 _RECENT_BYTES = 4 * 1024 * 1024
 _BATCH = 200
 _BATCH_BYTES = 256 * 1024
-_RATE_SECONDS = 60
 _WOKEN = 16
 HEARTBEAT = 15.0
 
@@ -42,12 +41,12 @@ class Message:
     json: dict[str, bytes] = field(default_factory=dict)
 
     def text(self, base: Base) -> bytes:
-        made = self.json.get(base.outer)
-        if made is None:
+        text = self.json.get(base.outer)
+        if text is None:
             if len(self.json) > 8:
                 self.json.clear()
-            made = self.json[base.outer] = item(self.stored, base)
-        return made
+            text = self.json[base.outer] = item(self.stored, base)
+        return text
 
 
 class Reader:
@@ -101,13 +100,13 @@ class _Channel:
         """The recent messages after a cursor; None when the reader is further behind than these reach."""
         if self.floor is None or cursor < self.floor:
             return None
-        found: list[Message] = []
+        newer: list[Message] = []
         for message in reversed(self.recent):
             if message.stored.id <= cursor:
                 break
-            found.append(message)
-        found.reverse()
-        return found[:_BATCH]
+            newer.append(message)
+        newer.reverse()
+        return newer[:_BATCH]
 
 
 def _wake_some(readers: list[Reader], start: int) -> None:
@@ -123,7 +122,7 @@ class Hub:
     def __init__(self, store: Store) -> None:
         self.store, self.readers = store, 0
         self._channels: dict[int, _Channel] = {}
-        self._counts: dict[int, deque[tuple[int, int]]] = {}
+        self._rates: dict[int, Rate] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self.stopping = False
 
@@ -152,27 +151,21 @@ class Hub:
             self._loop.call_soon_threadsafe(self._publish, stored)
 
     def _publish(self, stored: list[Stored]) -> None:
-        second = int(time.monotonic())
         by_container: dict[int, list[Stored]] = {}
         for one in stored:
             by_container.setdefault(one.container, []).append(one)
         for container, members in by_container.items():
-            counts = self._counts.setdefault(container, deque(maxlen=_RATE_SECONDS))
-            if counts and counts[-1][0] == second:
-                counts[-1] = (second, counts[-1][1] + len(members))
-            else:
-                counts.append((second, len(members)))
+            self._rates.setdefault(container, Rate()).add(len(members))
             if channel := self._channels.get(container):
                 channel.add(members)
 
-    def rate(self, container: int, seconds: int = 10) -> float:
-        """Members per second over the last whole seconds."""
-        now = int(time.monotonic())
-        return sum(n for s, n in self._counts.get(container, ()) if now - seconds <= s < now) / seconds
+    def rate(self, container: int) -> Rate:
+        """How fast a container fills."""
+        return self._rates.get(container) or Rate()
 
     def forget(self, container: int) -> None:
         """The container was deleted: its readers end."""
-        self._counts.pop(container, None)
+        self._rates.pop(container, None)
         if channel := self._channels.get(container):
             channel.wake()
 
@@ -198,13 +191,13 @@ class Hub:
         loop = asyncio.get_running_loop()
         while not (reader.gone or self.stopping) and container.id in self.store.catalogue.by_id:
             woken = reader.arm()
-            found = reader.channel.after(cursor)
-            if found is None:
+            waiting = reader.channel.after(cursor)
+            if waiting is None:
                 stored = await loop.run_in_executor(self.store.pool, arrivals, self.store, container, cursor, _BATCH)
-                found = [Message(one) for one in stored]
-            if found:
-                sizes = accumulate(len(message.stored.body) for message in found)
-                batch = found[: 1 + sum(size <= _BATCH_BYTES for size in sizes)]
+                waiting = [Message(one) for one in stored]
+            if waiting:
+                sizes = accumulate(len(message.stored.body) for message in waiting)
+                batch = waiting[: 1 + sum(size <= _BATCH_BYTES for size in sizes)]
                 cursor = batch[-1].stored.id
                 yield batch
                 continue

@@ -25,8 +25,8 @@ def _cursor(hub: Hub, container: Container, given: str | None) -> Callable[[], i
     if given is None:
 
         def newest() -> int:
-            found = rendering.latest(hub.store, container, 1)
-            return found[-1].id if found else 0
+            last = rendering.latest(hub.store, container, 1)
+            return last[-1].id if last else 0
 
         return newest
     if not (given.isascii() and given.isdigit() and len(given) < 19):

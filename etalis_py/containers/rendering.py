@@ -24,6 +24,7 @@ from .store import Store, Stored
 CHUNK = 500
 _CHUNK_BYTES = 256 * 1024
 _PRETTY = 256 * 1024
+_ARRIVALS_BYTES = 1024 * 1024
 
 
 class Item(msgspec.Struct):
@@ -55,14 +56,14 @@ def item(stored: Stored, base: Base) -> bytes:
 def span_members(store: Store, container: Container, span: spans.Span, newest: int) -> Iterator[list[Stored]]:
     """The members of a span in stream order, no younger than ``newest``, by chunks of bounded number and size."""
     while True:
-        found: list[Stored] = []
+        members: list[Stored] = []
         size, seen, place = 0, 0, None
         with store.reading() as db:
             cursor = spans.select(db, span, "name, triples, version, body", limit=CHUNK)
             for time, number, name, triples, version, body in cursor:
                 place, seen = (time, number), seen + 1
                 if number <= newest:
-                    found.append(Stored(number, container.id, container.path, name, time, triples, version, body))
+                    members.append(Stored(number, container.id, container.path, name, time, triples, version, body))
                     size += len(body)
                     if size > _CHUNK_BYTES:
                         cursor.close()
@@ -70,33 +71,50 @@ def span_members(store: Store, container: Container, span: spans.Span, newest: i
             else:
                 # The cursor is at its end: with less than a chunk this was the last one.
                 place = place if seen == CHUNK else None
-        if found:
-            yield found
+        if members:
+            yield members
         if place is None:
             return
         span = spans.beyond(span, place)
 
 
 def arrivals(store: Store, container: Container, after: int, limit: int) -> list[Stored]:
-    """The members that arrived after the one with id ``after``, in order of arrival."""
+    """The members that arrived after the one with id ``after``, in order of arrival.
+
+    There are ``limit`` of them at most, and fewer where they are large: what is read at once is bounded in bytes.
+    """
+    members: list[Stored] = []
+    size = 0
     with store.reading() as db:
-        found = db.execute(
+        cursor = db.execute(
             "SELECT id, name, time, triples, version, body FROM members INDEXED BY members_by_arrival "
             "WHERE container = ? AND id > ? ORDER BY id LIMIT ?",
             (container.id, after, limit),
-        ).fetchall()
-    return [Stored(r[0], container.id, container.path, r[1], r[2], r[3], r[4], r[5]) for r in found]
+        )
+        for r in cursor:
+            members.append(Stored(r[0], container.id, container.path, r[1], r[2], r[3], r[4], r[5]))
+            size += len(r[5])
+            if size > _ARRIVALS_BYTES:
+                break
+        cursor.close()
+    return members
 
 
 def latest(store: Store, container: Container, count: int) -> list[Stored]:
-    """The last members to arrive, in order of arrival."""
+    """The last members to arrive, in order of arrival; fewer where they are large."""
+    after, size = 0, 0
     with store.reading() as db:
-        found = db.execute(
-            "SELECT id FROM members INDEXED BY members_by_arrival WHERE container = ? "
-            "ORDER BY id DESC LIMIT 1 OFFSET ?",
+        cursor = db.execute(
+            "SELECT id, length(body) FROM members INDEXED BY members_by_arrival WHERE container = ? "
+            "ORDER BY id DESC LIMIT ?",
             (container.id, count),
-        ).fetchone()
-    return arrivals(store, container, found[0] if found else 0, count)
+        )
+        for number, length in cursor:
+            if size and size + length > _ARRIVALS_BYTES:
+                break
+            after, size = number - 1, size + length
+        cursor.close()
+    return arrivals(store, container, after, count)
 
 
 def encode_members(members: list[Stored], media_type: str, base: Base) -> bytes:
@@ -152,19 +170,19 @@ def sections(store: Store, listing: Listing, base: Base) -> list[Section]:
     """The sections of a listing: containment, the direct container's membership, then each window's (Figure 5)."""
     c = listing.container
     me = f"<{base.inner}{c.path[1:]}>"
-    found = []
+    parts = []
     if listing.containment:
-        found.append(Section(f"{me} {v.CONTAINS} ", "", spans.whole(c.id)))
+        parts.append(Section(f"{me} {v.CONTAINS} ", "", spans.whole(c.id)))
     if listing.membership and c.spec.direct:
         d = c.spec.direct
         before, after = ("", f" {d.relation} {d.resource}") if d.inverse else (f"{d.resource} {d.relation} ", "")
-        found.append(Section(before, after, spans.whole(c.id)))
+        parts.append(Section(before, after, spans.whole(c.id)))
     if listing.membership:
         with store.reading() as db:
             for w in c.spec.windows:
                 span = spans.membership(db, c.id, c.spec.order, w, listing.now)
-                found.append(Section(f"{w.resource} {w.member_relation} ", "", span))
-    return found
+                parts.append(Section(f"{w.resource} {w.member_relation} ", "", span))
+    return parts
 
 
 def window_state(store: Store, parts: list[Section]) -> tuple[object, ...]:
@@ -205,10 +223,12 @@ def page(
         span = spans.beyond(section.span, place, newest_first=True) if place else section.span
         room = limit - len(lines)
         with store.reading() as db:
-            found = spans.rows(db, span, "name", newest_first=True, limit=room)
-        lines += [f"{section.before}{prefix}{name}>{section.after} .\n" for _, i, name in found if i <= listing.newest]
-        if len(found) == room:
-            return "".join(lines).encode(), (index, *found[-1][:2])
+            members = spans.rows(db, span, "name", newest_first=True, limit=room)
+        lines += [
+            f"{section.before}{prefix}{name}>{section.after} .\n" for _, i, name in members if i <= listing.newest
+        ]
+        if len(members) == room:
+            return "".join(lines).encode(), (index, *members[-1][:2])
         index, place = index + 1, None
     return "".join(lines).encode(), None
 

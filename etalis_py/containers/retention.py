@@ -112,12 +112,12 @@ def write_counts(transaction: Transaction) -> None:
 def _purge(transaction: Transaction) -> bool:
     """Remove the members of deleted containers."""
     db = transaction.db
-    found = db.execute("SELECT container FROM purges LIMIT 1").fetchone()
-    if found is None:
+    purged = db.execute("SELECT container FROM purges LIMIT 1").fetchone()
+    if purged is None:
         return False
-    rows = db.execute("SELECT id FROM members WHERE container = ? LIMIT ?", (found[0], _ROWS)).fetchall()
+    rows = db.execute("SELECT id FROM members WHERE container = ? LIMIT ?", (purged[0], _ROWS)).fetchall()
     db.executemany("DELETE FROM members WHERE id = ?", rows)
     db.executemany("DELETE FROM stamps WHERE member = ?", rows)
     if not rows:
-        db.execute("DELETE FROM purges WHERE container = ?", found)
+        db.execute("DELETE FROM purges WHERE container = ?", purged)
     return True

@@ -59,6 +59,8 @@ CREATE TABLE IF NOT EXISTS programs (
     query TEXT NOT NULL,
     output TEXT NOT NULL,
     after INTEGER NOT NULL,
+    paused INTEGER NOT NULL DEFAULT 0,
+    stopped TEXT NOT NULL DEFAULT '',
     UNIQUE (container, name)
 );
 CREATE TABLE IF NOT EXISTS gone (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE);
@@ -94,7 +96,8 @@ def connect(path: Path | None, *, read_only: bool = False) -> sqlite3.Connection
             connection.execute("PRAGMA journal_mode = WAL")
             # FULL: a commit is on the disk when it returns, so what is acknowledged also survives a power cut.
             connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA cache_size = -32000")
+        # The system keeps the pages of the file as well, and there are several connections: each keeps little.
+        connection.execute("PRAGMA cache_size = -2000" if read_only else "PRAGMA cache_size = -4000")
         if read_only:
             connection.execute("PRAGMA query_only = 1")
     except sqlite3.Error as error:
@@ -108,14 +111,23 @@ def prepare(connection: sqlite3.Connection, path: Path | None) -> str:
     """Create what is missing; the answer is the base of the addresses in stored graphs."""
     try:
         connection.executescript(_TABLES)
-        found = dict(connection.execute("SELECT key, value FROM meta"))
-        if not found:
-            found = {"version": VERSION, "base": f"x-{secrets.token_hex(8)}://s/"}
-            connection.executemany("INSERT INTO meta VALUES (?, ?)", found.items())
+        _add_columns(connection)
+        meta = dict(connection.execute("SELECT key, value FROM meta"))
+        if not meta:
+            meta = {"version": VERSION, "base": f"x-{secrets.token_hex(8)}://s/"}
+            connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
     except sqlite3.Error as error:
         raise StoreError(f"{path} is no store of stream containers: {error}; name another file") from None
-    if found.get("version") != VERSION:
+    if meta.get("version") != VERSION:
         raise StoreError(
-            f"{path} has the format {found.get('version')}, this release reads {VERSION}; use the release that wrote it"
+            f"{path} has the format {meta.get('version')}, this release reads {VERSION}; use the release that wrote it"
         )
-    return found["base"]
+    return meta["base"]  # type: ignore[no-any-return]
+
+
+def _add_columns(connection: sqlite3.Connection) -> None:
+    """What later releases added to tables; earlier ones read such a store as well."""
+    known = {row[1] for row in connection.execute("PRAGMA table_info(programs)")}
+    for name, kind in (("paused", "INTEGER NOT NULL DEFAULT 0"), ("stopped", "TEXT NOT NULL DEFAULT ''")):
+        if name not in known:
+            connection.execute(f"ALTER TABLE programs ADD COLUMN {name} {kind}")

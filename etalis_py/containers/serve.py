@@ -10,19 +10,27 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Unpack
 from urllib.parse import urlsplit
 
 import uvicorn
 
 from . import changes
+from .allocator import return_memory
 from .app import Access, make_app
+from .connections import guard
 from .graphs import Base
 from .limits import Limits
-from .programs import Programs, RunnerFactory
+from .options import Options, ServerOptions
+from .processes import Nursery
+from .programs import Programs
 from .push import Hub
 from .schema import StoreError
 from .store import Store
 
+# So many connections are taken in one turn of the event loop: whoever opens hundreds at once holds up nobody.
+_AT_ONCE = 8
+_BACKLOG = 2_048
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
@@ -30,30 +38,15 @@ class ServeError(ValueError):
     """A server that cannot be started as asked: what was found and what to do."""
 
 
-def serve(
-    *,
-    host: str = "127.0.0.1",
-    port: int = 8080,
-    store: Path | str | None = "streams.db",
-    token: str | None = None,
-    base_url: str | None = None,
-    allow_origins: Sequence[str] = (),
-    limits: Limits | None = None,
-    runner_factory: RunnerFactory | None = None,
-    idle: float = 1.0,
-    ready: Callable[[str], None] | None = None,
-) -> None:
-    """Serve until interrupted (SIGINT or SIGTERM).
-
-    ``store`` is a file, or None for memory only.  ``port`` 0 takes any free one; ``ready`` is told the address.
-    ``token`` is asked of every change, and must be given where ``host`` is not loopback.  ``base_url`` is the public
-    address behind a proxy.  ``runner_factory`` makes programs runnable; ``idle`` is after how many seconds without an
-    event a program's open instant is closed.
-    """
-    access = _access(host, token, base_url, allow_origins)
-    listener = _listen(host, port, limits or Limits())
+def serve(**options: Unpack[ServerOptions]) -> None:
+    """Serve until interrupted (SIGINT or SIGTERM); ``options`` are those of ``containers.options.Options``."""
+    asked = Options(**options)
+    return_memory()
+    host, store, ready = asked.host, asked.store, asked.ready
+    access = _access(host, asked.token, asked.base_url, asked.allow_origins)
+    listener = _listen(host, asked.port, asked.limits or Limits())
     try:
-        opened = Store(Path(store) if store is not None else None, limits)
+        opened = Store(Path(store) if store is not None else None, asked.limits)
     except StoreError as error:
         listener.close()
         raise ServeError(str(error)) from None
@@ -61,8 +54,9 @@ def serve(
     actual = listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     public = access.base_url or f"http://{shown}:{actual}/"
-    programs = Programs(opened, runner_factory, Base(opened.base, public), idle)
-    app = make_app(opened, programs, access)
+    nursery = Nursery(opened.limits, asked.runner_factory, dict(asked.runner_options))
+    programs = Programs(opened, nursery, Base(opened.base, public), asked.idle)
+    app = make_app(opened, programs, nursery, access)
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -70,13 +64,15 @@ def serve(
         server_header=False,
         proxy_headers=False,
         limit_concurrency=opened.limits.connections,
-        timeout_graceful_shutdown=5,
+        timeout_graceful_shutdown=1,
         timeout_keep_alive=30,
+        backlog=_AT_ONCE,
         ws="websockets-sansio",
         ws_max_size=65_536,
         ws_max_queue=4,
         lifespan="on",
     )
+    guard(config, opened.limits)
     logging.getLogger("uvicorn.error").addFilter(_Expected())
     logging.getLogger("etalis.containers").info("serving %s", public)
     # The writer's thread gives the interpreter away at each statement; with Python's 5 ms it would wait that long each
@@ -93,14 +89,14 @@ def serve(
 
 
 class _Expected(logging.Filter):
-    """Leaves out what uvicorn calls an error and is none: a refused WebSocket, and a reader that was cut off."""
+    """Drops what uvicorn logs as errors but are not: refused WebSockets, and readers that were cut off or released."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return not str(record.msg).startswith("ASGI callable returned without completing")
+        return not str(record.msg).startswith(("ASGI callable returned without completing", "Cancel %s running task"))
 
 
 class _Server(uvicorn.Server):
-    """Lets the push readers go as soon as the server is told to stop, since they would not go by themselves."""
+    """Releases the push readers as soon as the server stops, since they would not leave by themselves."""
 
     def __init__(self, config: uvicorn.Config, hub: Hub, ready: Callable[[], None] | None) -> None:
         super().__init__(config)
@@ -110,6 +106,8 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(_BACKLOG)  # the kernel's queue is another matter than how many are taken from it at once
         if self.started and self._ready:
             self._ready()
 

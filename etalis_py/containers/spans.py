@@ -120,4 +120,4 @@ def beyond(span: Span, place: Place, *, newest_first: bool = False) -> Span:
 def size(db: sqlite3.Connection, span: Span, most: int) -> int:
     """How many members a span holds, counted up to ``most``."""
     sql, arguments = _select(span, "", limit=most)
-    return db.execute(f"SELECT count(*) FROM ({sql})", arguments).fetchone()[0]
+    return db.execute(f"SELECT count(*) FROM ({sql})", arguments).fetchone()[0]  # type: ignore[no-any-return]

@@ -81,11 +81,11 @@ class Spec:
         return v.DIRECT_CONTAINER if self.direct else v.BASIC_CONTAINER
 
     def window(self, name: str) -> Window:
-        found = next((w for w in self.windows if w.name == name), None)
-        if found is None:
+        window = next((w for w in self.windows if w.name == name), None)
+        if window is None:
             known = ", ".join(w.name for w in self.windows) or "none"
             raise Problem("not-found", f"this container has no window {name!r}; it has: {known}")
-        return found
+        return window
 
 
 def read_spec(me: str, triples: tuple[Triple, ...], limits: Limits) -> Spec:
@@ -222,14 +222,14 @@ def _relation(predicate: str, value: str) -> str:
 def _duration(predicate: str, value: str) -> Duration:
     lexical, datatype, _ = parts(value) if is_literal(value) else ("", "", "")
     kinds = {XSD + "duration", XSD + "dayTimeDuration", XSD + "yearMonthDuration"}
-    found = parse_duration(lexical) if datatype in kinds else None
-    if found is None or min(found) < 0 or max(found) == 0:
+    length = parse_duration(lexical) if datatype in kinds else None
+    if length is None or min(length) < 0 or max(length) == 0:
         raise Problem(
             "constraint", f'{predicate} needs a duration above zero such as "PT2M"^^xsd:duration, found {value}'
         )
-    if found[1] > _MAX_LENGTH or found[0] > 120_000:
+    if length[1] > _MAX_LENGTH or length[0] > 120_000:
         raise Problem("constraint", f"{predicate} is longer than 10,000 years: {value}")
-    return Duration(*found)
+    return Duration(*length)
 
 
 def _count(predicate: str, value: str, most: int) -> int:

@@ -191,7 +191,7 @@ class Store:
                     self._writer.execute("ROLLBACK")
                     transaction, answers, more = self._run_batch(batch, tidying, apart=True)
                 self._writer.execute("COMMIT")
-            except Exception as error:  # a full disk, a broken file: nobody's change was made, and all are told
+            except Exception as error:  # a full disk, a broken file: no change was made; all callers get it
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 problem = Problem("busy", f"the store cannot be written: {error}", headers={"Retry-After": "5"})

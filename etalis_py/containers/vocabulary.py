@@ -37,7 +37,6 @@ PHYSICAL = f"<{LDPSC}physical>"
 
 GENERATED_AT = f"<{PROV}generatedAtTime>"
 STARTED_AT = f"<{PROV}startedAtTime>"
-ENDED_AT = f"<{PROV}endedAtTime>"
 
 RETAIN_FOR = f"<{EC}retainFor>"
 RETAIN_COUNT = f"<{EC}retainCount>"

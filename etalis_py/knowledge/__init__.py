@@ -6,13 +6,31 @@ from a single streamed triple.  It knows triples, schemas and logic programs; it
 or of Spark.
 """
 
-from etalis_py.knowledge.asp import LiveProgram, Outcome, static_answers
-from etalis_py.knowledge.asp_interface import AspProgram, parse_program
-from etalis_py.knowledge.errors import KnowledgeError, KnowledgeWarning
-from etalis_py.knowledge.graph import Graph
-from etalis_py.knowledge.knowledge import Change, Knowledge, load
-from etalis_py.knowledge.schema import Schema, TypeTests
-from etalis_py.knowledge.summary import Summary, summarize
+from typing import TYPE_CHECKING
+
+from etalis_py.lazily import lazily
+
+if TYPE_CHECKING:
+    from etalis_py.knowledge.asp import LiveProgram, Outcome, static_answers
+    from etalis_py.knowledge.asp_interface import AspProgram, parse_program
+    from etalis_py.knowledge.errors import KnowledgeError, KnowledgeWarning
+    from etalis_py.knowledge.graph import Graph
+    from etalis_py.knowledge.knowledge import Change, Knowledge, load
+    from etalis_py.knowledge.schema import Schema, TypeTests
+    from etalis_py.knowledge.summary import Summary, summarize
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "etalis_py.knowledge.asp": ("LiveProgram", "Outcome", "static_answers"),
+            "etalis_py.knowledge.asp_interface": ("AspProgram", "parse_program"),
+            "etalis_py.knowledge.errors": ("KnowledgeError", "KnowledgeWarning"),
+            "etalis_py.knowledge.graph": ("Graph",),
+            "etalis_py.knowledge.knowledge": ("Change", "Knowledge", "load"),
+            "etalis_py.knowledge.schema": ("Schema", "TypeTests"),
+            "etalis_py.knowledge.summary": ("Summary", "summarize"),
+        },
+    )
 
 __all__ = [
     "AspProgram",

@@ -37,7 +37,8 @@ from etalis_py.knowledge.asp_interface import AspProgram, EventAtom, parse_progr
 from etalis_py.knowledge.entail import Numbering
 from etalis_py.knowledge.errors import KnowledgeError
 from etalis_py.knowledge.graph import Graph
-from etalis_py.knowledge.solving import consequences
+from etalis_py.knowledge.solving import OPTIMAL, consequences
+from etalis_py.values.limits import LIMITS, Limits
 
 Key = tuple[int, tuple[str, ...]]  # which event atom, and the terms of its arguments
 
@@ -54,13 +55,14 @@ class Outcome:
     ignored: int = 0
 
 
-def static_answers(program: AspProgram, graph: Graph) -> Outcome:
+def static_answers(program: AspProgram, graph: Graph, limits: Limits = LIMITS) -> Outcome:
     """The triples that a static program offers over a graph."""
     if program.events:
         raise KnowledgeError("the program reads events", source=program.source, hint="run it with a stream")
     numbering = Numbering(program.constants.values())
     text = "\n".join([program.text, *fact_lines(read_facts(program, graph, numbering)), *shows(program)])
-    atoms = consequences(text, constants(program, numbering), brave=program.brave, name=program.source)
+    given, optimal = constants(program, numbering), program.optimizes
+    atoms = consequences(text, given, brave=program.brave, name=program.source, limits=limits, optimal=optimal)
     if atoms is None:
         return Outcome((), inconsistent=True)
     terms = dict(enumerate(numbering.numbers))
@@ -79,8 +81,11 @@ class LiveProgram:
     ``conflicts`` limits the search at one instant; unlike a limit of time it stops the same run at the same place.
     """
 
-    def __init__(self, program: AspProgram, graph: Graph, *, conflicts: int = 1_000_000) -> None:
+    def __init__(
+        self, program: AspProgram, graph: Graph, *, conflicts: int = 1_000_000, limits: Limits = LIMITS
+    ) -> None:
         self.program = program
+        self.limits = limits
         self.conflicts = conflicts
         numbering = Numbering(program.constants.values())
         facts = read_facts(program, graph, numbering)
@@ -96,7 +101,7 @@ class LiveProgram:
         self._until: dict[Triple, dict[Key, None]] = {}  # the true atoms that a triple ends
         self._offers = offers(program)
         self._last: Outcome | None = None
-        ground = Ground(program, facts, constants(program, numbering), first)
+        ground = Ground(program, facts, constants(program, numbering), first, limits)
         self._grounding: Grounding = InRounds(ground, program.rounds) if program.rounds else Switched(ground)
 
     # ------------------------------------------------------------------------------------------------------- time
@@ -225,6 +230,8 @@ class LiveProgram:
         options: Any = control.configuration.solve
         options.enum_mode = "brave" if self.program.brave else "cautious"
         options.solve_limit = f"{self.conflicts},umax"
+        if self.program.optimizes:
+            options.opt_mode = OPTIMAL
         with control.solve(yield_=True) as handle:
             for model in handle:
                 last = list(model.symbols(shown=True))
@@ -252,7 +259,7 @@ class LiveProgram:
 
     def over(self, graph: Graph) -> tuple[LiveProgram, int]:
         """The program over another version of the background, and how many true atoms it no longer has."""
-        renewed = LiveProgram(self.program, graph, conflicts=self.conflicts)
+        renewed = LiveProgram(self.program, graph, conflicts=self.conflicts, limits=self.limits)
         dropped = sum(not renewed._switch_on(key, end) for key, (end, _) in self._true.items())
         return renewed, dropped
 

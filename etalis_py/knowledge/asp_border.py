@@ -102,7 +102,7 @@ def offers(program: AspProgram) -> dict[Signature, Declared]:
 
 def offered_triple(program: AspProgram, declared: Declared, values: Iterable[Any], terms: dict[int, str]) -> Triple:
     """The triple that an offered atom stands for; values are clingo symbols, or ints and str."""
-    found: dict[str, str] = {}
+    bound: dict[str, str] = {}
     for argument, value in zip(declared.arguments, values, strict=True):
         if isinstance(value, clingo.Symbol):
             kinds = {clingo.SymbolType.Number: "number", clingo.SymbolType.String: "string"}
@@ -119,8 +119,8 @@ def offered_triple(program: AspProgram, declared: Declared, values: Iterable[Any
                 line=declared.line,
                 hint="offer what was read, a constant declared with %! const, an N:int or a string",
             )
-        found[argument.name] = term
-    s, p, o = (found.get(term, term) for term in declared.pattern)
+        bound[argument.name] = term
+    s, p, o = (bound.get(term, term) for term in declared.pattern)
     if not (is_iri(s) or is_blank(s)) or not is_iri(p):
         raise KnowledgeError(
             f"{declared.head} gave {s} {p} {o}, which is no triple", source=program.source, line=declared.line
@@ -130,11 +130,11 @@ def offered_triple(program: AspProgram, declared: Declared, values: Iterable[Any
 
 def parse_atoms(text: str) -> Iterator[tuple[str, list[int | str | None]]]:
     """The atoms of a line that clingo printed."""
-    for found in _ATOM.finditer(text):
+    for atom in _ATOM.finditer(text):
         values: list[int | str | None] = []
-        for part in re.findall(r'"(?:[^"\\]|\\.)*"|[^,]+', found[2]):
+        for part in re.findall(r'"(?:[^"\\]|\\.)*"|[^,]+', atom[2]):
             values.append(_unquote(part) if part[0] == '"' else int(part) if _INTEGER.fullmatch(part) else None)
-        yield found[1], values
+        yield atom[1], values
 
 
 def _unquote(text: str) -> str:

@@ -28,11 +28,16 @@ _RENAMED = {"EOF": "end of the program"}
 
 @dataclass(slots=True)
 class Names:
-    """The atoms that a program defines, those it uses, and its parts with the number of their parameters."""
+    """The atoms that a program defines, those it uses, and its parts with the number of their parameters.
+
+    ``optimizes``: it prefers some answer sets.  ``called`` are functions of code, as ``@f``.
+    """
 
     defined: set[Signature] = field(default_factory=set)
     used: list[tuple[Signature, Place]] = field(default_factory=list)
     parts: list[tuple[Signature, Place]] = field(default_factory=list)
+    optimizes: bool = False
+    called: list[tuple[str, Place]] = field(default_factory=list)
 
 
 class _Walk(syntax.Transformer):
@@ -56,6 +61,7 @@ class _Walk(syntax.Transformer):
             case syntax.ASTType.Program:
                 self.names.parts.append(((node.name, len(node.parameters)), (begin.line, begin.column)))
             case _:
+                self.names.optimizes |= node.ast_type is syntax.ASTType.Minimize
                 self.visit_children(node)
 
     def _defining(self, node: syntax.AST) -> None:
@@ -70,6 +76,13 @@ class _Walk(syntax.Transformer):
         self.head = head
         return node
 
+    def visit_Function(self, node: syntax.AST) -> syntax.AST:
+        if node.external:
+            begin = node.location.begin
+            self.names.called.append((node.name, (begin.line, begin.column)))
+        self.visit_sequence(node.arguments)
+        return node
+
     def visit_SymbolicAtom(self, node: syntax.AST) -> syntax.AST:
         begin = node.symbol.location.begin
         for signature in _signatures(node.symbol):
@@ -77,6 +90,7 @@ class _Walk(syntax.Transformer):
                 self.names.defined.add(signature)
             else:
                 self.names.used.append((signature, (begin.line, begin.column)))
+        self.visit(node.symbol)
         return node
 
 
@@ -92,25 +106,33 @@ def _signatures(symbol: Any, sign: str = "") -> Iterable[Signature]:
 
 
 def names_of(text: str, source: str) -> Names:
-    """The names of a program; an error at the line where it is none."""
+    """The names of a program; an error at the line that is not one."""
     names = Names()
     walk = _Walk(names)
-    said: list[str] = []
+    messages: list[str] = []
     try:
-        syntax.parse_string(text, walk.statement, logger=lambda _, message: said.append(message))
-        control = clingo.Control(["--warn=none"], logger=lambda _, message: said.append(message))
+        syntax.parse_string(text, walk.statement, logger=lambda _, message: messages.append(message))
+        control = clingo.Control(["--warn=none"], logger=lambda _, message: messages.append(message))
         control.add(BASE, [], text)
         control.ground([])  # no part: whether the rules are safe is looked at all the same
     except RuntimeError as error:
-        raise clingo_error(said or [str(error)], source, text.splitlines()) from None
+        raise clingo_error(messages or [str(error)], source, text.splitlines()) from None
+    for name, (line, column) in names.called:
+        raise KnowledgeError(
+            f"the function @{name} is not allowed: there is no code that it could call",
+            source=source,
+            line=line,
+            column=column,
+            hint="write what it computes as rules, or give its values as triples that the program reads",
+        )
     return names
 
 
-def clingo_error(said: Sequence[str], source: str, lines: Sequence[str]) -> KnowledgeError:
+def clingo_error(messages: Sequence[str], source: str, lines: Sequence[str]) -> KnowledgeError:
     """What clingo said, as an error at the line of the program that it is about."""
-    first = said[0].strip()
-    found = _PLACE.match(first)
-    line, column = (int(found[1]), int(found[2])) if found else (0, 0)
+    first = messages[0].strip()
+    place = _PLACE.match(first)
+    line, column = (int(place[1]), int(place[2])) if place else (0, 0)
     message, hint = _PLACE.sub("", first), ""
     unsafe = list(dict.fromkeys(_UNSAFE.findall(first)))
     if unsafe:

@@ -11,7 +11,10 @@ the backend, takes three times as long as reasoning over them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+import resource
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from time import monotonic
 from types import SimpleNamespace
 from typing import Any, Protocol
 
@@ -21,10 +24,13 @@ from etalis_py.knowledge.asp_border import Facts, shows
 from etalis_py.knowledge.asp_check import BASE, OVER, clingo_error
 from etalis_py.knowledge.asp_interface import AspProgram, Rounds
 from etalis_py.knowledge.errors import KnowledgeError
+from etalis_py.knowledge.solving import too_costly
+from etalis_py.values.limits import LIMITS, Limits
 
 Numbers = tuple[int | None, ...]
 Atom = tuple[int, Numbers]  # an event declaration by its place, and the numbers of the arguments
 
+_LOOK_EVERY = 4_096  # ground rules
 _DOMAIN = re.compile(r"(?<!\w)(?:entity|known|slot)\s*\(")
 _COMMENT = re.compile(r"%[^\n]*")
 _SLOT = re.compile(r"slot\(\s*([A-Z]\w*)\s*\)")
@@ -46,8 +52,11 @@ class Grounding(Protocol):
 class Ground:
     """What all groundings of one program share: its text, its constants and the facts of the background."""
 
-    def __init__(self, program: AspProgram, facts: Facts, constants: dict[str, int], known: int) -> None:
+    def __init__(
+        self, program: AspProgram, facts: Facts, constants: dict[str, int], known: int, limits: Limits = LIMITS
+    ) -> None:
         self.program = program
+        self._limits = limits
         self.first_slot = known
         self._arguments = [
             "--models=0",
@@ -74,24 +83,59 @@ class Ground:
         self, parts: Iterable[str], text: Iterable[str], symbols: dict[str, list[clingo.Symbol]] | None = None
     ) -> clingo.Control:
         """The program with further text, grounded."""
-        said: list[str] = []
-        control = clingo.Control(self._arguments, logger=lambda _, message: said.append(message))
+        messages: list[str] = []
+        control = clingo.Control(self._arguments, logger=lambda _, message: messages.append(message))
+        watch = _Watch(self._limits, self.program.source)
+        control.register_observer(watch)
         given = {**self._symbols, **(symbols or {})}
-        context = SimpleNamespace(**{name: _giver(found) for name, found in given.items()})
+        context = SimpleNamespace(**{name: _giver(given_symbols) for name, given_symbols in given.items()})
         try:
             control.add(BASE, [], "\n".join([self.program.text, *text]))
             control.ground([(part, []) for part in parts], context=context)
         except RuntimeError as error:
-            raise clingo_error(said or [str(error)], self.program.source, self.program.text.splitlines()) from None
+            if watch.stopped is not None:
+                raise watch.stopped from None
+            raise clingo_error(messages or [str(error)], self.program.source, self.program.text.splitlines()) from None
         return control
+
+
+class _Watch(clingo.Observer):
+    """Looks at the clock and at the memory of the process while rules are grounded, and stops what takes too much."""
+
+    def __init__(self, limits: Limits, source: str) -> None:
+        self._limits, self._source = limits, source
+        self._rules = 0
+        self._deadline = monotonic() + limits.grounding_seconds
+        self._most = resident_bytes() + limits.grounding_bytes
+        self.stopped: KnowledgeError | None = None
+
+    def rule(self, choice: bool, head: Sequence[int], body: Sequence[int]) -> None:
+        self._rules += 1
+        if self._rules % _LOOK_EVERY:
+            return
+        if monotonic() > self._deadline:
+            self.stopped = too_costly(f"{self._limits.grounding_seconds} s", "grounding_seconds", self._source)
+        elif resident_bytes() > self._most:
+            self.stopped = too_costly(f"{self._limits.grounding_bytes} bytes", "grounding_bytes", self._source)
+        if self.stopped is not None:
+            raise RuntimeError("a limit was reached")  # clingo makes another of it
+
+
+def resident_bytes() -> int:
+    """The memory that the process holds now; where the system does not say, the most that it has held."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _tuple(numbers: Iterable[int | None]) -> clingo.Symbol:
     return clingo.Tuple_([clingo.Number(n) for n in numbers if n is not None])
 
 
-def _giver(found: list[clingo.Symbol]) -> Callable[[], list[clingo.Symbol]]:
-    return lambda: found
+def _giver(symbols: list[clingo.Symbol]) -> Callable[[], list[clingo.Symbol]]:
+    return lambda: symbols
 
 
 def entering(name: str, arity: int, function: str) -> str:
@@ -117,10 +161,10 @@ class Switched:
         self._control = ground.ground((BASE, OVER), text)
         # Looked up by numbers, so that an event makes no symbol.
         self._literals: dict[Atom, int] = {
-            (n, tuple(a.number for a in found.symbol.arguments)): found.literal
+            (n, tuple(a.number for a in atom.symbol.arguments)): atom.literal
             for n, event in enumerate(events)
-            for found in self._control.symbolic_atoms.by_signature(event.atom.name, len(event.atom.arguments))
-            if found.is_external
+            for atom in self._control.symbolic_atoms.by_signature(event.atom.name, len(event.atom.arguments))
+            if atom.is_external
         }
 
     def has(self, atom: Atom) -> bool:
@@ -156,9 +200,9 @@ class InRounds:
         base = ["#program base.", *ground.facts, *declared, *ground.shows]
         text = [f"#program {OVER}.", *bounds, *base, *ground.domains]
         control = ground.ground((BASE, OVER), text)
-        found = control.symbolic_atoms  # only for as long as the control is there
+        atoms = control.symbolic_atoms  # only for as long as the control is there
         self._allowed = [
-            {tuple(a.number for a in atom.symbol.arguments) for atom in found.by_signature(f"etalis_over_{n}", len(x))}
+            {tuple(a.number for a in atom.symbol.arguments) for atom in atoms.by_signature(f"etalis_over_{n}", len(x))}
             for n, x in enumerate(asked)
         ]
         used = _DOMAIN.search(_COMMENT.sub("", program.text))  # elsewhere than in ``over``, which stands in comments
@@ -195,8 +239,8 @@ class InRounds:
             k = clingo.Number(n)
             for part in self._rounds.parts:
                 control.ground([(part, [k])])
-            found = control.symbolic_atoms[clingo.Function(self._rounds.until, [k])]
-            if found is not None and found.is_fact:
+            atom = control.symbolic_atoms[clingo.Function(self._rounds.until, [k])]
+            if atom is not None and atom.is_fact:
                 if self._rounds.then:
                     control.ground([(self._rounds.then, [k])])
                 return control
@@ -213,19 +257,19 @@ def _literals(condition: str) -> list[str]:
     >>> _literals("slot(R), link(X, Y), X < 3")
     ['slot(R)', 'link(X, Y)', 'X < 3']
     """
-    found, depth, start = [], 0, 0
+    literals, depth, start = [], 0, 0
     for i, character in enumerate(condition):
         depth += (character in "({[") - (character in ")}]")
         if character in ",;" and not depth:
-            found.append(condition[start:i].strip())
+            literals.append(condition[start:i].strip())
             start = i + 1
-    return [*found, condition[start:].strip()]
+    return [*literals, condition[start:].strip()]
 
 
 def _free(condition: str, names: list[str]) -> tuple[int, ...]:
     """The places of the arguments of which a condition says that they are slots, and nothing else."""
     literals = _literals(condition)
-    slots = {found[1] for literal in literals if (found := _SLOT.fullmatch(literal))}
+    slots = {slot[1] for literal in literals if (slot := _SLOT.fullmatch(literal))}
     return tuple(
         i for i, name in enumerate(names) if name in slots and len(re.findall(rf"(?<!\w){name}(?!\w)", condition)) == 1
     )
@@ -233,5 +277,5 @@ def _free(condition: str, names: list[str]) -> tuple[int, ...]:
 
 def _without(condition: str, names: set[str]) -> str:
     """A condition without what it says of these arguments."""
-    kept = [x for x in _literals(condition) if not ((found := _SLOT.fullmatch(x)) and found[1] in names)]
+    kept = [x for x in _literals(condition) if not ((slot := _SLOT.fullmatch(x)) and slot[1] in names)]
     return ", ".join(kept)

@@ -12,7 +12,7 @@
 A pattern is one triple of variables, IRIs (``<…>`` or prefixed, ``a`` for rdf:type) and literals.  Variables stand for
 terms, which the program sees as numbers: equal numbers are equal terms.  ``M:int`` is an integer's value instead, and
 ``M:0..9`` in an ``event`` one within bounds.  Every variable of an atom that is read must be in its pattern, and every
-variable of an offered pattern in its atom.  A program may hold no ``#script`` and no ``#include``.
+variable of an offered pattern in its atom.  A program may hold no ``#script``, no ``#include`` and no ``@function``.
 
 *reads*: true of the background.  *event*: true in the instant of a streamed triple; with ``within PT5M`` also for that
 long after it; with ``until PATTERN`` from then until a triple of that pattern.  ``over`` is a condition of the program
@@ -21,6 +21,7 @@ that bounds which atoms there can be: what is grounded once, before the first ev
 ``known(A)`` over the terms read from the background; ``entity(A)``, which is meant when nothing is said, over both.
 Rules that only serve these conditions may stand in a ``#program over.``
 *offers*: the atoms that become triples, when they are true in all answer sets (``cautious``) or in some (``brave``).
+Where the program prefers some (``#minimize``, ``#maximize``, ``:~``), those are the optimal answer sets.
 
 A search that goes on for as long as there is something new is written in rounds:
 
@@ -39,13 +40,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from etalis_rules.durations import is_too_fine, parse_duration
 from etalis_rules.terms import RDF_TYPE, XSD, iri, literal
 
 from etalis_py.events import Triple
 from etalis_py.knowledge.asp_check import BASE, OVER, Names, Signature, names_of, require_defined
 from etalis_py.knowledge.errors import KnowledgeError
 
-MICROSECONDS = 1_000_000
 _ATOM = re.compile(r"\s*([a-z_]\w*)\s*\(([^()]*)\)\s*")
 _ARGUMENT = re.compile(r"([A-Z]\w*)(?::(int|(-?\d+)\.\.(-?\d+)))?")
 _TERM = re.compile(
@@ -53,7 +54,6 @@ _TERM = re.compile(
     r'|(?P<string>"(?:[^"\\]|\\.)*")|(?P<type>a)(?![\w:-])|(?P<prefix>[A-Za-z][\w-]*)?:(?P<local>[\w-]*))'
 )
 _ROUNDS = re.compile(r"(\d+) of ([a-z]\w*(?:\s*,\s*[a-z]\w*)*) until ([a-z]\w*)(?: then ([a-z]\w*))?")
-_DURATION = re.compile(r"\s*P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,6}))?S)?)?\s*")
 # Code and other files: refused wherever they are written, even in a comment, so that no trick of quoting lets one in.
 _FOREIGN = re.compile(r"#\s*(?:script|include)\b")
 _SHAPES = {
@@ -126,6 +126,7 @@ class AspProgram:
     slots: int = 0
     brave: bool = False
     rounds: Rounds | None = None
+    optimizes: bool = False
 
 
 def parse_program(text: str, source: str = "program") -> AspProgram:
@@ -134,13 +135,14 @@ def parse_program(text: str, source: str = "program") -> AspProgram:
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("%!"):
             reader.declare(line.lstrip()[2:].strip(), number)
-        if found := _FOREIGN.search(line):
+        if forbidden := _FOREIGN.search(line):
             reader.line = number
-            raise reader.error(f"{found[0]} is not allowed", "write the rules themselves into this file")
+            raise reader.error(f"{forbidden[0]} is not allowed", "write the rules themselves into this file")
     if reader.rounds and not reader.events:
         raise KnowledgeError("the program has rounds but reads no events", source=source, hint="add an event line")
     if not reader.offers:
         raise KnowledgeError("the program offers nothing", source=source, hint=f"add a line: %! {_SHAPES['offers']}")
+    names = names_of(text, source)
     program = AspProgram(
         source,
         text,
@@ -151,8 +153,9 @@ def parse_program(text: str, source: str = "program") -> AspProgram:
         reader.slots,
         reader.brave,
         reader.rounds,
+        names.optimizes,
     )
-    _check(program, names_of(text, source))
+    _check(program, names)
     return program
 
 
@@ -168,10 +171,10 @@ def _check(program: AspProgram, names: Names) -> None:
         try:
             over = names_of(f"{event.atom.head} :- {event.over or '#true'}.", program.source)
         except KnowledgeError as error:
-            found = error.found.partition("\n")[0]
-            hint = f"it must bind every argument of {event.atom.head}" if "unsafe" in found else error.hint
+            problem = error.problem.partition("\n")[0]
+            hint = f"it must bind every argument of {event.atom.head}" if "unsafe" in problem else error.hint
             raise KnowledgeError(
-                f"the condition after over: {found}", source=program.source, line=line, hint=hint
+                f"the condition after over: {problem}", source=program.source, line=line, hint=hint
             ) from None
         require_defined(((used, (line, 0)) for used, _ in over.used), defined, program.source)
     for offered in program.offers:
@@ -230,8 +233,8 @@ class _Reader:
         self.slots, self.brave = 0, False
         self.rounds: Rounds | None = None
 
-    def error(self, found: str, hint: str = "") -> KnowledgeError:
-        return KnowledgeError(found, source=self.source, line=self.line, hint=hint)
+    def error(self, problem: str, hint: str = "") -> KnowledgeError:
+        return KnowledgeError(problem, source=self.source, line=self.line, hint=hint)
 
     def declare(self, text: str, line: int) -> None:
         self.line = line
@@ -240,8 +243,8 @@ class _Reader:
             raise self.error(f"%! {word or '(nothing)'} is no declaration", f"one of {', '.join(_SHAPES)}")
         getattr(self, f"_{word}")(rest.strip())
 
-    def _shape(self, word: str, found: str) -> KnowledgeError:
-        return self.error(f"cannot read {found!r}", f"expected: %! {_SHAPES[word]}")
+    def _shape(self, word: str, text: str) -> KnowledgeError:
+        return self.error(f"cannot read {text!r}", f"expected: %! {_SHAPES[word]}")
 
     def _prefix(self, rest: str) -> None:
         match = re.fullmatch(r"([A-Za-z][\w-]*)?:\s*<([^<>\s]*)>", rest)
@@ -314,12 +317,10 @@ class _Reader:
             raise self._shape(word, tail.strip())
 
     def _duration(self, text: str) -> int:
-        match = _DURATION.fullmatch(text)
-        if not match or not any(match.groups()):
+        months, micros = parse_duration(text) or (1, 0)
+        if months or micros < 0 or is_too_fine(text):
             raise self.error(f"{text!r} is no duration", "write days to seconds as in P1DT2H, PT5M or PT0.5S")
-        days, hours, minutes, seconds = (int(g or 0) for g in match.groups()[:4])
-        fraction = int((match[5] or "").ljust(6, "0"))
-        return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * MICROSECONDS + fraction
+        return micros
 
     def _atom(self, word: str, text: str, joint: str) -> tuple[Declared, int]:
         match = _ATOM.match(text)
@@ -327,11 +328,11 @@ class _Reader:
             raise self._shape(word, text)
         arguments = []
         for part in filter(None, (p.strip() for p in match[2].split(","))):
-            found = _ARGUMENT.fullmatch(part)
-            if not found:
+            argument = _ARGUMENT.fullmatch(part)
+            if not argument:
                 raise self.error(f"{part!r} is no argument", "a variable X, an integer N:int or N:0..9")
-            bounds = (int(found[3]), int(found[4])) if found[3] else ()
-            arguments.append(Argument(found[1], bool(found[2]), *bounds))
+            bounds = (int(argument[3]), int(argument[4])) if argument[3] else ()
+            arguments.append(Argument(argument[1], bool(argument[2]), *bounds))
         pattern, end = self._pattern(text, match.end() + len(joint))
         declared = Declared(match[1], tuple(arguments), pattern, self.line)
         names, used = {a.name for a in arguments}, {t for t in pattern if _is_variable(t)}

@@ -17,6 +17,7 @@ import warnings
 from array import array
 from collections.abc import Iterable
 from pathlib import Path
+from typing import cast
 
 import msgspec
 
@@ -59,19 +60,11 @@ class _Knowledge(msgspec.Struct, array_like=True):
     graphs: list[_Graph]
 
 
-def default_folder() -> Path:
-    """``$ETALIS_CACHE_DIR``, else ``etalis-py`` in the XDG cache folder."""
-    if own := os.environ.get("ETALIS_CACHE_DIR"):
-        return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base and os.path.isabs(base) else Path.home() / ".cache") / "etalis-py"
-
-
 def entry(folder: Path, regime: str, parts: Iterable[str]) -> Path:
     """The file of an entry; ``parts`` identify the documents and the graphs they go to."""
     digest = hashlib.blake2b(f"{VERSION} {regime}\n".encode(), digest_size=_DIGEST)
     if regime != "rdf":
-        digest.update(program_text(regime).encode())
+        digest.update(program_text(regime.removesuffix("-full")).encode())
     for part in parts:
         digest.update(f"{part}\n".encode())
     return folder / f"{digest.hexdigest()}.knowledge"
@@ -157,7 +150,7 @@ def _to_bytes(numbers: array[int]) -> bytes:
 
 
 def read(file: Path, regime: str) -> dict[str, ClosedGraph] | None:
-    """The graphs of an entry; ``None`` when there is none, or none that can be trusted (then with a warning)."""
+    """The graphs of an entry; ``None`` when there is no entry, or a damaged one (then with a warning)."""
     try:
         data = file.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -175,10 +168,10 @@ def read(file: Path, regime: str) -> dict[str, ClosedGraph] | None:
         return None
     try:
         record = msgspec.msgpack.decode(payload, type=_Knowledge)
-    except msgspec.MsgspecError as error:
+        return {graph.name: _decode_graph(record.terms, graph, regime) for graph in record.graphs}
+    except (msgspec.MsgspecError, IndexError, ValueError) as error:
         _distrust(file, str(error))
         return None
-    return {graph.name: _decode_graph(record.terms, graph, regime) for graph in record.graphs}
 
 
 def _distrust(file: Path, why: str) -> None:
@@ -192,17 +185,30 @@ def _decode_graph(terms: list[str], record: _Graph, regime: str) -> ClosedGraph:
 
 
 def _decode_tables(terms: list[str], records: list[_Table]) -> dict[str, Table]:
-    return {terms[r.predicate]: Table(Columns(terms, _from_bytes(r.subjects), _from_bytes(r.objects))) for r in records}
+    """The tables, whose numbers are looked up later: each must be that of a term."""
+    tables = {}
+    for record in records:
+        subjects, objects = _from_bytes(record.subjects), _from_bytes(record.objects)
+        if len(subjects) != len(objects):
+            raise ValueError("a table has columns of different lengths")
+        for numbers in (subjects, objects, (record.predicate,)):
+            if numbers and not 0 <= min(numbers) <= max(numbers) < len(terms):
+                raise ValueError("a number stands for no term")
+        tables[terms[record.predicate]] = Table(Columns(terms, subjects, objects))
+    return tables
 
 
 def _decode_closure(terms: list[str], record: _Closure) -> Closure:
-    def named(numbers: list[int]) -> tuple[str, ...]:
+    def named(numbers: Iterable[int]) -> tuple[str, ...]:
+        numbers = tuple(numbers)
+        if numbers and min(numbers) < 0:
+            raise ValueError("a number stands for no term")
         return tuple(terms[n] for n in numbers)
 
-    derived: tuple[Triple, ...] = tuple((terms[s], terms[p], terms[o]) for s, p, o in record.derived)
+    derived: tuple[Triple, ...] = tuple(cast("Triple", named(triple)) for triple in record.derived)
     return Closure(
         {},
-        {terms[p]: Specimen(named(q), named(c), named(d)) for p, q, c, d in record.specimens},
+        {named([p])[0]: Specimen(named(q), named(c), named(d)) for p, q, c, d in record.specimens},
         derived,
         frozenset(named(record.feeding)),
         frozenset(named(record.feeding_classes)),

@@ -24,7 +24,7 @@ class ChosenKnowledge(Knowledge):
         merged = Graph(dict.fromkeys(t for name in self._merged for t in base.stated(name).match(None, None, None)))
         graphs = {"": ClosedGraph.of(merged, base.entailment)}
         graphs |= {name: base._closed(name) for name in named}
-        super().__init__(graphs, base.entailment, (*base._static, *base.programs))
+        super().__init__(graphs, base.entailment, (*base._static, *base.programs), base.limits)
 
     @property
     def base(self) -> Knowledge:

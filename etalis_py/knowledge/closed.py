@@ -7,18 +7,25 @@ anew and the difference entered into ``closed``, whose indexes therefore stay th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from etalis_rules.terms import RDF_TYPE
 
 from etalis_py.events import Triple
+from etalis_py.knowledge.deriving import derive
 from etalis_py.knowledge.entail import NOTHING, SCHEMA_PREDICATES, Closure, close_rdfs, feeds_schema
+from etalis_py.knowledge.full import close_rdfs_full
 from etalis_py.knowledge.graph import Graph, Table
 from etalis_py.knowledge.owl import close_owl
 from etalis_py.knowledge.schema import Schema, TypeTests
 
-_CLOSERS: dict[str, Callable[[Graph], Closure]] = {"rdf": lambda _: NOTHING, "rdfs": close_rdfs, "owlrl": close_owl}
+_CLOSERS: dict[str, Callable[[Graph], Closure]] = {
+    "rdf": lambda _: NOTHING,
+    "rdfs": close_rdfs,
+    "rdfs-full": close_rdfs_full,
+    "owlrl": close_owl,
+}
 REGIMES = tuple(_CLOSERS)
 
 
@@ -29,46 +36,6 @@ class Changed:
     added: int
     removed: int
     schema: bool
-
-
-def derive(asserted: Graph, closure: Closure, schema: Schema, regime: str) -> dict[str, Table]:
-    """The tables of the closed graph that differ from the stated ones, complete."""
-    tables: dict[str, Table] = {}
-    stated = asserted.tables
-
-    def put(s: str, p: str, o: str) -> None:
-        table = tables.get(p)
-        if table is None:
-            old = stated.get(p)
-            if old is not None and (s, o) in old:
-                return
-            table = tables[p] = old.copy() if old is not None else Table()
-        table.add(s, o)
-
-    for p, columns in closure.schema.items():
-        if len(columns) > len(asserted.pairs(p)):
-            tables[p] = Table(columns)
-    if regime == "rdfs":
-        if RDF_TYPE in stated and any(map(schema.super_classes, stated[RDF_TYPE].backward)):
-            tables[RDF_TYPE] = Table.of_objects(_with_super_classes(stated[RDF_TYPE], schema))
-        for p in asserted.predicates():
-            if p in schema.specimens:
-                for s, o in stated[p]:
-                    for triple in schema.entailed((s, p, o)):
-                        put(*triple)
-    for s, p, o in closure.derived:
-        put(s, p, o)
-    return tables
-
-
-def _with_super_classes(types: Table, schema: Schema) -> Iterator[tuple[str, dict[str, None]]]:
-    """Each subject with its classes and all of their super-classes."""
-    above = {c: dict.fromkeys(schema.super_classes(c)) for c in types.backward}
-    for s, classes in types.forward.items():
-        found = dict.fromkeys(classes)
-        for c in classes:
-            found |= above[c]
-        yield s, found
 
 
 class ClosedGraph:

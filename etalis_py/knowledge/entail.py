@@ -170,7 +170,7 @@ def _specimens(
     specimens: list[tuple[int, ...]], triples: list[tuple[int, ...]], terms: list[str], last: int
 ) -> dict[str, Specimen]:
     owner = {term: (p, position) for p, s, o in specimens for position, term in ((0, s), (1, o))}
-    found: dict[int, tuple[dict[str, None], dict[str, None], dict[str, None]]] = {
+    collected: dict[int, tuple[dict[str, None], dict[str, None], dict[str, None]]] = {
         p: ({}, {}, {}) for p, _, _ in specimens
     }
     rdf_type = 0
@@ -179,7 +179,7 @@ def _specimens(
             continue
         predicate, position = owner[s]
         if position == 0 and owner.get(o) == (predicate, 1) and p != predicate:
-            found[predicate][0][terms[p]] = None
+            collected[predicate][0][terms[p]] = None
         elif p == rdf_type and o < last:
-            found[predicate][1 + position][terms[o]] = None
-    return {terms[p]: Specimen(*map(tuple, parts)) for p, parts in found.items() if any(parts)}
+            collected[predicate][1 + position][terms[o]] = None
+    return {terms[p]: Specimen(*map(tuple, parts)) for p, parts in collected.items() if any(parts)}

@@ -6,12 +6,12 @@ from __future__ import annotations
 class KnowledgeError(ValueError):
     """Background knowledge that cannot be used; ``source`` and ``line`` say where (line 0: not known)."""
 
-    def __init__(self, found: str, *, source: str = "", line: int = 0, column: int = 0, hint: str = "") -> None:
+    def __init__(self, problem: str, *, source: str = "", line: int = 0, column: int = 0, hint: str = "") -> None:
         place = source
         if line:
             place += f"{', ' if place else ''}line {line}" + (f", column {column}" if column else "")
-        super().__init__((f"{place}: " if place else "") + found + (f"\n  {hint}" if hint else ""))
-        self.found, self.source, self.line, self.column, self.hint = found, source, line, column, hint
+        super().__init__((f"{place}: " if place else "") + problem + (f"\n  {hint}" if hint else ""))
+        self.problem, self.source, self.line, self.column, self.hint = problem, source, line, column, hint
 
 
 class KnowledgeWarning(UserWarning):

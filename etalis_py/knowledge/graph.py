@@ -101,8 +101,8 @@ class Columns:
         for number, run in groupby(self.subjects):
             end = start + len(list(run))
             subject = term(number)
-            found = [*result.get(subject, ()), *map(term, objects[start:end])]
-            result[subject] = dict.fromkeys(found) if len(found) > _SMALL else tuple(found)
+            every = [*result.get(subject, ()), *map(term, objects[start:end])]
+            result[subject] = dict.fromkeys(every) if len(every) > _SMALL else tuple(every)
             start = end
         return result
 

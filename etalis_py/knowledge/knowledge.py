@@ -11,19 +11,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from etalis_compiler.tables import cache_directory
 from etalis_rules.terms import is_blank, is_iri
 
 from etalis_py.events import Triple
 from etalis_py.knowledge import cache as _cache
-from etalis_py.knowledge.asp import static_answers
-from etalis_py.knowledge.asp_interface import AspProgram, parse_program
 from etalis_py.knowledge.closed import REGIMES, Changed, ClosedGraph
 from etalis_py.knowledge.errors import KnowledgeError, KnowledgeWarning
 from etalis_py.knowledge.graph import Graph
-from etalis_py.knowledge.loading import Document, Source, check_triple, documents, expand, parse
+from etalis_py.knowledge.loading import Document, documents, expand, parse
 from etalis_py.knowledge.schema import Schema
+from etalis_py.knowledge.triples import check_triple
+from etalis_py.values.limits import LIMITS, Limits
+
+if TYPE_CHECKING:
+    from etalis_py.knowledge.asp import Outcome
+    from etalis_py.knowledge.asp_interface import AspProgram
+    from etalis_py.knowledge.loading import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +64,20 @@ class Knowledge:
         "_static",
         "entailment",
         "inconsistent",
+        "limits",
         "programs",
         "schema_version",
         "version",
     )
 
-    def __init__(self, graphs: dict[str, ClosedGraph], entailment: str, programs: Iterable[AspProgram] = ()) -> None:
+    def __init__(
+        self,
+        graphs: dict[str, ClosedGraph],
+        entailment: str,
+        programs: Iterable[AspProgram] = (),
+        limits: Limits = LIMITS,
+    ) -> None:
+        self.limits = limits
         self._graphs = graphs
         self.entailment = entailment
         self.version = 0
@@ -98,10 +112,6 @@ class Knowledge:
     def stated(self, name: str = "") -> Graph:
         """A graph as it was stated or offered, without what it entails; ask again after an update."""
         return self._closed(name).asserted
-
-    def schema_of(self, name: str) -> Schema:
-        """The schema of a graph."""
-        return self._closed(name).schema
 
     def update(self, graph: str = "", add: Iterable[Triple] = (), remove: Iterable[Triple] = ()) -> Change:
         """Remove triples from a graph, then add triples to it: the next version.
@@ -174,7 +184,7 @@ class Knowledge:
 
     def _offer(self) -> Changed:
         """Solve the static programs over a default graph without their offers, and add these."""
-        outcomes = [(program.source, static_answers(program, self.default)) for program in self._static]
+        outcomes = [(program.source, _answers(program, self.default, self.limits)) for program in self._static]
         self.inconsistent = tuple(source for source, outcome in outcomes if outcome.inconsistent)
         stated = self.stated()
         offered = dict.fromkeys(t for _, outcome in outcomes for t in outcome.triples if t not in stated)
@@ -182,10 +192,10 @@ class Knowledge:
         return self._closed("").update(self._offered, ())
 
     def _closed(self, name: str) -> ClosedGraph:
-        found = self._graphs.get(name)
-        if found is None:
-            found = self._graphs[name] = ClosedGraph.of(Graph(), self.entailment)
-        return found
+        closed = self._graphs.get(name)
+        if closed is None:
+            closed = self._graphs[name] = ClosedGraph.of(Graph(), self.entailment)
+        return closed
 
     def __repr__(self) -> str:
         sizes = f"{len(self.default)} triples, {len(self.names())} named graphs"
@@ -199,31 +209,33 @@ def load(
     entailment: str = "rdfs",
     base: str = "",
     cache: str | Path | bool = True,
+    limits: Limits = LIMITS,
 ) -> Knowledge:
     """Read background knowledge and close it.
 
     ``background`` goes to the default graph (quads of its files to the graphs they name), ``named`` gives sources for
     graphs by IRI (with or without angle brackets).  A ``.lp`` file in ``background`` is an answer-set program with the
     interface that ``asp_interface`` describes; a static one without an answer set is warned of.  ``entailment`` is
-    ``rdf`` (nothing), ``rdfs`` or ``owlrl``.
+    ``rdf`` (nothing), ``rdfs``, ``rdfs-full`` or ``owlrl``.
     ``cache`` is a folder, ``True`` for the default one, or ``False``; what is quickly made is not kept there.
+    ``limits``: what an answer-set program may cost.
     """
     if entailment not in REGIMES:
         raise KnowledgeError(f"{entailment!r} is no entailment regime", hint=f"one of {', '.join(REGIMES)}")
     sources = _each(background)
-    programs = [parse_program(_text(path), str(path)) for s in sources if _is_program(s) for path in expand(str(s))]
+    programs = [_program(path) for s in sources if _is_program(s) for path in expand(str(s))]
     wanted: list[tuple[str, Document]] = [
         ("", d) for s in sources if not _is_program(s) for d in documents(s, base=base)
     ]
     for name, content in (named or {}).items():
         graph = name if name[:1] in ("<", "_") else f"<{name}>"
         wanted += ((graph, d) for s in _each(content) for d in documents(s, base=base))
-    folder = _cache.default_folder() if cache is True else Path(cache) if cache else None
+    folder = cache_directory() if cache is True else Path(cache) if cache else None
     if folder is None:
         graphs = _close(wanted, entailment)
     else:
         graphs = _cached(folder, wanted, entailment)
-    knowledge = Knowledge(graphs, entailment, programs)
+    knowledge = Knowledge(graphs, entailment, programs, limits)
     for source in knowledge.inconsistent:
         warnings.warn(f"{source}: the program has no answer set, so it offers nothing", KnowledgeWarning, stacklevel=2)
     return knowledge
@@ -244,11 +256,20 @@ def _is_program(source: Source) -> bool:
     return isinstance(source, str | Path) and str(source).endswith(".lp")
 
 
-def _text(path: Path) -> str:
+def _program(path: Path) -> AspProgram:
+    from etalis_py.knowledge.asp_interface import parse_program  # clingo takes a while to load
+
     try:
-        return path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise KnowledgeError(f"the program cannot be read: {error}", source=str(path)) from error
+    return parse_program(text, str(path))
+
+
+def _answers(program: AspProgram, graph: Graph, limits: Limits) -> Outcome:
+    from etalis_py.knowledge.asp import static_answers
+
+    return static_answers(program, graph, limits)
 
 
 def _each(sources: Source | Iterable[Source]) -> list[Source]:
@@ -261,6 +282,6 @@ def _each(sources: Source | Iterable[Source]) -> list[Source]:
 def _close(wanted: list[tuple[str, Document]], entailment: str) -> dict[str, ClosedGraph]:
     triples: dict[str, list[Triple]] = {"": []}
     for graph, document in wanted:
-        for name, found in parse(document).items():
-            triples.setdefault(name or graph, []).extend(found)
-    return {name: ClosedGraph.of(Graph(found), entailment) for name, found in triples.items()}
+        for name, parsed in parse(document).items():
+            triples.setdefault(name or graph, []).extend(parsed)
+    return {name: ClosedGraph.of(Graph(parsed), entailment) for name, parsed in triples.items()}

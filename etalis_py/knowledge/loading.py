@@ -12,22 +12,26 @@ import glob
 import gzip
 import hashlib
 import re
-import threading
+import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 from xml.parsers import expat
 
 import pyoxigraph
-import rdflib
-from etalis_rules import terms
-from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
+from etalis_rules.terms import with_blanks
 
 from etalis_py.events import Triple
 from etalis_py.knowledge.errors import KnowledgeError
+from etalis_py.knowledge.triples import check_triple
+from etalis_py.rdf import spell_term
 
-Source = str | Path | rdflib.Graph | Iterable[Triple]
+if TYPE_CHECKING:
+    import rdflib
+
+    Source = str | Path | rdflib.Graph | Iterable[Triple]
 ByGraph = dict[str, list[Triple]]
 
 _OXIGRAPH = {
@@ -66,11 +70,10 @@ def documents(source: Source, *, base: str = "", suffix: str = "") -> list[Docum
     """
     if isinstance(source, str | Path):
         return [_file(path, base, suffix) for path in expand(source)]
-    quads = tuple(_of_rdflib(source) if isinstance(source, rdflib.Graph) else _of_triples(source))
+    name, quads = _quads_of(source)
     digest = hashlib.blake2b(digest_size=16)
     for graph, (s, p, o) in quads:
         digest.update(f"{s} {p} {o} {graph}\n".encode())
-    name = "rdflib graph" if isinstance(source, rdflib.Graph) else "triples in memory"
     return [Document(name, "", quads, digest.hexdigest())]
 
 
@@ -84,17 +87,17 @@ def expand(source: str | Path) -> list[Path]:
         )
     path = Path(text.removeprefix("file://"))
     if path.is_dir():
-        found = sorted(p for p in path.iterdir() if _suffix(p) in SUFFIXES)
-        if not found:
+        files = sorted(p for p in path.iterdir() if _suffix(p) in SUFFIXES)
+        if not files:
             raise KnowledgeError(f"the folder holds no RDF file ({', '.join(SUFFIXES)})", source=text)
-        return found
+        return files
     if path.is_file():
         return [path]
-    found = sorted(Path(p) for p in glob.glob(str(path), recursive=True) if Path(p).is_file())
-    if not found:
+    files = sorted(Path(p) for p in glob.glob(str(path), recursive=True) if Path(p).is_file())
+    if not files:
         what = "no file matches this pattern" if glob.has_magic(text) else "there is no such file"
         raise KnowledgeError(what, source=text, hint="give a path, a folder or a glob such as data/*.ttl")
-    return found
+    return files
 
 
 def parse(document: Document) -> ByGraph:
@@ -153,13 +156,13 @@ def _parse_by_oxigraph(document: Document, data: bytes) -> ByGraph:
     result: ByGraph = {}
     try:
         for quad in pyoxigraph.parse(data, syntax, base_iri=document.base or None):
-            s, p, o = str(quad.subject), str(quad.predicate), str(quad.object)
+            s, p, o = str(quad.subject), str(quad.predicate), spell_term(quad.object)
             if s[0] == "_":
                 s = blanks[s]
             if o[0] == "_":
                 o = blanks[o]
             elif o[:2] == "<<":
-                raise KnowledgeError("triple terms (RDF 1.2) are not supported", source=document.name)
+                o = with_blanks(o, blanks.__getitem__)
             name = quad.graph_name
             graph = "" if isinstance(name, pyoxigraph.DefaultGraph) else str(name)
             if graph[:1] == "_":
@@ -171,6 +174,8 @@ def _parse_by_oxigraph(document: Document, data: bytes) -> ByGraph:
                 result[graph] = [triple]
     except SyntaxError as error:
         raise _syntax_error(document, data, error) from None
+    except ValueError as error:
+        raise KnowledgeError(str(error), source=document.name) from None
     return result
 
 
@@ -206,10 +211,10 @@ def _xml_place(data: bytes, message: str) -> tuple[str, int, int]:
     """The place of an XML error, which the RDF/XML parser does not tell."""
     named = _IRI.search(message)
     if named:
-        found = [m.start() + 1 for m in re.finditer(b"[\"']" + re.escape(named[1].encode()) + b"[\"']", data)]
-        if len(found) != 1:
+        lines = [m.start() + 1 for m in re.finditer(b"[\"']" + re.escape(named[1].encode()) + b"[\"']", data)]
+        if len(lines) != 1:
             return message, 0, 0
-        before = data[: found[0]]
+        before = data[: lines[0]]
         return message, before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
     parser = expat.ParserCreate()
     try:
@@ -219,55 +224,30 @@ def _xml_place(data: bytes, message: str) -> tuple[str, int, int]:
     return message, 0, 0
 
 
-# --------------------------------------------------------------------------------------------------------- rdflib
-
-_rdflib_lock = threading.Lock()
-
-
 def _parse_by_rdflib(document: Document, data: bytes) -> ByGraph:
-    """For the syntaxes that only rdflib reads.  Its literals are made with their lexical form untouched."""
-    dataset = rdflib.Dataset()
-    with _rdflib_lock:
-        before, rdflib.NORMALIZE_LITERALS = rdflib.NORMALIZE_LITERALS, False
-        try:
-            dataset.parse(data=data, format=_RDFLIB[document.suffix], publicID=document.base or None)
-        except Exception as error:
-            line = getattr(error, "getLineNumber", lambda: 0)() or getattr(error, "lines", 0) or 0
-            raise KnowledgeError(f"{type(error).__name__}: {error}", source=document.name, line=line) from error
-        finally:
-            rdflib.NORMALIZE_LITERALS = before
+    """For the syntaxes that only rdflib reads."""
+    from etalis_py.knowledge import from_rdflib  # rdflib takes a while to load
+
+    try:
+        quads = from_rdflib.parse(data, _RDFLIB[document.suffix], document.base)
+    except from_rdflib.Unreadable as error:
+        raise KnowledgeError(error.message, source=document.name, line=error.line) from error
     blanks = _Blanks(document.digest)
     result: ByGraph = {}
-    for graph, triple in _of_rdflib(dataset):
+    for graph, triple in quads:
         s, p, o = (blanks[t] if t[:2] == "_:" else t for t in triple)
         result.setdefault(blanks[graph] if graph[:2] == "_:" else graph, []).append((s, p, o))
     return result
 
 
-def _of_rdflib(graph: rdflib.Graph) -> Iterator[tuple[str, Triple]]:
-    if isinstance(graph, rdflib.Dataset):
-        for s, p, o, context in graph.quads():
-            name = getattr(context, "identifier", context)
-            in_default = name is None or name == DATASET_DEFAULT_GRAPH_ID
-            yield "" if in_default else of_rdflib_term(name), _rdflib_triple(s, p, o)
-    else:
-        for s, p, o in graph:
-            yield "", _rdflib_triple(s, p, o)
+def _quads_of(source: object) -> tuple[str, tuple[tuple[str, Triple], ...]]:
+    """What triples in memory are called in messages, and the triples with their graphs."""
+    if "rdflib" in sys.modules:  # else nobody has made a graph of it
+        from etalis_py.knowledge import from_rdflib
 
-
-def _rdflib_triple(s: object, p: object, o: object) -> Triple:
-    return check_triple((of_rdflib_term(s), of_rdflib_term(p), of_rdflib_term(o)))
-
-
-def of_rdflib_term(term: object) -> str:
-    """The canonical spelling of an rdflib term."""
-    if isinstance(term, rdflib.URIRef):
-        return terms.iri(str(term))
-    if isinstance(term, rdflib.BNode):
-        return f"_:{term}"
-    if isinstance(term, rdflib.Literal):
-        return terms.literal(str(term), str(term.datatype or ""), term.language or "")
-    raise KnowledgeError(f"{term!r} ({type(term).__name__}) is no RDF term")
+        if from_rdflib.is_graph(source):
+            return "rdflib graph", tuple(from_rdflib.quads(source))
+    return "triples in memory", tuple(_of_triples(cast("Iterable[Triple]", source)))
 
 
 def _of_triples(triples: Iterable[Triple] | Mapping[str, Iterable[Triple]]) -> Iterator[tuple[str, Triple]]:
@@ -278,17 +258,3 @@ def _of_triples(triples: Iterable[Triple] | Mapping[str, Iterable[Triple]]) -> I
             )
         s, p, o = check_triple(triple[:3])
         yield (triple[3] if len(triple) == 4 else ""), (s, p, o)
-
-
-def check_triple(triple: tuple[str, ...]) -> Triple:
-    """The triple, or an error that says which of its terms cannot stand where it stands."""
-    s, p, o = triple
-    if not (isinstance(s, str) and s[:1] in ("<", "_")):
-        raise KnowledgeError(f"{s!r} cannot be a subject", hint="an IRI in angle brackets or a blank node _:x")
-    if not (isinstance(p, str) and p[:1] == "<"):
-        raise KnowledgeError(f"{p!r} cannot be a predicate", hint="an IRI in angle brackets")
-    if not (isinstance(o, str) and o[:1] in ("<", "_", '"')):
-        raise KnowledgeError(
-            f"{o!r} cannot be an object", hint="an IRI, a blank node or a literal in N-Triples spelling"
-        )
-    return s, p, o

@@ -128,34 +128,34 @@ class Schema:
 
     def entailed(self, triple: Triple) -> tuple[Triple, ...]:
         """All other triples that follow from this one and the schema, each once."""
-        found = {triple: None}
-        self._direct(triple, found)
+        consequences = {triple: None}
+        self._direct(triple, consequences)
         if self.type_is_ruled:
             done = 1
-            while done < len(found):
-                for new in list(found)[done:]:
+            while done < len(consequences):
+                for new in list(consequences)[done:]:
                     done += 1
-                    self._direct(new, found)
-        del found[triple]
-        return tuple(found)
+                    self._direct(new, consequences)
+        del consequences[triple]
+        return tuple(consequences)
 
-    def _direct(self, triple: Triple, found: dict[Triple, None]) -> None:
+    def _direct(self, triple: Triple, consequences: dict[Triple, None]) -> None:
         s, p, o = triple
         specimen = self.specimens.get(p)
         if specimen is not None:
             for q in specimen.predicates:
-                found[s, q, o] = None
+                consequences[s, q, o] = None
             for c in specimen.subject_classes:
-                found[s, RDF_TYPE, c] = None
+                consequences[s, RDF_TYPE, c] = None
             if specimen.object_classes and not is_literal(o):
                 for c in specimen.object_classes:
-                    found[o, RDF_TYPE, c] = None
+                    consequences[o, RDF_TYPE, c] = None
             if p != RDF_TYPE and RDF_TYPE in specimen.predicates:
                 for c in self.super_classes(o):
-                    found[s, RDF_TYPE, c] = None
+                    consequences[s, RDF_TYPE, c] = None
         if p == RDF_TYPE:
             for c in self.super_classes(o):
-                found[s, RDF_TYPE, c] = None
+                consequences[s, RDF_TYPE, c] = None
 
 
 EMPTY = Schema.of(NOTHING)

@@ -15,11 +15,21 @@ from collections.abc import Mapping
 from importlib import resources
 
 from etalis_py.knowledge.errors import KnowledgeError
+from etalis_py.values.limits import LIMITS, Limits
+
+OPTIMAL = "optN"
+"""clingo's mode that finds an optimum first, and then what the answer sets that are as good have in common."""
 
 
 def program_text(name: str) -> str:
     """The text of one of the background programs, such as ``rdfs``."""
     return resources.files("etalis_rules").joinpath("lp", f"{name}.lp").read_text(encoding="utf-8")
+
+
+_LIMITED = (
+    "import resource, runpy, sys; n = int(sys.argv.pop(1)); resource.setrlimit(resource.RLIMIT_DATA, (n, n)); "
+    "runpy.run_module('clingo', run_name='__main__', alter_sys=True)"
+)
 
 
 def answer_set(program: str, constants: Mapping[str, int], *, name: str) -> bytes:
@@ -30,21 +40,49 @@ def answer_set(program: str, constants: Mapping[str, int], *, name: str) -> byte
     return atoms
 
 
-def consequences(program: str, constants: Mapping[str, int], *, brave: bool, name: str) -> str | None:
-    """The shown atoms that are true in all answer sets (``brave``: in some); ``None`` when there is no answer set."""
+def consequences(
+    program: str,
+    constants: Mapping[str, int],
+    *,
+    brave: bool,
+    name: str,
+    limits: Limits = LIMITS,
+    optimal: bool = False,
+) -> str | None:
+    """The shown atoms that are true in all answer sets (``brave``: in some); ``None`` when there is no answer set.
+
+    ``optimal``: of the answer sets that the program prefers.
+    """
     mode = "brave" if brave else "cautious"
-    atoms = _run(program, constants, ["--models=0", f"--enum-mode={mode}"], name)
+    options = ["--models=0", f"--enum-mode={mode}", *([f"--opt-mode={OPTIMAL}"] if optimal else [])]
+    atoms = _run(program, constants, options, name, limits)
     if atoms is None:
         return None
     # An estimate is printed each time it gets better, and after it how good it is; the last one is the answer.
-    return [line for line in atoms.decode().split("\n") if not line.startswith("Consequences:")][-1]
+    return [line for line in atoms.decode().split("\n") if not line.startswith(("Consequences:", "Optimization:"))][-1]
 
 
-def _run(program: str, constants: Mapping[str, int], options: list[str], name: str) -> bytes | None:
-    command = [sys.executable, "-m", "clingo", *options, "--verbose=0", "--outf=0", "--warn=none", "-"]
+def too_costly(amount: str, limit: str, name: str) -> KnowledgeError:
+    """The error of a program that takes more than a limit allows for."""
+    return KnowledgeError(
+        f"the program was not grounded and solved within {amount}",
+        source=name,
+        hint=f"bound what its rules derive (a rule such as q(X+1) :- q(X) never ends), or raise Limits({limit}=…)",
+    )
+
+
+def _run(
+    program: str, constants: Mapping[str, int], options: list[str], name: str, limits: Limits = LIMITS
+) -> bytes | None:
+    command = [sys.executable, "-c", _LIMITED, str(limits.grounding_bytes)]
+    command += [*options, "--verbose=0", "--outf=0", "--warn=none", "-"]
     command += [f"--const={constant}={value}" for constant, value in constants.items()]
     try:
-        done = subprocess.run(command, input=program.encode(), capture_output=True, check=False)
+        done = subprocess.run(
+            command, input=program.encode(), capture_output=True, check=False, timeout=limits.grounding_seconds
+        )
+    except subprocess.TimeoutExpired:
+        raise too_costly(f"{limits.grounding_seconds} s", "grounding_seconds", name) from None
     except OSError as error:
         raise KnowledgeError(
             f"clingo could not be started as {sys.executable!r} -m clingo: {error}",
@@ -52,10 +90,21 @@ def _run(program: str, constants: Mapping[str, int], options: list[str], name: s
             hint="run from an interpreter that can start processes and has clingo installed",
         ) from error
     atoms, _, verdict = done.stdout.rstrip().rpartition(b"\n")
-    if verdict == b"SATISFIABLE":  # the exit code tells less: it differs between the ways of starting clingo
+    if verdict in (
+        b"SATISFIABLE",
+        b"OPTIMUM FOUND",
+    ):  # the exit code tells less: it differs between the ways of starting clingo
         return atoms
     if verdict == b"UNSATISFIABLE":
         return None
-    said = (done.stderr or done.stdout[-1000:]).decode(errors="replace").strip()
-    said = said.partition("Traceback (most recent call last)")[0].strip() or said.splitlines()[-1]
-    raise KnowledgeError(f"clingo gave no answer (exit code {done.returncode}): {said}", source=name)
+    if b"bad_alloc" in done.stderr or b"MemoryError" in done.stderr:
+        raise too_costly(f"{limits.grounding_bytes} bytes", "grounding_bytes", name)
+    if verdict == b"UNKNOWN" and not done.stderr.strip():
+        raise KnowledgeError(
+            "the program was not solved: clingo was stopped before it knew whether there is an answer set",
+            source=name,
+            hint="write it with fewer choices",
+        )
+    message = (done.stderr or done.stdout[-1000:]).decode(errors="replace").strip()
+    message = message.partition("Traceback (most recent call last)")[0].strip() or message.splitlines()[-1]
+    raise KnowledgeError(f"clingo gave no answer (exit code {done.returncode}): {message}", source=name)

@@ -18,7 +18,8 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from etalis_py.streams.clock import SECOND
+from etalis_rules.calendar import SECOND
+
 from etalis_py.streams.errors import StreamError
 
 IMPLAUSIBLE_METRES = 5
@@ -56,21 +57,21 @@ class FileReport:
 
     def notes(self) -> list[str]:
         """One line for each oddity."""
-        said = []
+        texts = []
         if self.missing:
-            said.append(f"{self.missing} readings missing")
+            texts.append(f"{self.missing} readings missing")
         if self.bad:
             more = ", …" if self.bad > len(self.refused) else ""
-            said.append(f"{self.bad} rows are no readings ({'; '.join(self.refused)}{more})")
+            texts.append(f"{self.bad} rows are no readings ({'; '.join(self.refused)}{more})")
         if self.twice:
-            said.append(f"{self.twice} times given twice: the finer sampled reading was taken")
+            texts.append(f"{self.twice} times given twice: the finer sampled reading was taken")
         if self.gaps:
-            said.append(f"gaps of more than {GAP_SECONDS // 60} minutes: {self.gaps}")
+            texts.append(f"gaps of more than {GAP_SECONDS // 60} minutes: {self.gaps}")
         if self.implausible:
-            said.append(
+            texts.append(
                 f"{self.implausible} readings more than {IMPLAUSIBLE_METRES} m from the median: the gauge is broken"
             )
-        return [f"station {self.station} ({self.source}): {one}" for one in said]
+        return [f"station {self.station} ({self.source}): {one}" for one in texts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +101,10 @@ def station_files(sources: Iterable[str | Path]) -> tuple[list[Path], list[str]]
                 notes.append(f"{path}: not read, because the name is not that of a station: {', '.join(others)}")
             files += chosen
         elif has_magic(str(source)) and not path.exists():
-            found = sorted(map(Path, glob(str(source))))
-            if not found:
+            files_here = sorted(map(Path, glob(str(source))))
+            if not files_here:
                 raise StreamError("no file fits this pattern", source=str(source), hint="check the path")
-            files += found
+            files += files_here
         else:
             files.append(path)
     return list(dict.fromkeys(files)), notes

@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from random import Random
 
+from etalis_rules.calendar import SECOND
+from etalis_rules.terms import iri_value
+
 from etalis_py.events import Event
 from etalis_py.replays.roads import DELIVERY, LINK, PLACE, Link, Roads, shortest
-from etalis_py.streams.clock import SECOND, parse_datetime
+from etalis_py.streams.clock import parse_datetime
 
 BEGIN = parse_datetime("2011-03-28T06:00:00Z")
 METRES_PER_SECOND = 8
@@ -59,6 +62,12 @@ class Day:
     def legs(self) -> int:
         """The ways that were driven."""
         return sum(answer.open is not None for answer in self.answers)
+
+    @property
+    def closed(self) -> frozenset[str]:
+        """The links that are closed at some time of the day."""
+        triples = (triple for event in self.events for triple in event.triples)
+        return frozenset(iri_value(s).removeprefix(LINK) for s, p, o in triples if (p, o) == (BECOMES, IS_CLOSED))
 
 
 def delivery_day(roads: Roads, agents: int, *, locations: int = 20, closed: float = CLOSED, seed: int = 1) -> Day:

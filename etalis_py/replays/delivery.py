@@ -49,20 +49,20 @@ def replay_delivery(
         notes=(),
         make_events=lambda: iter(day.events),
         tell=lambda matches: summary(roads, day, collect(matches)),
-        draw=lambda matches, path: _plot(roads, collect(matches), path),
+        draw=lambda matches, path: _plot(roads, day, collect(matches), path),
     )
 
 
 def _tables(input: str | Path | Iterable[str | Path]) -> tuple[Path, Path]:
     """The table of nodes and the one of edges among what is given: files, patterns or a folder."""
     sources = [input] if isinstance(input, str | Path) else list(input)
-    found: list[Path] = []
+    paths: list[Path] = []
     for source in map(str, sources):
         inside = sorted(Path(source).iterdir()) if Path(source).is_dir() else [Path(p) for p in sorted(glob(source))]
-        found += inside or [Path(source)]
+        paths += inside or [Path(source)]
     tables = []
     for kind in ("nodes", "edges"):
-        fitting = [path for path in found if kind in path.name]
+        fitting = [path for path in paths if kind in path.name]
         if len(fitting) != 1:
             raise StreamError(
                 f"{len(fitting)} files named …{kind}… among the input",
@@ -118,7 +118,14 @@ def summary(roads: Roads, day: Day, results: dict[str, AgentResult]) -> list[Row
     return rows
 
 
-def _plot(roads: Roads, results: dict[str, AgentResult], path: Path) -> None:
-    from etalis_py.replays.plot_routes import draw  # matplotlib takes a while to import
+def _plot(roads: Roads, day: Day, results: dict[str, AgentResult], path: Path) -> None:
+    from etalis_py.replays.plot_routes import Tour, draw  # matplotlib takes a while to import
 
-    draw(roads, {agent: result.routes for agent, result in results.items()}, path)
+    tours = []
+    for agent in sorted({answer.agent for answer in day.answers}):
+        asked = [answer for answer in day.answers if answer.agent == agent]
+        result = results.get(str(agent + 1), AgentResult())
+        links = tuple(link for links in result.routes.values() for link in sorted(links))
+        stops = tuple(dict.fromkeys(answer.goal for answer in asked))
+        tours.append(Tour(str(agent + 1), asked[0].start, stops, links))
+    draw(roads, tours, day.closed, path)

@@ -46,6 +46,12 @@ def plain(axes: Axes) -> None:
     axes.set_axisbelow(True)
 
 
+def struck_out(axes: Axes, start: float, end: float, y: float) -> None:
+    """A bar of something that does not hold any more."""
+    axes.plot([start, end], [y, y], color=GREY, linewidth=5, solid_capstyle="round", alpha=0.35)
+    axes.plot([start, end], [y, y], color=RED, marker="x", markersize=6, linewidth=1)
+
+
 def empty(axes: Axes, text: str) -> None:
     """Say in the middle of the axes that there is nothing to draw."""
     axes.text(0.5, 0.5, text, ha="center", va="center", transform=axes.transAxes, color=GREY)

@@ -43,15 +43,15 @@ def distance_km(a: Position, b: Position) -> float:
 
 def read_positions(path: Path) -> tuple[Position, ...]:
     """What has a position and a label in a Turtle file, in the order of the IRIs."""
-    found: dict[str, dict[str, str]] = {}
+    stations: dict[str, dict[str, str]] = {}
     for quad in pyoxigraph.parse(path.read_bytes(), pyoxigraph.RdfFormat.TURTLE):
         if isinstance(quad.subject, pyoxigraph.NamedNode) and isinstance(quad.object, pyoxigraph.Literal):
-            found.setdefault(quad.subject.value, {})[quad.predicate.value] = quad.object.value
+            stations.setdefault(quad.subject.value, {})[quad.predicate.value] = quad.object.value
     label, latitude, longitude = RDFS + "label", _GEO + "lat", _GEO + "long"
     return tuple(
-        Position(iri, said[label], float(said[latitude]), float(said[longitude]))
-        for iri, said in sorted(found.items())
-        if label in said and latitude in said and longitude in said
+        Position(iri, properties[label], float(properties[latitude]), float(properties[longitude]))
+        for iri, properties in sorted(stations.items())
+        if label in properties and latitude in properties and longitude in properties
     )
 
 

@@ -15,11 +15,12 @@ from functools import lru_cache
 from random import Random
 
 import pyoxigraph
+from etalis_rules.calendar import DAY, SECOND
 from etalis_rules.terms import RDF, XSD, literal
 
 from etalis_py.events import Event
 from etalis_py.replays.resources import data
-from etalis_py.streams.clock import DAY, SECOND, parse_datetime
+from etalis_py.streams.clock import parse_datetime
 
 STOCK = "http://example.org/stock#"
 HAS_PRICE = f"<{STOCK}hasStockPrice>"
@@ -39,9 +40,9 @@ RATED_A_DAY, ACQUIRED_A_DAY = 0.04, 0.0004
 def companies() -> tuple[str, ...]:
     """The companies of ``data/stock/companies.ttl``, in N-Triples spelling: ACME first, the others by name."""
     quads = pyoxigraph.parse(data("stock/companies.ttl").read_bytes(), pyoxigraph.RdfFormat.TURTLE)
-    found = sorted({str(q.subject) for q in quads if q.predicate.value == RDF + "type"})
+    names = sorted({str(q.subject) for q in quads if q.predicate.value == RDF + "type"})
     acme = f"<{STOCK}ACME>"
-    return (acme, *(c for c in found if c != acme))
+    return (acme, *(c for c in names if c != acme))
 
 
 @dataclass(slots=True)
@@ -87,7 +88,7 @@ def market_events(count: int, events: int, seed: int) -> Iterator[Event]:
         _Company(iri, round(random.uniform(15, 250), 2), random.uniform(0.008, 0.022)) for iri in companies()[:count]
     ]
     ratings = 0
-    made = 0
+    generated = 0
     day = START
     while True:
         happening: list[Event] = []
@@ -105,9 +106,9 @@ def market_events(count: int, events: int, seed: int) -> Iterator[Event]:
             happening.append(Event(closing, closing, ((firm.iri, HAS_PRICE, price),)))
         happening.sort()
         for event in happening:
-            if made == events:
+            if generated == events:
                 return
-            made += 1
+            generated += 1
             yield event
         day = _next_trading_day(day)
 

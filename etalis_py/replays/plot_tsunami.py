@@ -6,13 +6,14 @@ from math import ceil
 from pathlib import Path
 from statistics import median
 
+from etalis_rules.calendar import SECOND
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from etalis_py.replays.dart_files import StationRecord
-from etalis_py.replays.figures import BLUE, GREY, ORANGE, RED, empty, moment, new_figure, plain, save, time_axis
-from etalis_py.replays.tsunami import THRESHOLD_M, Predicted, StationResult
-from etalis_py.streams.clock import SECOND, render_datetime
+from etalis_py.replays.figures import BLUE, GREEN, GREY, RED, empty, moment, new_figure, plain, save, time_axis
+from etalis_py.replays.tsunami_results import THRESHOLD_M, Predicted, StationResult
+from etalis_py.streams.clock import render_datetime
 
 COLUMNS = 3
 MOST = 12
@@ -22,19 +23,25 @@ GAP = 20 * 60 * SECOND
 BINS_MM = [10 ** (k / 3) for k in range(-3, 16)]
 
 
-def draw(records: tuple[StationRecord, ...], results: dict[str, StationResult], path: Path) -> None:
-    """One panel a station around its strongest alarm, and below the distribution of all differences."""
+def draw(
+    records: tuple[StationRecord, ...], results: dict[str, StationResult], path: Path, *, made_up: bool = False
+) -> None:
+    """One panel a station around its strongest alarm, and below the distribution of all differences.
+
+    ``made_up``: the picture says so, and calls no station by the number of a real one.
+    """
     shown = records[:MOST]
     columns = min(COLUMNS, len(shown)) or 1
     rows = ceil(len(shown) / columns)
     left_out = f" ({len(shown)} of {len(records)} stations)" if len(shown) < len(records) else ""
-    figure = new_figure(
-        max(5.0 * columns, 8), 2.9 * rows + 3.2, f"Tsunami detection: readings, predictions and alarms{left_out}"
-    )
+    of = "made-up readings" if made_up else "readings"
+    title = f"Tsunami detection: {of}, predictions and alarms{left_out}"
+    figure = new_figure(max(5.0 * columns, 8), 2.9 * rows + 3.2, title)
     grid = figure.add_gridspec(rows + 1, columns, height_ratios=[*[1] * rows, 1.1])
     for i, record in enumerate(shown):
         axes = figure.add_subplot(grid[i // columns, i % columns])
-        _station(axes, record, results.get(record.station, StationResult()), legend=i == 0)
+        name = f"made-up buoy {i + 1}" if made_up else record.station
+        _station(axes, name, record, results.get(record.station, StationResult()), legend=i == 0)
     _histogram(figure.add_subplot(grid[rows, :]), results)
     save(figure, path)
 
@@ -48,25 +55,27 @@ def _focus(record: StationRecord, result: StationResult) -> tuple[int, int]:
     return began - BEFORE, began + AFTER
 
 
-def _station(axes: Axes, record: StationRecord, result: StationResult, legend: bool) -> None:
+def _station(axes: Axes, name: str, record: StationRecord, result: StationResult, legend: bool) -> None:
     first, last = _focus(record, result)
     readings = [(r.time, float(r.level)) for r in record.readings if first <= r.time <= last]
     if not readings:
-        empty(axes, f"{record.station}: no readings")
+        empty(axes, f"{name}: no readings")
         return
     middle = median(level for _, level in readings)
     predicted = [(p.time, p.prediction) for p in result.predicted if first <= p.time <= last]
     alarms = [a for a in result.alarms if first <= a.time <= last]
     _line(axes, readings, middle, BLUE, "reading", 1.1)
-    _line(axes, predicted, middle, ORANGE, "prediction", 1.1)
+    _line(axes, predicted, middle, GREEN, "prediction", 1.1)
     plain(axes)
     _zoom(axes, [level - middle for _, level in readings])
     if alarms:
         bottom = [axes.get_ylim()[0]] * len(alarms)
-        axes.plot([moment(a.time) for a in alarms], bottom, "|", color=RED, markersize=11, label="alarm", clip_on=False)
-    title = f"{record.station}: {len(alarms)} alarms"
+        axes.plot(
+            [moment(a.time) for a in alarms], bottom, "|", color=RED, markersize=11, label="alarms", clip_on=False
+        )
+    title = f"{name}: {len(alarms)} alarms"
     if result.broken:
-        title = f"{record.station} (broken gauge): {len(alarms)} alarms"
+        title = f"{name} (broken gauge): {len(alarms)} alarms"
     if began := [t for t in result.tsunamis if first <= t <= last]:
         axes.axvline(moment(began[0]), color=RED, linewidth=1, linestyle="--")
         title += f", the first at {render_datetime(began[0])[11:19]}"
@@ -125,7 +134,7 @@ def _histogram(axes: Axes, results: dict[str, StationResult]) -> None:
     axes.set_ylabel("readings")
     axes.set_title(
         f"All stations: {above:,} of {len(differences):,} predicted readings are more than {threshold:g} mm off "
-        "(red: alarms)",
+        "(in the colour of alarms)",
         fontsize=10,
     )
     plain(axes)

@@ -8,20 +8,20 @@ those of the made-up market do.  Times are taken as UTC.
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
 
+from etalis_rules.calendar import SECOND
 from etalis_rules.terms import XSD, literal
 
 from etalis_py.events import Event
 from etalis_py.replays.market import CLOSING, HAS_PRICE, STOCK
-from etalis_py.streams.clock import SECOND, TimeError, parse_datetime
+from etalis_py.replays.texts import read_text
+from etalis_py.streams.clock import TimeError, parse_datetime
 from etalis_py.streams.errors import StreamError
 
 _AMERICAN = re.compile(r"(\d\d?)/(\d\d?)/(\d{4})(?: (\d\d?):(\d\d)(?::(\d\d))?)?")
@@ -49,19 +49,19 @@ def price_files(sources: Iterable[str | Path]) -> list[Path]:
     for source in sources:
         path = Path(source)
         if path.is_dir():
-            found = sorted(p for p in path.iterdir() if p.name.endswith((".csv", ".csv.gz")))
+            here = sorted(p for p in path.iterdir() if p.name.endswith((".csv", ".csv.gz")))
         elif has_magic(str(source)) and not path.exists():
-            found = sorted(map(Path, glob(str(source))))
+            here = sorted(map(Path, glob(str(source))))
         else:
-            found = [path]
-        if not found:
+            here = [path]
+        if not here:
             raise StreamError("no CSV file is here", source=str(source), hint="expected names such as AAPL.csv")
-        files += found
+        files += here
     return list(dict.fromkeys(files))
 
 
 def read_prices(path: Path) -> PriceRecord:
-    """The prices of one file; a row that is none stops the reading, an empty price is counted."""
+    """The prices of one file; a malformed row stops the reading, an empty price is counted."""
     named = re.match(r"[A-Za-z0-9]+", path.name)
     if named is None:
         raise StreamError("the file name does not begin with a company", source=str(path), hint="such as AAPL.csv")
@@ -87,14 +87,7 @@ def read_prices(path: Path) -> PriceRecord:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, str, str]]:
-    try:
-        content = path.read_bytes()
-        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig")
-    except (EOFError, UnicodeDecodeError, gzip.BadGzipFile, zlib.error) as error:
-        raise StreamError(f"the file is damaged: {error}", source=str(path)) from None
-    except OSError as error:
-        raise StreamError(f"the file cannot be read: {error.strerror}", source=str(path)) from None
-    reader = csv.DictReader(io.StringIO(text))
+    reader = csv.DictReader(io.StringIO(read_text(path)))
     columns = [c.strip() for c in reader.fieldnames or ()]
     reader.fieldnames = columns
     date = next((c for c in columns if c.lower() in ("date", "datetime", "time", "timestamp")), None)
@@ -113,18 +106,18 @@ def _rows(path: Path) -> Iterator[tuple[int, str, str]]:
 
 def _time(text: str) -> int | None:
     try:
-        if found := _AMERICAN.fullmatch(text):
-            month, day, year, hour, minute, second = found.groups()
+        if parsed := _AMERICAN.fullmatch(text):
+            month, day, year, hour, minute, second = parsed.groups()
             date = parse_datetime(f"{year}-{month:0>2}-{day:0>2}")
             if hour is None:
                 return date + CLOSING
             return date + (int(hour) * 3600 + int(minute) * 60 + int(second or 0)) * SECOND
-        if found := _ISO.fullmatch(text):
-            date = parse_datetime(found[1])
-            if found[2] is None:
+        if parsed := _ISO.fullmatch(text):
+            date = parse_datetime(parsed[1])
+            if parsed[2] is None:
                 return date + CLOSING
-            clock = found[2] if len(found[2]) == 8 else found[2] + ":00"
-            return parse_datetime(f"{found[1]}T{clock}Z")
+            clock = parsed[2] if len(parsed[2]) == 8 else parsed[2] + ":00"
+            return parse_datetime(f"{parsed[1]}T{clock}Z")
     except TimeError:
         return None
     return None

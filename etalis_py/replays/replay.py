@@ -1,4 +1,4 @@
-"""What a replay is: events, rule programs, background knowledge, and how its matches are told and drawn."""
+"""What a replay is: events, rule programs, background knowledge, and how its matches are listed and drawn."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from etalis_py.events import Event, Triple
+from etalis_py.events import Triple
 from etalis_py.streams.clock import Clock
+from etalis_py.streams.elements import Item
 
 Row = dict[str, str]
 
@@ -26,6 +27,8 @@ class Found(Protocol):
     def start_us(self) -> int | None: ...
     @property
     def end_us(self) -> int | None: ...
+    @property
+    def retracted(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class Replay:
     ``programs`` are the files (or texts) that form the program, ``background`` its files and triples, ``clock``
     how the stream spells its times.  ``shown`` names the queries whose matches are the result, ``reads`` those that
     ``summary`` and ``plot`` look at; the matches of the others (rules in between) need not be kept.  ``notes`` says
-    what was odd about the input, one line each.
+    what was odd about the input, one line each.  ``revise``: how long, in microseconds, its events may correct others.
     """
 
     name: str
@@ -45,12 +48,13 @@ class Replay:
     shown: tuple[str, ...]
     reads: tuple[str, ...]
     notes: tuple[str, ...]
-    make_events: Callable[[], Iterator[Event]]
+    make_events: Callable[[], Iterator[Item]]
     tell: Callable[[Iterable[Found]], list[Row]]
     draw: Callable[[Iterable[Found], Path], None]
+    revise: int = 0
 
     @property
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Iterator[Item]:
         """The stream in order of time, from its beginning each time it is asked for."""
         return self.make_events()
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
-import zlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -15,6 +13,7 @@ from random import Random
 from etalis_rules.terms import XSD, literal
 
 from etalis_py.events import Triple
+from etalis_py.replays.texts import read_text
 from etalis_py.streams.errors import StreamError
 
 DELIVERY = "http://example.org/delivery#"
@@ -149,14 +148,7 @@ def _bad(path: str | Path, line: int, row: Mapping[str, str], reason: str) -> St
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
-    try:
-        content = path.read_bytes()
-        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig")
-    except (EOFError, UnicodeDecodeError, gzip.BadGzipFile, zlib.error) as error:
-        raise StreamError(f"the file is damaged: {error}", source=str(path)) from None
-    except OSError as error:
-        raise StreamError(f"the file cannot be read: {error.strerror}", source=str(path)) from None
-    reader = csv.DictReader(io.StringIO(text))
+    reader = csv.DictReader(io.StringIO(read_text(path)))
     absent = [c for c in columns if c not in (reader.fieldnames or ())]
     if absent:
         raise StreamError(f"the header names no column {absent[0]}", source=str(path), line=1)

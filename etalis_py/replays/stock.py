@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from etalis_rules.terms import iri_value, parts
+from etalis_rules.calendar import DAY
+from etalis_rules.terms import literal, parts
 
-from etalis_py.events import Event
+from etalis_py.events import Event, Retraction
 from etalis_py.replays.market import HAS_PRICE, STOCK, companies, market_events
 from etalis_py.replays.prices import PriceRecord, price_events, price_files, read_prices
-from etalis_py.replays.replay import Found, Replay, Row
+from etalis_py.replays.replay import Replay
 from etalis_py.replays.resources import data, program
-from etalis_py.streams.clock import DAY, Clock, render_datetime
+from etalis_py.replays.stock_findings import AVERAGING, MOST_AVERAGED, PRICE_QUERIES, Findings, collect, summary
+from etalis_py.streams.clock import Clock
+from etalis_py.streams.elements import Item
+from etalis_py.streams.timing import Punctuation
 
 PROGRAMS = (
     "drop_and_rise",
@@ -31,13 +34,11 @@ PROGRAMS = (
     "average",
     "financial_downratings",
 )
-PRICE_QUERIES = ("drop_and_rise", "drop_with_rating", "rise_without_acquisition")
 SHOWN = (*PRICE_QUERIES, "average", "financial_downratings")
 BACKGROUND = ("sectors", "companies")
 ACME = f"<{STOCK}ACME>"
-LISTED = 8
-AVERAGING = ("first_sum", "next_sum", "average")
-MOST_AVERAGED = 60
+WRONG = 20  # the price of a company that is wrong
+HOUR = DAY // 24
 
 
 def replay_stock(
@@ -46,8 +47,12 @@ def replay_stock(
     events: int = 20_000,
     seed: int = 1,
     input: str | Path | Iterable[str | Path] | None = None,
+    wrong_price: bool = False,
 ) -> Replay:
-    """A made-up market from a seed, or real prices from CSV files (a file, a folder, a glob, or several)."""
+    """A made-up market from a seed, or real prices from CSV files (a file, a folder, a glob, or several).
+
+    ``wrong_price``: one price of the company that is averaged is wrong, and is corrected an hour later.
+    """
     notes: list[str] = []
     programs: tuple[Path | str, ...] = tuple(program(f"stock/{name}") for name in PROGRAMS)
     averaged = ACME
@@ -76,6 +81,10 @@ def replay_stock(
         elif averaged != ACME:
             notes.append(f"the average over ten days, ACME's in the paper, is that of {records[0].company}")
         programs = tuple(_about(program(f"stock/{name}"), averaged) for name in names)
+
+    def items() -> Iterator[Item]:
+        return with_wrong_price(make(), averaged) if wrong_price else make()
+
     return Replay(
         name="stock",
         programs=programs,
@@ -84,9 +93,10 @@ def replay_stock(
         shown=SHOWN,
         reads=SHOWN,
         notes=tuple(notes),
-        make_events=make,
-        tell=lambda matches: _summary(collect(matches, averaged)),
+        make_events=items,
+        tell=lambda matches: summary(collect(matches, averaged)),
         draw=lambda matches, path: _plot(make(), collect(matches, averaged), averaged, path),
+        revise=DAY if wrong_price else 0,
     )
 
 
@@ -121,125 +131,37 @@ def _about(path: Path | str, company: str) -> Path | str:
     return path if changed == text else f"REGISTER QUERY {Path(path).stem} AS\n{changed}"
 
 
+# --- a wrong price ----------------------------------------------------------------------------------------------
+
+
+def with_wrong_price(events: Iterable[Event], company: str) -> Iterator[Item]:
+    """The events, in which one price of the company is a tenth of what it is until an hour later.
+
+    By then the time of the stream has reached that hour: what the wrong price causes has been reported.
+    """
+    count = 0
+    correction: list[Event] = []
+    due = 0
+    for event in events:
+        if correction and event.end > due:
+            yield Punctuation(due)
+            yield from correction
+            correction = []
+        if event.triples[0][:2] == (company, HAS_PRICE):
+            count += 1
+            if count == WRONG:
+                s, p, price = event.triples[0]
+                value, datatype, _ = parts(price)
+                wrong = event._replace(triples=((s, p, literal(f"{float(value) / 10:.2f}", datatype)),))
+                correction, due = [Retraction._make(wrong), event], event.end + HOUR
+                event = wrong
+        yield event
+    if correction:
+        yield Punctuation(due)
+        yield from correction
+
+
 # --- what was found ---------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class PriceMatch:
-    """A match of one of the queries about prices: which, of whom, when, and the prices as the query names them."""
-
-    query: str
-    company: str
-    start: int
-    end: int
-    prices: tuple[float, ...]
-    agency: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Average:
-    company: str
-    start: int
-    end: int
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
-class Downrating:
-    company: str
-    agency: str
-    business: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """All matches, told apart by what they are about."""
-
-    prices: tuple[PriceMatch, ...]
-    averages: tuple[Average, ...]
-    downratings: tuple[Downrating, ...]
-
-
-def collect(matches: Iterable[Found], averaged: str) -> Findings:
-    prices: list[PriceMatch] = []
-    averages: list[Average] = []
-    downratings: list[Downrating] = []
-    for match in matches:
-        start, end, b = match.start_us, match.end_us, match.bindings
-        if start is None or end is None:
-            continue
-        if match.query in PRICE_QUERIES:
-            found = tuple(float(parts(b[name])[0]) for name in ("price1", "price2", "price3") if name in b)
-            agency = _name(b["ratingagency"]) if "ratingagency" in b else ""
-            prices.append(PriceMatch(match.query, b["company"], start, end, found, agency))
-        elif match.query == "average":
-            averages.append(Average(_name(averaged), start, end, float(parts(b["average"])[0])))
-        elif match.query == "financial_downratings":
-            company, agency, business = _name(b["company"]), _name(b["ratingagency"]), parts(b["business"])[0]
-            downratings.append(Downrating(company, agency, business, start, end))
-    return Findings(tuple(prices), tuple(averages), tuple(downratings))
-
-
-def _name(iri: str) -> str:
-    return iri_value(iri).removeprefix(STOCK)
-
-
-def _summary(findings: Findings) -> list[Row]:
-    """For each query the companies in which prices moved most, and how many there are besides."""
-    rows: list[Row] = []
-    for query in PRICE_QUERIES:
-        grouped: dict[str, list[PriceMatch]] = {}
-        for match in findings.prices:
-            if match.query == query:
-                grouped.setdefault(match.company, []).append(match)
-        ranked = sorted(grouped.items(), key=lambda item: (-change(strongest(item[1])), item[0]))
-        rows += [_price_row(query, company, found) for company, found in ranked[:LISTED]]
-        if rest := [match for _, found in ranked[LISTED:] for match in found]:
-            rows.append(_row(query, f"{len(ranked) - LISTED} more", rest, ""))
-    told: dict[str, list[Downrating]] = {}
-    for downrating in findings.downratings:
-        told.setdefault(downrating.business, []).append(downrating)
-    for business, downratings in sorted(told.items()):
-        names = sorted({d.company for d in downratings})
-        more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-        rows.append(_row("financial_downratings", f"{business}s", downratings, ", ".join(names[:LISTED]) + more))
-    if averages := findings.averages:
-        values = [average.value for average in averages]
-        said = f"from {min(values):.2f} to {max(values):.2f}, at last {values[-1]:.2f}"
-        rows.append(_row("average", averages[0].company, averages, said))
-    return rows
-
-
-def _price_row(query: str, company: str, found: list[PriceMatch]) -> Row:
-    said = " → ".join(f"{price:.2f}" for price in strongest(found).prices)
-    if agencies := sorted({match.agency for match in found if match.agency}):
-        said += f" (downrated by {', '.join(agencies)})"
-    return _row(query, _name(company), found, said)
-
-
-def _row(query: str, company: str, found: Sequence[PriceMatch | Average | Downrating], said: str) -> Row:
-    first, last = min(match.start for match in found), max(match.end for match in found)
-    return {
-        "query": query,
-        "company": company,
-        "matches": str(len(found)),
-        "from": render_datetime(first)[:10],
-        "to": render_datetime(last)[:10],
-        "found": said,
-    }
-
-
-def change(match: PriceMatch) -> float:
-    """How much the price moved from the first to the second price, as a ratio above 1."""
-    first, second = match.prices[:2]
-    return max(first, second) / min(first, second)
-
-
-def strongest(matches: Iterable[PriceMatch]) -> PriceMatch:
-    """The match in which the price moved most from the first to the second price; the shortest of several."""
-    return max(matches, key=lambda m: (change(m), m.start - m.end))
 
 
 def _plot(events: Iterable[Event], findings: Findings, averaged: str, path: Path) -> None:

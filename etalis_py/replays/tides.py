@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from math import cos, exp, pi, sin, sqrt
 from random import Random
 
+from etalis_rules.calendar import SECOND
+
 from etalis_py.replays.dart_files import FileReport, Reading, StationRecord
 from etalis_py.replays.gazetteer import STATION, Position, distance_km, stations
-from etalis_py.streams.clock import SECOND, parse_datetime
+from etalis_py.streams.clock import parse_datetime
 
 START = parse_datetime("2011-03-10T00:00:00Z") // SECOND
 EARTHQUAKE = parse_datetime("2011-03-11T05:46:24Z") // SECOND

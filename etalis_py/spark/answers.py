@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from etalis_py.engine.matches import Shape
-from etalis_py.engine.time import TIMELESS_END
+from etalis_py.kernel.matches import Shape
 from etalis_py.spark.schema import ARROW_MATCHES, COLUMNS
+from etalis_py.values.time import TIMELESS_END
 
 Row = tuple[Any, ...]  # the columns of schema.MATCHES
 CHUNK = 50_000
@@ -30,20 +30,20 @@ class Table:
     program: str
     shard: int
     shape: Shape
-    found: Sequence[tuple[Any, ...]]
+    solutions: Sequence[tuple[Any, ...]]
     ordinals: Sequence[int]
 
     def column(self, place: int) -> list[Any]:
         """One field of every row: 0 is the end, 1 the start, then terms."""
-        return list(map(itemgetter(place), self.found))
+        return list(map(itemgetter(place), self.solutions))
 
     def ids(self) -> list[str]:
-        return list(map(self.shape.identify, self.found, self.ordinals))
+        return list(map(self.shape.identify, self.solutions, self.ordinals))
 
     def bindings(self) -> list[list[tuple[str, str]]]:
         """The variables that are bound, with their terms."""
         places = self._places()
-        return [[(v, row[i]) for v, i in places if row[i]] for row in self.found]
+        return [[(v, row[i]) for v, i in places if row[i]] for row in self.solutions]
 
     def _places(self) -> list[tuple[str, int]]:
         return [(v, i) for v, i in zip(self.shape.variables, self.shape.places, strict=True) if i > 0]
@@ -51,18 +51,21 @@ class Table:
     def rows(self) -> Iterator[Row]:
         """The same as single rows."""
         name, query, shard = self.program, self.shape.query, self.shard
-        for row, identifier, bound in zip(self.found, self.ids(), self.bindings(), strict=True):
-            yield ("match", name, query, identifier, dict(bound), None, None, row[1], row[0], None, shard, None)
+        for row, identifier, bound in zip(self.solutions, self.ids(), self.bindings(), strict=True):
+            yield (
+                "match", name, query, identifier, dict(bound), None, None, row[1], row[0], None, self.shape.retracted,
+                shard, None,
+            )  # fmt: skip
 
     def pieces(self) -> Iterator[Table]:
         """Tables of a bearable size."""
-        for i in range(0, len(self.found), CHUNK):
-            found, ordinals = self.found[i : i + CHUNK], self.ordinals[i : i + CHUNK]
-            yield Table(self.program, self.shard, self.shape, found, ordinals)
+        for i in range(0, len(self.solutions), CHUNK):
+            rows, ordinals = self.solutions[i : i + CHUNK], self.ordinals[i : i + CHUNK]
+            yield Table(self.program, self.shard, self.shape, rows, ordinals)
 
     def record_batch(self) -> pa.RecordBatch:
-        size = len(self.found)
-        made = {
+        size = len(self.solutions)
+        columns = {
             "kind": pa.repeat(pa.scalar("match"), size),
             "program": pa.repeat(pa.scalar(self.program), size),
             "query": pa.repeat(pa.scalar(self.shape.query), size),
@@ -70,18 +73,19 @@ class Table:
             "bindings": self._map(),
             "start": pa.array(self.column(1), pa.int64()),
             "end": pa.array(self.column(0), pa.int64()),
+            "retracted": pa.repeat(pa.scalar(self.shape.retracted), size),
             "shard": pa.repeat(pa.scalar(self.shard, pa.int32()), size),
         }
-        arrays = [made.get(f.name) if f.name in made else pa.nulls(size, f.type) for f in ARROW_MATCHES]
+        arrays = [columns.get(f.name) if f.name in columns else pa.nulls(size, f.type) for f in ARROW_MATCHES]
         return pa.RecordBatch.from_arrays(arrays, schema=ARROW_MATCHES)
 
     def _map(self) -> pa.MapArray:
         places = self._places()
-        size, width = len(self.found), len(places)
-        found = [self.column(i) for _, i in places]
-        if not width or not all(map(all, found)):
+        size, width = len(self.solutions), len(places)
+        columns = [self.column(i) for _, i in places]
+        if not width or not all(map(all, columns)):
             return pa.array(self.bindings(), ARROW_MATCHES.field("bindings").type)
-        terms = pa.array(list(chain.from_iterable(zip(*found, strict=True))), pa.string())
+        terms = pa.array(list(chain.from_iterable(zip(*columns, strict=True))), pa.string())
         names = pa.array([v for v, _ in places], pa.string()).take(pa.array(np.tile(np.arange(width), size)))
         offsets = pa.array(np.arange(0, size * width + 1, width, dtype=np.int32))
         return pa.MapArray.from_arrays(offsets, names, terms)

@@ -10,22 +10,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
-from etalis_py.engine.garbage import few_collections
-from etalis_py.spark.answers import record_batches
+from etalis_py.kernel.garbage import few_collections
+from etalis_py.spark.answers import Row, Table, record_batches
 from etalis_py.spark.packing import split
 from etalis_py.spark.parts import Part
 from etalis_py.spark.rows import sorted_out
+from etalis_py.spark.shard import Shard
 from etalis_py.spark.spec import ProgramSpec
-from etalis_py.spark.windowed_shard import shard_of
-from etalis_py.spark.windows import WindowSpec
 
 Batches = Iterator[pa.RecordBatch]
 
 
 def batch_operator(
-    specs: tuple[ProgramSpec | WindowSpec, ...], slots: Mapping[int, tuple[Part, int]], metrics: bool
+    specs: tuple[ProgramSpec, ...], slots: Mapping[int, tuple[Part, int]], metrics: bool
 ) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
-    """The function for ``mapInArrow``."""
+    """The function for ``mapInArrow``.  What withdraws something stands before the other rows of its time."""
 
     def operate(chunks: Iterable[pa.RecordBatch]) -> Batches:
         with few_collections():
@@ -34,14 +33,19 @@ def batch_operator(
     def through_engines(chunks: Iterable[pa.RecordBatch]) -> Batches:
         slot, shard = -1, None
         for chunk in chunks:
-            for found, mine in split(chunk):
-                if shard is None or found != slot:
-                    slot = found
+            for slot_number, of_slot in split(chunk):
+                if shard is None or slot_number != slot:
+                    slot = slot_number
                     part, number = slots[slot]
-                    shard = shard_of(specs[part.program], part, number)
-                found_here = sorted_out(mine, apart=False)
-                rows = found_here.passed
-                if found_here.in_order:
+                    shard = Shard(specs[part.program], part, number, corrected=True)
+                found_here = sorted_out(of_slot, apart=False)
+                rows: list[Row | Table] = [*found_here.passed]
+                rows += shard.withdraw(found_here.withdrawn)
+                if shard.withdrawals or shard.waiting:
+                    rows += shard.wait(found_here.in_order)
+                    # Rows of the last instant may still come.
+                    rows += shard.close_before(shard.newest_waiting)
+                elif found_here.in_order:
                     rows += shard.push(found_here.in_order)
                 if found_here.ended:
                     rows += shard.finish()

@@ -7,19 +7,18 @@ matches/   one folder of Parquet files for each batch of the stream, written ane
 etalis.json the number of shards, which is fixed; the last batch whose matches have been told; up to where time has gone
 ========== =======================================================================================================
 
-A call that fails after its events were taken loses nothing: the next one goes on with them.  Matches are told until the
-caller says that they have arrived, so after a failure some may be told again, with the same ids.
+A call that fails after its events were taken loses nothing: the next one goes on with them.  Matches are returned until
+the caller confirms them, so after a failure some may be returned again, with the same ids.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
+from etalis_py.spark.options import MatchOptions
 from etalis_py.spark.pipeline import Programs, matches
 from etalis_py.spark.schema import EVENTS, MATCHES
 from etalis_py.spark.spec import SparkError
@@ -70,17 +69,17 @@ def next_file(folder: Path) -> Path:
     return events / f"{len(list(events.glob('*.parquet'))):06d}.parquet"
 
 
-def go_on(spark: SparkSession, program: Programs, folder: Path, told: int, options: Mapping[str, Any]) -> DataFrame:
+def go_on(spark: SparkSession, program: Programs, folder: Path, reported: int, options: MatchOptions) -> DataFrame:
     """Run the stream over what is new, to its end; the matches that have not been told."""
     frame = spark.readStream.schema(EVENTS).parquet(str(folder / "events"))
-    found = matches(program, frame, ordered=True, **options)
+    rows = matches(program, frame, **options)
     kept = folder / "matches"
 
     def keep(batch: DataFrame, number: int) -> None:
         batch.write.mode("overwrite").parquet(str(kept / f"{number:06d}"))
 
     query = (
-        found.writeStream.foreachBatch(keep)
+        rows.writeStream.foreachBatch(keep)
         .option("checkpointLocation", str(folder / "state"))
         .trigger(availableNow=True)
         .start()
@@ -89,7 +88,7 @@ def go_on(spark: SparkSession, program: Programs, folder: Path, told: int, optio
         query.awaitTermination()
     finally:
         query.stop()
-    new = [str(path) for number, path in batches(folder) if number > told]
+    new = [str(path) for number, path in batches(folder) if number > reported]
     return spark.read.schema(MATCHES).parquet(*new) if new else spark.createDataFrame([], MATCHES)
 
 

@@ -186,11 +186,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return files.up_to(start, self._found(start), most)
 
     def _found(self, start: dict[str, int]) -> dict[str, int]:
-        found = self.source.available(start)
+        available = self.source.available(start)
         if self.target is None:
-            return found
+            return available
         # What came after the run began is for the next run.
-        return {name: min(found[name], self.target[name]) for name in found if name in self.target}
+        return {name: min(available[name], self.target[name]) for name in available if name in self.target}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         return self.source.pieces(start, end)

@@ -32,13 +32,13 @@ def grows(path: str, format: str) -> bool:
 
 def listing(path: str) -> list[str]:
     """The files of a folder, a pattern or a name, in the order of their names; hidden ones are left out."""
-    found = sorted(glob.glob(os.path.join(path, "*") if os.path.isdir(path) else path))
-    if not found and not glob.has_magic(path):
+    paths = sorted(glob.glob(os.path.join(path, "*") if os.path.isdir(path) else path))
+    if not paths and not glob.has_magic(path):
         # A folder may be empty; what is not there at all is a mistake.
         if not os.path.isdir(path):
             raise StreamError("there is no such file or folder", source=path, hint="it must be seen by every worker")
         return []
-    return [os.path.abspath(p) for p in found if os.path.isfile(p) and os.path.basename(p)[0] not in "._"]
+    return [os.path.abspath(p) for p in paths if os.path.isfile(p) and os.path.basename(p)[0] not in "._"]
 
 
 def available(path: str, format: str, start: Taken) -> dict[str, int]:
@@ -77,21 +77,21 @@ def _whole_lines(file: str, taken: int, size: int) -> int:
     return size if whole else size - len(tail)
 
 
-def up_to(start: Taken, found: Taken, most: int | None) -> dict[str, int]:
+def up_to(start: Taken, available: Taken, most: int | None) -> dict[str, int]:
     """The next offset: what is there, but at most so many files more; files that are gone are forgotten."""
-    kept = {file: taken for file, taken in start.items() if file in found}
-    new = [file for file in found if found[file] > kept.get(file, 0)]
-    return kept | {file: found[file] for file in new[:most]}
+    kept = {file: taken for file, taken in start.items() if file in available}
+    new = [file for file in available if available[file] > kept.get(file, 0)]
+    return kept | {file: available[file] for file in new[:most]}
 
 
 def pieces(start: Taken, end: Taken, format: str, size: int = PIECE) -> list[Piece]:
     """What lies between two offsets; long files of lines in several pieces."""
-    found: list[Piece] = []
+    every: list[Piece] = []
     for file, last in end.items():
         first = start.get(file, 0)
         step = size if grows(file, format) else last - first
-        found += [(file, begin, min(begin + step, last)) for begin in range(first, last, max(step, 1))]
-    return found
+        every += [(file, begin, min(begin + step, last)) for begin in range(first, last, max(step, 1))]
+    return every
 
 
 class Lines:

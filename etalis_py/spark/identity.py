@@ -23,8 +23,7 @@ from etalis_rules import program as ir
 
 from etalis_py.spark.parts import RoutedPart
 from etalis_py.spark.shipping import arrived
-from etalis_py.spark.spec import ProgramSpec
-from etalis_py.spark.windows import WindowSpec, fingerprint
+from etalis_py.spark.spec import ProgramSpec, fingerprint
 
 ADVICE = "go on with what the checkpoint was made by, or start from a new checkpoint folder and replay the stream"
 
@@ -76,19 +75,17 @@ def digest_of(data: bytes) -> str:
     return hashlib.blake2s(data, digest_size=16).hexdigest()
 
 
-def identity_of(
-    specs: Sequence[ProgramSpec | WindowSpec], parts: Iterable[RoutedPart], shards: int, partitions: int
-) -> JobIdentity:
+def identity_of(specs: Sequence[ProgramSpec], parts: Iterable[RoutedPart], shards: int, partitions: int) -> JobIdentity:
     """The identity of a job."""
     programs = tuple(ProgramIdentity(s.name, s.policy, digest_of(arrived(s.background))) for s in specs)
     stages = tuple(_stage_of(specs[routed.part.program], routed) for routed in parts)
     return JobIdentity(_package(), shards, partitions, programs, stages)
 
 
-def _stage_of(spec: ProgramSpec | WindowSpec, routed: RoutedPart) -> StageIdentity:
+def _stage_of(spec: ProgramSpec, routed: RoutedPart) -> StageIdentity:
     part = routed.part
-    windowed = isinstance(spec, WindowSpec)
-    if isinstance(spec, WindowSpec):
+    windowed = spec.windowed
+    if windowed:
         whole = fingerprint(spec, part.queries)
         queries = dict.fromkeys(part.queries, digest_of(f"{whole} {digest_of(arrived(spec.background))}".encode()))
     else:
@@ -132,10 +129,10 @@ def differences(before: JobIdentity, now: JobIdentity) -> list[str]:
             f"it was made with {before.partitions} partitions, now there are {now.partitions}: set "
             f"spark.sql.shuffle.partitions to {before.partitions}"
         ]
-    found = [*_other_queries(before, now), *_other_stages(before, now)]
-    if found and before.package != now.package:
-        found.append(f"it was made by etalis-py {before.package}, this is {now.package}")
-    return found
+    differing = [*_other_queries(before, now), *_other_stages(before, now)]
+    if differing and before.package != now.package:
+        differing.append(f"it was made by etalis-py {before.package}, this is {now.package}")
+    return differing
 
 
 def _other_queries(before: JobIdentity, now: JobIdentity) -> Iterator[str]:

@@ -84,7 +84,7 @@ def _bytes(rows: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, whole.schema) as writer:
         writer.write_table(whole)
-    return sink.getvalue().to_pybytes()
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
 __all__ = ["PACKED", "packer", "split", "unpack"]

@@ -18,7 +18,7 @@ from etalis_compiler.shards import ShardPlan, Stage, shard_plan
 from etalis_compiler.stratify import feeds, late_nodes
 from etalis_rules import program as ir
 
-from etalis_py.engine.owl_streams import HIDDEN
+from etalis_py.kernel.owl_streams import HIDDEN
 
 Route = tuple[ir.Leaf, str]
 
@@ -104,8 +104,8 @@ def parts_of(rules: ir.Rules, program: int, first: int, shards: int) -> list[Rou
     for query in outputs:
         if query not in reported and not query.startswith(HIDDEN):
             alone.append(query)
-            told = plan.of(query).reason or "the key is not among what it selects"
-            reasons["the OWL rules of the background" if ruled else told] = None
+            why = plan.of(query).reason or "the key is not among what it selects"
+            reasons["the OWL rules of the background" if ruled else why] = None
     if alone:
         for query in alone:
             derives.setdefault(query, len(drafts))
@@ -117,12 +117,12 @@ def parts_of(rules: ir.Rules, program: int, first: int, shards: int) -> list[Rou
 
 def _computed(stage: Stage, outputs: Mapping[str, ir.Output]) -> tuple[str, ...]:
     """The queries whose solutions are complete in this stage."""
-    found = []
+    computed = []
     for query in stage.queries:
         source = outputs[query].source
         if source is not None and source.node in stage.nodes:
-            found.append(query)
-    return tuple(found)
+            computed.append(query)
+    return tuple(computed)
 
 
 def _tellable(stage: Stage, plan: ShardPlan, queries: Iterable[str]) -> bool:
@@ -135,10 +135,10 @@ def _tellable(stage: Stage, plan: ShardPlan, queries: Iterable[str]) -> bool:
 def _feeders(rules: ir.Rules) -> dict[str, set[str]]:
     """query → the CONSTRUCT rules whose triples one of its leaves sees."""
     nodes = dict(rules.nodes)
-    found: dict[str, set[str]] = {}
+    feeders: dict[str, set[str]] = {}
     for reader in rules.outputs:
         leaves = [nodes[n] for n in below(reader, nodes)]
-        makers = found[reader.query] = set()
+        makers = feeders[reader.query] = set()
         for maker in rules.outputs:
             if maker.form == "construct" and any(
                 isinstance(leaf, ir.Leaf) and feeds(template, maker.stream, leaf)
@@ -146,19 +146,19 @@ def _feeders(rules: ir.Rules) -> dict[str, set[str]]:
                 for template in maker.template
             ):
                 makers.add(maker.query)
-    return found
+    return feeders
 
 
 def below(output: ir.Output, nodes: Mapping[str, ir.Node]) -> list[str]:
     """All nodes of a query."""
-    found: dict[str, None] = {}
+    reached: dict[str, None] = {}
     stack = [] if output.source is None else [output.source.node]
     while stack:
         name = stack.pop()
-        if name not in found:
-            found[name] = None
+        if name not in reached:
+            reached[name] = None
             stack.extend(ir.made_from(nodes[name]))
-    return list(found)
+    return list(reached)
 
 
 def _useful(
@@ -177,14 +177,14 @@ def _useful(
 
 
 def _with_feeders(queries: Iterable[str], feeders: Mapping[str, set[str]]) -> tuple[str, ...]:
-    found: dict[str, None] = {}
+    every: dict[str, None] = {}
     stack = list(queries)
     while stack:
         query = stack.pop()
-        if query not in found:
-            found[query] = None
+        if query not in every:
+            every[query] = None
             stack.extend(sorted(feeders[query]))
-    return tuple(q for q in feeders if q in found)
+    return tuple(q for q in feeders if q in every)
 
 
 def _numbered(
@@ -233,8 +233,8 @@ def _numbered(
         )
         meanings = tuple((q, meaning_of(outputs[q])) for q in draft.queries)
         if sharded and draft.stage is not None:
-            mine = {n for q in draft.queries for n in below(outputs[q], nodes)}
-            routes = tuple((_leaf(nodes[n]), position) for n, position in draft.stage.routes if n in mine)
+            own = {n for q in draft.queries for n in below(outputs[q], nodes)}
+            routes = tuple((_leaf(nodes[n]), position) for n, position in draft.stage.routes if n in own)
             result.append(RoutedPart(part, routes, meanings=meanings))
             continue
         names = dict.fromkeys(n for q in draft.queries for n in below(outputs[q], nodes))
@@ -252,8 +252,8 @@ def order_of(rules: ir.Rules) -> tuple[tuple[str, int], ...]:
 
 def selects_of(reports: Iterable[str], outputs: Iterable[ir.Output]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The SELECT queries that a part reports, with their variables."""
-    told = set(reports)
-    return tuple((o.query, o.variables) for o in outputs if o.form == "select" and o.query in told)
+    reported = set(reports)
+    return tuple((o.query, o.variables) for o in outputs if o.form == "select" and o.query in reported)
 
 
 def meaning_of(output: ir.Output) -> str:

@@ -7,72 +7,51 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from etalis_py.engine.engine import Engine
+from etalis_py.engine import Engine
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.program import Program, compile
 from etalis_py.spark.batch import batch_operator
 from etalis_py.spark.identity import identity_of
+from etalis_py.spark.options import Matching, MatchOptions
 from etalis_py.spark.packing import PACKED, packer
 from etalis_py.spark.parts import RoutedPart, parts_of
 from etalis_py.spark.routing import ends, flat_events, hand_on, route, row_kinds, shards_of, wanted_by
-from etalis_py.spark.schema import MATCHES
+from etalis_py.spark.schema import MATCHES, RETRACT
 from etalis_py.spark.shipping import Shipped, arrived, ship
 from etalis_py.spark.slots import MOST_SHARDS, by_slot
 from etalis_py.spark.spec import ProgramSpec, SparkError, spec_of
-from etalis_py.spark.windows import WindowOptions, WindowSpec, has_windows, plan_windows
+from etalis_py.spark.windows import WindowOptions, plan_windows
 from etalis_py.spark.wire import wire_of
-from etalis_py.windows import WindowProgram, compile_windows
 
-One = Program | WindowProgram | str | Path
+One = Program | str | Path
 Programs = One | Mapping[str, One]
-
-
-Spec = ProgramSpec | WindowSpec
 
 
 class ShardWarning(UserWarning):
     """Something runs in one shard, whatever the number of shards."""
 
 
-def matches(
-    program: Programs,
-    events: DataFrame,
-    *,
-    shards: int | None = None,
-    lateness: int | None = 0,
-    background: Any = None,
-    entailment: str = "rdfs",
-    policy: str | None = None,
-    metrics: bool = False,
-    observe: str | Observation | None = None,
-    ordered: bool = False,
-    report: Mapping[str, Any] | None = None,
-    duplicates: bool = False,
-) -> DataFrame:
+def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions]) -> DataFrame:
     """The matches of a program over a DataFrame of events, batch or streaming; columns as ``schema`` has them.
 
     ``program``: a program, its text or its file, or several by name, which then share one stateful operator; the name
-    is in the column ``program``.  ``shards``: how many shards what has a key is computed in (default: the number of
-    shuffle partitions).  ``lateness``: for streams, by how many microseconds events may come late; None when the
-    DataFrame has a watermark already.  ``background``, ``entailment``, ``policy``: as for ``Engine``.
-    ``metrics``: also a row of kind ``metric`` for each shard and batch.  ``observe``: have Spark count the matches and
-    the late events (with ``metrics`` also the live goals and the bytes of state) under this name.
-    ``ordered``: have matches tell their place in the order of the embedded engine, for ``results.order_columns``.
-    ``report``, ``duplicates``: as for ``WindowEngine``, for the windowed queries.
+    is in the column ``program``.  ``options`` are those of ``spark.options.Matching``.
 
     Warns when something has to run in one shard.
     """
+    asked = Matching(**options)
     partitions = int(events.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
-    count = partitions if shards is None else shards
+    count = partitions if asked.shards is None else asked.shards
     if not 1 <= count <= MOST_SHARDS:
         raise SparkError(f"the number of shards is {count}: choose 1 to {MOST_SHARDS}, about one or two for each core")
-    specs, parts = plan(program, count, background, entailment, policy, WindowOptions(report, duplicates))
-    if not ordered:
+    windows = WindowOptions(asked.report, asked.duplicates)
+    specs, parts = plan(program, count, asked.background, asked.entailment, asked.policy, windows)
+    if not asked.ordered:
         parts = [replace(routed, part=replace(routed.part, order=())) for routed in parts]
     for routed in parts:
         if routed.part.shards == 1 and count > 1:
@@ -81,46 +60,49 @@ def matches(
     levels = sorted({routed.part.level for routed in parts})
     flat = flat_events(events, *row_kinds(parts))
     if events.isStreaming:
-        flat = _with_watermark(flat, parts, partitions, lateness, len(levels))
+        flat = _with_watermark(flat, parts, partitions, asked.lateness, len(levels))
     else:
         flat = flat.drop("time")
     job = identity_of(specs, parts, count, partitions)
     specs = _shipped(events.sparkSession, specs)
     out: DataFrame | None = None
     for level in levels:
-        mine = [routed for routed in parts if routed.part.level == level]
-        rows = route(flat, mine, partitions, ending=events.isStreaming, refusing=parts if level == levels[0] else ())
+        here = [routed for routed in parts if routed.part.level == level]
+        rows = route(flat, here, partitions, ending=events.isStreaming, refusing=parts if level == levels[0] else ())
         if not events.isStreaming:
-            rows = rows.union(ends(mine, partitions, events))
+            rows = rows.union(ends(here, partitions, events))
         if out is not None:
-            rows = rows.union(hand_on(out, mine, names, partitions, last=level == levels[-1]))
-        slots = by_slot([routed.part for routed in mine], partitions)
+            rows = rows.union(hand_on(out, here, names, partitions, last=level == levels[-1]))
+        slots = by_slot([routed.part for routed in here], partitions)
         if events.isStreaming:
             from etalis_py.spark.streaming import ShardProcessor
 
-            wire = wire_of([routed.part for routed in mine], names)
-            processor = ShardProcessor(specs, slots, level, uuid.uuid4().hex, metrics, job, lateness, wire)
-            begin = shards_of(mine, partitions, events).groupBy("slot")
+            wire = wire_of([routed.part for routed in here], names)
+            processor = ShardProcessor(
+                specs, slots, level, uuid.uuid4().hex, asked.metrics, job, asked.lateness, wire, asked.revise
+            )
+            begin = shards_of(here, partitions, events).groupBy("slot")
             groups = rows.mapInArrow(packer(list(slots)), PACKED).groupBy("slot")
             out = wire.read(groups.transformWithStateInPandas(processor, wire.schema, "append", "EventTime", begin))
         else:
-            ordered = rows.repartition(partitions, "slot").sortWithinPartitions("slot", "end")
-            out = ordered.mapInArrow(batch_operator(specs, slots, metrics), MATCHES)
+            order = ["slot", "end", *([F.col("mark") != RETRACT] if "retract" in flat.columns else [])]
+            ordered = rows.repartition(partitions, "slot").sortWithinPartitions(*order)  # type: ignore[arg-type]
+            out = ordered.mapInArrow(batch_operator(specs, slots, asked.metrics), MATCHES)
     assert out is not None, "a program has at least one query"
     if _hands_on(parts):
         out = out.where(F.col("kind") != "event")
-    return out if observe is None else out.observe(observe, *_observed(metrics))
+    return out if asked.observe is None else out.observe(asked.observe, *_observed(asked.metrics))
 
 
-def _shipped(spark: SparkSession, specs: Iterable[Spec]) -> tuple[Spec, ...]:
+def _shipped(spark: SparkSession, specs: Iterable[ProgramSpec]) -> tuple[ProgramSpec, ...]:
     """The specifications with each background broadcast once, whatever the number of programs that have it."""
     shipped: dict[bytes | Shipped, bytes | Shipped] = {}
-    made = []
+    with_background = []
     for spec in specs:
         if spec.background not in shipped:
             shipped[spec.background] = ship(spark, arrived(spec.background))
-        made.append(replace(spec, background=shipped[spec.background]))
-    return tuple(made)
+        with_background.append(replace(spec, background=shipped[spec.background]))
+    return tuple(with_background)
 
 
 def _hands_on(parts: Iterable[RoutedPart]) -> bool:
@@ -129,15 +111,15 @@ def _hands_on(parts: Iterable[RoutedPart]) -> bool:
 
 def _observed(metrics: bool) -> list[Column]:
     """What Spark is to count while rows pass."""
-    found = [
+    counts = [
         F.count_if(F.col("kind") == "match").alias("matches"),
         F.count_if(F.col("kind") == "dead_letter").alias("late"),
     ]
     if metrics:
         for name in ("goals", "waiting", "snapshot_bytes", "journal_bytes"):
             number = F.get_json_object("detail", f"$.{name}").cast("long")
-            found.append(F.coalesce(F.sum(F.when(F.col("kind") == "metric", number)), F.lit(0)).alias(name))
-    return found
+            counts.append(F.coalesce(F.sum(F.when(F.col("kind") == "metric", number)), F.lit(0)).alias(name))
+    return counts
 
 
 def _with_watermark(
@@ -172,18 +154,18 @@ def plan(
     entailment: str,
     policy: str | None,
     options: WindowOptions = WindowOptions(),  # noqa: B008 - frozen
-) -> tuple[tuple[Spec, ...], list[RoutedPart]]:
+) -> tuple[tuple[ProgramSpec, ...], list[RoutedPart]]:
     """What travels to the executors, and the parts with their routing."""
-    specs: list[Spec] = []
+    specs: list[ProgramSpec] = []
     parts: list[RoutedPart] = []
     for name, compiled in compiled_programs(program, policy).items():
         knowledge = _knowledge(background, entailment)
-        if isinstance(compiled, WindowProgram):
+        if compiled.windowed:
             more, further = plan_windows(
                 compiled,
                 name,
                 knowledge,
-                policy or "unrestricted",
+                policy or compiled.policy,
                 options,
                 number=len(specs),
                 first=len(parts),
@@ -192,14 +174,14 @@ def plan(
             specs += more
             parts += further
             continue
-        engine = Engine(compiled, policy=compiled.policy, background=knowledge)
+        engine = Engine(compiled, background=knowledge)
         # What rules derive from the background alone is in the engine's knowledge now, and travels with it.
         specs.append(spec_of(compiled, name, engine.knowledge))
         parts += parts_of(engine.rules, len(specs) - 1, len(parts), shards)
     return tuple(specs), parts
 
 
-def compiled_programs(program: Programs, policy: str | None) -> dict[str, Program | WindowProgram]:
+def compiled_programs(program: Programs, policy: str | None) -> dict[str, Program]:
     """The programs by name, compiled."""
     programs = program if isinstance(program, Mapping) else {"": program}
     if not programs:
@@ -207,15 +189,11 @@ def compiled_programs(program: Programs, policy: str | None) -> dict[str, Progra
     return {name: _program(given, policy) for name, given in programs.items()}
 
 
-def _program(given: One, policy: str | None) -> Program | WindowProgram:
-    if isinstance(given, WindowProgram):
-        return given
+def _program(given: One, policy: str | None) -> Program:
     if isinstance(given, Program):
-        return given if policy is None else Program(given.compilation, policy)
+        return given if policy is None or given.windowed else replace(given, policy=policy)
     if not isinstance(given, (str, Path)):
         raise SparkError(f"{type(given).__name__} cannot run on Spark: give a program, its text or its file")
-    if has_windows(given):
-        return compile_windows(given)
     return compile(given, policy=policy or "unrestricted")
 
 

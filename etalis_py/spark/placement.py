@@ -21,14 +21,14 @@ def placement(parts: Iterable[Part]) -> Iterator[str]:
     """A line for each part and, indented, why it is one.  A level waits for what earlier ones hand on."""
     for part in sorted(parts, key=lambda p: (p.level, -p.shards, p.number)):
         where = "one shard" if part.shards == 1 else f"{part.shards} shards"
-        said = [f"level {part.level}, {where}: {', '.join(part.reports) or 'nothing that is reported'}"]
+        clauses = [f"level {part.level}, {where}: {', '.join(part.reports) or 'nothing that is reported'}"]
         if part.takes:
-            said.append(f"takes what {_derive(part.takes)}")
+            clauses.append(f"takes what {_derive(part.takes)}")
         if further := [query for query in part.queries if query not in (*part.reports, *part.feeds)]:
-            said.append(f"computes {', '.join(further)} as well")
+            clauses.append(f"computes {', '.join(further)} as well")
         if part.feeds:
-            said.append(f"hands on what {_derive(part.feeds)}")
-        yield "; ".join(said)
+            clauses.append(f"hands on what {_derive(part.feeds)}")
+        yield "; ".join(clauses)
         reasons = part.reason.removeprefix("one shard: ").split("; ")
         if part.reason.startswith("one shard: "):
             yield from (f"  because {reason}" for reason in reasons)

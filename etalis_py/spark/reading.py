@@ -17,12 +17,13 @@ import numpy as np
 import pyarrow as pa
 from etalis_rules.terms import iri
 
-from etalis_py.events import Event
+from etalis_py.events import Event, Retraction
 from etalis_py.spark.schema import ARROW_EVENTS, ARROW_TRIPLE
 from etalis_py.spark.spec import SparkError
 from etalis_py.streams import Clock, Idle, Punctuation, read_stream
 from etalis_py.streams.csv_mapping import read_mapping
 from etalis_py.streams.messages import Messages
+from etalis_py.streams.options import Options
 from etalis_py.streams.quads import parse_line, reason_of, split_lines
 from etalis_py.streams.sources import FORMATS
 
@@ -43,7 +44,7 @@ OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How bytes become events: arguments of ``read_stream``; without a format it is told by name or first bytes."""
+    """How bytes become events: arguments of ``read_stream``; without a format the name or the first bytes decide."""
 
     format: str
     stream: str
@@ -57,24 +58,24 @@ def reading(format: str, stream: str, options: Mapping[str, Any]) -> Reading:
     unknown = [name for name in options if name not in OPTIONS]
     if unknown:
         raise SparkError(f"there is no option {unknown[0]!r} for reading events; known are {', '.join(OPTIONS)}")
-    found = dict(options)
-    mapping = found.get("mapping")
+    checked = dict(options)
+    mapping = checked.get("mapping")
     if mapping is None and format == "csv":
         raise SparkError("CSV needs mapping=…, a TOML file or a dictionary that says what its columns mean")
     try:
-        Clock("integer", found.get("time_unit", "s"))
+        Clock("integer", checked.get("time_unit", "s"))
         if isinstance(mapping, (str, Path)):
-            found["mapping"] = tomllib.loads(Path(mapping).read_text(encoding="utf-8"))
+            checked["mapping"] = tomllib.loads(Path(mapping).read_text(encoding="utf-8"))
         if mapping is not None:
-            read_mapping(found["mapping"])
+            read_mapping(checked["mapping"])
     except (OSError, ValueError) as error:
         raise SparkError(f"the events cannot be read so: {error}") from None
-    return Reading(format, stream if not stream or stream.startswith("<") else iri(stream), found)
+    return Reading(format, stream if not stream or stream.startswith("<") else iri(stream), checked)
 
 
 def messages_of(how: Reading) -> Messages:
     """A reader of rows that are messages or documents."""
-    return Messages(how.format, how.stream, how.options)
+    return Messages(Options(format=how.format, name=how.stream, **how.options))
 
 
 def source_events(how: Reading, source: str | IO[bytes]) -> Iterator[Event]:
@@ -93,6 +94,7 @@ def record_batches(events: Iterable[Event], schema: pa.Schema = ARROW_EVENTS) ->
             "stream": pa.array([e.stream for e in chunk], pa.string()),
             "graph": pa.array([e.graph for e in chunk], pa.string()),
             "triples": _triples(chunk),
+            "retract": pa.array([isinstance(e, Retraction) for e in chunk], pa.bool_()),
         }
         columns["time"] = columns["end"].cast(pa.timestamp("us", tz="UTC"))
         arrays = [columns[field.name].cast(field.type) for field in schema]
@@ -116,6 +118,7 @@ def statement_batches(batches: Iterable[pa.RecordBatch], stream: str) -> Iterato
             "stream": pa.repeat(pa.scalar(stream), len(quads)),
             "graph": graphs,
             "triples": pa.ListArray.from_arrays(pa.array(np.arange(len(quads) + 1, dtype=np.int32)), flat),
+            "retract": pa.repeat(pa.scalar(False), len(quads)),
         }
         yield pa.RecordBatch.from_pydict(columns)
 
@@ -125,21 +128,21 @@ def _quads(texts: list[str | None]) -> list[tuple[str, ...]]:
     if None in texts:
         raise SparkError("a row has no text: leave out rows whose column is null")
     text = "\n".join(texts)  # type: ignore[arg-type]
-    found: list[tuple[str, ...]] = list(split_lines(text)) if texts else []
+    quads: list[tuple[str, ...]] = list(split_lines(text)) if texts else []
     if text.endswith("\n"):
-        found.append(("",) * 6)  # an empty text after the last line break
-    if len(found) != len(texts):
+        quads.append(("",) * 6)  # an empty text after the last line break
+    if len(quads) != len(texts):
         several = next(text for text in texts if text and "\n" in text)
         raise SparkError(f"a row holds several lines, give each statement a row of its own: {several}")
-    for n, (*_, line) in enumerate(found):
+    for n, (*_, line) in enumerate(quads):
         if line and not line.isspace() and not line.lstrip().startswith("#"):
             try:
-                found[n] = parse_line(line)
+                quads[n] = parse_line(line)
             except (SyntaxError, ValueError) as error:
                 raise SparkError(
                     f"this line is no N-Quads statement ({reason_of(error)}), correct it or leave it out: {line}"
                 ) from None
-    return found
+    return quads
 
 
 def _triples(chunk: list[Event]) -> pa.ListArray:

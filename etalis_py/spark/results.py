@@ -14,12 +14,12 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from etalis_py.engine.matches import json_term
-from etalis_py.engine.time import TIMELESS_END, TIMELESS_START
-from etalis_py.events import Event, Triple
+from etalis_py.events import Event, Retraction, Triple
+from etalis_py.streams.json_terms import json_term
+from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 PIECE = 50_000  # matches that are fetched at once
-_COLUMNS = ("query", "id", "bindings", "triples", "boolean", "start", "end")
+_COLUMNS = ("query", "id", "bindings", "triples", "boolean", "start", "end", "retracted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class SparkMatch:
     start_us: int | None
     end_us: int | None
     render: Callable[[int], int | str] = field(compare=False, repr=False)
+    retracted: bool = False
+    """Whether this takes an earlier match back, the one of the same id."""
 
     @property
     def start(self) -> int | str | None:
@@ -53,7 +55,7 @@ class SparkMatch:
         else:
             result["bindings"] = {v: json_term(t) for v, t in sorted(self.bindings.items())}
         result["start"], result["end"] = self.start, self.end
-        return result
+        return result | {"retracted": True} if self.retracted else result
 
 
 class SparkRun:
@@ -65,7 +67,7 @@ class SparkRun:
 
     def __init__(
         self,
-        found: DataFrame,
+        matches: DataFrame,
         events: int,
         variables: Iterable[str],
         render: Callable[[int], int | str],
@@ -73,32 +75,35 @@ class SparkRun:
     ) -> None:
         self.events = events
         self.done = done
-        self._found = found.persist(StorageLevel.DISK_ONLY)
+        self._rows = matches.persist(StorageLevel.DISK_ONLY)
         self._variables = sorted(variables)
         self._render = render
         kinds = (F.count_if(F.col("kind") == kind).alias(kind) for kind in ("match", "dead_letter"))
-        counted = self._found.agg(*kinds).first()
+        counted = self._rows.agg(*kinds).first()
         assert counted is not None, "an aggregate without groups has one row"
         self.count, self.late = counted["match"], counted["dead_letter"]
 
     def __iter__(self) -> Iterator[SparkMatch]:
         if not self.count:
             return
-        rows = self._found.where("kind = 'match'")
+        rows = self._rows.where("kind = 'match'")
         keys = order_columns(self._variables)
         pieces = ceil(self.count / PIECE)
         spread = rows.coalesce(1) if pieces == 1 else rows.repartitionByRange(pieces, *keys)
         for row in spread.sortWithinPartitions(*keys).select(*_COLUMNS).toLocalIterator():
-            query, identifier, bindings, triples, boolean, start, end = row
-            made = None if triples is None else tuple(map(tuple, triples))
-            yield SparkMatch(query, identifier, bindings or {}, made, boolean, start, end, self._render)
+            query, identifier, bindings, triples, boolean, start, end, retracted = row
+            constructed = None if triples is None else tuple(map(tuple, triples))
+            yield SparkMatch(
+                query, identifier, bindings or {}, constructed, boolean, start, end, self._render, bool(retracted)
+            )
 
     def late_events(self) -> Iterator[Event]:
         """What came too late for Spark, a triple at a time."""
         if self.late:
-            rows = self._found.where("kind = 'dead_letter'").select("start", "end", "stream", "triples").distinct()
-            for start, end, stream, triples in rows.toLocalIterator():
-                yield Event(start, end, tuple(map(tuple, triples or ())), stream or "")
+            columns = ("start", "end", "stream", "triples", "retracted")
+            rows = self._rows.where("kind = 'dead_letter'").select(*columns).distinct()
+            for start, end, stream, triples, retracted in rows.toLocalIterator():
+                yield (Retraction if retracted else Event)(start, end, tuple(map(tuple, triples or ())), stream or "")
 
 
 def order_columns(variables: Sequence[str]) -> list[Column]:

@@ -29,6 +29,8 @@ from etalis_py.spark.schema import (
     ITEM,
     LAST,
     PASSED,
+    RETRACT,
+    TAKEN_BACK,
     TRIPLE,
 )
 from etalis_py.spark.slots import slots_of
@@ -44,7 +46,7 @@ def row_kinds(parts: Iterable[RoutedPart]) -> tuple[bool, bool]:
 
 
 def flat_events(events: DataFrame, triples: bool = True, items: bool = False) -> DataFrame:
-    """Any DataFrame of events as one row a triple: start, end, stream, s, p, o (and time, when it is there).
+    """Any DataFrame of events as one row a triple: start, end, stream, s, p, o (and time and retract, when there).
 
     With ``items`` there is a column ``item``, and for each event also a row (without ``triples``: only this row) that
     holds it whole; the event that ends the stream is no such item.
@@ -67,6 +69,8 @@ def flat_events(events: DataFrame, triples: bool = True, items: bool = False) ->
     ]
     if "time" in have:
         kept.append(F.col("time"))
+    if "retract" in have:
+        kept.append(F.coalesce("retract", F.lit(False)).alias("retract"))
     if items:
         return _with_items(events, kept, triples)
     if "triples" in have:
@@ -89,8 +93,8 @@ def _with_items(events: DataFrame, kept: Sequence[Column], triples: bool) -> Dat
     rows = events.select(*kept, graph.alias("g"), stated.alias("found"))
     columns = [c for c in rows.columns if c not in ("g", "found")]
     flat, whole = flat.cast(f"array<{row}>"), whole.cast(f"array<{row}>")
-    made = F.when(is_end | has_null_within("found"), flat).otherwise(F.concat(flat, whole) if triples else whole)
-    return rows.select(*columns, F.explode(made).alias("t")).select(*columns, "t.s", "t.p", "t.o", "t.item")
+    items = F.when(is_end | has_null_within("found"), flat).otherwise(F.concat(flat, whole) if triples else whole)
+    return rows.select(*columns, F.explode(items).alias("t")).select(*columns, "t.s", "t.p", "t.o", "t.item")
 
 
 def test_of(leaf: ir.Leaf, unnamed: str) -> Column | None:
@@ -118,10 +122,10 @@ def test_of(leaf: ir.Leaf, unnamed: str) -> Column | None:
 
 
 def _any(tests: Iterable[Column | None]) -> Column | None:
-    found = list(tests)
-    if any(test is None for test in found):
+    every = list(tests)
+    if any(test is None for test in every):
         return None
-    return reduce(or_, [test for test in found if test is not None]) if found else F.lit(False)
+    return reduce(or_, [test for test in every if test is not None]) if every else F.lit(False)
 
 
 def _wanted(routed: RoutedPart, partitions: int, items: bool = False) -> list[tuple[Column | None, Column]]:
@@ -135,14 +139,14 @@ def _wanted(routed: RoutedPart, partitions: int, items: bool = False) -> list[tu
     if part.shards == 1:
         test = None if routed.everything else _any(test_of(leaf, routed.unnamed) for leaf, _ in routed.routes)
         return [(test, F.lit(slots[0]))]
-    found = []
+    wanted = []
     for place, column in PLACES.items():
         leaves = [leaf for leaf, position in routed.routes if position == place]
         if leaves:
             shard = F.pmod(F.crc32(F.col(column)), F.lit(part.shards)).cast("int")
             slot = F.element_at(F.array(*map(F.lit, slots)), shard + 1)
-            found.append((_any(test_of(leaf, routed.unnamed) for leaf in leaves), slot))
-    return found
+            wanted.append((_any(test_of(leaf, routed.unnamed) for leaf in leaves), slot))
+    return wanted
 
 
 def _all_slots(parts: Sequence[RoutedPart], partitions: int) -> list[int]:
@@ -190,6 +194,8 @@ def route(
         rows = rows.where(kept | F.col("time").isNull() if "time" in rows.columns else kept)
     if not refusing:
         rows = rows.where(~wrong)
+    if "retract" in rows.columns:
+        kind = F.when(F.col("retract"), F.lit(RETRACT)).otherwise(kind)
     first = F.lit(_all_slots(parts, partitions)[0])
     if len(wanted) == 1:
         slot = wanted[0][1]
@@ -267,6 +273,7 @@ def hand_on(
         "program",
         "query",
         "id",
+        "retracted",
         F.to_json(F.struct(*[F.col(c) for c in out.columns])).alias("passed"),
         F.explode(F.when(is_event, triples).otherwise(nothing)).alias("t"),
     )
@@ -278,12 +285,16 @@ def hand_on(
     wanted: list[tuple[Column | None, Column]] = []
     for routed in parts:
         if routed.part.takes:
-            mine = (F.col("program") == programs[routed.part.program]) & F.col("query").isin(list(routed.part.takes))
-            wanted += [(mine if test is None else mine & test, slot) for test, slot in _wanted(routed, partitions)]
+            own = (F.col("program") == programs[routed.part.program]) & F.col("query").isin(list(routed.part.takes))
+            wanted += [(own if test is None else own & test, slot) for test, slot in _wanted(routed, partitions)]
     slots = F.when(passing, F.array(anyone)).otherwise(_targets(wanted)) if wanted else F.array(anyone)
     return flat.select(
         F.explode(slots).alias("slot"),
-        F.when(passing, F.lit(PASSED)).otherwise(F.lit(DERIVED)).cast("int").alias("mark"),
+        F.when(passing, F.lit(PASSED))
+        .when(F.col("retracted"), F.lit(TAKEN_BACK))
+        .otherwise(F.lit(DERIVED))
+        .cast("int")
+        .alias("mark"),
         # Nulls, as timeless matches have them, would make floats of the whole column.
         F.coalesce("start", F.lit(0)).alias("start"),
         F.coalesce("end", F.lit(0)).alias("end"),
@@ -291,7 +302,7 @@ def hand_on(
         "s",
         "p",
         "o",
-        F.when(passing, F.col("passed")).alias("passed"),
+        F.when(passing, F.col("passed")).otherwise(F.col("id")).alias("passed"),
     )
 
 

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
 from etalis_py.spark.answers import Row
-from etalis_py.spark.schema import COLUMNS, DERIVED, END, EVENT, ITEM, PASSED
+from etalis_py.spark.schema import COLUMNS, DERIVED, END, EVENT, ITEM, PASSED, RETRACT, TAKEN_BACK
 from etalis_py.spark.shard import Plain
 
-Rows = pa.RecordBatch | pa.Table
+Rows: TypeAlias = pa.RecordBatch | pa.Table
 SAMPLE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """Routed rows by kind; ``in_order`` has events and derived events together, as they came."""
+    """Routed rows by kind; ``in_order`` has events and derived events together, as they came.
+
+    ``withdrawn`` is what the input withdraws, ``taken_back`` what an earlier level derived and takes back.
+    """
 
     in_order: list[Plain]
     derived: list[Plain]
     ended: bool
     passed: list[Row]
+    withdrawn: Sequence[Plain] = ()
+    taken_back: Sequence[Plain] = ()
 
 
 def sorted_out(rows: Rows, *, apart: bool) -> Sorted:
@@ -39,7 +45,11 @@ def sorted_out(rows: Rows, *, apart: bool) -> Sorted:
         events |= marks == DERIVED
     in_order = _events(_of(rows, events)) + _items(_of(rows, marks == ITEM))
     derived = _events(_of(rows, marks == DERIVED)) if apart else []
-    return Sorted(in_order, derived, bool((marks == END).any()), passed)
+    gone = _of(rows, marks == RETRACT)
+    whole = gone.column("passed").is_valid().to_numpy(zero_copy_only=False) if len(gone) else np.zeros(0, bool)
+    withdrawn = [*_events(_of(gone, ~whole)), *_items(_of(gone, whole))]
+    taken_back = _events(_of(rows, marks == TAKEN_BACK))
+    return Sorted(in_order, derived, bool((marks == END).any()), passed, withdrawn, taken_back)
 
 
 def _of(rows: Rows, chosen: np.ndarray[Any, Any]) -> Rows:
@@ -48,10 +58,15 @@ def _of(rows: Rows, chosen: np.ndarray[Any, Any]) -> Rows:
 
 def _events(rows: Rows) -> list[Plain]:
     """Rows that are a triple each."""
+    if not len(rows):
+        return []
     starts, ends = (rows.column(name).to_numpy().tolist() for name in ("start", "end"))
     streams, *terms = (_terms(rows, name) for name in ("stream", "s", "p", "o"))
+    # What was derived names the match that it comes from: it stands as long as one of them does.
+    named = rows.column("passed").null_count < len(rows)
+    graphs = [name or "" for name in rows.column("passed").to_pylist()] if named else repeat("")
     # zip makes the tuples without a loop of Python: of three terms, of one triple, of five fields.
-    return list(zip(starts, ends, zip(zip(*terms, strict=True)), streams, repeat(""), strict=False))
+    return list(zip(starts, ends, zip(zip(*terms, strict=True)), streams, graphs, strict=False))
 
 
 def _terms(rows: Rows, name: str) -> list[str]:
@@ -61,8 +76,8 @@ def _terms(rows: Rows, name: str) -> list[str]:
         column = column.combine_chunks()
     if not isinstance(column, pa.DictionaryArray):
         if _differing(column):
-            found: list[str] = column.to_numpy(zero_copy_only=False).tolist()
-            return found
+            terms: list[str] = column.to_numpy(zero_copy_only=False).tolist()
+            return terms
         column = column.dictionary_encode()
     distinct = column.dictionary.to_numpy(zero_copy_only=False)
     places = column.indices
@@ -91,18 +106,18 @@ _ITEMS = msgspec.json.Decoder(_Item)
 def _items(rows: Rows) -> list[Plain]:
     """Whole events, in the order of the rows."""
     starts, ends, streams, texts = (rows.column(c).to_pylist() for c in ("start", "end", "stream", "passed"))
-    found = []
+    items = []
     for start, end, stream, text in zip(starts, ends, streams, texts, strict=True):
         rest = _ITEMS.decode(text)
-        found.append((start, end, rest.t, stream or "", rest.g))
-    return found
+        items.append((start, end, rest.t, stream or "", rest.g))
+    return items
 
 
 def passed_row(text: str) -> Row:
     """A row of an earlier level, which came as JSON."""
-    found: dict[str, Any] = msgspec.json.decode(text)
-    triples = found.get("triples")
+    row: dict[str, Any] = msgspec.json.decode(text)
+    triples = row.get("triples")
     if triples is not None:
         # JSON leaves out what is null; dead letters may have it.
-        found["triples"] = tuple((t.get("s"), t.get("p"), t.get("o")) for t in triples)
-    return tuple(found.get(column) for column in COLUMNS)
+        row["triples"] = tuple((t.get("s"), t.get("p"), t.get("o")) for t in triples)
+    return tuple(row.get(column) for column in COLUMNS)

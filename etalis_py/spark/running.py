@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from etalis_py.engine.engine import Engine, seconds
-from etalis_py.events import Event
-from etalis_py.program import Program
+from etalis_py.engine import Engine
+from etalis_py.events import Event, Retraction
 from etalis_py.spark.continued import Continued, batches, go_on, next_file, read_state, same_shards, write_state
+from etalis_py.spark.options import Running, RunOptions
 from etalis_py.spark.pipeline import Programs, compiled_programs, matches
 from etalis_py.spark.results import SparkMatch, SparkRun
 from etalis_py.spark.schema import ARROW_EVENTS, EVENTS
@@ -47,41 +47,20 @@ def run_on_spark(
     *,
     spark: SparkSession | None = None,
     master: str | None = None,
-    shards: int | None = None,
-    background: Any = None,
-    entailment: str = "rdfs",
-    policy: str | None = None,
-    lateness: int | None = None,
-    checkpoint: str | Path | None = None,
-    render: Callable[[int], int | str] | None = None,
+    **options: Unpack[RunOptions],
 ) -> SparkResult:
     """Run a program over a finite stream of events (``read_stream``) on Spark.
 
     With ``checkpoint`` the run is a streaming one whose state, input and matches stay in that folder: called again with
     further events, it goes on from there, and gives the new matches only; the stream then has no end, so what is only
-    known at the end is not reported.
-    ``lateness``: by how many microseconds an event may come late, as for ``Engine``; None puts the events of one call
-    in order, whatever their order was.  ``render``: how times are given (default: as seconds).
+    known at the end is not reported.  ``options`` are those of ``spark.options.Running``.
     """
     late: list[Event] = []
 
     def start(shards: int | None) -> AbstractContextManager[SparkSession]:
         return stopping(session(master, shards=shards)) if spark is None else nullcontext(spark)
 
-    opened = open_run(
-        program,
-        events,
-        start,
-        shards=shards,
-        background=background,
-        entailment=entailment,
-        policy=policy,
-        lateness=lateness,
-        late=late.append,
-        checkpoint=checkpoint,
-        render=render or seconds,
-    )
-    with opened as run:
+    with open_run(program, events, start, late.append, Running(**options)) as run:
         result = SparkResult(list(run), [*late, *run.late_events()])
         run.done()
     return result
@@ -101,64 +80,56 @@ def open_run(
     program: Programs,
     events: Iterable[Any],
     start: Callable[[int | None], AbstractContextManager[SparkSession]],
-    *,
     late: Callable[[Event], None],
-    shards: int | None = None,
-    background: Any = None,
-    entailment: str = "rdfs",
-    policy: str | None = None,
-    lateness: int | None = None,
-    checkpoint: str | Path | None = None,
-    render: Callable[[int], int | str] = seconds,
+    options: Running,
 ) -> Iterator[SparkRun]:
     """As ``run_on_spark``, for results that are not to be held: the matches are there while the context is.
 
     All events are read before ``start`` is asked for a session (for that many shards: those of the checkpoint where
-    there is one).  ``late`` is told each event that comes too late.
+    there is one).  ``late`` is called with each event that comes too late.
     """
-    options: dict[str, Any] = {"background": background, "entailment": entailment, "policy": policy}
-    variables = variables_of(program, policy)
-    if checkpoint is None:
+    shards, lateness = options.shards, options.lateness
+    variables = variables_of(program, options.policy)
+    if options.checkpoint is None:
         with tempfile.TemporaryDirectory(prefix="etalis-") as name:
-            count = write_events(Path(name) / "events.parquet", InTime(lateness, late).of(events))
+            count = write_events(
+                Path(name) / "events.parquet", InTime(lateness, late, revise=options.revise).of(events)
+            )
             with start(shards) as spark:
                 frame = spark.read.schema(EVENTS).parquet(name)
-                found = matches(program, frame, shards=shards, ordered=True, **options)
-                yield SparkRun(found, count, variables, render)
+                rows = matches(program, frame, **options.matching(shards))
+                yield SparkRun(rows, count, variables, options.render)
         return
-    folder = Path(checkpoint)
+    folder = Path(options.checkpoint)
     state = read_state(folder)
     if state is not None and shards is not None:
         same_shards(folder, state, shards)
     file = next_file(folder)
     part = folder / "events.part"
-    ordering = InTime(lateness, late, None if state is None else state.over)
+    ordering = InTime(lateness, late, None if state is None else state.over, revise=options.revise)
     count = write_events(part, ordering.of(events))
     with start(shards if state is None else state.shards) as spark:
         number = int(shards or spark.conf.get("spark.sql.shuffle.partitions") or 1) if state is None else state.shards
-        told = -1 if state is None else state.told
-        write_state(folder, Continued(number, told, ordering.over))
+        reported = -1 if state is None else state.told
+        write_state(folder, Continued(number, reported, ordering.over))
         part.rename(file)
         watermark = -(-(lateness or 0) // _MS) * _MS
-        found = go_on(spark, program, folder, told, {"shards": number, "lateness": watermark, **options})
+        rows = go_on(spark, program, folder, reported, options.matching(number, watermark))
 
         def done() -> None:
-            last = max((number for number, _ in batches(folder)), default=told)
+            last = max((number for number, _ in batches(folder)), default=reported)
             write_state(folder, Continued(number, last, ordering.over))
 
-        yield SparkRun(found, count, variables, render, done)
+        yield SparkRun(rows, count, variables, options.render, done)
 
 
 def variables_of(program: Programs, policy: str | None) -> set[str]:
     """The variables that matches may bind."""
-    found: set[str] = set()
+    names: set[str] = set()
     for compiled in compiled_programs(program, policy).values():
-        rules = compiled if isinstance(compiled, Program) else compiled.rules
-        if rules is not None:
-            found.update(v for output in rules.rules().outputs for v in output.variables)
-        if not isinstance(compiled, Program):
-            found.update(v for plan in compiled.plans for v in plan.variables)
-    return found
+        names.update(v for output in compiled.rules().outputs for v in output.variables)
+        names.update(v for plan in compiled.plans for v in plan.variables)
+    return names
 
 
 class InTime:
@@ -167,10 +138,12 @@ class InTime:
     ``over``: every instant before it is over, by what has come and by the lateness; None when nothing has come.
     """
 
-    def __init__(self, lateness: int | None, late: Callable[[Event], None], over: int | None = None) -> None:
+    def __init__(
+        self, lateness: int | None, late: Callable[[Event], None], over: int | None = None, *, revise: int = 0
+    ) -> None:
         self.over = over
         self._lateness, self._late = lateness or 0, late
-        self._engine = None if lateness is None else Engine(lateness=lateness)
+        self._engine = None if lateness is None and not revise else Engine(lateness=lateness or 0, revise=revise)
         if self._engine is not None and over is not None:
             self._engine.advance(over - 1)
 
@@ -200,13 +173,23 @@ class InTime:
         engine.push_all(batch)
         if not engine.dead_letters:
             return batch
-        refused = Counter(engine.dead_letters)
+        refused = Counter(e for e in engine.dead_letters if not isinstance(e, Retraction))
+        never = {
+            (e.start, e.end, e.stream, e.graph, t)
+            for e in engine.dead_letters
+            if isinstance(e, Retraction)
+            for t in e.triples
+        }
         for event in engine.dead_letters:
             self._late(event)
         engine.dead_letters.clear()
-        kept = []
+        kept: list[Event] = []
         for event in reversed(batch):  # of equal events it is the last ones that are late
-            if refused[event]:
+            if isinstance(event, Retraction):
+                where = event.start, event.end, event.stream, event.graph
+                if triples := tuple(t for t in event.triples if (*where, t) not in never):
+                    kept.append(event._replace(triples=triples))
+            elif refused[event]:
                 refused[event] -= 1
             else:
                 kept.append(event)
@@ -225,6 +208,7 @@ def write_events(file: Path, events: Iterable[Event]) -> int:
                 [e.stream for e in batch],
                 [e.graph for e in batch],
                 [[{"s": s, "p": p, "o": o} for s, p, o in e.triples] for e in batch],
+                [isinstance(e, Retraction) for e in batch],
             ]
             arrays = [pa.array(c, t) for c, t in zip(columns, ARROW_EVENTS.types, strict=True)]
             writer.write_table(pa.Table.from_arrays(arrays, schema=ARROW_EVENTS))

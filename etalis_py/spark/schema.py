@@ -2,15 +2,16 @@
 
 Events, one row an event (``EVENTS``) or one row a triple (``FLAT_EVENTS``).  ``start`` and ``end`` are microseconds
 since the epoch, ``time`` is ``end`` as a timestamp (Spark's watermark needs one), terms are canonical N-Triples
-spellings, ``stream`` and ``graph`` IRIs in angle brackets or empty.  No column may be null.
+spellings, ``stream`` and ``graph`` IRIs in angle brackets or empty.  No column may be null but ``retract``: where it
+is true, the event withdraws what an earlier one said.  It may be missing.
 
 Matches, one row each, told apart by ``kind``:
 
 =========== ========================================================================================================
 match       ``query``, ``id`` and, as the query's form has it, ``bindings``, ``triples`` or ``boolean``; ``start`` and
-            ``end`` are null for a timeless solution
+            ``end`` are null for a timeless solution; ``retracted``: it takes back the match of the same id
 dead_letter an event that came after its instant was over: ``triples``, ``stream``, ``start``, ``end``; ``detail``
-            says why
+            says why; ``retracted``: it was to withdraw something
 metric      ``detail`` is a JSON object of numbers about the shard after a batch
 =========== ========================================================================================================
 """
@@ -21,17 +22,21 @@ import pyarrow as pa
 
 TRIPLE = "struct<s: string, p: string, o: string>"
 
-EVENTS = f"start long, end long, time timestamp, stream string, graph string, triples array<{TRIPLE}>"
-FLAT_EVENTS = "start long, end long, time timestamp, stream string, graph string, s string, p string, o string"
+EVENTS = f"start long, end long, time timestamp, stream string, graph string, triples array<{TRIPLE}>, retract boolean"
+FLAT_EVENTS = (
+    "start long, end long, time timestamp, stream string, graph string, s string, p string, o string, retract boolean"
+)
 
 MATCHES = (
     "kind string, program string, query string, id string, bindings map<string, string>, "
-    f"triples array<{TRIPLE}>, boolean boolean, start long, end long, stream string, shard int, detail string"
+    f"triples array<{TRIPLE}>, boolean boolean, start long, end long, stream string, retracted boolean, shard int, "
+    "detail string"
 )
 # What an operator takes: one row a triple for one shard; ``mark`` says what kind of row it is.
-# A whole event (mark ITEM) has its graph and triples as JSON in ``passed``.
+# A whole event (mark ITEM, or RETRACT) has its graph and triples as JSON in ``passed``; what was derived (DERIVED,
+# TAKEN_BACK) has there the id of the match that it comes from, where that may be taken back.
 ROUTED = ("slot", "mark", "start", "end", "stream", "s", "p", "o", "passed")
-EVENT, END, PASSED, DERIVED, ITEM = 0, 1, 2, 3, 4
+EVENT, END, PASSED, DERIVED, ITEM, RETRACT, TAKEN_BACK = 0, 1, 2, 3, 4, 5, 6
 EVERY_SLOT = -1  # a row for all shards, until it is packed
 
 # The predicate of the row that ends a finite streaming run.
@@ -49,6 +54,7 @@ ARROW_EVENTS = pa.schema(
         ("stream", _TERM),
         ("graph", _TERM),
         ("triples", ARROW_TRIPLES),
+        ("retract", pa.bool_()),
     ]
 )
 ARROW_MATCHES = pa.schema(
@@ -63,6 +69,7 @@ ARROW_MATCHES = pa.schema(
         ("start", pa.int64()),
         ("end", pa.int64()),
         ("stream", _TERM),
+        ("retracted", pa.bool_()),
         ("shard", pa.int32()),
         ("detail", _TERM),
     ]

@@ -54,10 +54,10 @@ def session(
         wanted["spark.master"] = master
     if log is not None and SparkContext._gateway is None:
         conf = SparkConf(loadDefaults=False).setAll(list(wanted.items()))
-        SparkContext(conf=conf, gateway=launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log}))
+        SparkContext(conf=conf, gateway=launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log}))  # type: ignore[no-untyped-call]
     builder = SparkSession.builder
     for name, value in wanted.items():
         builder = builder.config(name, value)
-    made = builder.getOrCreate()
-    made.dataSource.register(EventSource)
-    return made
+    spark = builder.getOrCreate()
+    spark.dataSource.register(EventSource)
+    return spark

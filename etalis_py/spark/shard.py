@@ -2,6 +2,10 @@
 
 It knows nothing of Spark's state; both the batch and the streaming operator drive it.  Its state is the
 engine's and the waiting events.  Cost per event: the engine's, and its part of one sort by time.
+
+What is withdrawn waits like an event.  While its instant is open, an occurrence that is withdrawn is gone, whatever
+came first; a batch, which has no order, is corrected like that as a whole.  With ``revise`` the engine takes late
+events and withdrawals within that horizon.
 """
 
 from __future__ import annotations
@@ -14,13 +18,14 @@ from zlib import crc32
 
 import msgspec
 
-from etalis_py.engine.engine import NEVER, Engine
-from etalis_py.engine.matches import Match, Matches
-from etalis_py.events import Event
+from etalis_py.events import Event, Retraction
+from etalis_py.kernel.matches import Match, Matches, Revised
+from etalis_py.kernel.position import NEVER
+from etalis_py.kernel.revision import withdraw
 from etalis_py.spark.answers import Row, Table, are_timed
 from etalis_py.spark.parts import Part
 from etalis_py.spark.schema import LAST
-from etalis_py.spark.spec import ProgramSpec, engine_of
+from etalis_py.spark.spec import ProgramSpec, SparkError, engine_of
 
 Plain = tuple[int, int, tuple[tuple[str, str, str], ...], str, str]  # an Event, or a tuple like it
 
@@ -29,17 +34,30 @@ _by_end = itemgetter(1)
 
 TOO_LATE = "came after its instant was over"
 AFTER_THE_END = "came after the end of the stream"
+NEVER_WAS = "withdraws what never was, or what may no longer be corrected"
 
 
 class Shard:
     """The state of one shard between two batches."""
 
-    def __init__(self, spec: ProgramSpec, part: Part, number: int, *, journal: bool = False) -> None:
+    def __init__(
+        self,
+        spec: ProgramSpec,
+        part: Part,
+        number: int,
+        *,
+        journal: bool = False,
+        revise: int = 0,
+        corrected: bool = False,
+    ) -> None:
         self.part = part
         self.number = number
         self.name = spec.name
-        self.engine = self._engine_of(spec, part, journal)
+        self.engine = engine_of(spec, part.queries, journal=journal, revise=revise)
         self.waiting: list[Plain] = []
+        self.withdrawals: list[Plain] = []
+        self.revise = revise
+        self._corrected = corrected or bool(revise)
         self._reports = frozenset(part.reports)
         self._feeds = frozenset(part.feeds)
         self._keys = dict(part.keys)
@@ -47,27 +65,41 @@ class Shard:
         self._streams = {output.query: output.stream for output in self.engine.outputs}
         self._ranks = {query: (number, rank) for number, (query, rank) in enumerate(part.order)}
         self._arranged = frozenset(output.query for output in self.engine.outputs if output.order)
+        if self.engine.has_windows and part.shards == 1:
+            # One evaluation after the other, each in its own order.
+            self._arranged = frozenset(part.reports)
         self._first = frozenset(output.query for output in self.engine.outputs if output.source is None)
         self._told_so_far = 0
-        self.room = LAST  # of more events than this no journal is kept: they are ``untold``
-        self.untold = False
-
-    def _engine_of(self, spec: ProgramSpec, part: Part, journal: bool) -> Engine:
-        return engine_of(spec, part.queries, journal=journal)
+        self.room = LAST  # of more events than this no journal is kept: they are ``unjournaled``
+        self.unjournaled = False
 
     def next_due(self) -> int | None:
         """The first time that, once it is over, gives the shard something to do."""
-        return min((event[1] for event in self.waiting), default=None)
+        times = [event[1] for event in (*self.waiting, *self.withdrawals)]
+        if self._time_passes and (due := self.engine.next_due()) is not None:
+            times.append(due)
+        return min(times, default=None)
+
+    @property
+    def _time_passes(self) -> bool:
+        """Before the first event it does not for windows: they are registered when it comes."""
+        return not self.engine.has_windows or self.engine.closed_at != NEVER
 
     # --- events ---
 
     def push(self, events: Sequence[Plain]) -> list[Row | Table]:
         """Events in order of their ends."""
         if len(events) <= self.room:
-            return self._rows(self.engine.push_all(events))  # type: ignore[arg-type]
-        self.untold = True
+            return self._rows(self.engine.push_all(self._items(events)))
+        self.unjournaled = True
         with self.engine.without_journal():
-            return self._rows(self.engine.push_all(events))  # type: ignore[arg-type]
+            return self._rows(self.engine.push_all(self._items(events)))
+
+    def _items(self, events: Sequence[Plain]) -> Sequence[Event]:
+        """Rules take tuples as they are, windows and corrections events."""
+        if self.revise:
+            return [event if isinstance(event, Retraction) else Event._make(event) for event in events]
+        return list(map(Event._make, events)) if self.engine.has_windows else events  # type: ignore[return-value]
 
     def wait(self, events: Sequence[Plain], over: int = NEVER) -> list[Row]:
         """Keep events until their instant is over; those that end before ``over`` are given back as dead letters.
@@ -77,10 +109,37 @@ class Shard:
         """
         if self.engine.finished:
             return [self._dead(event, AFTER_THE_END) for event in events]
+        over = self._oldest(over)
         late = [event for event in events if event[1] < over]
         self.waiting += [event for event in events if event[1] >= over] if late else events
         self.engine.counters.late += len(late)
         return [self._dead(event, TOO_LATE) for event in late]
+
+    def withdraw(self, events: Sequence[Plain], over: int = NEVER) -> list[Row]:
+        """Withdraw occurrences, as soon as all is there that ends with them."""
+        if not events:
+            return []
+        if not self._corrected:
+            triples = " . ".join(" ".join(triple) for triple in events[0][2])
+            raise SparkError(
+                f"the stream withdraws {triples}, which takes a horizon in which that is possible: matches(…, revise=…)"
+            )
+        if self.engine.finished:
+            return [self._dead(Retraction._make(event), AFTER_THE_END) for event in events]
+        over = self._oldest(over)
+        late = [event for event in events if event[1] < over]
+        self.withdrawals += [event for event in events if event[1] >= over]
+        self.engine.counters.late += len(late)
+        return [self._dead(Retraction._make(event), NEVER_WAS) for event in late]
+
+    def _oldest(self, over: int) -> int:
+        """What ends before this may no longer be corrected, in any shard."""
+        return over if over == NEVER else over - self.revise
+
+    @property
+    def newest_waiting(self) -> int:
+        """The last end of what waits."""
+        return max((event[1] for event in (*self.waiting, *self.withdrawals)), default=NEVER)
 
     def close_before(self, over: int) -> list[Row | Table]:
         """Every instant before ``over`` is over."""
@@ -89,17 +148,35 @@ class Shard:
         waiting = sorted(self.waiting, key=_by_end)
         first = bisect_left(waiting, over, key=_by_end)
         ready, self.waiting = waiting[:first], waiting[first:]
-        rows = self.push(ready) if ready else []
-        if over - 1 > self.engine.closed_at:
+        rows = self._take(ready, over)
+        if over - 1 > self.engine.closed_at and self._time_passes:
             rows += self._rows(self.engine.advance(over - 1))
         return rows
+
+    def _take(self, ready: list[Plain], over: int) -> list[Row | Table]:
+        """What ends before ``over``, in order, without what is withdrawn."""
+        gone = list(dict.fromkeys(event for event in self.withdrawals if event[1] < over))
+        if not gone:
+            return self.push(ready) if ready else []
+        self.withdrawals = [event for event in self.withdrawals if event[1] >= over]
+        closed = self.engine.closed_at
+        first = bisect_left(ready, closed + 1, key=_by_end)
+        late, events = ready[:first], list(map(Event._make, ready[first:]))
+        corrections = [Retraction._make(event) for event in gone if event[1] <= closed]
+        rows: list[Row | Table] = []
+        for retraction in (Retraction._make(event) for event in gone if event[1] > closed):
+            if missing := withdraw(events, retraction):
+                rows.append(self._dead(retraction._replace(triples=missing), NEVER_WAS))
+                self.engine.counters.late += 1
+        left: list[Plain] = [*late, *corrections, *(event for event in events if event.triples)]
+        return rows + (self.push(left) if left else [])
 
     def finish(self) -> list[Row | Table]:
         """The stream has ended."""
         if self.engine.finished:
             return []
         ready, self.waiting = sorted(self.waiting, key=_by_end), []
-        rows = self.push(ready) if ready else []
+        rows = self._take(ready, LAST)
         return rows + self._rows(self.engine.close(), ended=True)
 
     # --- rows ---
@@ -107,41 +184,45 @@ class Shard:
     def _rows(self, matches: Matches, *, ended: bool = False) -> list[Row | Table]:
         rows: list[Row | Table] = list(self._placed(matches, ended) if self._ranks else self._tables(matches))
         if self.engine.dead_letters:
-            rows += [self._dead(event, TOO_LATE) for event in self.engine.dead_letters]
+            rows += [
+                self._dead(event, NEVER_WAS if isinstance(event, Retraction) else TOO_LATE)
+                for event in self.engine.dead_letters
+            ]
             self.engine.dead_letters.clear()
         return rows
 
     def _tables(self, matches: Matches) -> Iterator[Row | Table]:
-        """The matches of a SELECT stay together; what is told once, or fed to a later level, does not."""
+        """The matches of a SELECT stay together; what is reported once, or fed to a later level, does not."""
         for shape, rows, ordinals in matches.tables():
             query = shape.query
             whole = shape.output.form == "select" and query in self._reports and are_timed(rows)
             if not whole:
-                yield from self._told(Match(shape, row, n) for row, n in zip(rows, ordinals, strict=True))
+                some = (Match(shape, row, n) for row, n in zip(rows, ordinals, strict=True))
+                yield from self._reported((m.taken_back() for m in some) if shape.retracted else some)
                 continue
             key = self._keys.get(query) if self._keys else None
             if key is not None:
                 place = shape.places[shape.variables.index(key)]
-                mine = [self._has(row[place]) for row in rows]
-                if not all(mine):
-                    rows, ordinals = list(compress(rows, mine)), list(compress(ordinals, mine))
+                own = [self._has(row[place]) for row in rows]
+                if not all(own):
+                    rows, ordinals = list(compress(rows, own)), list(compress(ordinals, own))
             yield Table(self.name, self.number, shape, rows, ordinals)
 
-    def _told(self, matches: Iterable[Match]) -> Iterator[Row]:
+    def _reported(self, matches: Iterable[Match]) -> Iterator[Row]:
         for match in matches:
             query = match.query
             if match.is_timeless:
                 if query in self._once and self.number != 0:
                     continue
-            elif self._keys and not self._is_mine(query, match):
+            elif self._keys and not self._is_own(query, match):
                 continue
             triples = match.triples
             if query in self._feeds and triples and not match.is_timeless:
                 yield self._derived(match, triples)
             if query in self._reports:
                 # What a rule constructs does not tell where it stands in the order; what it is made from does.
-                untold = match.boolean is not None or (triples is not None and not self._ranks)
-                bindings = None if untold else match.bindings
+                unbound = match.boolean is not None or (triples is not None and not self._ranks)
+                bindings = None if unbound else match.bindings
                 yield (
                     "match",
                     self.name,
@@ -153,6 +234,7 @@ class Shard:
                     match.start_us,
                     match.end_us,
                     None,
+                    match.retracted,
                     self.number,
                     None,
                 )
@@ -163,18 +245,18 @@ class Shard:
         The instant in which it was known; the rank of its query in an instant; its number, where the query has an order
         of its own (else 0: then come its end, its start and its terms); its number.
         """
-        for report in matches.reports:
-            for row in self._told(Matches(matches.shapes, [report])):
+        for known, some in by_instant(matches):
+            for row in self._reported(some):
                 if row[0] == "match":
                     query, self._told_so_far = row[2], self._told_so_far + 1
-                    (number, rank), instant = self._ranks[query], report[1]
+                    (number, rank), instant = self._ranks[query], known if known is not None else row[8]
                     if row[8] is None and (ended or query in self._first):  # timeless: before all, or after all
                         instant, rank = (NEVER if query in self._first else LAST), number
                     own = self._told_so_far if query in self._arranged else 0
                     row = (*row[:-1], f"[{instant},{rank},{own},{self._told_so_far}]")
                 yield row
 
-    def _is_mine(self, query: str, match: Match) -> bool:
+    def _is_own(self, query: str, match: Match) -> bool:
         """A triple may have come to this shard for another leaf; the key tells whose match it is."""
         return self._has(match.bindings[self._keys[query]])
 
@@ -182,25 +264,41 @@ class Shard:
         return crc32(term.encode()) % self.part.shards == self.number
 
     def _derived(self, match: Match, triples: tuple[tuple[str, str, str], ...]) -> Row:
-        stream = self._streams[match.query]
-        start, end = match.start_us, match.end_us
-        return ("event", self.name, match.query, None, None, triples, None, start, end, stream, self.number, None)
+        query, gone = match.query, match.retracted
+        stream, start, end = self._streams[query], match.start_us, match.end_us
+        name = match.id if self.revise else None  # what was derived twice stands until both are taken back
+        return ("event", self.name, query, name, None, triples, None, start, end, stream, gone, self.number, None)
 
     def _dead(self, event: Plain | Event, reason: str) -> Row:
-        start, end, triples, stream, _ = event
-        return ("dead_letter", self.name, None, None, None, triples, None, start, end, stream, self.number, reason)
+        gone = isinstance(event, Retraction)
+        start, end, triples, stream, _ = event.withdrawn() if isinstance(event, Retraction) else event
+        return (
+            "dead_letter", self.name, None, None, None, triples, None, start, end, stream, gone, self.number, reason,
+        )  # fmt: skip
 
     def metric(self, **more: int) -> Row:
         """What there is to say about the shard after a batch."""
-        counters = self.engine.count()
+        counters = self.engine.counters
+        kept = counters.kept()
         numbers = {
             "part": self.part.number,
             "events": counters.events,
             "late": counters.late,
             "matches": counters.matches,
-            "goals": counters.goals,
+            "goals": kept.goals,
             "waiting": len(self.waiting),
+            **({"items": kept.items} if self.engine.has_windows else {}),
+            **({"corrections": counters.corrections, "replayed": counters.replayed} if self.revise else {}),
             **more,
         }
         detail = msgspec.json.encode(numbers).decode()
-        return ("metric", self.name, None, None, None, None, None, None, None, None, self.number, detail)
+        return ("metric", self.name, None, None, None, None, None, None, None, None, None, self.number, detail)
+
+
+def by_instant(matches: Matches) -> Iterator[tuple[int | None, Iterable[Match]]]:
+    """The matches of each instant; those of a correction together, without one."""
+    if isinstance(matches, Revised):
+        yield None, matches
+        return
+    for report in matches.reports:
+        yield report[1], Matches(matches.shapes, [report])

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from etalis_py.events import Event
+from etalis_py.events import Event, Retraction
 from etalis_py.spark.running import SparkMatch
 from etalis_py.spark.spec import SparkError
 from etalis_py.streams import Clock
@@ -26,7 +26,7 @@ _ARROW_RECORDS = pa.schema([("key", pa.string()), ("value", pa.string()), ("topi
 _SECONDS = Clock("integer")
 
 
-def to_kafka(found: DataFrame, *, topic: str = "", dead_letters: str = "", clock: Clock = _SECONDS) -> DataFrame:
+def to_kafka(matches: DataFrame, *, topic: str = "", dead_letters: str = "", clock: Clock = _SECONDS) -> DataFrame:
     """What ``matches`` gave as rows for ``writeStream.format("kafka")`` (or ``write``): ``key`` and ``value``.
 
     The value of a match is the JSON object that ``etalis run`` prints (with ``program``, where several have names), its
@@ -47,7 +47,7 @@ def to_kafka(found: DataFrame, *, topic: str = "", dead_letters: str = "", clock
             columns = list(zip(*records, strict=True)) or [(), (), ()]
             yield pa.RecordBatch.from_arrays([pa.array(c, pa.string()) for c in columns], schema=_ARROW_RECORDS)
 
-    records = found.where(wanted).mapInArrow(write, _RECORDS)
+    records = matches.where(wanted).mapInArrow(write, _RECORDS)
     return records if topic else records.drop("topic")
 
 
@@ -55,7 +55,15 @@ def _match(row: dict[str, Any], clock: Clock) -> tuple[str, str]:
     triples = None if row["triples"] is None else _triples(row)
     start, end = row["start"], row["end"]
     match = SparkMatch(
-        row["query"], row["id"], dict(row["bindings"] or ()), triples, row["boolean"], start, end, clock.render
+        row["query"],
+        row["id"],
+        dict(row["bindings"] or ()),
+        triples,
+        row["boolean"],
+        start,
+        end,
+        clock.render,
+        bool(row["retracted"]),
     )
     record = match.to_dict()
     if not row["program"]:
@@ -69,7 +77,8 @@ def _dead_letter(row: dict[str, Any], _: Clock) -> tuple[str, str]:
         # Something was missing, so it cannot be read again; what is there is shown.
         value = _json({"reason": row["detail"], "start": start, "end": end, "triples": triples, "stream": stream})
     else:
-        value = _json(late_record(Event(start, end, triples, stream), row["detail"]))
+        kind = Retraction if row["retracted"] else Event
+        value = _json(late_record(kind(start, end, triples, stream), row["detail"]))
     return blake2b(value.encode(), digest_size=16).hexdigest(), value
 
 

@@ -42,12 +42,12 @@ def slots_of(part: Part, partitions: int) -> tuple[int, ...]:
     """
     base = part.number * MOST_SHARDS
     first = murmur3(base) % partitions
-    found = [base]
+    slots = [base]
     for shard in range(1, part.shards):
         wanted = (first + shard) % partitions
         candidates = (base + shard + k * _STEP for k in range(2048))
-        found.append(next((c for c in candidates if murmur3(c) % partitions == wanted), base + shard))
-    return tuple(found)
+        slots.append(next((c for c in candidates if murmur3(c) % partitions == wanted), base + shard))
+    return tuple(slots)
 
 
 def by_slot(parts: Iterable[Part], partitions: int) -> dict[int, tuple[Part, int]]:

@@ -18,11 +18,12 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from etalis_py.engine.garbage import few_collections
-from etalis_py.events import Event
+from etalis_py.events import Event, Retraction
+from etalis_py.kernel.garbage import few_collections
 from etalis_py.spark.reading import Reading, messages_of, reading, record_batches, statement_batches
 from etalis_py.spark.schema import ARROW_EVENTS, END_OF_STREAM, EVENTS
 from etalis_py.spark.spec import SparkError
+from etalis_py.streams.kafka import RETRACT, said
 
 _TIME = "timestamp_micros(`end`)"
 
@@ -30,11 +31,17 @@ _TIME = "timestamp_micros(`end`)"
 def events_from_events(spark: SparkSession, events: Iterable[Event]) -> DataFrame:
     """A batch DataFrame of ``Event`` objects, for small streams and for tests."""
     rows = [
-        (start, end, stream, graph, [{"s": s, "p": p, "o": o} for s, p, o in triples])
-        for start, end, triples, stream, graph in events
+        (
+            e.start,
+            e.end,
+            e.stream,
+            e.graph,
+            [{"s": s, "p": p, "o": o} for s, p, o in e.triples],
+            isinstance(e, Retraction),
+        )
+        for e in events
     ]
-    schema = "start long, end long, stream string, graph string, triples array<struct<s: string, p: string, o: string>>"
-    return _ordered_columns(spark.createDataFrame(rows, schema))
+    return _ordered_columns(spark.createDataFrame(rows, _WITHOUT_TIME))
 
 
 def events_from_jsonl(
@@ -108,7 +115,8 @@ def events_from_kafka(
 
     ``servers``: host:port, with commas.  ``starting``: earliest, latest, or Spark's JSON of offsets; a checkpoint
     goes before it.  ``kafka``: further options of Spark's connector, which must be among the jars
-    (``spark.jars.packages``).  A message without a time has the time that Kafka gave it.  Deleted values are left out.
+    (``spark.jars.packages``).  A message without a time has the time that Kafka gave it.  What withdraws is told by the
+    header ``retract``, as in ``streams.kafka``; other tombstones are left out.
     """
     how = reading(format, stream, options)
     reader: Any = (spark.readStream if streaming else spark.read).format("kafka")
@@ -116,11 +124,22 @@ def events_from_kafka(
         "kafka.bootstrap.servers": servers,
         "subscribe": topic,
         "startingOffsets": starting,
+        "includeHeaders": "true",
         **(kafka or {}),
     }.items():
         reader = reader.option(name, value)
-    rows = reader.load().where("value IS NOT NULL")
-    return _parsed(rows, F.col("value"), how, "timestamp")
+    return events_from_messages_of_kafka(reader.load(), how)
+
+
+def events_from_messages_of_kafka(rows: DataFrame, how: Reading) -> DataFrame:
+    """The events of rows as Spark's connector gives them, with their headers."""
+    given = F.transform(
+        F.filter("headers", lambda header: header["key"] == RETRACT),
+        lambda header: F.coalesce(header["value"], F.lit(b"")),
+    )
+    headers = F.coalesce(given, F.array().cast("array<binary>"))
+    kept = rows.where(F.col("value").isNotNull() | (F.size(headers) > 0))
+    return _parsed(kept, F.col("value"), how, "timestamp", headers=headers)
 
 
 def events_from_socket(
@@ -151,11 +170,11 @@ def events_from_rate(
     if rate < 1 or keys < 1 or not predicates or (batch is not None and batch < 1):
         raise SparkError("rate, keys and batch are 1 or more, and there is at least one predicate")
     if batch is None:
-        made = spark.readStream.format("rate").option("rowsPerSecond", rate)
+        source = spark.readStream.format("rate").option("rowsPerSecond", rate)
     else:
-        made = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", batch)
-        made = made.option("advanceMillisPerBatch", max(1, batch * 1000 // rate))
-    rows = (made if partitions is None else made.option("numPartitions", partitions)).load()
+        source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", batch)
+        source = source.option("advanceMillisPerBatch", max(1, batch * 1000 // rate))
+    rows = (source if partitions is None else source.option("numPartitions", partitions)).load()
     subject = F.concat(F.lit("<urn:etalis:key:"), (F.col("value") % keys).cast("string"), F.lit(">"))
     round_of = F.floor(F.col("value") / keys) % len(predicates)
     predicate = F.element_at(F.array(*map(F.lit, predicates)), (round_of + 1).cast("int"))
@@ -187,6 +206,7 @@ def events_from_columns(
             F.lit(stream).alias("stream"),
             F.lit("").alias("graph"),
             F.array(one).alias("triples"),
+            F.lit(False).alias("retract"),
         )
     )
 
@@ -230,7 +250,7 @@ def end_of_stream(spark: SparkSession, time: int) -> DataFrame:
 
 def _ordered_columns(events: DataFrame) -> DataFrame:
     """The columns of EVENTS, in their order."""
-    return events.select("start", "end", F.expr(_TIME).alias("time"), "stream", "graph", "triples")
+    return events.select("start", "end", F.expr(_TIME).alias("time"), "stream", "graph", "triples", "retract")
 
 
 def _column(given: str | Column) -> Column:
@@ -243,13 +263,19 @@ _PARSED = pa.schema([field for field in ARROW_EVENTS if field.name != "time"])
 
 
 def _parsed(
-    rows: DataFrame, value: Column, how: Reading, arrival: str | Column | None, name: Column | None = None
+    rows: DataFrame,
+    value: Column,
+    how: Reading,
+    arrival: str | Column | None,
+    name: Column | None = None,
+    headers: Column | None = None,
 ) -> DataFrame:
-    """The events of rows; errors name the row."""
+    """The events of rows; errors name the row.  ``headers``: the values of those that withdraw the message."""
     chosen = rows.select(
         value.cast("binary").alias("value"),
         (F.lit(None).cast("long") if arrival is None else F.unix_micros(_column(arrival))).alias("arrival"),
         (F.lit("") if name is None else name).alias("name"),
+        (F.array().cast("array<binary>") if headers is None else headers).alias("headers"),
     )
 
     def parse(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -262,9 +288,12 @@ def _parsed(
 def _events(how: Reading, batches: Iterable[pa.RecordBatch]) -> Iterator[Event]:
     messages = messages_of(how)
     for batch in batches:
-        for value, arrival, path in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        for given, arrival, path, headers in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            value, retracts = said(given, ((RETRACT, header) for header in headers))
             if value is None:
                 raise SparkError("a row has no text: leave out rows whose column is null")
             # A path is a URI; the last part of it is the document's name, as for ``read_stream``.
             name = unquote(PurePosixPath(urlsplit(path).path).name)
-            yield from messages.events(value, place=path or f"the row {value[:200]!r}", name=name, arrival=arrival)
+            yield from messages.events(
+                value, place=path or f"the row {value[:200]!r}", name=name, arrival=arrival, retract=retracts
+            )

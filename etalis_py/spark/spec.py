@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
 
 import msgspec
 from etalis_compiler.ast import Document
@@ -17,11 +19,15 @@ from etalis_compiler.diagnostics import Source
 from etalis_compiler.parser import parse
 from etalis_compiler.pipeline import Compilation, CompiledQuery, compile_documents
 from etalis_compiler.rewrites.reorder import AS_WRITTEN, Coupling
+from etalis_compiler.rsp import Strategy
 
-from etalis_py.engine.engine import Engine
+from etalis_py.engine import Engine
 from etalis_py.knowledge import Knowledge, load
-from etalis_py.program import Program
+from etalis_py.program import Program, program_of
 from etalis_py.spark.shipping import Shipped, arrived
+
+Reports = tuple[tuple[str, tuple[Strategy, ...]], ...]
+"""The report policies that windowed queries are given, by name."""
 
 
 class SparkError(ValueError):
@@ -43,7 +49,8 @@ class ProgramSpec:
     """A program as text.
 
     ``couplings`` has one for each query whose joins are not coupled as they are written, by its name.  ``background``
-    is what ``pack`` made of the knowledge, or empty.
+    is what ``pack`` made of the knowledge, or empty.  ``windowed``: some query has windows; ``preset``, ``report`` and
+    ``duplicates`` are what these were given.
     """
 
     name: str
@@ -51,10 +58,18 @@ class ProgramSpec:
     policy: str
     background: bytes | Shipped = b""
     couplings: tuple[tuple[str, Coupling], ...] = ()
+    windowed: bool = False
+    preset: str = ""
+    report: Reports = ()
+    duplicates: bool = False
 
 
-def spec_of(program: Program, name: str, knowledge: Knowledge | None) -> ProgramSpec:
+def spec_of(
+    program: Program, name: str, knowledge: Knowledge | None, report: Reports = (), *, duplicates: bool = False
+) -> ProgramSpec:
     """The specification of a compiled program, checked to mean the same."""
+    if program.windowed:
+        return _windowed_spec(program, name, knowledge, report, duplicates)
     queries = program.compilation.queries
     texts: list[TextSpec] = []
     before: Source | None = None
@@ -64,7 +79,7 @@ def spec_of(program: Program, name: str, knowledge: Knowledge | None) -> Program
             before = query.source
     couplings = tuple((q.name, q.coupling) for q in queries if q.coupling != AS_WRITTEN)
     spec = ProgramSpec(name, tuple(texts), program.policy, pack(knowledge), couplings)
-    if differs := _differing(queries, _compiled(spec).queries):
+    if differs := _differing(queries, compiled(spec).compilation.queries):
         raise SparkError(
             f"the text of the program means something else without the options it was compiled with ({differs}); write "
             "what they say into the queries, as BASE and PREFIX are written"
@@ -72,11 +87,34 @@ def spec_of(program: Program, name: str, knowledge: Knowledge | None) -> Program
     return spec
 
 
-def _differing(given: tuple[CompiledQuery, ...], made: tuple[CompiledQuery, ...]) -> str:
+def _windowed_spec(
+    program: Program, name: str, knowledge: Knowledge | None, report: Reports, duplicates: bool
+) -> ProgramSpec:
+    texts = tuple(
+        TextSpec(source.text, source.name, document.prefixes, document.base) for document, source in program.documents
+    )
+    spec = ProgramSpec(
+        name, texts, program.policy, pack(knowledge), (), True, program.preset, report, duplicates=duplicates
+    )
+    if meaning(compiled(spec)) != meaning(program):
+        raise SparkError(
+            "the text of the program means something else without the options it was compiled with; write its BASE "
+            "and PREFIX into the queries"
+        )
+    return spec
+
+
+def meaning(program: Program) -> tuple[Any, ...]:
+    """What a program means, to compare."""
+    rules = [(query.name, query.algebra, query.template) for query in program.compilation.queries]
+    return program.plans, program.facts, rules
+
+
+def _differing(given: tuple[CompiledQuery, ...], compiled: tuple[CompiledQuery, ...]) -> str:
     """What the workers would not have as it was compiled here."""
-    if [q.name for q in given] != [q.name for q in made]:
-        return f"its queries are {', '.join(q.name for q in given)}, and would be {', '.join(q.name for q in made)}"
-    for query, other in zip(given, made, strict=True):
+    if [q.name for q in given] != [q.name for q in compiled]:
+        return f"its queries are {', '.join(q.name for q in given)}, and would be {', '.join(q.name for q in compiled)}"
+    for query, other in zip(given, compiled, strict=True):
         wrong = [f.name for f in fields(CompiledQuery) if getattr(query, f.name) != getattr(other, f.name)]
         if wrong:
             return f"the {' and the '.join(wrong)} of query {query.name}"
@@ -115,11 +153,15 @@ def documents_of(texts: Iterable[TextSpec]) -> list[tuple[Document, Source]]:
 
 
 @lru_cache(maxsize=64)
-def _compiled(spec: ProgramSpec) -> Compilation:
-    made = compile_documents(documents_of(spec.texts))
+def compiled(spec: ProgramSpec) -> Program:
+    """The program of a specification, compiled once in each process."""
+    documents = documents_of(spec.texts)
+    if spec.windowed:
+        return program_of(documents, policy=spec.policy, preset=spec.preset)
+    compilation = compile_documents(documents)
     couplings = dict(spec.couplings)
-    queries = tuple(replace(q, coupling=couplings.get(q.name, q.coupling)) for q in made.queries)
-    return replace(made, queries=queries)
+    queries = tuple(replace(q, coupling=couplings.get(q.name, q.coupling)) for q in compilation.queries)
+    return Program(replace(compilation, queries=queries), spec.policy)
 
 
 @lru_cache(maxsize=8)
@@ -134,9 +176,37 @@ def _with_all(query: CompiledQuery) -> CompiledQuery:
     return replace(query, syntax=replace(query.syntax, dataset=dataset))
 
 
-def engine_of(spec: ProgramSpec, queries: Iterable[str], *, journal: bool = False) -> Engine:
-    """An engine for some queries of a program."""
+def _part_of(spec: ProgramSpec, queries: Iterable[str]) -> Program:
+    """Some of the queries: of rules, or of windows that run apart from the rules, or the whole program."""
     wanted = frozenset(queries)
-    compilation = _compiled(spec)
-    chosen = Compilation(tuple(_with_all(q) for q in compilation.queries if q.name in wanted))
-    return Engine(chosen, policy=spec.policy, background=knowledge_of(spec.background), journal=journal)
+    whole = compiled(spec)
+    if not spec.windowed:
+        chosen = tuple(_with_all(q) for q in whole.compilation.queries if q.name in wanted)
+        return Program(Compilation(chosen), spec.policy)
+    if wanted >= set(whole.queries):
+        return whole
+    plans = tuple(plan for plan in whole.plans if plan.name in wanted)
+    return replace(whole, plans=plans, compilation=Compilation(()))
+
+
+def engine_of(spec: ProgramSpec, queries: Iterable[str], *, journal: bool = False, revise: int = 0) -> Engine:
+    """An engine for some queries of a program."""
+    program = _part_of(spec, queries)
+    names = {plan.name for plan in program.plans}
+    return Engine(
+        program,
+        background=knowledge_of(spec.background),
+        journal=journal,
+        revise=revise,
+        report={query: report for query, report in spec.report if query in names} if program.windowed else None,
+        duplicates=spec.duplicates,
+        stream=compiled(spec).unnamed if program.windowed else None,
+    )
+
+
+def fingerprint(spec: ProgramSpec, queries: Iterable[str]) -> str:
+    """A name for what windowed queries mean: state belongs to queries of the same name only."""
+    program = _part_of(spec, queries)
+    reports = [(query, report) for query, report in spec.report if query in program.queries]
+    means = (*meaning(program), reports, spec.duplicates, spec.policy)
+    return blake2b(repr(means).encode(), digest_size=16).hexdigest()

@@ -7,7 +7,7 @@ head      value        version, mark, the digest of the job, the sizes and check
 job       value        what the state belongs to, as ``identity`` has it
 snapshot  list         the engine's snapshot in pieces
 journal   list         one entry a batch: the version and mark it leads to, the mark it starts from, the journal
-waiting   list         events whose instant is not over, as MessagePack
+waiting   list         events and withdrawals whose instant is not over, as MessagePack
 ========= ============ ===========================================================================================
 
 Every shard has a head from the first batch on (``begin``).  One without a head was not there when the run began, or
@@ -29,9 +29,7 @@ from zlib import crc32
 
 import msgspec
 
-from etalis_py.engine.engine import Engine
-from etalis_py.engine.fitting import fitted_journal, fitted_snapshot
-from etalis_py.engine.snapshots import SnapshotError
+from etalis_py.kernel.stored import SnapshotError
 from etalis_py.spark.identity import ADVICE, JobIdentity, decoded, differences
 from etalis_py.spark.shard import Shard
 from etalis_py.spark.spec import SparkError
@@ -100,7 +98,7 @@ class StoredShard:
         So many events that their journal might outgrow the snapshot are taken without one.
         """
         shard = self._loaded(key, fresh)
-        self._had_waiting = bool(shard.waiting)
+        self._had_waiting = bool(shard.waiting or shard.withdrawals)
         shard.room = self._room // ENTRY
         return shard
 
@@ -124,7 +122,9 @@ class StoredShard:
                 self.compare()
             shard = fresh()
             self._rebuild(shard)
-        shard.waiting = self._waiting(shard)
+        stored = self._waiting(shard)
+        shard.waiting = [event for event, gone in stored if not gone]
+        shard.withdrawals = [event for event, gone in stored if gone]
         return shard
 
     def compare(self) -> None:
@@ -136,9 +136,9 @@ class StoredShard:
             before = None
         if before is None:
             raise SparkError(f"the checkpoint does not say which program it was made by; {RESTORE}")
-        found = differences(before, self.job)
-        if found:
-            raise SparkError(f"the checkpoint does not belong to this program: {'; '.join(found)}; {ADVICE}")
+        differing = differences(before, self.job)
+        if differing:
+            raise SparkError(f"the checkpoint does not belong to this program: {'; '.join(differing)}; {ADVICE}")
 
     def _caught_up(self, cached: tuple[int, str, Shard]) -> Shard | None:
         """An older live engine with the journals since its version, if they begin where it stands."""
@@ -164,15 +164,13 @@ class StoredShard:
         if _sum(pieces) != self.now.snapshot_sum:
             raise _damaged(shard, "its snapshot has another checksum than when it was written")
         journals = [self._journal_of(shard, entry) for entry in entries]
-        engine = shard.engine
         # The goals of other programs are left out, and the background is the one that is given now.
-        fits = isinstance(engine, Engine) and self.now.job != self.digest
+        fitted = self.now.job != self.digest
         try:
             if pieces:
-                data = b"".join(pieces)
-                engine.restore(fitted_snapshot(engine, data) if fits else data)
+                shard.engine.restore(b"".join(pieces), fitted=fitted)
             for data in journals:
-                engine.apply_journal(fitted_journal(engine, data) if fits else data)
+                shard.engine.apply_journal(data, fitted=fitted)
         except (SnapshotError, LookupError, TypeError, ValueError) as error:
             raise SparkError(
                 f"the checkpoint does not belong to this program ({_name(shard)}): {error}; {ADVICE}"
@@ -185,7 +183,7 @@ class StoredShard:
             raise _damaged(shard, f"its journal of batch {entry[0]} has another checksum than when it was written")
         return data
 
-    def _waiting(self, shard: Shard) -> list[Any]:
+    def _waiting(self, shard: Shard) -> list[tuple[Any, bool]]:
         pieces = [bytes(data) for (data,) in self.waiting.get()]
         if _sum(pieces) != self.now.waiting_sum:
             raise _damaged(shard, "the events that wait in it are not those that were written")
@@ -203,14 +201,14 @@ class StoredShard:
         before, version, mark = self.now, self.version + 1, uuid.uuid4().hex
         changed = before.job != self.digest
         room, journal = self._room, b""
-        anew = changed or shard.untold or ENTRY * shard.engine.journal_entries > room
+        anew = changed or shard.unjournaled or ENTRY * shard.engine.journal_entries > room
         if anew:
             shard.engine.forget_journal()
         else:
             journal = shard.engine.take_journal()
         if anew or len(journal) > room:
             data = shard.engine.snapshot()
-            shard.untold = False
+            shard.unjournaled = False
             self.snapshot.put([(data[i : i + PIECE],) for i in range(0, len(data), PIECE)])
             self.journal.clear()
             now = Head(version, mark, self.digest, len(data), crc32(data))
@@ -220,7 +218,7 @@ class StoredShard:
             now = Head(version, mark, self.digest, before.snapshot_bytes, before.snapshot_sum, size)
         if changed:
             self.made_by.update((self.job.encoded(),))
-        waiting = _packed(shard.waiting)
+        waiting = _packed([*shard.waiting, *((*event, True) for event in shard.withdrawals)])
         if waiting:
             self.waiting.put([(data,) for data in waiting])
         elif self._had_waiting:
@@ -254,6 +252,7 @@ def _packed(events: list[Any]) -> list[bytes]:
     return [msgspec.msgpack.encode(events[i : i + 10_000]) for i in range(0, len(events), 10_000)]
 
 
-def _event(raw: list[Any]) -> Any:
-    start, end, triples, stream, graph = raw
-    return start, end, tuple(tuple(t) for t in triples), stream, graph
+def _event(raw: list[Any]) -> tuple[Any, bool]:
+    """An event that waits, and whether it is withdrawn."""
+    start, end, triples, stream, graph, *gone = raw
+    return (start, end, tuple(tuple(t) for t in triples), stream, graph), bool(gone)

@@ -12,10 +12,10 @@ from operator import itemgetter
 from typing import Any
 
 import pandas as pd
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle  # type: ignore[attr-defined]
 
-from etalis_py.engine.engine import NEVER
-from etalis_py.engine.garbage import few_collections
+from etalis_py.kernel.garbage import few_collections
+from etalis_py.kernel.position import NEVER
 from etalis_py.spark.answers import Row, Table
 from etalis_py.spark.identity import ADVICE, JobIdentity
 from etalis_py.spark.packing import unpack
@@ -24,8 +24,6 @@ from etalis_py.spark.rows import sorted_out
 from etalis_py.spark.shard import Shard
 from etalis_py.spark.spec import ProgramSpec, SparkError
 from etalis_py.spark.stored import StoredShard
-from etalis_py.spark.windowed_shard import shard_of
-from etalis_py.spark.windows import WindowSpec
 from etalis_py.spark.wire import Wire
 
 _end = itemgetter(1)
@@ -36,7 +34,7 @@ class ShardProcessor(StatefulProcessor):
 
     def __init__(
         self,
-        specs: tuple[ProgramSpec | WindowSpec, ...],
+        specs: tuple[ProgramSpec, ...],
         slots: Mapping[int, tuple[Part, int]],
         level: int,
         run: str,
@@ -44,6 +42,7 @@ class ShardProcessor(StatefulProcessor):
         job: JobIdentity,
         lateness: int | None,
         wire: Wire,
+        revise: int = 0,
     ) -> None:
         self.specs = specs
         self.slots = dict(slots)
@@ -53,6 +52,7 @@ class ShardProcessor(StatefulProcessor):
         self.job = job
         self.lateness = lateness
         self.wire = wire
+        self.revise = revise
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.handle = handle
@@ -78,13 +78,15 @@ class ShardProcessor(StatefulProcessor):
         over = self._over(timer_values.getCurrentWatermarkInMs())
         newest = NEVER
         for data in (data for frame in rows for data in frame["rows"]):
-            found = sorted_out(unpack(data), apart=True)
-            out += found.passed
-            out += shard.wait(found.in_order, over)
-            newest = max(newest, max(map(_end, found.in_order), default=NEVER))
+            taken = sorted_out(unpack(data), apart=True)
+            out += taken.passed
+            out += shard.wait(taken.in_order, over)
+            newest = max(newest, max(map(_end, (*taken.in_order, *taken.withdrawn)), default=NEVER))
             # What an earlier level has derived in this batch may lie before the watermark, and is in time.
-            out += shard.wait(found.derived)
-            ended |= found.ended
+            out += shard.wait(taken.derived)
+            out += shard.withdraw(taken.withdrawn, over)
+            out += shard.withdraw(taken.taken_back)
+            ended |= taken.ended
         if ended:
             out += shard.finish()
         return self._closed(key, shard, out, timer_values, newest)
@@ -114,7 +116,7 @@ class ShardProcessor(StatefulProcessor):
         part, number = self.slots[slot]
 
         def fresh() -> Shard:
-            return shard_of(self.specs[part.program], part, number, journal=True)
+            return Shard(self.specs[part.program], part, number, journal=True, revise=self.revise)
 
         return self.stored.load((self.run, slot), fresh)
 

@@ -55,12 +55,13 @@ class Wire:
             yield self._table(piece) if isinstance(piece, Table) else self._rows(piece)
 
     def _table(self, table: Table) -> pd.DataFrame:
-        size = len(table.found)
+        size = len(table.solutions)
         number = self._numbers[table.program, table.shape.query]
-        made: dict[str, pa.Array] = {
+        filled: dict[str, pa.Array] = {
             "id": pa.array(table.ids(), pa.string()),
             "start": pa.array(table.column(1), pa.int64()),
             "end": pa.array(table.column(0), pa.int64()),
+            "retracted": pa.repeat(pa.scalar(table.shape.retracted), size),
             "shard": pa.repeat(pa.scalar(table.shard, pa.int32()), size),
             "table": pa.repeat(pa.scalar(number, pa.int32()), size),
         }
@@ -68,25 +69,25 @@ class Wire:
         for name, variable in zip(self._terms(), self.tables[number].variables, strict=False):
             place = places[variable]
             if place > 0:
-                found = table.column(place)
-                made[name] = pa.array(found if all(found) else [term or None for term in found], pa.string())
+                terms = table.column(place)
+                filled[name] = pa.array(terms if all(terms) else [term or None for term in terms], pa.string())
         nothing = pa.nulls(size, pa.string())
-        columns = {name: _as_it_is(made.get(name, nothing)) for name in (*COLUMNS, "table", *self._terms())}
+        columns = {name: _as_it_is(filled.get(name, nothing)) for name in (*COLUMNS, "table", *self._terms())}
         columns["boolean"] = columns["bindings"] = columns["triples"] = pd.Series([None] * size, dtype="object")
         return pd.DataFrame(columns)
 
     def _rows(self, rows: list[Row]) -> pd.DataFrame:
-        made = {}
+        frame = {}
         for name, values in zip(COLUMNS, zip(*rows, strict=True), strict=True):
             if name in _LONGS:
-                made[name] = pd.array(list(values), dtype="Int64")  # a plain column would turn longs into floats
+                frame[name] = pd.array(list(values), dtype="Int64")  # a plain column would turn longs into floats
             elif name == "triples":
-                made[name] = pd.Series([structs(triples) for triples in values], dtype="object")
+                frame[name] = pd.Series([structs(triples) for triples in values], dtype="object")
             else:
-                made[name] = pd.Series(list(values), dtype="object")
+                frame[name] = pd.Series(list(values), dtype="object")
         size = len(rows)
-        made["table"] = _as_it_is(pa.nulls(size, pa.int32()))
-        return pd.DataFrame(made | {name: _as_it_is(pa.nulls(size, pa.string())) for name in self._terms()})
+        frame["table"] = _as_it_is(pa.nulls(size, pa.int32()))
+        return pd.DataFrame(frame | {name: _as_it_is(pa.nulls(size, pa.string())) for name in self._terms()})
 
     # --- in Spark's plan ---
 
@@ -94,7 +95,7 @@ class Wire:
         """What comes from the operator with the columns of MATCHES."""
         if not self.tables:
             return out.select(*COLUMNS)
-        made = {
+        columns = {
             "kind": F.lit("match"),
             "program": self._chosen([F.lit(t.program) for t in self.tables]),
             "query": self._chosen([F.lit(t.query) for t in self.tables]),
@@ -102,7 +103,7 @@ class Wire:
         }
         in_table = F.col("table").isNotNull()
         return out.select(
-            *[F.when(in_table, made[c]).otherwise(F.col(c)).alias(c) if c in made else c for c in COLUMNS]
+            *[F.when(in_table, columns[c]).otherwise(F.col(c)).alias(c) if c in columns else c for c in COLUMNS]
         )
 
     def _chosen(self, values: Sequence[Column]) -> Column:

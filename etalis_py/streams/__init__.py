@@ -6,15 +6,37 @@ engine, no query and no Spark: a match is anything with ``query``, ``id``, ``bin
 ``end`` and ``to_dict()``.
 """
 
-from etalis_py.streams.clock import Clock, TimeError, parse_datetime, parse_duration, render_datetime
-from etalis_py.streams.dead_letters import DeadLetters
-from etalis_py.streams.elements import Counters
-from etalis_py.streams.errors import ClosedPipe, SinkError, StreamError
-from etalis_py.streams.reader import Stream, merge, read_stream
-from etalis_py.streams.sinks import Match, Sink
-from etalis_py.streams.sources import Follow
-from etalis_py.streams.timing import Idle, Punctuation
-from etalis_py.streams.writer import open_sink
+from typing import TYPE_CHECKING
+
+from etalis_py.lazily import lazily
+
+if TYPE_CHECKING:
+    from etalis_py.streams.clock import Clock, TimeError, parse_datetime, parse_duration, render_datetime
+    from etalis_py.streams.dead_letters import DeadLetters
+    from etalis_py.streams.elements import Counters
+    from etalis_py.streams.errors import ClosedPipe, SinkError, StreamError
+    from etalis_py.streams.passing import PassingTime, up_to
+    from etalis_py.streams.reader import Stream, merge, read_stream
+    from etalis_py.streams.sinks import Match, Sink
+    from etalis_py.streams.sources import Follow, Patience
+    from etalis_py.streams.timing import Idle, Punctuation
+    from etalis_py.streams.writer import open_sink
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "etalis_py.streams.clock": ("Clock", "TimeError", "parse_datetime", "parse_duration", "render_datetime"),
+            "etalis_py.streams.dead_letters": ("DeadLetters",),
+            "etalis_py.streams.elements": ("Counters",),
+            "etalis_py.streams.errors": ("ClosedPipe", "SinkError", "StreamError"),
+            "etalis_py.streams.passing": ("PassingTime", "up_to"),
+            "etalis_py.streams.reader": ("Stream", "merge", "read_stream"),
+            "etalis_py.streams.sinks": ("Match", "Sink"),
+            "etalis_py.streams.sources": ("Follow", "Patience"),
+            "etalis_py.streams.timing": ("Idle", "Punctuation"),
+            "etalis_py.streams.writer": ("open_sink",),
+        },
+    )
 
 __all__ = [
     "Clock",
@@ -24,6 +46,8 @@ __all__ = [
     "Follow",
     "Idle",
     "Match",
+    "PassingTime",
+    "Patience",
     "Punctuation",
     "Sink",
     "SinkError",
@@ -36,4 +60,5 @@ __all__ = [
     "parse_duration",
     "read_stream",
     "render_datetime",
+    "up_to",
 ]

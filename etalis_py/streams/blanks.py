@@ -15,9 +15,10 @@ from hashlib import blake2b
 from itertools import pairwise
 
 import pyoxigraph as ox
+from etalis_rules.terms import blanks_of, with_blanks
 
+from etalis_py.rdf import spell
 from etalis_py.streams.errors import StreamError
-from etalis_py.streams.quads import spell
 
 Row = tuple[str, str, str, str]
 # The labels pyoxigraph draws at random for [] and ( … ): 128 bits, leading zeros left out.
@@ -77,7 +78,7 @@ def relabel(rows: Sequence[Row], stream: str, time: str) -> Sequence[Row]:
     >>> sorted(relabel(one, "", "7")) == sorted(relabel(other, "", "7")) != sorted(relabel(one, "", "8"))
     True
     """
-    if not any(term.startswith("_:") for row in rows for term in row):
+    if not any(map(blanks_in, rows)):
         return rows
     ground, components = _components(rows)
     # Equal components are interchangeable, so sorting them by their content gives every node its number.
@@ -99,13 +100,18 @@ def _map(row: Row, rename: Callable[[str], str]) -> Row:
     return (
         rename(s) if s[:2] == "_:" else s,
         p,
-        rename(o) if o[:2] == "_:" else o,
+        with_blanks(o, rename),
         rename(g) if g[:2] == "_:" else g,
     )
 
 
+def blanks_in(row: Row) -> list[str]:
+    """The blank nodes of a statement, those inside a triple term too."""
+    return [node for term in row for node in blanks_of(term)]
+
+
 def _nodes(rows: Iterable[Row]) -> list[str]:
-    return sorted({term for row in rows for term in row if term.startswith("_:")})
+    return sorted({node for row in rows for node in blanks_in(row)})
 
 
 def _components(rows: Sequence[Row]) -> tuple[list[Row], list[list[Row]]]:
@@ -117,17 +123,17 @@ def _components(rows: Sequence[Row]) -> tuple[list[Row], list[list[Row]]]:
             parent[node] = node = parent[parent[node]]
         return node
 
-    inside = [[term for term in row if term.startswith("_:")] for row in rows]
+    inside = [blanks_in(row) for row in rows]
     for nodes in inside:
         for node in nodes[1:]:
             parent[root(node)] = root(nodes[0])
-    ground, found = [], dict[str, list[Row]]()
+    ground, components = [], dict[str, list[Row]]()
     for row, nodes in zip(rows, inside, strict=True):
         if nodes:
-            found.setdefault(root(nodes[0]), []).append(row)
+            components.setdefault(root(nodes[0]), []).append(row)
         else:
             ground.append(row)
-    return ground, list(found.values())
+    return ground, list(components.values())
 
 
 def _numbered(rows: Sequence[Row]) -> list[Row]:
@@ -141,7 +147,7 @@ def _numbered(rows: Sequence[Row]) -> list[Row]:
     colour: dict[str, str] = dict.fromkeys(nodes, "")
     of_node: dict[str, list[Row]] = {node: [] for node in nodes}
     for row in set(rows):
-        for node in {term for term in row if term.startswith("_:")}:
+        for node in set(blanks_in(row)):
             of_node[node].append(row)
     classes = 1
     while len(nodes) > 1:
@@ -160,7 +166,7 @@ def _numbered(rows: Sequence[Row]) -> list[Row]:
 
 def _colour(node: str, rows: Iterable[Row], colour: dict[str, str]) -> str:
     spelled = sorted(
-        "\n".join("*" if term == node else f"_{colour[term]}" if term in colour else term for term in row)
+        "\n".join(with_blanks(term, lambda label: "*" if label == node else f"_{colour[label]}") for term in row)
         for row in rows
     )
     return digest(colour[node], *spelled, size=16)
@@ -172,7 +178,7 @@ def _all_twins(ordered: Sequence[str], colour: dict[str, str], of_node: dict[str
         if colour[one] == colour[other]:
             swap = {one: other, other: one}
             around = set(of_node[one]) | set(of_node[other])
-            if {tuple(swap.get(term, term) for term in row) for row in around} != around:
+            if {_map(row, lambda label: swap.get(label, label)) for row in around} != around:  # noqa: B023
                 return False
     return True
 

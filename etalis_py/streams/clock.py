@@ -17,32 +17,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
 from typing import Literal
 
-from etalis_rules import durations
-from etalis_rules.calendar import DAY, SECOND, civil_from_days, days_from_civil, month_length
+from etalis_rules import datetimes, durations
+from etalis_rules.calendar import DAY, MINUTE, SECOND, civil_from_days
+from etalis_rules.durations import RATIOS
 
 MIN_TIME, MAX_TIME = -(2**63), 2**63 - 1
 
-# A unit as a ratio: this many microseconds make that many units (so that ns needs no fraction).
-UNITS: dict[str, tuple[int, int]] = {
-    "ns": (1, 1000),
-    "us": (1, 1),
-    "ms": (1000, 1),
-    "s": (SECOND, 1),
-    "min": (60 * SECOND, 1),
-    "h": (3600 * SECOND, 1),
-    "d": (DAY, 1),
-}
+UNITS = tuple(unit for unit in RATIOS if unit != "w")
+"""The units in which a stream may count its time."""
 
-_DATETIME = re.compile(
-    r"(-?(?:[1-9][0-9]{4,}|[0-9]{4}))-([0-9]{2})-([0-9]{2})"
-    r"(?:T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?)?"
-    r"(?:(Z)|([+-])([0-9]{2}):([0-9]{2}))?",
-)
+_MOST_DIGITS = 100
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]+))?")
-_SHORT_DURATION = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ns|us|ms|s|min|h|d)?\s*")
+_WITH_UNIT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*")
 _ISO_SECOND_60 = re.compile(r"(T[0-9]{2}:[0-9]{2}):60(?=Z|[+-]|$)")
 
 
@@ -54,45 +42,30 @@ class TimeError(ValueError):
         super().__init__(f"{reason}: {text!r}" + (f" (at character {position + 1})" if text else ""))
 
 
-@lru_cache(maxsize=4096)
-def _midnight(year: str, month: str, day: str) -> int | None:
-    """Microseconds at the start of a date, or None when there is no such date."""
-    y, m, d = int(year), int(month), int(day)
-    if not 1 <= m <= 12 or not 1 <= d <= month_length(y, m):
-        return None
-    return days_from_civil(y, m, d) * DAY
-
-
-def _micros(digits: str, text: str, position: int) -> int:
-    if len(digits) > 6 and digits[6:].strip("0"):
-        raise TimeError("times finer than a microsecond cannot be kept; round them to microseconds", text, position + 6)
-    return int(digits[:6].ljust(6, "0"))
-
-
 def parse_datetime(text: str) -> int:
     """An ``xsd:dateTime``, ``xsd:dateTimeStamp`` or ``xsd:date`` in microseconds; without a time zone it is UTC."""
-    match = _DATETIME.fullmatch(text)
-    if match is None:
-        prefix = _DATETIME.match(text)
+    form = datetimes.EITHER.fullmatch(text)
+    if form is None:
+        prefix = datetimes.EITHER.match(text)
         raise TimeError("expected an xsd:dateTime such as 2016-03-01T13:00:00Z", text, prefix.end() if prefix else 0)
-    year, month, day, hour, minute, second, fraction, _, sign, zone_hour, zone_minute = match.groups()
-    time = _midnight(year, month, day)
-    if time is None:
-        raise TimeError("there is no such day", text, match.start(2))
-    if hour is not None:
-        h, m, s = int(hour), int(minute), int(second)
-        if m > 59 or s > 59 or h > 24 or (h == 24 and (m or s or (fraction or "").strip("0"))):
-            raise TimeError("there is no such time of day", text, match.start(4))
-        time += (h * 3600 + m * 60 + s) * SECOND
-        if fraction:
-            time += _micros(fraction, text, match.start(7))
-    if sign:
-        zh, zm = int(zone_hour), int(zone_minute)
-        if zm > 59 or zh * 60 + zm > 840:
-            raise TimeError("a time zone is at most 14:00 away from UTC", text, match.start(9))
-        offset = (zh * 60 + zm) * 60 * SECOND
-        time += -offset if sign == "+" else offset
-    return _in_range(time, text)
+    day, clock = datetimes.midnight(*form.group(1, 2, 3)), 0
+    if day is None:
+        raise TimeError("there is no such day", text, form.start(2))
+    if form[4] is not None:
+        time_of_day = datetimes.time_of_day(*form.group(4, 5, 6, 7))
+        if time_of_day is None:
+            raise TimeError("there is no such time of day", text, form.start(4))
+        if form[7] and form[7][6:].strip("0"):
+            raise _too_fine(text, form.start(7) + 6)
+        clock = time_of_day
+    east = datetimes.offset(form[8])
+    if east is None:
+        raise TimeError("a time zone is at most 14:00 away from UTC", text, form.start(8))
+    return _in_range(day + clock - east * MINUTE, text)
+
+
+def _too_fine(text: str, position: int) -> TimeError:
+    return TimeError("times finer than a microsecond cannot be kept; round them to microseconds", text, position)
 
 
 def _in_range(time: int, text: str) -> int:
@@ -113,18 +86,24 @@ def render_datetime(us: int) -> str:
 
 
 def _unit(unit: str) -> tuple[int, int]:
-    if unit not in UNITS:
+    if unit not in RATIOS:
         raise TimeError(f"unknown time unit; expected one of {', '.join(UNITS)}", unit)
-    return UNITS[unit]
+    return RATIOS[unit]
 
 
 def parse_number(number: str | int | Decimal, unit: str = "s") -> int:
     """A number of units in microseconds; an error where it is not a whole number of microseconds."""
     times, per = _unit(unit)
     if isinstance(number, int):
+        if abs(number) > 10**_MOST_DIGITS:
+            raise TimeError("expected a number of microseconds of at most 64 bits", "a number of very many digits")
         top, bottom, text = number * times, per, str(number)
     else:
+        if isinstance(number, Decimal) and abs(number.adjusted()) > _MOST_DIGITS:
+            raise TimeError("expected a number of microseconds of at most 64 bits", str(number)[:40])
         text = format(number, "f") if isinstance(number, Decimal) else number
+        if len(text) > 2 * _MOST_DIGITS:
+            raise TimeError("expected a number of microseconds of at most 64 bits", f"{text[:40]}…")
         match = _NUMBER.fullmatch(text)
         if match is None:
             raise TimeError("expected a number", text)
@@ -138,15 +117,16 @@ def parse_number(number: str | int | Decimal, unit: str = "s") -> int:
 
 
 def parse_duration(text: str) -> int:
-    """``10s``, ``5 min``, ``250ms``, a bare number (seconds) or an ``xsd:dayTimeDuration`` (``PT10S``), in µs."""
-    short = _SHORT_DURATION.fullmatch(text)
-    if short:
-        return parse_number(short[1], short[2] or "s")
+    """``10s``, ``5 min``, ``2 hours``, a bare number (seconds) or an ``xsd:dayTimeDuration`` (``PT10S``), in µs."""
+    numeral = _WITH_UNIT.fullmatch(text)
+    unit = durations.UNITS.get(numeral[2].lower() or "s", "") if numeral else ""
+    if numeral and unit in RATIOS:
+        return parse_number(numeral[1], unit)
     months, micros = durations.parse_duration(text) or (1, 0)
     if months:  # or no duration at all
         raise TimeError("expected a duration such as 10s, 5min, 250ms, PT10S or P1DT2H", text)
-    whole, _, fraction = text.partition(".")
-    _micros(fraction.rstrip("S \t\r\n"), text, len(whole) + 1)
+    if durations.is_too_fine(text):
+        raise _too_fine(text, text.index(".") + 7)
     return _in_range(micros, text)
 
 
@@ -165,7 +145,8 @@ class Clock:
     def __post_init__(self) -> None:
         if self.kind not in ("integer", "datetime"):
             raise TimeError("a clock is 'integer' or 'datetime'", self.kind)
-        _unit(self.unit)
+        if self.unit not in UNITS:
+            raise TimeError(f"unknown time unit; expected one of {', '.join(UNITS)}", self.unit)
 
     def parse(self, lexical: str | int | Decimal) -> int:
         """The time in microseconds."""
@@ -183,7 +164,7 @@ class Clock:
         """
         if self.kind == "datetime":
             return render_datetime(us)
-        times, per = UNITS[self.unit]
+        times, per = RATIOS[self.unit]
         whole, rest = divmod(us * per, times)
         if not rest:
             return whole

@@ -1,4 +1,4 @@
-"""CSV → events by a mapping that fits on five lines of TOML:
+"""Rows → events by a mapping that fits on five lines of TOML:
 
     subject = "<http://example.org/company/{Symbol}>"
     predicate = "<http://example.org/hasStockPrice>"
@@ -9,64 +9,80 @@
 ``{column}`` is the cell of that column, percent-encoded inside an IRI.  A term is ``<iri>``, ``prefix:name``,
 ``_:label``, ``"text"``, ``"text"^^xsd:decimal``, ``"text"@en``, or bare: then it is a number where it looks like one
 and a text otherwise.  A triple with an empty cell is left out and counted.  Optional: several ``[[triple]]`` tables
-instead of the three lines, ``[prefixes]``, ``time = [start, end]``, ``time_zone``, ``graph``, ``stream``, ``delimiter``
-and ``columns`` (a file without a header line), ``missing`` (cells that count as empty).  Every row is a message.
+instead of the three lines, ``[prefixes]``, ``time = [start, end]``, ``time_zone``, ``time_unit``, ``graph``,
+``stream``, ``delimiter`` and ``columns`` (a file without a header line), ``missing`` (cells that count as empty), and
+``retract`` (a row in which it is ``true`` or ``1``, not ``false``, ``0`` or empty, withdraws what an earlier one said).
+Every row is a message.  The prefix ``:`` is ``http://example.org/`` unless the mapping says otherwise.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from etalis_rules.terms import RDF, RDFS, XSD, iri, literal
+from etalis_rules.terms import RDF, RDFS, XSD
 
 from etalis_py.streams.blanks import Row
-from etalis_py.streams.clock import TimeError
-from etalis_py.streams.elements import Context, Item, message_events
+from etalis_py.streams.clock import UNITS, TimeError
+from etalis_py.streams.elements import Context, Item, withdrawn
 from etalis_py.streams.errors import StreamError
+from etalis_py.streams.message_elements import message_events
 from etalis_py.streams.sources import now
+from etalis_py.streams.templates import Cells, Template, read_template, text_template
 from etalis_py.streams.timing import PROV, Idle, Span
 
 _KEYS = frozenset(("subject", "predicate", "object", "triple", "prefixes", "time", "time_format", "time_zone"))
-_KEYS |= frozenset(("graph", "stream", "delimiter", "columns", "missing"))
-_HOLE = re.compile(r"\{([^{}]*)\}")
-_INTEGER, _DECIMAL = re.compile(r"[+-]?[0-9]+"), re.compile(r"[+-]?[0-9]*\.[0-9]+")
-_DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+")
-_LITERAL = re.compile(r'"(.*)"(?:\^\^(\S+)|@([A-Za-z]+(?:-[A-Za-z0-9]+)*))?', re.DOTALL)
+_KEYS |= frozenset(("time_unit", "graph", "stream", "delimiter", "columns", "missing", "retract"))
+_YES, _NO = ("true", "1"), ("false", "0", "")
+EX = "http://example.org/"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-Cells = Mapping[str, str]
-Fill = Callable[[Cells], str]
 
 
 @dataclass(frozen=True, slots=True)
 class RowMapping:
-    """A mapping, ready for rows: its templates as functions from cells to terms ("" where a cell is empty)."""
+    """A mapping, ready for rows: its templates make terms of cells ("" where a cell is empty)."""
 
-    triples: tuple[tuple[Fill, Fill, Fill], ...]
-    times: tuple[Fill, ...]
+    triples: tuple[tuple[Template, Template, Template], ...]
+    times: tuple[Template, ...]
     time_format: str
     time_zone: ZoneInfo | None
-    graph: Fill | None
-    stream: Fill | None
+    graph: Template | None
+    stream: Template | None
     delimiter: str
     columns: tuple[str, ...]
     used: frozenset[str]
+    time_unit: str = ""
+    retract: Template | None = None
+
+    @property
+    def templates(self) -> Iterator[Template]:
+        """The templates of terms."""
+        for triple in self.triples:
+            yield from triple
+        yield from (one for one in (self.graph, self.stream) if one is not None)
+
+    @property
+    def columns_of_texts(self) -> frozenset[str]:
+        """The columns that are used for more than times, that of ``retract`` among them."""
+        return self.columns_of_terms | frozenset(() if self.retract is None else self.retract.holes)
+
+    @property
+    def columns_of_terms(self) -> frozenset[str]:
+        """The columns that are used for more than times."""
+        return frozenset(hole for template in self.templates for hole in template.holes)
 
 
-def read_mapping(mapping: str | Path | Mapping[str, Any]) -> RowMapping:
-    """A mapping from a TOML file, or from a dictionary with the same keys."""
+def read_mapping(mapping: str | Path | Mapping[str, Any], prefixes: Mapping[str, str] | None = None) -> RowMapping:
+    """A mapping from a TOML file, or from a dictionary with the same keys; ``prefixes`` are known besides its own."""
     if isinstance(mapping, Mapping):
-        return _compile(mapping, "the mapping")
+        return _compile(mapping, "the mapping", prefixes or {})
     name = str(mapping)
     try:
         table = tomllib.loads(Path(mapping).read_text(encoding="utf-8"))
@@ -74,28 +90,29 @@ def read_mapping(mapping: str | Path | Mapping[str, Any]) -> RowMapping:
         raise StreamError(f"the mapping cannot be read: {error.strerror}", source=name) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise StreamError(f"the mapping is no TOML: {error}", source=name) from None
-    return _compile(table, name)
+    return _compile(table, name, prefixes or {})
 
 
-def _compile(table: Mapping[str, Any], name: str) -> RowMapping:
+def _compile(table: Mapping[str, Any], name: str, known: Mapping[str, str]) -> RowMapping:
     def refuse(reason: str, hint: str = "") -> StreamError:
         return StreamError(reason, source=name, hint=hint)
 
     unknown = sorted(set(table) - _KEYS)
     if unknown:
-        raise refuse(f"unknown key {unknown[0]!r} in a CSV mapping", f"known keys: {', '.join(sorted(_KEYS))}")
-    prefixes = {"xsd": XSD, "rdf": RDF, "rdfs": RDFS, "prov": PROV, **table.get("prefixes", {})}
+        raise refuse(f"unknown key {unknown[0]!r} in a mapping", f"known keys: {', '.join(sorted(_KEYS))}")
+    prefixes = {"": EX, "xsd": XSD, "rdf": RDF, "rdfs": RDFS, "prov": PROV, **known, **table.get("prefixes", {})}
     missing = frozenset(("", *table.get("missing", ())))
     used: set[str] = set()
 
-    def template(key: str, text: object, position: str) -> Fill:
+    def template(key: str, text: object, position: str) -> Template:
         if not isinstance(text, str) or not text:
             raise refuse(f'{key!r} must be a text such as "<http://example.org/{{Column}}>"')
-        used.update(_HOLE.findall(text))
         try:
-            return _term(text, prefixes, missing, position)
+            read = read_template(text, prefixes, missing, position)
         except ValueError as error:
             raise refuse(f"{key!r}: {error}") from None
+        used.update(read.holes)
+        return read
 
     triples = table.get("triple", [])
     if not isinstance(triples, list) or not all(isinstance(one, Mapping) for one in triples):
@@ -120,8 +137,13 @@ def _compile(table: Mapping[str, Any], name: str) -> RowMapping:
     times = [times] if isinstance(times, str) else times
     if len(times) > 2 or not all(isinstance(one, str) for one in times):
         raise refuse("'time' must be one template, or a list of two (start and end)")
-    for one in times:
-        used.update(_HOLE.findall(one))
+    time_templates = tuple(map(text_template, times))
+    used.update(hole for one in time_templates for hole in one.holes)
+    retract = table.get("retract")
+    if retract is not None and not isinstance(retract, str):
+        raise refuse("'retract' must be a text such as \"{Withdrawn}\"", "it names the column that says true or false")
+    retract_template = None if retract is None else text_template(retract)
+    used.update(() if retract_template is None else retract_template.holes)
     delimiter = table.get("delimiter", "")
     if not isinstance(delimiter, str) or len(delimiter) > 1:
         raise refuse("'delimiter' must be one character", r'a tab is written "\t"')
@@ -131,9 +153,12 @@ def _compile(table: Mapping[str, Any], name: str) -> RowMapping:
         raise refuse(f"unknown time zone {table['time_zone']!r}", "use a name such as America/New_York") from None
     if zone and "time_format" not in table:
         raise refuse("'time_zone' needs 'time_format'", 'such as "%Y-%m-%d %H:%M:%S"')
+    unit = table.get("time_unit", "")
+    if unit and unit not in UNITS:
+        raise refuse(f"unknown time_unit {unit!r}", f"known units: {', '.join(UNITS)}")
     return RowMapping(
         triples=tuple(compiled),  # type: ignore[arg-type]
-        times=tuple(_text(one) for one in times),
+        times=time_templates,
         time_format=table.get("time_format", ""),
         time_zone=zone,
         graph=template("graph", table["graph"], "graph") if "graph" in table else None,
@@ -141,86 +166,42 @@ def _compile(table: Mapping[str, Any], name: str) -> RowMapping:
         delimiter=delimiter,
         columns=tuple(table.get("columns", ())),
         used=frozenset(used),
+        time_unit=unit,
+        retract=retract_template,
     )
-
-
-def _text(template: str) -> Fill:
-    parts = _HOLE.split(template)
-    if len(parts) == 3 and not parts[0] and not parts[2]:
-        return lambda cells: cells[parts[1]]
-    return lambda cells: "".join(cells[part] if index % 2 else part for index, part in enumerate(parts))
-
-
-def _term(template: str, prefixes: Mapping[str, str], missing: frozenset[str], position: str) -> Fill:
-    """The function that fills one term; ValueError when the template is no term."""
-    holes = _HOLE.findall(template)
-
-    def unless_missing(fill: Fill) -> Fill:
-        return lambda cells: "" if any(cells[hole].strip() in missing for hole in holes) else fill(cells)
-
-    is_object = position == "object"
-    if template.startswith("<") and template.endswith(">"):
-        return unless_missing(_iri(template[1:-1]))
-    if template.startswith("_:"):
-        if position in ("predicate", "stream"):
-            raise ValueError(f"a blank node cannot be a {position}")
-        fill = _text(template[2:])
-        return unless_missing(lambda cells: "_:" + re.sub(r"[^A-Za-z0-9_]", lambda m: f"_{ord(m[0]):x}_", fill(cells)))
-    quoted = _LITERAL.fullmatch(template)
-    if quoted:
-        if not is_object:
-            raise ValueError(f"a literal cannot be a {position}")
-        fill, language = _text(quoted[1]), quoted[3] or ""
-        datatype = _expand(quoted[2], prefixes) if quoted[2] else ""
-        return unless_missing(lambda cells: literal(fill(cells), datatype, language))
-    prefix, colon, local = template.partition(":")
-    if colon and prefix in prefixes:
-        return unless_missing(_iri(prefixes[prefix] + local))
-    if colon and re.fullmatch(r"[A-Za-z][\w.-]*", prefix) and not local.startswith(("//", " ")) and not is_object:
-        raise ValueError(f"unknown prefix {prefix!r}; add it under [prefixes], or write <…> around an IRI")
-    if not is_object:
-        raise ValueError(f"{template!r} is no IRI; write <…> around it")
-    fill = _text(template)
-    return unless_missing(lambda cells: _guess(fill(cells)))
-
-
-def _iri(template: str) -> Fill:
-    parts = _HOLE.split(template)
-    return lambda cells: iri(
-        "".join(quote(cells[part].strip(), safe="-._~:@!$'()*+,;=") if i % 2 else part for i, part in enumerate(parts))
-    )
-
-
-def _expand(name: str, prefixes: Mapping[str, str]) -> str:
-    if name.startswith("<") and name.endswith(">"):
-        return name[1:-1]
-    prefix, colon, local = name.partition(":")
-    if not colon or prefix not in prefixes:
-        raise ValueError(f"unknown datatype {name!r}; write it as xsd:decimal, or as <iri>")
-    return prefixes[prefix] + local
-
-
-def _guess(text: str) -> str:
-    stripped = text.strip()
-    for pattern, datatype in ((_INTEGER, "integer"), (_DECIMAL, "decimal"), (_DOUBLE, "double")):
-        if pattern.fullmatch(stripped):
-            return literal(stripped, XSD + datatype)
-    return literal(text)
 
 
 def csv_events(
-    blocks: Iterable[tuple[str, int] | None], mapping: RowMapping, context: Context, tabs: bool
+    blocks: Iterable[tuple[str, int] | None],
+    mapping: RowMapping,
+    context: Context,
+    tabs: bool,
+    columns: Sequence[str] = (),
+    *,
+    to_end: bool = True,
 ) -> Iterator[Item]:
-    """The events of each row; a bad row is reported and left out whole."""
-    silences = 0
+    """The events of each row; a bad row is reported and left out whole.
+
+    ``columns`` are known where the header was read already.  Without ``to_end`` the blocks are read up to the first of
+    them that ends with a row.
+    """
+    silences = before = 0
+    begun = False  # a row has begun that the last block did not end
 
     def lines() -> Iterator[str]:
-        nonlocal silences
+        nonlocal silences, before, begun
         quotes = 0
+        first = True
         for block in blocks:
             if block is not None:
+                if first:
+                    before, first = block[1] - 1, False
                 quotes += block[0].count('"')
-                yield from io.StringIO(block[0], newline="")
+                for line in io.StringIO(block[0], newline=""):
+                    begun = True
+                    yield line
+                if not to_end and not begun:
+                    return
             elif quotes % 2 == 0:
                 silences += 1
                 # An empty line is no row to the csv module, so the loop below sees the silence at once
@@ -228,42 +209,72 @@ def csv_events(
                 yield "\n"
 
     reader = csv.reader(lines(), delimiter=mapping.delimiter or ("\t" if tabs else ","), strict=True)
-    stream = context.stream
-    columns = list(mapping.columns)
+    columns = list(columns or mapping.columns)
     while True:
+        begun = False
         try:
             cells = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            context.report(StreamError(f"this is no CSV: {error}", line=reader.line_num, hint="check the quotes"))
+            line = before + reader.line_num
+            context.report(StreamError(f"this is no CSV: {error}", line=line, hint="check the quotes"))
             continue
-        line = reader.line_num - silences
+        line = before + reader.line_num - silences
         if not cells:
             if silences:
                 yield Idle(now())
             continue
         if not columns:
-            columns = [cell.strip().lstrip("\ufeff") for cell in cells]
-            _check_columns(columns, mapping, line)
+            columns = header_columns(cells)
+            check_columns(columns, mapping, line)
             continue
         if len(cells) < len(columns):
             reason = f"a row of {len(cells)} cells where the header has {len(columns)}"
             context.report(StreamError(reason, line=line, text=",".join(cells)))
             continue
-        row = dict(zip(columns, cells, strict=False))
-        try:
-            span = _span(row, mapping, context)
-            if mapping.stream:
-                context.stream = mapping.stream(row) or stream
-            yield from message_events(_rows(row, mapping, context), context, line, span)
-        except StreamError as error:
-            context.report(error.at("", line, ",".join(cells)))
-        finally:
-            context.stream = stream
+        yield from row_events(dict(zip(columns, cells, strict=False)), mapping, context, line, ",".join(cells))
 
 
-def _check_columns(columns: list[str], mapping: RowMapping, line: int) -> None:
+def header_columns(cells: Iterable[str]) -> list[str]:
+    """The names of the columns."""
+    return [cell.strip().lstrip("\ufeff") for cell in cells]
+
+
+def row_events(row: Cells, mapping: RowMapping, context: Context, line: int, text: str) -> Iterator[Item]:
+    """The event of one row; a bad row is reported, with its line and ``text``, and left out whole."""
+    stream = context.stream
+    try:
+        span = span_of_row(row, mapping, context)
+        if mapping.stream:
+            context.stream = mapping.stream.fill(row) or stream
+        items = message_events(rows_of(row, mapping, context), context, line, span)
+        yield from withdrawn(items) if retracts_row(row, mapping) else items
+    except StreamError as error:
+        context.report(error.at("", line, text))
+    finally:
+        context.stream = stream
+
+
+def retracts_row(row: Cells, mapping: RowMapping) -> bool:
+    """Does a row withdraw what it says?"""
+    if mapping.retract is None:
+        return False
+    text = mapping.retract.fill(row)
+    if text.strip().lower() not in (*_YES, *_NO):
+        raise StreamError(
+            f"{text!r} does not say whether the row withdraws what it says",
+            hint=f"in the column of 'retract' write one of {', '.join((*_YES, *_NO[:-1]))}, or nothing",
+        )
+    return text.strip().lower() in _YES
+
+
+def states(text: str | None) -> bool:
+    """Does this text, in the column of ``retract``, leave the row a plain statement?"""
+    return text is None or text.strip().lower() in _NO
+
+
+def check_columns(columns: list[str], mapping: RowMapping, line: int) -> None:
     absent = sorted(mapping.used - set(columns))
     if absent:
         raise StreamError(
@@ -273,11 +284,12 @@ def _check_columns(columns: list[str], mapping: RowMapping, line: int) -> None:
         )
 
 
-def _rows(row: Cells, mapping: RowMapping, context: Context) -> list[Row]:
+def rows_of(row: Cells, mapping: RowMapping, context: Context) -> list[Row]:
+    """The triples of a row; one with a missing cell is left out and counted."""
     rows: list[Row] = []
-    graph = mapping.graph(row) if mapping.graph else ""
+    graph = mapping.graph.fill(row) if mapping.graph else ""
     for subject, predicate, obj in mapping.triples:
-        s, p, o = subject(row), predicate(row), obj(row)
+        s, p, o = subject.fill(row), predicate.fill(row), obj.fill(row)
         if s and p and o:
             rows.append((s, p, o, graph))
         else:
@@ -285,10 +297,15 @@ def _rows(row: Cells, mapping: RowMapping, context: Context) -> list[Row]:
     return rows
 
 
-def _span(row: Cells, mapping: RowMapping, context: Context) -> Span | None:
+def span_of_row(row: Cells, mapping: RowMapping, context: Context) -> Span | None:
+    """The interval of a row; None where the mapping has no time."""
     if not mapping.times:
         return None
-    texts = [fill(row).strip() for fill in mapping.times]
+    return span_of_texts([template.fill(row).strip() for template in mapping.times], mapping, context)
+
+
+def span_of_texts(texts: list[str], mapping: RowMapping, context: Context) -> Span:
+    """The interval that the filled templates of time spell."""
     try:
         if not mapping.time_format:
             return context.times.of_value(texts if len(texts) == 2 else texts[0])

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from etalis_py.events import Event
+from etalis_py.events import Event, Retraction
 from etalis_py.streams.clock import render_datetime
 from etalis_py.streams.errors import StreamError, sink_error
 
@@ -17,7 +17,8 @@ def late_record(event: Event, reason: str) -> dict[str, Any]:
     """What is kept of an event that the engine did not take; its times as dateTime, whatever the stream's clock."""
     record: dict[str, Any] = {"reason": reason, "time": [render_datetime(event.start), render_datetime(event.end)]}
     record["triples"] = [" ".join(triple) + " ." for triple in event.triples]
-    return record | {"graph": event.graph, "stream": event.stream}
+    record |= {"graph": event.graph, "stream": event.stream}
+    return record | {"retract": True} if isinstance(event, Retraction) else record
 
 
 class DeadLetters:

@@ -5,9 +5,7 @@ it.  The time may stand before the graph, right after it, or all times at the fr
 next one begins, so memory holds one element (and the times given in advance).  Default-graph statements about
 something that has no time there are elements of their own, one per run of one subject.
 
-*Messages*: the element is the dataset between two delimiters, one line of JSON, one frame.  Named graphs that the
-message's default graph times are events with that time; everything else has the message's time: the value of the time
-predicate wherever it stands in the message.
+*Messages* have elements of their own (``message_elements``).
 
 In both, an element without a time gets the time of its arrival.
 """
@@ -15,18 +13,47 @@ In both, an element without a time gets the time of its arrival.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from etalis_py.events import Event, Triple
-from etalis_py.streams.blanks import Row, relabel
+from etalis_rules.terms import FALSE, TRUE, is_iri
+
+from etalis_py.events import Event, Retraction, Triple
 from etalis_py.streams.clock import MIN_TIME, TimeError
 from etalis_py.streams.errors import StreamError
-from etalis_py.streams.quads import BROKEN, END_OF_MESSAGE, Quad
-from etalis_py.streams.sources import now
+from etalis_py.streams.quads import Quad
+from etalis_py.streams.sources import Patience, now
 from etalis_py.streams.timing import NOW, Arrival, Idle, Punctuation, Span, Statement, TimeReader, Timing, span_of
 
 Item = Event | Punctuation | Idle
 REMEMBERED = 100_000
+RETRACTS = (
+    "<urn:etalis:retracts>",
+    "<urn:etalis:retracted>",
+)  # the second is how matches that are taken back are written
+
+
+def withdrawn(items: Iterable[Item]) -> Iterator[Item]:
+    """The same items, their events withdrawn."""
+    return (Retraction._make(item) if type(item) is Event else item for item in items)
+
+
+def withdrawn_graph(statements: Iterable[Statement]) -> str | None:
+    """What the statements about a graph say of withdrawing: from which graph, "" for any; None: it withdraws nothing.
+
+    ``<g> <urn:etalis:retracts> true`` withdraws the triples of ``<g>`` whatever the graph was that they came in;
+    ``<g> <urn:etalis:retracts> <h>`` those that came in ``<h>``.
+    """
+    graph: str | None = None
+    for statement in statements:
+        if statement.predicate in RETRACTS and statement.object != FALSE:
+            if statement.object != TRUE and not is_iri(statement.object):
+                raise StreamError(
+                    f"{statement.object} says neither whether nor from which graph something is withdrawn",
+                    line=statement.line,
+                    hint="write <urn:etalis:retracts> true, or the name of the earlier graph",
+                )
+            graph = "" if statement.object == TRUE else statement.object
+    return graph
 
 
 @dataclass(slots=True)
@@ -59,6 +86,7 @@ class Context:
     report: Callable[[StreamError], None]
     close_on_message: bool = False
     max_pending: int = 1_000_000
+    patience: Patience | None = None
     latest: int = MIN_TIME
 
     def event(self, span: Span, triples: list[Triple], graph: str) -> Event:
@@ -85,11 +113,16 @@ class Context:
         self.counters.arrivals += 1
         return self.arrival()
 
+    def refuse(self, error: StreamError, triples: list[Triple], graph: str, line: int) -> None:
+        """A whole element is refused: the report holds all of it, so that nothing is lost."""
+        text = "\n".join(" ".join(term for term in (*triple, graph) if term) + " ." for triple in triples)
+        self.report(error.at("", line, text))
 
-class _Document:
+
+class Document:
     """The open elements of a document; ``finish`` and the others give the events that became complete."""
 
-    __slots__ = ("about", "context", "graph", "line", "loose", "loose_subject", "seen", "triples")
+    __slots__ = ("about", "context", "earlier", "graph", "line", "loose", "loose_subject", "seen", "triples")
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -102,6 +135,8 @@ class _Document:
         self.loose: list[Statement] = []
         # The intervals of recent elements (None: on arrival), for a graph that is taken up again, and for late times.
         self.seen: dict[str, Span | None] = {}
+        # Elements that were complete before, and are looked at only if somebody asks.
+        self.earlier: list[Callable[[], Iterable[tuple[str, Span]]]] = []
 
     def finish(self) -> list[Event]:
         """Complete the open graph."""
@@ -112,32 +147,51 @@ class _Document:
         statements = self.about.pop(graph, None)
         context = self.context
         used: frozenset[str] = frozenset()
+        withdraws: str | None = None
         try:
-            found = span_of(statements, context.timing, context.times) if statements else None
-            if found:
-                span, used = found
-                self._remember(graph, span)
+            timed = span_of(statements, context.timing, context.times) if statements else None
+            if statements and (len(statements) > 1 or not timed):
+                withdraws = withdrawn_graph(statements)
+            if timed:
+                span, used = timed
+                self.remember(graph, span)
             else:
-                span = self._inner_span(graph, triples, line)
+                span = self._inner_span(graph, triples, line, withdraws or "")
         except StreamError as error:
-            _report_element(context, error, triples, graph, line)
+            context.refuse(error, triples, graph, line)
             return []
         if statements and len(statements) > len(used):
-            triples += [(graph, s.predicate, s.object) for s in statements if s.predicate not in used]
-        return [context.event(span, triples, graph)]
+            triples += [
+                (graph, s.predicate, s.object)
+                for s in statements
+                if s.predicate not in used and s.predicate not in RETRACTS
+            ]
+        if withdraws is None:
+            return [context.event(span, triples, graph)]
+        return [Retraction._make(context.event(span, triples, withdraws))]
 
-    def _inner_span(self, graph: str, triples: list[Triple], line: int) -> Span:
+    def _inner_span(self, graph: str, triples: list[Triple], line: int, earlier: str) -> Span:
+        """The interval of a graph that nothing said behind it; ``earlier``: the graph that it withdraws from."""
         wanted = self.context.timing.all
         inside = [Statement(p, o, line) for _, p, o in triples if p in wanted]
-        found = span_of(inside, self.context.timing, self.context.times) if inside else None
-        span = found[0] if found else self.seen.get(graph)
+        timed = span_of(inside, self.context.timing, self.context.times) if inside else None
+        span = timed[0] if timed else self.known().get(graph) or self.known().get(earlier)
         if span is None:
-            self._remember(graph, None)
+            self.remember(graph, None)
             return self.context.arrived()
-        self._remember(graph, span)
+        self.remember(graph, span)
         return span
 
-    def _remember(self, graph: str, span: Span | None) -> None:
+    def known(self) -> dict[str, Span | None]:
+        """The intervals of recent elements, earlier ones included."""
+        for elements in self.earlier:
+            for graph, span in elements():
+                self.seen.setdefault(graph, span)
+        self.earlier.clear()
+        return self.seen
+
+    def remember(self, graph: str, span: Span | None) -> None:
+        """The interval of an element that is complete (None: on arrival)."""
         if len(self.seen) >= REMEMBERED:
             for old in list(self.seen)[: REMEMBERED // 2]:
                 del self.seen[old]
@@ -150,11 +204,11 @@ class _Document:
         if not loose:
             return []
         try:
-            found = span_of(loose, self.context.timing, self.context.times)
+            timed = span_of(loose, self.context.timing, self.context.times)
         except StreamError as error:
-            _report_element(self.context, error, [(subject, s.predicate, s.object) for s in loose], "", loose[0].line)
+            self.context.refuse(error, [(subject, s.predicate, s.object) for s in loose], "", loose[0].line)
             return []
-        span = found[0] if found else self.context.arrived()
+        span = timed[0] if timed else self.context.arrived()
         return [self.context.event(span, [(subject, s.predicate, s.object) for s in loose], "")]
 
     def take(self, held: Quad) -> None:
@@ -188,7 +242,7 @@ class _Document:
         if len(self.seen) < REMEMBERED:
             self.seen[graph] = time, time
         else:
-            self._remember(graph, (time, time))
+            self.remember(graph, (time, time))
         counters = context.counters
         counters.events += 1
         counters.triples += 1
@@ -210,7 +264,7 @@ class _Document:
             # The usual case: the time right after the graph.
             self.about[subject] = [Statement(predicate, obj, line)]
             return []
-        if timed and subject != self.graph and subject not in self.about and self.seen.get(subject, ()) is None:
+        if timed and subject != self.graph and subject not in self.about and self.known().get(subject, ()) is None:
             context.report(
                 StreamError(
                     f"the time of {subject} comes after the element, which was given the time of its arrival",
@@ -257,7 +311,7 @@ class _Document:
             except TimeError as error:
                 context.report(StreamError(f"a punctuation without a time: {error}", line=line, text=obj))
                 return events
-        span = self.seen.get(subject)
+        span = self.known().get(subject)
         time = span[1] if span else context.latest
         return [*events, context.punctuation(time)] if context.counters.events else events
 
@@ -267,26 +321,27 @@ class _Document:
         context = self.context
         for subject, statements in self.about.items():
             try:
-                found = span_of(statements, context.timing, context.times)
+                timed = span_of(statements, context.timing, context.times)
             except StreamError as error:
-                _report_element(context, error, [(subject, s.predicate, s.object) for s in statements], "", 0)
+                context.refuse(error, [(subject, s.predicate, s.object) for s in statements], "", 0)
                 continue
-            used = found[1] if found else frozenset()
+            used = timed[1] if timed else frozenset()
             triples = [(subject, s.predicate, s.object) for s in statements if s.predicate not in used]
             if triples:
-                events.append(context.event(found[0] if found else context.arrived(), triples, ""))
+                events.append(context.event(timed[0] if timed else context.arrived(), triples, ""))
             else:
                 context.counters.empty += 1
         self.about.clear()
         return events
 
 
-def document_events(quads: Iterable[Quad | None], context: Context) -> Iterator[Item]:
+def document_events(quads: Iterable[Quad | None], context: Context, document: Document | None = None) -> Iterator[Item]:
     """The events of a document, each as soon as it is complete.
 
-    A silence completes a timed element, and a second one also an element without a time.
+    A silence completes a timed element, and a second one also an element without a time.  ``document`` is what an
+    earlier part of it left.
     """
-    document = _Document(context)
+    document = document or Document(context)
     say, punctuations = document.say, context.timing.punctuations
     graph, add, silences = "", document.triples.append, 0
     # A graph of one quad that holds its time waits here until something else begins: most are complete like that.
@@ -327,8 +382,8 @@ def document_events(quads: Iterable[Quad | None], context: Context) -> Iterator[
             graph = ""
         else:
             silences = 0
-            if found := say(s, p, o, line):
-                yield from found
+            if items := say(s, p, o, line):
+                yield from items
     if held is not None and (event := document.finish_held(held)):
         yield event
     yield from document.end()
@@ -337,25 +392,17 @@ def document_events(quads: Iterable[Quad | None], context: Context) -> Iterator[
 def whole_document_events(quads: Iterable[Quad | None], context: Context) -> Iterator[Item]:
     """The same with times anywhere: the whole document is held, and its events come ordered by end and start."""
     graphs: dict[str, list[Quad]] = {}
-    said: list[Quad] = []
+    stated: list[Quad] = []
     for quad in quads:
         if quad is not None:
-            (graphs.setdefault(quad[3], []) if quad[3] else said).append(quad)
+            (graphs.setdefault(quad[3], []) if quad[3] else stated).append(quad)
     about: dict[str, list[Quad]] = {}
-    for quad in said:
+    for quad in stated:
         if quad[0] in graphs:
             about.setdefault(quad[0], []).append(quad)
     ordered = [quad for name, group in graphs.items() for quad in (*about.get(name, ()), *group)]
-    ordered += [quad for quad in said if quad[0] not in graphs]
-    everything = Context(
-        context.stream,
-        context.timing,
-        context.times,
-        context.arrival,
-        context.counters,
-        context.report,
-        max_pending=max(context.max_pending, len(said)),
-    )
+    ordered += [quad for quad in stated if quad[0] not in graphs]
+    everything = replace(context, close_on_message=False, max_pending=max(context.max_pending, len(stated)))
     events = [item for item in document_events(ordered, everything) if isinstance(item, Event)]
     yield from sorted(events, key=lambda event: (event.end, event.start))
 
@@ -371,7 +418,7 @@ def instant_events(quads: Iterable[Quad | None], context: Context, at: Span | No
 
 def run_events(quads: Iterable[Quad | None], context: Context) -> Iterator[Item]:
     """Triples without graphs, where a time predicate is named: every run of one subject is an element."""
-    document = _Document(context)
+    document = Document(context)
     for quad in quads:
         if quad is None:
             yield from document.finish_loose()
@@ -385,88 +432,18 @@ def run_events(quads: Iterable[Quad | None], context: Context) -> Iterator[Item]
     yield from document.finish_loose()
 
 
-def message_events(rows: list[Row], context: Context, line: int, span: Span | None = None) -> Iterator[Item]:
-    """The events of one message; ``span`` is its time where something outside the message gives it."""
-    context.counters.messages += 1
-    if not rows:
-        context.counters.empty += 1
-        return
-    timing, times = context.timing, context.times
+def in_lists(items: Iterable[Item], size: int = 4096) -> Iterator[list[Item]]:
+    """The items some at a time; what came before an error is given first."""
+    held: list[Item] = []
     try:
-        own = {} if span else _graph_spans(rows, context, line)
-        if span is None:
-            inside = [Statement(p, o, line) for s, p, o, g in rows if p in timing.all and (g or s not in own)]
-            found = span_of(inside, timing, times) if inside else None
-            rest = any(g not in own if g else not (s in own and p in own[s][1]) for s, p, o, g in rows)
-            span = found[0] if found else None
-            if span is None and rest:
-                # What is only said about timed graphs has the time of the first of them.
-                about_own = all(g in own if g else s in own for s, p, o, g in rows)
-                span = next(iter(own.values()))[0] if own and about_own else context.arrived()
-        stamp = "" if span is None else f"{span[0]}/{span[1]}"
-        if any(s[:2] == "_:" or o[:2] == "_:" or g[:2] == "_:" for s, p, o, g in rows):
-            renamed = relabel(rows, context.stream, stamp)
-            if own:
-                # The names of graphs may have changed with the labels: read their times again.
-                own = _graph_spans(renamed, context, line)
-            rows = list(renamed)
-    except StreamError as error:
-        _report_element(context, error, [row[:3] for row in rows], "", line)
-        return
-    groups: dict[str, list[Triple]] = {}
-    for s, p, o, g in rows:
-        if g or s not in own:
-            groups.setdefault(g, []).append((s, p, o))
-        elif p not in own[s][1]:
-            groups.setdefault(s, []).append((s, p, o))
-    last = None
-    for graph, triples in groups.items():
-        event = context.event(own[graph][0] if graph in own else span, triples, graph)  # type: ignore[arg-type]
-        last = event.end if last is None else max(last, event.end)
-        yield event
-    if context.close_on_message and last is not None:
-        yield context.punctuation(last)
-
-
-def _graph_spans(rows: Iterable[Row], context: Context, line: int) -> dict[str, tuple[Span, frozenset[str]]]:
-    """The graphs of a message that its default graph times."""
-    rows = list(rows)
-    names = {g for *_, g in rows if g}
-    spans = {}
-    if names:
-        about: dict[str, list[Statement]] = {}
-        for s, p, o, g in rows:
-            if not g and s in names and p in context.timing.all:
-                about.setdefault(s, []).append(Statement(p, o, line))
-        for name, statements in about.items():
-            found = span_of(statements, context.timing, context.times)
-            if found:
-                spans[name] = found
-    return spans
-
-
-def log_events(quads: Iterable[Quad | None], context: Context) -> Iterator[Item]:
-    """The events of a message log read line by line; a message with an unreadable line is dropped as a whole."""
-    rows: list[Row] = []
-    start, broken, delimited = 0, False, False
-    for quad in quads:
-        if quad is None:
-            yield Idle(now())
-        elif quad is END_OF_MESSAGE:
-            if not broken:
-                yield from message_events(rows, context, start)
-            rows, start, broken, delimited = [], 0, False, True
-        elif quad is BROKEN:
-            broken = True
-        else:
-            if not rows:
-                start = quad[4]
-            rows.append(quad[:4])
-    if not broken and (rows or not delimited):
-        yield from message_events(rows, context, start)
-
-
-def _report_element(context: Context, error: StreamError, triples: list[Triple], graph: str, line: int) -> None:
-    """A whole element is refused: the report holds all of it, so that nothing is lost."""
-    text = "\n".join(" ".join(term for term in (*triple, graph) if term) + " ." for triple in triples)
-    context.report(error.at("", line, text))
+        for item in items:
+            held.append(item)
+            if len(held) >= size:
+                yield held
+                held = []
+    except StreamError:
+        if held:
+            yield held
+        raise
+    if held:
+        yield held

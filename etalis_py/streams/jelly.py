@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
-from etalis_rules.terms import iri, literal
+from etalis_rules.terms import iri, is_triple_of, literal, triple
 
+from etalis_py.rdf import MOST_NESTED, TOO_DEEP
 from etalis_py.streams.blanks import Row
 from etalis_py.streams.errors import StreamError
+from etalis_py.streams.quads import parse_line, reason_of, split_lines
 from etalis_py.streams.sources import Source
 
 
@@ -30,15 +33,25 @@ def jelly_frames(source: Source) -> tuple[bool, Iterator[list[Row]]]:
             hint="install it with: pip install 'etalis-py[jelly]'",
         ) from None
 
-    def spell(term: Any) -> str:
+    def spell(term: Any, depth: int = 0) -> str:
         match term:
             case generic_sink.IRI():
-                return iri(term._iri)
+                return valid(iri(term._iri), source.name)
             case generic_sink.BlankNode():
-                return f"_:{term._identifier}"
+                return valid(f"_:{term._identifier}", source.name)
             case generic_sink.Literal():
-                return literal(term._lex, term._datatype or "", term._langtag or "")
-        raise StreamError("a triple term cannot be matched by any pattern", hint="reify it with an IRI instead")
+                return valid(literal(term._lex, term._datatype or "", term._langtag or ""), source.name)
+            case generic_sink.Triple():
+                if depth == MOST_NESTED:
+                    raise StreamError(TOO_DEEP, source=source.name)
+                return triple(*statement(term, depth + 1))
+        raise StreamError(f"found {type(term).__name__}, which is no RDF term", source=source.name)
+
+    def statement(item: Any, depth: int = 0) -> tuple[str, str, str]:
+        s, p, o = spell(item[0], depth), spell(item[1], depth), spell(item[2], depth)
+        if not is_triple_of(s, p, o):
+            raise StreamError(f"no triple has the subject {s} and the predicate {p}", source=source.name)
+        return s, p, o
 
     def rows() -> Iterator[list[Row]]:
         read = parse.parse_triples_stream if triples else parse.parse_quads_stream
@@ -46,14 +59,14 @@ def jelly_frames(source: Source) -> tuple[bool, Iterator[list[Row]]]:
         try:
             for frame in read(frames=frames, options=options):
                 number += 1
-                found: list[Row] = []
+                statements: list[Row] = []
                 for item in frame:
                     if isinstance(item, generic_sink.Prefix):
                         continue
                     graph = item[3] if len(item) > 3 else generic_sink.DefaultGraph
                     named = "" if graph == generic_sink.DefaultGraph else spell(graph)
-                    found.append((spell(item[0]), spell(item[1]), spell(item[2]), named))
-                yield found
+                    statements.append((*statement(item), named))
+                yield statements
         except StreamError:
             raise
         except Exception as error:
@@ -67,13 +80,26 @@ def jelly_frames(source: Source) -> tuple[bool, Iterator[list[Row]]]:
     # Three bytes tell a delimited stream from a single frame.
     source.peek(3)
     try:
-        options, frames = get_options_and_frames(_Raw(source))  # type: ignore[arg-type]
+        options, frames = get_options_and_frames(_Raw(source))
     except Exception as error:
         raise StreamError(f"this is no Jelly stream: {error or type(error).__name__}", source=source.name) from None
     triples = options.stream_types.physical_type == jelly.PHYSICAL_STREAM_TYPE_TRIPLES
     types = options.stream_types
     grouped = not types.flat and types.logical_type != jelly.LOGICAL_STREAM_TYPE_UNSPECIFIED
     return grouped, rows()
+
+
+@lru_cache(maxsize=1 << 14)
+def valid(term: str, source: str) -> str:
+    """The term, which has come through no parser of RDF yet; its canonical spelling, or an error."""
+    statement = f"<urn:s> <urn:p> {term} ."
+    rows = split_lines(statement)
+    if len(rows) == 1 and rows[0][0]:
+        return rows[0][2]
+    try:
+        return parse_line(statement, graphs=False)[2]
+    except (SyntaxError, ValueError) as error:
+        raise StreamError(f"{term} is no RDF term: {reason_of(error)}", source=source) from None
 
 
 class _Raw(io.RawIOBase):

@@ -3,35 +3,99 @@
     {"time": 17, "triples": "<urn:a> <urn:p> 1 ."}
     {"time": ["2016-03-01T13:00:00Z", "2016-03-01T13:00:10Z"], "triples": […], "graph": "urn:g", "stream": "urn:s"}
     {"punctuate": 18}
+    {"time": 17, "triples": "<urn:a> <urn:p> 1 .", "retract": true}
 
-``triples`` is N-Triples or Turtle, as one text or a list of statements.  Instead of ``time`` there may be ``start`` and
-``end``, which is how the matches of a CONSTRUCT query are written: one run's output is another's input.
+``triples`` is N-Triples or Turtle, as one text or a list of statements; ``:x`` is ``<http://example.org/x>``, and a
+query's prefixes are known where they are given.  Instead of ``time`` there may be ``start`` and ``end``, which is how
+the matches of a CONSTRUCT query are written: one run's output is another's input.
+
+With ``retract`` the line withdraws what an earlier one said of that time; ``retracted``, which stands in the matches
+that are taken back, is the same.
+
+Plain objects are read by a *mapping* (``csv_mapping``; ``{sensor.id}`` is a key inside an object) or by a JSON-LD
+*context*.  Their time is what the mapping says, else that of ``time``, or of ``start`` and ``end``:
+
+    {"time": 17, "symbol": "ACME", "price": 10.5}
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import msgspec
-from etalis_rules.terms import iri, is_blank, is_iri
+import pyoxigraph as ox
+from etalis_compiler.diagnostics import closest
+from etalis_rules.terms import FALSE, TRUE, XSD, iri, is_blank, is_iri, literal
 
+from etalis_py.rdf import spell
 from etalis_py.streams.blanks import Row
 from etalis_py.streams.clock import TimeError
-from etalis_py.streams.elements import Context, Item, message_events
+from etalis_py.streams.csv_mapping import RowMapping, retracts_row, row_events, rows_of
+from etalis_py.streams.draft import draft, toml
+from etalis_py.streams.elements import Context, Item, withdrawn
 from etalis_py.streams.errors import StreamError
+from etalis_py.streams.message_elements import message_events
 from etalis_py.streams.quads import reason_of, split_lines
 from etalis_py.streams.sources import now
+from etalis_py.streams.templates import Typed, guess
 from etalis_py.streams.timing import Idle, Span
 from etalis_py.streams.turtle import parse_rows
 
-_decode: Callable[[str], Any] = msgspec.json.Decoder(float_hook=Decimal).decode
+
+class Number(str):
+    """A number with a point or an exponent, as it is written."""
+
+    __slots__ = ()
 
 
-def jsonl_events(blocks: Iterable[tuple[str, int] | None], context: Context) -> Iterator[Item]:
+_decode: Callable[[str], Any] = msgspec.json.Decoder(float_hook=Number).decode
+_BASE = "http://example.org/"
+_TIMES = ("time", "start", "end")
+_RETRACT = ("retract", "retracted")
+_KEYS = {*_TIMES, "triples", "graph", "stream", "punctuate", *_RETRACT}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How objects become triples: by a mapping, or by a JSON-LD context (its text); else they have ``triples``.
+
+    ``prefixes`` is what stands before Turtle: ``@prefix : <…> .``.
+    """
+
+    mapping: RowMapping | None = None
+    context: str = ""
+    prefixes: str = f"@prefix : <{_BASE}> ."
+
+
+def read_context(context: str | Path | Mapping[str, Any]) -> str:
+    """The text of a JSON-LD context from a file, or from a dictionary.
+
+    Keys of times are no predicates unless it says so.
+    """
+    name = "the context" if isinstance(context, Mapping) else str(context)
+    try:
+        parsed = context if isinstance(context, Mapping) else msgspec.json.decode(Path(context).read_bytes())
+    except OSError as error:
+        raise StreamError(f"the context cannot be read: {error.strerror}", source=name) from None
+    except msgspec.DecodeError as error:
+        raise StreamError(f"the context is no JSON: {error}", source=name) from None
+    if not isinstance(parsed, Mapping):
+        raise StreamError("a context is a JSON object", source=name, hint='such as {"@vocab": "http://example.org/"}')
+    inner = parsed.get("@context", parsed)
+    both = [dict.fromkeys((*_TIMES, "punctuate")), *(inner if isinstance(inner, list) else [inner])]
+    return msgspec.json.encode(both).decode()
+
+
+def jsonl_events(
+    blocks: Iterable[tuple[str, int] | None],
+    context: Context,
+    reading: Reading = Reading(),
+) -> Iterator[Item]:
     """The events of each line; a bad line is reported and left out whole."""
-    stream = context.stream
     for block in blocks:
         if block is None:
             yield Idle(now())
@@ -39,28 +103,60 @@ def jsonl_events(blocks: Iterable[tuple[str, int] | None], context: Context) -> 
         text, number = block
         for line in text.split("\n"):
             if line and not line.isspace():
-                try:
-                    yield from _line_events(line, number, context)
-                except StreamError as error:
-                    context.report(error.at("", number, line))
-                finally:
-                    context.stream = stream
+                yield from line_events(line, number, context, reading)
             number += 1
 
 
-def _line_events(line: str, number: int, context: Context) -> Iterator[Item]:
+def line_events(line: str, number: int, context: Context, reading: Reading) -> Iterator[Item]:
+    """The events of one line."""
+    stream = context.stream
+    try:
+        yield from _line_items(line, number, context, reading)
+    except StreamError as error:
+        context.report(error.at("", number, line))
+    finally:
+        context.stream = stream
+
+
+def _line_items(line: str, number: int, context: Context, reading: Reading) -> Iterator[Item]:
+    """What a line says, or what it withdraws."""
     try:
         record = _decode(line)
     except msgspec.DecodeError as error:
         raise StreamError(f"this is no JSON: {error}", hint="write one JSON object a line") from None
     if not isinstance(record, dict):
         raise StreamError("expected a JSON object", hint='write {"time": …, "triples": "…"}')
+    retracts = _retracts(record, reading)
+    items = _record_items(record, line, number, context, reading)
+    yield from withdrawn(items) if retracts else items
+
+
+def _retracts(record: dict[str, Any], reading: Reading) -> bool:
+    """Does a line withdraw what it says?  A mapping may have these keys for something else."""
+    keys = [key for key in _RETRACT if key in record and (reading.mapping is None or key not in reading.mapping.used)]
+    answers = [record.pop(key) for key in keys]
+    for key, answer in zip(keys, answers, strict=True):
+        if answer not in (None, True, False):
+            raise StreamError(f"{key!r} is neither true nor false", hint=f'{_SHAPE[:-1]}, "retract": true}}')
+    return any(answers)
+
+
+def _record_items(record: dict[str, Any], line: str, number: int, context: Context, reading: Reading) -> Iterator[Item]:
     if "punctuate" in record:
         yield context.punctuation(_span(record["punctuate"], context)[1])
         return
+    if reading.mapping is not None and ("triples" not in record or "triples" in reading.mapping.used):
+        yield from _mapped(record, reading.mapping, number, line, context)
+        return
+    if reading.context:
+        rows = _expanded(line, reading.context)
+        yield from message_events(rows, context, number, _time(record, context))
+        return
     triples = record.get("triples")
     if triples is None:
-        raise StreamError(f"no 'triples' here, only {', '.join(map(repr, record)) or 'nothing'}", hint=_SHAPE)
+        raise StreamError(
+            f"no 'triples' here, only {', '.join(map(repr, record)) or 'nothing'}", hint=_shape_hint(record)
+        )
     if isinstance(triples, list) and all(isinstance(one, str) for one in triples):
         triples = "\n".join(one if one.rstrip().endswith(".") else f"{one} ." for one in triples)
     if not isinstance(triples, str):
@@ -68,25 +164,105 @@ def _line_events(line: str, number: int, context: Context) -> Iterator[Item]:
     graph = _name(record.get("graph"), "graph")
     if record.get("stream") is not None:
         context.stream = _name(record["stream"], "stream")
-    yield from message_events(read_rows(triples, graph), context, number, _time(record, context))
+    rows = read_rows(triples, graph, reading.prefixes)
+    span = _time(record, context)
+    if span is None:
+        _refuse_misspelt(record)
+    yield from message_events(rows, context, number, span)
+
+
+def _refuse_misspelt(record: dict[str, Any]) -> None:
+    """A line without a time has that of its arrival, unless one of its keys is much like ``time``."""
+    for key in record:
+        if key not in _KEYS and closest(key, ("time",)):
+            raise StreamError(f"the key {key!r} is not known", hint="did you mean 'time'?")
+
+
+def _mapped(record: dict[str, Any], mapping: RowMapping, number: int, line: str, context: Context) -> Iterator[Item]:
+    """The events of a plain object by a mapping."""
+    cells = {name: cell_of(_value(record, name), name) for name in mapping.used}
+    if not any(cells[name] for name in mapping.columns_of_terms) and mapping.columns_of_terms:
+        wanted = ", ".join(sorted(mapping.columns_of_terms))
+        raise StreamError(
+            f"none of the keys that the mapping uses is here: it uses {wanted}, the object has "
+            f"{', '.join(record) or 'none'}",
+            hint="correct the mapping, or read another file",
+        )
+    if mapping.times:
+        yield from row_events(cells, mapping, context, number, line)
+        return
+    items = message_events(rows_of(cells, mapping, context), context, number, _time(record, context))
+    yield from withdrawn(items) if retracts_row(cells, mapping) else items
+
+
+def _value(record: Any, name: str) -> Any:
+    """The value of a key, or of a key inside an object: ``sensor.id``."""
+    if name in record or "." not in name:
+        return record.get(name)
+    outer, _, inner = name.partition(".")
+    within = record.get(outer)
+    return _value(within, inner) if isinstance(within, dict) else None
+
+
+def cell_of(value: Any, name: str) -> str:
+    """A JSON value as a cell: a number keeps its spelling, a text is a text whatever it looks like."""
+    if value is None:
+        return ""
+    if isinstance(value, Number):
+        return Typed(value, guess(value))
+    if isinstance(value, str):
+        return Typed(value, literal(value))
+    if isinstance(value, bool):
+        return Typed("true" if value else "false", TRUE if value else FALSE)
+    if isinstance(value, int):
+        return Typed(str(value), literal(str(value), XSD + "integer"))
+    kind = "an object" if isinstance(value, dict) else "a list"
+    raise StreamError(
+        f"{name!r} is {kind}, which is no value",
+        hint=f"name a key inside it, as {{{name}.key}}" if isinstance(value, dict) else "take it apart before",
+    )
+
+
+def _expanded(line: str, context: str) -> list[Row]:
+    """The triples of a plain object by a JSON-LD context."""
+    body = line.lstrip()[1:].lstrip()
+    document = f'{{"@context":{context}{"" if body.startswith("}") else ","}{body}'
+    try:
+        return [spell(quad) for quad in ox.parse(document, format=ox.RdfFormat.JSON_LD, base_iri=_BASE)]
+    except (SyntaxError, ValueError) as error:
+        raise StreamError(f"this is no JSON-LD by the context: {reason_of(error)}") from None
 
 
 _SHAPE = 'expected {"time": t, "triples": "N-Triples or Turtle"}'
 
 
-def read_rows(text: str, graph: str) -> list[Row]:
+def _shape_hint(record: dict[str, Any]) -> str:
+    """What to do about an object without triples: a mapping that would read it."""
+    samples = {name: [str(value)] for name, value in record.items() if not isinstance(value, (dict, list))}
+    if len(samples) < 2:
+        return _SHAPE
+    return f"{_SHAPE}; a plain object needs a mapping, such as\n{toml(draft(samples)).rstrip()}"
+
+
+def read_rows(text: str, graph: str, prefixes: str = "") -> list[Row]:
     """The triples of an N-Triples or Turtle text, all in one graph."""
     rows = [row for row in split_lines(text) if row[0] or row[5].strip()]
     if all(row[0] and not row[3] for row in rows):
         return [(s, p, o, graph) for s, p, o, *_ in rows]
     try:
-        return [(s, p, o, graph) for s, p, o, _ in parse_rows(text, graphs=False)]
+        return [(s, p, o, graph) for s, p, o, _ in parse_rows(f"{prefixes}\n{text}", graphs=False)]
     except (SyntaxError, ValueError) as error:
-        raise StreamError(f"the triples cannot be read: {reason_of(error)}", hint="check them as Turtle") from None
+        hint = "check them as Turtle: a statement ends with a full stop, as in :acme :price 10 ."
+        raise StreamError(f"the triples cannot be read: {reason_of(error)}", hint=hint) from None
 
 
 def _time(record: dict[str, Any], context: Context) -> Span | None:
-    if record.get("time") is not None:
+    if "time" in record:
+        if record["time"] is None:
+            raise StreamError(
+                "'time' is null",
+                hint="write a number, a dateTime or two in a list; a line without it has the time of its arrival",
+            )
         return _span(record["time"], context)
     start, end = record.get("start"), record.get("end")
     if start is None and end is None:
@@ -98,9 +274,15 @@ def _time(record: dict[str, Any], context: Context) -> Span | None:
 
 def _span(value: object, context: Context) -> Span:
     try:
-        return context.times.of_value(value)
+        return context.times.of_value(_exact(value))
     except TimeError as error:
         raise StreamError(f"the time cannot be read: {error}") from None
+
+
+def _exact(value: object) -> object:
+    if isinstance(value, list):
+        return [_exact(one) for one in value]
+    return Decimal(value) if isinstance(value, Number) else value
 
 
 def _name(value: object, key: str) -> str:

@@ -2,7 +2,12 @@
 
 Every partition is read, from its oldest message, without a consumer group: a run starts over, as with a file.  The
 partitions are merged in the order of time while there is more to read in all of them; one that is read to its end
-holds nobody up.  A message without a time has the time that Kafka gave it.  After ``?``, joined by ``&``:
+holds nobody up.  A message without a time has the time that Kafka gave it.
+
+A message with a header ``retract`` (empty, ``true`` or ``1``) withdraws what it says, in the time that it says.  In a
+tombstone, a message without a value, that header is itself the message that is withdrawn.
+
+After ``?``, joined by ``&``:
 
 =================== ================================================================================================
 ``from=now``        only what comes from now on
@@ -17,26 +22,27 @@ Needs the package confluent-kafka: the extra ``kafka``.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 from urllib.parse import parse_qsl, urlsplit
 
 from etalis_rules.terms import iri
 
 from etalis_py.events import Event
-from etalis_py.streams.dead_letters import DeadLetters
 from etalis_py.streams.elements import Item
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.messages import Messages
+from etalis_py.streams.options import Options, StreamOptions
 from etalis_py.streams.reader import Stream
-from etalis_py.streams.sources import FORMATS, now
+from etalis_py.streams.sources import FORMATS, Patience, now
 from etalis_py.streams.timing import Idle
 
 PATIENCE = 10.0
 AT_ONCE = 1_000
 MOST_WAITING = 20_000
+RETRACT = "retract"
 _EXAMPLE = "write kafka://host:9092/topic"
 
 
@@ -84,41 +90,43 @@ def _read_config(file: str) -> dict[str, str]:
         lines = Path(file).read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise StreamError(f"the settings of the client cannot be read: {error.strerror}", source=file) from None
-    found = {}
+    settings = {}
     for number, line in enumerate(lines, 1):
         name, equals, value = line.partition("=")
         if line.strip() and not line.lstrip().startswith("#"):
             if not equals:
                 raise StreamError("expected name=value", source=file, line=number, text=line)
-            found[name.strip()] = value.strip()
-    return found
+            settings[name.strip()] = value.strip()
+    return settings
 
 
-def read_kafka(
-    url: str,
-    *,
-    name: str = "",
-    on_error: str = "stop",
-    dead_letters: DeadLetters | None = None,
-    idle: float | None = 1.0,
-    **options: Any,
-) -> Stream:
+def read_kafka(url: str, **options: Unpack[StreamOptions]) -> Stream:
     """The events of a topic, without an end unless the address says ``until=now``.
 
-    ``name``: the IRI of the stream (default: the address).  ``idle``: seconds of silence until an ``Idle`` is
-    yielded.  ``on_error``, ``dead_letters`` and ``options`` as for ``read_stream``.
+    ``options`` as for ``read_stream``, where they fit messages.  ``name``: the IRI of the stream (default: the
+    address); ``idle``: seconds of silence until an ``Idle`` is yielded (default: one).
     """
     topic = parse_topic(url)
-    stream = name or iri(f"kafka://{topic.servers}/{topic.name}")
-    messages = Messages(topic.format, stream, options, skip=on_error == "skip", dead_letters=dead_letters)
-    reader = _Reader(topic, messages, idle)
-    return Stream(reader.items(), name=stream, source=url, contexts=[messages.context], close=reader.close)
+    options.setdefault("idle", 1.0)
+    given = replace(Options(**options), format=topic.format)
+    stream = given.name or iri(f"kafka://{topic.servers}/{topic.name}")
+    messages = Messages(replace(given, name=stream))
+    patience = None if given.idle is None else Patience(given.idle)
+    reader = _Reader(topic, messages, patience)
+    return Stream(
+        reader.items(),
+        name=stream,
+        source=url,
+        contexts=[messages.context],
+        close=reader.close,
+        patience=() if patience is None else (patience,),
+    )
 
 
 class _Reader:
     """A consumer of all partitions, and the events of each that wait for those of the others."""
 
-    def __init__(self, topic: Topic, messages: Messages, idle: float | None) -> None:
+    def __init__(self, topic: Topic, messages: Messages, patience: Patience | None) -> None:
         try:
             import confluent_kafka
         except ImportError:
@@ -127,7 +135,7 @@ class _Reader:
                 source=topic.url,
                 hint="install it with: pip install 'etalis-py[kafka]'",
             ) from None
-        self._kafka, self._topic, self._messages, self._idle = confluent_kafka, topic, messages, idle
+        self._kafka, self._topic, self._messages, self._patience = confluent_kafka, topic, messages, patience
         self._waiting: dict[int, deque[Event]] = {}
         self._read_out: set[int] = set()
         self._paused: set[int] = set()
@@ -152,22 +160,22 @@ class _Reader:
             raise
 
     def _failure(self, error: object) -> StreamError:
-        said = getattr(error, "args", None)
-        return StreamError(f"Kafka says: {said[0] if said else error}", source=self._topic.url)
+        causes = getattr(error, "args", None)
+        return StreamError(f"Kafka says: {causes[0] if causes else error}", source=self._topic.url)
 
     def _assign(self) -> None:
         kafka, topic = self._kafka, self._topic
         try:
-            found = self._consumer.list_topics(topic.name, timeout=PATIENCE).topics[topic.name]
+            metadata = self._consumer.list_topics(topic.name, timeout=PATIENCE).topics[topic.name]
         except kafka.KafkaException as error:
             reason = error.args[0].str() if error.args else error
             hint = "start the broker, or check the address"
             raise StreamError(f"the broker does not answer ({reason})", source=topic.url, hint=hint) from None
-        if found.error is not None:
+        if metadata.error is not None:
             hint = "check its name; a topic is made when somebody first writes to it"
-            raise StreamError(f"the topic cannot be read: {found.error.str()}", source=topic.url, hint=hint)
+            raise StreamError(f"the topic cannot be read: {metadata.error.str()}", source=topic.url, hint=hint)
         start = kafka.OFFSET_END if topic.from_now else kafka.OFFSET_BEGINNING
-        self._waiting = {number: deque() for number in sorted(found.partitions)}
+        self._waiting = {number: deque() for number in sorted(metadata.partitions)}
         # Where the partitions end now: with until=now what comes later is left out.
         self._ends = {n: self._end_of(n) for n in self._waiting} if topic.until_now else {}
         self._consumer.assign([kafka.TopicPartition(topic.name, number, start) for number in self._waiting])
@@ -189,9 +197,9 @@ class _Reader:
                 return
             self._hold_back()
             # One call for the first message, which may be long in coming, and one for those behind it.
-            first = self._consumer.poll(1.0 if self._idle is None else self._idle)
+            first = self._consumer.poll(1.0 if self._patience is None else self._patience.seconds())
             if first is None:
-                if self._idle is not None:
+                if self._patience is not None:
                     yield Idle(now())
                 continue
             for message in (first, *self._consumer.consume(AT_ONCE, 0)):
@@ -217,12 +225,13 @@ class _Reader:
             return
         if not self._ends:
             self._read_out.discard(number)
-        if message.value() is None:
+        value, retracts = said(message.value(), message.headers())
+        if value is None:
             return
         kind, stamp = message.timestamp()
         arrival = None if kind == self._kafka.TIMESTAMP_NOT_AVAILABLE else stamp * 1000
         place = f"{self._topic.url}, partition {number}, offset {message.offset()}"
-        self._waiting[number] += self._messages.events(message.value(), place=place, arrival=arrival)
+        self._waiting[number] += self._messages.events(value, place=place, arrival=arrival, retract=retracts)
 
     def _hold_back(self) -> None:
         """Read no further in a partition that is far ahead of the others."""
@@ -230,6 +239,25 @@ class _Reader:
         self._consumer.pause([self._kafka.TopicPartition(self._topic.name, n) for n in full - self._paused])
         self._consumer.resume([self._kafka.TopicPartition(self._topic.name, n) for n in self._paused - full])
         self._paused = full
+
+
+def said(value: bytes | None, headers: Iterable[tuple[str, bytes | None]] | None) -> tuple[bytes | None, bool]:
+    """What a message says, if anything, and whether it withdraws that.
+
+    >>> said(b"x", [("retract", b"true")]), said(None, [("retract", b"x")]), said(None, None), said(b"x", [])
+    ((b'x', True), (b'x', True), (None, False), (b'x', False))
+    """
+    given = [content or b"" for name, content in headers or () if name == RETRACT]
+    if not given:
+        return value, False
+    if value is None:
+        return given[-1] or None, True
+    if given[-1].strip().lower() not in (b"", b"true", b"1", b"false", b"0"):
+        shown = given[-1].decode("utf-8", "backslashreplace")
+        raise StreamError(
+            f"the header {RETRACT!r} of a message says {shown!r}", hint="leave it empty, or write true or false"
+        )
+    return value, given[-1].strip().lower() not in (b"false", b"0")
 
 
 __all__ = ["Topic", "parse_topic", "read_kafka"]

@@ -7,24 +7,25 @@ the time of its arrival along, which is the time of what has none.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import blake2b
-from typing import Any
 
 from etalis_rules.terms import iri
 
 from etalis_py.events import Event
-from etalis_py.streams.dead_letters import DeadLetters
-from etalis_py.streams.elements import Context, Counters
+from etalis_py.streams.elements import Context, Counters, withdrawn
 from etalis_py.streams.errors import StreamError
+from etalis_py.streams.formats import json_reading
 from etalis_py.streams.jsonl import jsonl_events
-from etalis_py.streams.reader import read_stream, timing_of
+from etalis_py.streams.options import Options
+from etalis_py.streams.reader import open_stream
 from etalis_py.streams.sources import now
 from etalis_py.streams.timing import Idle, Punctuation, Span, TimeReader
 
 
 class Named(io.BytesIO):
-    """Bytes with a name, by which their format is known and their blank nodes are told from those of others."""
+    """Bytes with a name, which gives their format and keeps their blank nodes apart from those of others."""
 
     def __init__(self, data: bytes, name: str) -> None:
         super().__init__(data)
@@ -32,51 +33,53 @@ class Named(io.BytesIO):
 
 
 class Messages:
-    """A reader of messages in one format; ``options`` are those of ``read_stream``.
+    """A reader of messages in one format, which ``options`` name.
 
-    A message that cannot be read raises ``StreamError``; with ``skip`` it is left out whole, counted, and handed to
-    ``dead_letters``.  ``context`` has the clock and the counters.
+    A message that cannot be read raises ``StreamError``; with ``on_error="skip"`` it is left out whole, counted, and
+    handed to ``dead_letters``.  ``context`` has the clock and the counters.
     """
 
-    def __init__(
-        self,
-        format: str,
-        stream: str = "",
-        options: Mapping[str, Any] | None = None,
-        *,
-        skip: bool = False,
-        dead_letters: DeadLetters | None = None,
-    ) -> None:
-        self.format, self._options = format, dict(options or {})
-        self._skip, self._dead_letters = skip, dead_letters
+    def __init__(self, options: Options) -> None:
+        self._options = options
         self._arrival: int | None = None
+        stream = options.name
         self.context = Context(
             stream=stream if not stream or stream.startswith("<") else iri(stream),
-            timing=timing_of(self._options),
-            times=TimeReader(self._options.get("time_unit", "s")),
+            timing=options.timing,
+            times=TimeReader(options.time_unit, options.clock),
             arrival=self._arrived,  # type: ignore[arg-type]
             counters=Counters(),
             report=_refuse,
         )
+        self._json = json_reading(options, self.context)
 
     def _arrived(self) -> Span:
         # As given, also where two messages came at once: read again they must have the same times.
         time = now() if self._arrival is None else self._arrival
         return time, time
 
-    def events(self, data: bytes, *, place: str, name: str = "", arrival: int | None = None) -> Iterator[Event]:
-        """The events of one message.  ``place`` is said in errors; ``name``: of a document, else its content is."""
+    def events(
+        self, data: bytes, *, place: str, name: str = "", arrival: int | None = None, retract: bool = False
+    ) -> Iterator[Event]:
+        """The events of one message.  ``place`` is said in errors; ``name``: of a document, else its content is.
+
+        ``retract``: it withdraws them.
+        """
         self._arrival = arrival
+        skip = self._options.on_error == "skip"
         try:
-            found = self._line(data) if self.format == "jsonl" and not name else self._document(data, name)
-            yield from list(found) if self._skip else found
+            as_line = self._options.format == "jsonl" and not name
+            events = self._line(data) if as_line else self._document(data, name)
+            if retract:
+                events = withdrawn(events)  # type: ignore[assignment]
+            yield from list(events) if skip else events
         except StreamError as error:
             placed = StreamError(error.reason, source=place, line=error.line, hint=error.hint, text=error.text)
-            if not self._skip:
+            if not skip:
                 raise placed from None
             self.context.counters.errors += 1
-            if self._dead_letters is not None:
-                self._dead_letters.refused(placed)
+            if self._options.dead_letters is not None:
+                self._options.dead_letters.refused(placed)
 
     def _line(self, data: bytes) -> Iterator[Event]:
         try:
@@ -84,14 +87,16 @@ class Messages:
         except UnicodeDecodeError as error:
             shown = data.decode("utf-8", "backslashreplace")
             raise StreamError(f"byte {error.start + 1} is not UTF-8", line=1, text=shown) from None
-        items = jsonl_events([(text, 1)], self.context)
+        items = jsonl_events([(text, 1)], self.context, self._json)
         return (item for item in items if not isinstance(item, (Idle, Punctuation)))
 
     def _document(self, data: bytes, name: str) -> Iterator[Event]:
         named = Named(data, name or blake2b(data, digest_size=8).hexdigest())
-        clock = {} if self._arrival is None else {"now": lambda arrival=self._arrival: arrival}
-        context = self.context
-        with read_stream(named, format=self.format, name=context.stream, **self._options, **clock) as items:
+        context, arrival = self.context, self._arrival
+        options = replace(self._options, name=context.stream, on_error="stop", dead_letters=None, idle=None)
+        if arrival is not None:
+            options = replace(options, now=lambda: arrival)
+        with open_stream(named, options) as items:
             yield from (item for item in items if not isinstance(item, (Idle, Punctuation)))
         context.times.clock = context.times.clock or items.clock
         context.counters += items.counters

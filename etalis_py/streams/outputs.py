@@ -146,7 +146,7 @@ class FolderOutput:
             if error.errno in (errno.EEXIST, errno.ENOTDIR):
                 raise SinkError("there is a file where the folder should be", target=self.name) from None
             raise sink_error(error, self.name) from None
-        numbers = [int(found[1]) for path in self._folder.iterdir() if (found := _PART.match(path.name))]
+        numbers = [int(part[1]) for path in self._folder.iterdir() if (part := _PART.match(path.name))]
         self._number = max(numbers, default=-1) + 1
         self._part: FileOutput | None = None
         self._size, self._opened = 0, 0.0

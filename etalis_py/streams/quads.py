@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 import pyoxigraph as ox
+from etalis_rules.terms import with_blanks
 
+from etalis_py.rdf import spell
 from etalis_py.streams.errors import StreamError
 
 Quad = tuple[str, str, str, str, int, str]
@@ -83,19 +85,6 @@ def parse_line(line: str, *, graphs: bool = True) -> tuple[str, str, str, str]:
     return spell(quad)
 
 
-def spell(quad: ox.Quad) -> tuple[str, str, str, str]:
-    """A pyoxigraph quad as term spellings: its N-Quads line cut up, which costs less than spelling term by term."""
-    subject, predicate, rest = str(quad).split(" ", 2)
-    if rest[0] != '"':
-        obj, _, graph = rest.partition(" ")
-        if obj.startswith("<<"):
-            raise ValueError("a triple term (<<( … )>>) cannot be matched by any pattern; reify it with an IRI instead")
-        return subject, predicate, obj, graph
-    obj, gap, graph = rest.rpartition(" ")
-    # The last space may be one of the literal; then what follows it has the closing quote, which no graph's name has.
-    return (subject, predicate, obj, graph) if gap and '"' not in graph else (subject, predicate, rest, "")
-
-
 def read_quads(
     blocks: Iterable[tuple[str, int] | None],
     *,
@@ -150,7 +139,7 @@ def _renamed(quad: tuple[str, str, str, str], rename: Callable[[str], str], numb
     return (
         rename(s) if s[0] == "_" else s,
         p,
-        rename(o) if o[0] == "_" else o,
+        o if o[0] == '"' else with_blanks(o, rename),
         rename(g) if g[:1] == "_" else g,
         number,
         time,

@@ -4,56 +4,40 @@ from __future__ import annotations
 
 import heapq
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Unpack
 
 from etalis_rules.terms import iri
 
+from etalis_py.compiled import can_compile, ready
 from etalis_py.streams.blanks import DocumentScope
-from etalis_py.streams.clock import Clock, TimeError
-from etalis_py.streams.csv_mapping import csv_events, read_mapping
-from etalis_py.streams.dead_letters import DeadLetters
+from etalis_py.streams.clock import Clock
 from etalis_py.streams.elements import (
     Context,
     Counters,
     Item,
-    document_events,
-    instant_events,
-    log_events,
-    message_events,
-    run_events,
-    whole_document_events,
+    in_lists,
 )
 from etalis_py.streams.errors import StreamError
-from etalis_py.streams.jelly import jelly_frames
-from etalis_py.streams.jsonl import jsonl_events
-from etalis_py.streams.quads import MESSAGE_COMMENT, Quad, read_quads
+from etalis_py.streams.formats import json_reading, live_items, looks_like_log, mapping_of, sniffed, source_items
+from etalis_py.streams.options import Options, StreamOptions
 from etalis_py.streams.sources import (
-    FORMATS,
-    Follow,
+    Patience,
     Source,
     expand,
     format_of,
-    line_blocks,
     now,
-    sniff,
-    with_ticks,
 )
-from etalis_py.streams.timing import (
-    ARRIVAL,
-    PUNCTUATE,
-    Arrival,
-    Idle,
-    Punctuation,
-    Span,
-    TimeReader,
-    Timing,
-    predicate_iris,
-)
-from etalis_py.streams.turtle import message_rows, split_messages, turtle_quads
+from etalis_py.streams.timing import Arrival, Idle, Punctuation, TimeReader
+
+if TYPE_CHECKING:
+    from etalis_py.streams.columns.mapped import Chunk
 
 MAX_OPEN_FILES = 400
+LARGE = 16 << 20
+"""Bytes of a file that is read in columns; what is smaller is read before Numba and Arrow are loaded."""
 
 
 class Stream:
@@ -63,11 +47,23 @@ class Stream:
     """
 
     def __init__(
-        self, items: Iterator[Item], *, name: str, source: str, contexts: Sequence[Context], close: Callable[[], None]
+        self,
+        items: Iterator[Item],
+        *,
+        name: str,
+        source: str,
+        contexts: Sequence[Context],
+        close: Callable[[], None],
+        bulk: Callable[[], Iterator[Chunk]] | None = None,
+        size: int = 0,
+        patience: Sequence[Patience] = (),
     ) -> None:
         self._items = items
+        self._patience = tuple(dict.fromkeys(patience))
         self._contexts = contexts
         self._close = close
+        self._bulk = bulk
+        self._size = size
         self.name = name
         self.source = source
 
@@ -76,6 +72,21 @@ class Stream:
 
     def __next__(self) -> Item:
         return next(self._items)
+
+    def chunks(self, *, large: bool | None = None, size: int = 1024) -> Iterator[Chunk]:
+        """The same items many at a time: lists of them, and batches in the flat form where they are read in columns.
+
+        Instead of iterating over the stream, not beside it.  ``large`` says whether the source is worth the start of
+        the readers in columns; by default its size says so.
+        """
+        if self._bulk is not None and (self.in_bulk if large is None else large):
+            return self._bulk()
+        return in_lists(self._items, size)
+
+    @property
+    def in_bulk(self) -> bool:
+        """Whether the source is read in columns, and large enough for it."""
+        return self._bulk is not None and self._size >= LARGE
 
     @property
     def clock(self) -> Clock:
@@ -86,6 +97,16 @@ class Stream:
     @property
     def counters(self) -> Counters:
         return sum((context.counters for context in self._contexts), Counters())
+
+    @property
+    def idle(self) -> float | None:
+        """After how many seconds without an item an ``Idle`` comes; None where none does."""
+        return max((patience.idle for patience in self._patience), default=None)
+
+    def wake(self, at: float | None) -> None:
+        """The next ``Idle`` comes at this time of ``time.monotonic`` at the latest, if nothing else does before."""
+        for patience in self._patience:
+            patience.wake = at
 
     def close(self) -> None:
         """Give back files and threads; counting and clock stay."""
@@ -98,54 +119,19 @@ class Stream:
         self.close()
 
 
-def read_stream(
-    source: str | os.PathLike[str] | IO[bytes],
-    *,
-    name: str = "",
-    format: str = "",
-    time_predicate: str | Iterable[str] | None = None,
-    start_predicate: str | Iterable[str] | None = None,
-    end_predicate: str | Iterable[str] | None = None,
-    time_unit: str = "s",
-    clock: Clock | None = None,
-    at: int | str | None = None,
-    times: Literal["near", "anywhere"] = "near",
-    messages: bool | None = None,
-    close_on_message: bool = False,
-    punctuation_predicate: str | Iterable[str] | None = None,
-    mapping: str | Path | Mapping[str, Any] | None = None,
-    on_error: Literal["stop", "skip"] = "stop",
-    dead_letters: DeadLetters | None = None,
-    idle: float | None = None,
-    follow: Follow | None = None,
-    max_pending: int = 1_000_000,
-    now: Callable[[], int] = now,
-) -> Stream:
-    """Read a stream; every argument but the source has a default that fits most.
+def read_stream(source: str | os.PathLike[str] | IO[bytes] | Any, **options: Unpack[StreamOptions]) -> Stream:
+    """Read a stream; ``options`` are those of ``streams.options.Options``, each with a default that fits most.
 
-    ``source``: a path, a pattern (its files are merged in time order), ``-`` for standard input, or a binary file;
-    gzip is unpacked.  ``name``: the IRI of the stream.  ``format``: one of nq, nt, trig, ttl, jsonl, csv, jelly;
-    by default from the file name, else from the first bytes.
-
-    Time: ``time_predicate`` one or several in order of preference (default prov:generatedAtTime; "arrival": none),
-    ``start_predicate`` with ``end_predicate`` for intervals; ``time_unit`` of plain numbers; ``clock`` to insist
-    on one; ``at`` the one time of all triples of a .ttl or .nt file; ``times="anywhere"`` holds a whole
-    document, for times far from their graphs; ``now`` the clock for arrival.
-
-    ``messages``: read .nq, .nt, .trig, .ttl as a message log (None: if the first 64 kB say so), and the frames of
-    Jelly as messages (None: if the stream is a grouped one);
-    ``close_on_message``: the end of a message is a punctuation.  ``mapping``: for CSV (see csv_mapping).
-
-    ``on_error="skip"`` counts what cannot be read and hands it to ``dead_letters``; "stop" raises StreamError.
-    ``idle``: seconds of silence until an ``Idle`` is yielded; ``follow``: wait for a file to grow.
+    ``source``: a path, a pattern (its files are merged in time order), ``-`` for standard input, a binary file (gzip is
+    unpacked), or a frame: whatever has ``__arrow_c_stream__``, as tables of pyarrow, pandas and polars have.
     """
-    if on_error not in ("stop", "skip"):
-        raise StreamError(f"unknown on_error={on_error!r}", hint="'stop' or 'skip'")
-    if times not in ("near", "anywhere"):
-        raise StreamError(f"unknown times={times!r}", hint="'near' or 'anywhere'")
-    if format and format not in FORMATS:
-        raise StreamError(f"unknown stream format {format!r}", hint=f"known formats: {', '.join(FORMATS)}")
-    options = {key: value for key, value in locals().items() if key not in ("source",)}
+    return open_stream(source, Options(**options))
+
+
+def open_stream(source: str | os.PathLike[str] | IO[bytes] | Any, options: Options) -> Stream:
+    """The same, with the options as one value."""
+    if hasattr(source, "__arrow_c_stream__"):
+        return _read_frame(source, options)
     if isinstance(source, (str, os.PathLike)):
         path = os.fspath(source)
         if "://" in path:
@@ -160,53 +146,189 @@ def read_stream(
                 hint="they are read side by side to merge them by time; join them into fewer files",
             )
         if len(paths) > 1:
-            return merge([_read_one(one, Path(one).name, options) for one in paths], name=name, source=path)
+            return merge([_read_one(one, Path(one).name, options) for one in paths], name=options.name, source=path)
         return _read_one(paths[0], Path(paths[0]).name, options)
     return _read_one(source, str(getattr(source, "name", "-")), options)
 
 
-def _read_one(source: str | IO[bytes], document: str, options: Mapping[str, Any]) -> Stream:
-    name = options["name"]
-    stream = name if not name or name.startswith("<") else iri(name)
-    opened = Source(source, follow=options["follow"])
-    dead_letters: DeadLetters | None = options["dead_letters"]
+def _context(options: Options, source: str) -> Context:
+    """What the readers of one source share."""
+    name, dead_letters = options.name, options.dead_letters
 
     def report(error: StreamError) -> None:
-        error = error.at(opened.name, 0)
-        if options["on_error"] == "stop":
+        error = error.at(source, 0)
+        if options.on_error == "stop":
             raise error
         context.counters.errors += 1
         if dead_letters is not None:
             dead_letters.refused(error)
 
+    context = Context(
+        stream=name if not name or name.startswith("<") else iri(name),
+        timing=options.timing,
+        times=TimeReader(options.time_unit, options.clock),
+        arrival=Arrival(options.now),
+        counters=Counters(),
+        report=report,
+        close_on_message=options.close_on_message,
+        max_pending=options.max_pending,
+        patience=None if options.idle is None else Patience(options.idle),
+    )
+    return context
+
+
+def _read_frame(frame: Any, options: Options) -> Stream:
+    """A frame as a stream: in columns, however it is read."""
+    from etalis_py.streams.columns.frames import frame_chunks, open_frame  # takes a while to import
+
+    context = _context(options, "the table")
+    mapping = mapping_of(options, context)
+    reader = open_frame(frame)
+
+    def chunks() -> Iterator[Chunk]:
+        try:
+            yield from frame_chunks(reader.schema, reader, mapping, context)
+        except StreamError as error:
+            raise error.at("the table", 0) from None
+
+    ordered = _ordered(chunks, "the table", options.in_order)
+    return _in_columns(ordered, context.stream, "the table", context, reader.close)
+
+
+def _ordered(
+    chunks: Callable[[], Iterator[Chunk]], source: str, wanted: bool | Callable[[str], None]
+) -> Callable[[], Iterator[Chunk]]:
+    """The chunks, sorted by time if asked for, with a notice if they were out of order."""
+    if not wanted:
+        return chunks
+
+    def notice() -> None:
+        text = f"{source} is not in order of time; it is sorted first"
+        if callable(wanted):
+            wanted(text)
+        else:
+            warnings.warn(text, stacklevel=2)
+
+    def ordered() -> Iterator[Chunk]:
+        from etalis_py.streams.ordering import in_order
+
+        return in_order(chunks(), notice)
+
+    return ordered
+
+
+def _in_columns(
+    chunks: Callable[[], Iterator[Chunk]], name: str, source: str, context: Context, close: Callable[[], None]
+) -> Stream:
+    """A stream that only has a reader in columns."""
+    return Stream(_items_of(chunks), name=name, source=source, contexts=[context], close=close, bulk=chunks, size=LARGE)
+
+
+def _items_of(chunks: Callable[[], Iterator[Chunk]]) -> Iterator[Item]:
+    for chunk in chunks():
+        if isinstance(chunk, list):
+            yield from chunk
+        else:
+            from etalis_py.streams.columns.flat import events_of  # takes a while to import
+
+            yield from events_of(chunk)
+
+
+def _read_one(source: str | IO[bytes], document: str, options: Options) -> Stream:
+    opened = Source(source, follow=options.follow)
     try:
-        context = Context(
-            stream=stream,
-            timing=timing_of(options),
-            times=TimeReader(_checked_unit(options["time_unit"]), options["clock"]),
-            arrival=Arrival(options["now"]),
-            counters=Counters(),
-            report=report,
-            close_on_message=options["close_on_message"],
-            max_pending=options["max_pending"],
-        )
-        live = options["idle"] is not None or options["follow"] is not None
-        items = (_live_items if live else _items)(opened, document, context, options)
+        context = _context(options, opened.name)
+        live = options.live
+        format = options.format or format_of(opened.name)
+        if not format and not live:
+            format = sniffed(opened, options.mapping is not None)
+        if format in ("parquet", "arrow"):
+            return _file(opened, format, context, options)
+        items = (live_items if live else source_items)(opened, document, context, options)
     except StreamError as error:
         opened.close()
         raise error.at(opened.name, 0) from None
 
     def close() -> None:
-        if options["follow"] is not None:
-            options["follow"].stop()
+        if options.follow is not None:
+            options.follow.stop()
         guarded.close()
         opened.close()
 
     guarded = _guarded(items, opened)
-    return Stream(guarded, name=stream, source=opened.name, contexts=[context], close=close)
+    bulk = None if live else _bulk(opened, document, context, options)
+    size = os.path.getsize(opened.path) if opened.path else 0
+    if size >= LARGE and bulk is not None and format != "csv" and not ready():
+        size = 0  # its reader in columns is not compiled yet
+    if options.in_order and not live and opened.path:
+        chunks = (lambda: in_lists(guarded)) if bulk is None or size < LARGE else bulk
+        ordered = _ordered(chunks, opened.name, options.in_order)
+        return _in_columns(lambda: _guarded(ordered(), opened), context.stream, opened.name, context, close)
+    items_of_bulk = None if bulk is None or size < LARGE else _items_of(lambda: _guarded(bulk(), opened))
+    return Stream(
+        items_of_bulk or guarded,
+        name=context.stream,
+        source=opened.name,
+        contexts=[context],
+        close=close,
+        bulk=None if bulk is None else lambda: _guarded(bulk(), opened),
+        size=size,
+        patience=() if context.patience is None else (context.patience,),
+    )
 
 
-def _guarded(items: Iterator[Item], source: Source) -> Any:
+def _file(source: Source, format: str, context: Context, options: Options) -> Stream:
+    """A Parquet or Arrow file."""
+    mapping = mapping_of(options, context)
+
+    def chunks() -> Iterator[Chunk]:
+        from etalis_py.streams.columns.files import file_batches  # takes a while to import
+        from etalis_py.streams.columns.frames import frame_chunks
+
+        schema, batches = file_batches(source, format, mapping)
+        yield from frame_chunks(schema, batches, mapping, context)
+
+    ordered = _ordered(chunks, source.name, options.in_order)
+    return _in_columns(lambda: _guarded(ordered(), source), context.stream, source.name, context, source.close)
+
+
+def _bulk(source: Source, document: str, context: Context, options: Options) -> Callable[[], Iterator[Chunk]] | None:
+    """The reader in columns of a source, where there is one."""
+    format = options.format or format_of(source.name)
+    mapping = mapping_of(options, context)
+    if format == "csv" and mapping is not None:
+
+        def chunks() -> Iterator[Chunk]:
+            from etalis_py.streams.columns.delimited import csv_chunks  # takes a while to import
+
+            yield from csv_chunks(source, mapping, context, ".tsv" in source.name.lower())
+
+        return chunks
+    if format == "jsonl" and options.context is None and not context.close_on_message and can_compile():
+
+        def objects() -> Iterator[Chunk]:
+            from etalis_py.streams.columns.json_lines import json_chunks  # takes a while to import
+
+            yield from json_chunks(source, context, json_reading(options, context))
+
+        return objects
+    usual = options.messages is not True and options.times == "near" and options.at is None
+    if format == "nq" and usual and context.timing.after_graph and can_compile():
+
+        def quads() -> Iterator[Chunk]:
+            if looks_like_log(source.peek()):
+                yield from in_lists(source_items(source, document, context, options))
+                return
+            from etalis_py.streams.columns.nquads import nquads_chunks  # takes a while to import
+
+            scope = DocumentScope(context.stream, document)
+            yield from nquads_chunks(source, scope, context, options.messages)
+
+        return quads
+    return None
+
+
+def _guarded(items: Iterator[Any], source: Source) -> Any:
     """The items; errors name the source, and the source is closed at the end, whatever it was."""
     try:
         yield from items
@@ -214,150 +336,6 @@ def _guarded(items: Iterator[Item], source: Source) -> Any:
         raise error.at(source.name, 0) from None
     finally:
         source.close()
-
-
-def _live_items(source: Source, document: str, context: Context, options: Mapping[str, Any]) -> Iterator[Item]:
-    """The same for a source that may have nothing yet: silence counts from the beginning."""
-    for head in with_ticks(map(Source.peek, [source]), options["idle"]):
-        if head is None:
-            yield Idle(now())
-    yield from _items(source, document, context, options)
-
-
-def timing_of(options: Mapping[str, Any]) -> Timing:
-    """The predicates that time an element, of the options of ``read_stream``."""
-    punctuations = predicate_iris(options.get("punctuation_predicate")) or (PUNCTUATE,)
-    if options.get("time_predicate") == ARRIVAL:
-        return Timing((), (), (), punctuations)
-    starts, ends = predicate_iris(options.get("start_predicate")), predicate_iris(options.get("end_predicate"))
-    predicates = predicate_iris(options.get("time_predicate"))
-    return Timing(predicates or Timing().predicates, starts, ends, punctuations)
-
-
-def _checked_unit(unit: str) -> str:
-    try:
-        return Clock("integer", unit).unit
-    except TimeError as error:
-        raise StreamError(str(error)) from None
-
-
-def _items(source: Source, document: str, context: Context, options: Mapping[str, Any]) -> Iterator[Item]:
-    format = options["format"] or format_of(source.name) or _sniffed(source)
-    idle: float | None = options["idle"]
-    if options["mapping"] is not None and format != "csv":
-        raise StreamError(f"a mapping is for CSV, this is {FORMATS[format]}", hint="leave the mapping out")
-    at = _instant(options["at"], context, format)
-    if format == "jsonl":
-        return jsonl_events(line_blocks(source, idle, context.report), context)
-    if format == "csv":
-        if options["mapping"] is None:
-            raise StreamError(
-                "a CSV stream needs a mapping from columns to triples",
-                hint='in TOML: subject = "<http://example.org/{Name}>", predicate, object, time, time_format',
-            )
-        rows = read_mapping(options["mapping"])
-        return csv_events(line_blocks(source, idle, context.report), rows, context, ".tsv" in source.name.lower())
-    scope = DocumentScope(context.stream, document)
-    if format == "jelly":
-        return _jelly_items(source, context, scope, options["messages"], idle)
-    messages = options["messages"] if options["messages"] is not None else looks_like_log(source.peek())
-    graphs = format in ("nq", "trig")
-    if messages and at is not None:
-        raise StreamError(
-            "one time for all triples (at) is not for a message log", hint="its messages carry their times"
-        )
-    if messages:
-        blocks = line_blocks(source, idle, context.report)
-        if format in ("nq", "nt"):
-            return log_events(read_quads(blocks, graphs=graphs, messages=True, on_error=context.report), context)
-        return _log_items(
-            message_rows(split_messages(blocks, context.report), graphs=graphs, on_error=context.report), context
-        )
-    if format in ("nq", "nt"):
-        blocks = line_blocks(source, idle, context.report)
-        quads = read_quads(
-            blocks,
-            graphs=graphs,
-            messages=options["messages"],
-            on_error=context.report,
-            rename=scope.rename,
-            time_predicate=context.timing.after_graph if graphs and options["times"] == "near" else "",
-        )
-    else:
-        quads = turtle_quads(
-            source,
-            graphs=graphs,
-            rename=scope.rename_parsed,
-            idle=idle,
-            refuse_delimiters=options["messages"] is None,
-            on_error=context.report,
-        )
-    if not graphs:
-        named = options["time_predicate"] not in (None, ARRIVAL) or options["start_predicate"]
-        return run_events(quads, context) if named and at is None else instant_events(quads, context, at)
-    return (whole_document_events if options["times"] == "anywhere" else document_events)(quads, context)
-
-
-def _sniffed(source: Source) -> str:
-    format = sniff(source.peek())
-    if not format and source.peek():
-        raise StreamError(
-            "cannot tell the format from the name or the first line",
-            source=source.name,
-            hint=f"name it: one of {', '.join(FORMATS)}",
-        )
-    return format or "nq"
-
-
-def _instant(at: int | str | None, context: Context, format: str) -> Span | None:
-    if at is None:
-        return None
-    if format not in ("ttl", "nt"):
-        raise StreamError(
-            f"one time for all triples (at={at!r}) is for .ttl and .nt, this is {FORMATS[format]}",
-            hint="leave it out: the elements of this format carry their times",
-        )
-    try:
-        return context.times.of_value(at)
-    except TimeError as error:
-        raise StreamError(f"the given time cannot be read: {error}") from None
-
-
-def looks_like_log(head: bytes) -> bool:
-    """Do the first bytes announce a message log, in either spelling?"""
-    for line in head.decode("utf-8", "replace").splitlines():
-        text = line.lstrip()
-        if MESSAGE_COMMENT.match(text) or (text[:8].lower() in ("version ", "@version") and "-messages" in text):
-            return True
-    return False
-
-
-def _log_items(messages: Iterable[tuple[list[Any], int] | None], context: Context) -> Iterator[Item]:
-    for message in messages:
-        if message is None:
-            yield Idle(now())
-        else:
-            yield from message_events(message[0], context, message[1])
-
-
-def _jelly_items(
-    source: Source, context: Context, scope: DocumentScope, messages: bool | None, idle: float | None
-) -> Iterator[Item]:
-    grouped, frames = jelly_frames(source)
-    ticking = with_ticks(frames, idle)
-    if grouped if messages is None else messages:
-        yield from _log_items((None if rows is None else (rows, 0) for rows in ticking), context)
-    else:
-        yield from document_events(_flat(ticking, scope), context)
-
-
-def _flat(frames: Iterable[list[Any] | None], scope: DocumentScope) -> Iterator[Quad | None]:
-    for rows in frames:
-        if rows is None:
-            yield None
-            continue
-        for s, p, o, g in rows:
-            yield *(scope.rename(term) if term[:2] == "_:" else term for term in (s, p, o, g)), 0, ""  # type: ignore[misc]
 
 
 def merge(streams: Sequence[Stream], *, name: str = "", source: str = "") -> Stream:
@@ -372,7 +350,8 @@ def merge(streams: Sequence[Stream], *, name: str = "", source: str = "") -> Str
             stream.close()
 
     contexts = [context for stream in streams for context in stream._contexts]
-    return Stream(_merged(streams), name=name, source=source, contexts=contexts, close=close)
+    patience = [patience for stream in streams for patience in stream._patience]
+    return Stream(_merged(streams), name=name, source=source, contexts=contexts, close=close, patience=patience)
 
 
 def _merged(streams: Sequence[Stream]) -> Iterator[Item]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from etalis_rules.terms import FALSE, TRUE
 
@@ -12,6 +12,9 @@ from etalis_py.events import Triple
 from etalis_py.streams.clock import is_number
 from etalis_py.streams.errors import ClosedPipe
 from etalis_py.streams.outputs import Output
+
+if TYPE_CHECKING:
+    from etalis_py.streams.columns.results import Results
 
 
 class Match(Protocol):
@@ -86,6 +89,21 @@ class TextSink:
         if self._output.full():
             self._finish()
 
+    def write_results(self, results: Results) -> bool:
+        """Matches in columns, at once; False if they have to come one by one."""
+        render = getattr(self._format, "render_results", None)
+        text = None if render is None else render(results)
+        if text is None:
+            return False
+        if not self._begun:
+            self._begun = True
+            text = self._format.begin() + text
+        self._output.write(text)
+        self.written += len(results)
+        if self._output.full():
+            self._finish()
+        return True
+
     def _finish(self) -> None:
         self._output.write(self._format.end())
         self._output.close()
@@ -117,6 +135,48 @@ class TextSink:
             self.close()
         elif not issubclass(kind, ClosedPipe):
             self.abandon()
+
+
+class NetSink:
+    """What holds at the end: keeps matches until the end, and leaves out those that were taken back."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._kept: dict[str, Match] = {}
+
+    def write(self, match: Match) -> None:
+        if is_retracted(match):
+            del self._kept[match.id]
+        else:
+            self._kept[match.id] = match
+
+    def flush(self) -> None:
+        """Until the end anything may be taken back."""
+
+    def _hand_over(self) -> None:
+        kept, self._kept = self._kept, {}
+        for match in kept.values():
+            self._sink.write(match)
+
+    def close(self) -> None:
+        self._hand_over()
+        self._sink.close()
+
+    def __enter__(self) -> Self:
+        self._sink.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None or issubclass(kind, KeyboardInterrupt):
+            self._hand_over()
+        self._sink.__exit__(kind, error, trace)
+
+
+def is_retracted(match: Match) -> bool:
+    """Does it take an earlier match back?"""
+    return bool(getattr(match, "retracted", False))
 
 
 def is_construct(match: Match) -> bool:

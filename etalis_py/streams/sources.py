@@ -35,8 +35,12 @@ FORMATS = {
     "jsonl": "JSON lines",
     "csv": "CSV",
     "jelly": "Jelly",
+    "parquet": "Parquet",
+    "arrow": "Arrow",
 }
+MAPPED = ("csv", "jsonl", "parquet", "arrow")  # may have a mapping
 _SUFFIXES = {"ndjson": "jsonl", "turtle": "ttl", "tsv": "csv", "nquads": "nq", "ntriples": "nt"}
+_SUFFIXES |= {"pq": "parquet", "feather": "arrow", "ipc": "arrow", "arrows": "arrow"}
 
 
 def format_of(name: str) -> str:
@@ -56,6 +60,8 @@ def sniff(head: bytes) -> str:
     """The format that the first bytes look like, or ``""``."""
     if re.match(rb"\s*\{\s*\"", head):
         return "jsonl"
+    if head.startswith((b"PAR1", b"ARROW1", b"\xff\xff\xff\xff")):
+        return "parquet" if head.startswith(b"PAR1") else "arrow"
     if b"\x00" in head[:512] or any(byte < 9 for byte in head[:16]):
         return "jelly"
     for line in head.splitlines():
@@ -72,10 +78,10 @@ def expand(source: str) -> list[str]:
     """The files a source means: itself, or the sorted matches of a glob."""
     if source == "-" or not any(char in source for char in "*?[") or os.path.exists(source):
         return [source]
-    found = sorted(glob.glob(source, recursive=True))
-    if not found:
+    paths = sorted(glob.glob(source, recursive=True))
+    if not paths:
         raise StreamError("no file matches this pattern", source=source, hint="check the path; quote it for the shell")
-    return found
+    return paths
 
 
 class Source:
@@ -108,6 +114,11 @@ class Source:
             self.raw = gzip.GzipFile(fileobj=_Rejoined(head, self.raw))  # type: ignore[call-overload]
             self._head = b""
 
+    @property
+    def path(self) -> str:
+        """The file of this input, if it is one of its own that is read as it is; known once somebody has read."""
+        return self.name if self._owned and not isinstance(self.raw, gzip.GzipFile) else ""
+
     def failure(self, error: Exception, line: int = 0) -> StreamError:
         if isinstance(error, StreamError):
             return error.at(self.name, line)
@@ -127,7 +138,7 @@ class Source:
             head, self._head = self._head[:size], self._head[size:]
             return head
         read = getattr(self.raw, "read1", None) or self.raw.read
-        return read(size)
+        return read(size)  # type: ignore[no-any-return]
 
     # pyoxigraph and others call ``read``: give them what is there, so that a slow input is parsed as it comes.
     read = read_some
@@ -149,7 +160,7 @@ class Source:
         read = getattr(self.raw, "read1", None) or self.raw.read
         more = read(size)
         self._head += more
-        return more
+        return more  # type: ignore[no-any-return]
 
     def close(self) -> None:
         if self._owned:
@@ -226,9 +237,23 @@ class FollowedFile:
         self._file.close()
 
 
-def with_ticks(items: Iterable[T], idle: float | None) -> Iterator[T | None]:
-    """The same items, and ``None`` whenever none came for ``idle`` seconds (the items are then made in a thread)."""
-    if idle is None:
+class Patience:
+    """How long a live source waits for more: ``idle`` seconds, or until ``wake``, a time of ``time.monotonic``."""
+
+    __slots__ = ("idle", "wake")
+
+    def __init__(self, idle: float) -> None:
+        self.idle = idle
+        self.wake: float | None = None
+
+    def seconds(self) -> float:
+        """The longest wait from now on."""
+        return self.idle if self.wake is None else min(self.idle, max(0.0, self.wake - time.monotonic()))
+
+
+def with_ticks(items: Iterable[T], patience: Patience | None) -> Iterator[T | None]:
+    """The same items, and ``None`` whenever the patience ends before one comes (they are then made in a thread)."""
+    if patience is None:
         yield from items
         return
     handed: queue.Queue[tuple[bool, Any]] = queue.Queue(maxsize=64)
@@ -256,7 +281,7 @@ def with_ticks(items: Iterable[T], idle: float | None) -> Iterator[T | None]:
     try:
         while True:
             try:
-                good, item = handed.get(timeout=idle)
+                good, item = handed.get(timeout=patience.seconds())
             except queue.Empty:
                 yield None
                 continue
@@ -269,11 +294,11 @@ def with_ticks(items: Iterable[T], idle: float | None) -> Iterator[T | None]:
         stopped.set()
 
 
-def byte_blocks(source: Source) -> Iterator[bytes]:
+def byte_blocks(source: Source, size: int = BLOCK) -> Iterator[bytes]:
     """The input in blocks as they come; errors of the system or of gzip say which input it was."""
     while True:
         try:
-            block = source.read_some()
+            block = source.read_some(size)
         except (OSError, EOFError, zlib.error) as error:
             raise source.failure(error) from None
         if not block:
@@ -282,14 +307,19 @@ def byte_blocks(source: Source) -> Iterator[bytes]:
 
 
 def line_blocks(
-    source: Source, idle: float | None, on_error: Callable[[StreamError], None]
+    source: Source, patience: Patience | None, on_error: Callable[[StreamError], None]
 ) -> Iterator[tuple[str, int] | None]:
     """Blocks of whole lines as text, each with the number of its first line; a line that is no UTF-8 becomes empty."""
+    for block in whole_lines(source, with_ticks(byte_blocks(source), patience)):
+        yield None if block is None else (decoded(*block, on_error), block[1])
+
+
+def whole_lines(source: Source, blocks: Iterator[bytes | None]) -> Iterator[tuple[bytes, int] | None]:
+    """Blocks of whole lines, each with the number of its first line; silences pass."""
     rest: list[bytes] = []
     held = 0
     number = 1
     last = False
-    blocks = with_ticks(byte_blocks(source), idle)
     while not last:
         block = next(blocks, b"")
         if block is None:
@@ -310,14 +340,15 @@ def line_blocks(
             continue
         if number == 1 and whole.startswith(b"\xef\xbb\xbf"):
             whole = whole[3:]
-        yield _decode(whole, number, on_error), number
+        yield whole, number
         number += whole.count(b"\n")
 
 
 _LONG_LINE = "is this really a line-based format? name the right one"
 
 
-def _decode(whole: bytes, number: int, on_error: Callable[[StreamError], None]) -> str:
+def decoded(whole: bytes, number: int, on_error: Callable[[StreamError], None]) -> str:
+    """Lines as text; one that is no UTF-8 is reported and becomes empty."""
     try:
         return whole.decode("utf-8")
     except UnicodeDecodeError:

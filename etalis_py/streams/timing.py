@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import NamedTuple
 
+from etalis_rules.calendar import SECOND
 from etalis_rules.terms import is_iri, is_literal, parts
 
-from etalis_py.streams.clock import SECOND, Clock, TimeError, clock_of, parse_datetime, parse_interval
+from etalis_py.streams.clock import Clock, TimeError, clock_of, parse_datetime, parse_interval
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import USUAL_TIME
 
@@ -176,11 +177,11 @@ class TimeReader:
         return time, time
 
     def _clock_for(self, lexical: str | int | Decimal) -> Clock:
-        found = clock_of(lexical, self.unit)
+        clock = clock_of(lexical, self.unit)
         if self.clock is None:
-            self.clock = found
-            self._dates = found.kind == "datetime"
-        elif found.kind != self.clock.kind:
+            self.clock = clock
+            self._dates = clock.kind == "datetime"
+        elif clock.kind != self.clock.kind:
             kinds = {"integer": "plain numbers", "datetime": "xsd:dateTime"}
             raise TimeError(f"this stream's times are {kinds[self.clock.kind]}, this one is not", str(lexical))
         return self.clock
@@ -230,18 +231,18 @@ def span_of(statements: Sequence[Statement], timing: Timing, times: TimeReader) 
 
 
 def _only(statements: Sequence[Statement], predicate: str, times: TimeReader) -> Span | None:
-    found: Span | None = None
+    only: Span | None = None
     for statement in statements:
         if statement.predicate == predicate:
             span = _read(statement, times)
-            if found is not None and found != span:
+            if only is not None and only != span:
                 raise StreamError(
                     f"an element has two different times by {predicate}",
                     line=statement.line,
                     hint="name the predicate that times the elements, or split the element",
                 )
-            found = span
-    return found
+            only = span
+    return only
 
 
 def _read(statement: Statement, times: TimeReader) -> Span:

@@ -13,11 +13,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 import pyoxigraph as ox
+from etalis_rules.terms import with_blanks
 
+from etalis_py.rdf import spell
 from etalis_py.streams.blanks import Row
 from etalis_py.streams.errors import StreamError
-from etalis_py.streams.quads import MESSAGE_COMMENT, MESSAGES_HINT, NO_LOG, Quad, reason_of, spell
-from etalis_py.streams.sources import Source, with_ticks
+from etalis_py.streams.quads import MESSAGE_COMMENT, MESSAGES_HINT, NO_LOG, Quad, reason_of
+from etalis_py.streams.sources import Patience, Source, with_ticks
 
 _COMMENT_DELIMITER = re.compile(rb"^[ \t]*#[ \t]*@message\b", re.MULTILINE)
 
@@ -56,9 +58,9 @@ class _Tee:
             # Kept as well as raised: a parser may wrap it.
             self.failed = self._source.failure(error, self._line)
             raise self.failed from None
-        if self._refuse_delimiters and b"@message" in block and (found := _COMMENT_DELIMITER.search(block)):
+        if self._refuse_delimiters and b"@message" in block and (delimiter := _COMMENT_DELIMITER.search(block)):
             # The parser would skip the comment, and with it the end of a message.
-            line = self._line + block.count(b"\n", 0, found.start())
+            line = self._line + block.count(b"\n", 0, delimiter.start())
             self.failed = StreamError(NO_LOG, line=line, text="# @message", hint=MESSAGES_HINT)
             raise self.failed
         self._recent.append((self._line, block))
@@ -78,14 +80,14 @@ def turtle_quads(
     *,
     graphs: bool,
     rename: Callable[[str], str],
-    idle: float | None,
+    patience: Patience | None,
     refuse_delimiters: bool,
     on_error: Callable[[StreamError], None],
 ) -> Iterator[Quad | None]:
     """The quads of a Turtle or TriG document, each with the line where it ends; a broken statement is left out."""
     tee = _Tee(source, refuse_delimiters=refuse_delimiters)
     parser = ox.parse(input=tee, format=ox.RdfFormat.TRIG if graphs else ox.RdfFormat.TURTLE)  # type: ignore[arg-type]
-    yield from with_ticks(_quads(parser, tee, rename, on_error), idle)
+    yield from with_ticks(_quads(parser, tee, rename, on_error), patience)
 
 
 def _quads(
@@ -98,8 +100,8 @@ def _quads(
                 s, p, o, g = spell(quad)
                 if s[0] == "_":
                     s = rename(s)
-                if o[0] == "_":
-                    o = rename(o)
+                if o[0] != '"':
+                    o = with_blanks(o, rename)
                 if g and g[0] == "_":
                     g = rename(g)
                 yield s, p, o, g, tee.at, ""
@@ -107,7 +109,7 @@ def _quads(
         except (SyntaxError, ValueError, OSError) as error:
             if tee.failed:
                 raise tee.failed from None
-            line = getattr(error, "lineno", 0) or 0
+            line = getattr(error, "lineno", 0) or tee.at
             # The parser reports every token until it finds its way again: one report for each broken line.
             repeated = repeated + 1 if line == broken_line else 0
             if repeated == 0:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from etalis_rules.terms import XSD, iri_value, is_iri, is_literal, parts
 
 from etalis_py.streams.errors import SinkError
-from etalis_py.streams.sinks import Match, is_construct, solution, spelled, time_type
+from etalis_py.streams.sinks import Match, is_construct, is_retracted, solution, spelled, time_type
+
+if TYPE_CHECKING:
+    from etalis_py.streams.columns.results import Results
 
 _encode = msgspec.json.Encoder().encode
 
@@ -30,6 +33,14 @@ class JsonLines:
         if self._explain:
             record["why"] = match.why().to_dict()  # type: ignore[attr-defined]
         return _encode(record).decode() + "\n"
+
+    def render_results(self, results: Results) -> str | None:
+        """Matches in columns; None where they have to come one by one."""
+        if self._explain or results.variables == ("boolean",):
+            return None
+        from etalis_py.streams.columns.rendering import json_lines  # takes a while to import
+
+        return json_lines(results)
 
     def end(self) -> str:
         return ""
@@ -79,15 +90,26 @@ class Columns:
 class ResultsCsv:
     """SPARQL 1.1 results CSV: terms without their kind, lines ended by CR LF."""
 
-    def __init__(self, variables: Sequence[str] | None) -> None:
+    def __init__(self, variables: Sequence[str] | None, *, revised: bool = False) -> None:
         self._columns = Columns(variables)
+        self._more = ("retracted",) if revised else ()
 
     def begin(self) -> str:
-        return _csv_line(self._columns.names)
+        return _csv_line((*self._columns.names, *self._more))
 
     def render(self, match: Match) -> str:
         cells = [_plain(term) for term in self._columns.of(match, "CSV")]
-        return _csv_line((*cells, spelled(match.start), spelled(match.end)))
+        more = ("true" if is_retracted(match) else "" for _ in self._more)
+        return _csv_line((*cells, spelled(match.start), spelled(match.end), *more))
+
+    def render_results(self, results: Results) -> str | None:
+        """Matches in columns; None where they have to come one by one."""
+        variables = self._columns.variables
+        if self._more or results.triples is not None or not variables or not set(results.variables) <= set(variables):
+            return None
+        from etalis_py.streams.columns.rendering import csv_lines  # takes a while to import
+
+        return csv_lines(results, variables)
 
     def end(self) -> str:
         return ""

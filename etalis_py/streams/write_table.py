@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from etalis_py.streams.errors import sink_error
-from etalis_py.streams.sinks import Match, is_construct, solution, spelled
+from etalis_py.streams.sinks import Match, is_construct, is_retracted, solution, spelled
 
 ROWS = 20
 _NUMBERS = frozenset(
@@ -68,8 +68,9 @@ def _names(match: Match, variables: Sequence[str] | None) -> tuple[str, ...]:
 class PlainTable:
     """Lines of cells; a new heading whenever the query or its columns change."""
 
-    def __init__(self, variables: Sequence[str] | None, prefixes: Mapping[str, str]) -> None:
+    def __init__(self, variables: Sequence[str] | None, prefixes: Mapping[str, str], *, revised: bool = False) -> None:
         self._variables, self._prefixes = variables, prefixes
+        self._more = ("retracted",) if revised else ()
         self._heading: tuple[str, tuple[str, ...]] | None = None
         self._widths: list[int] = []
 
@@ -78,12 +79,12 @@ class PlainTable:
 
     def render(self, match: Match) -> str:
         names = _names(match, self._variables)
-        cells = _row(match, names, self._prefixes)
+        cells = [*_row(match, names, self._prefixes), *("yes" * is_retracted(match) for _ in self._more)]
         lines = []
         if self._heading != (match.query, names):
             first = self._heading is None
             self._heading = (match.query, names)
-            titles = [*(name if name == "triples" else f"?{name}" for name in names), "start", "end"]
+            titles = [*(name if name == "triples" else f"?{name}" for name in names), "start", "end", *self._more]
             self._widths = [max(len(title), len(cell), 8) for title, cell in zip(titles, cells, strict=True)]
             lines += [*([] if first else [""]), f"# {match.query}", self._line(titles)]
             lines.append("-+-".join("-" * width for width in self._widths))
@@ -123,7 +124,7 @@ class LiveTable:
         key = (match.query, names)
         height = max(3, min(ROWS, shutil.get_terminal_size().lines - 8))
         rows = self._rows.setdefault(key, deque(maxlen=height))
-        rows.append(_row(match, names, self._prefixes))
+        rows.append([f"✗ {cell}" if is_retracted(match) else cell for cell in _row(match, names, self._prefixes)])
         self._counts[key] = self._counts.get(key, 0) + 1
         self.written += 1
         try:

@@ -6,7 +6,8 @@
 
 A match happens when it is complete, so it was generated at its end; ``start_predicate="prov:startedAtTime"`` and
 ``end_predicate="prov:endedAtTime"`` read the interval back.  With explanations the constituent events
-([REQ], Immutability and Event Derivation) are linked, and written as graphs of their own.
+([REQ], Immutability and Event Derivation) are linked, and written as graphs of their own.  A match that is taken back
+is written again, with ``<urn:etalis:retracted> true``.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ class Trig:
         if events:
             about.append("dul:hasConstituent " + ", ".join(dict.fromkeys(event.iri for event in events)))
             parts += [self._event(event) for event in events]
+        if getattr(match, "retracted", False):
+            about.append("<urn:etalis:retracted> true")
         if about:
             parts.append(f"{name} {' ; '.join(about)} .\n")
         triples = match.triples if is_construct(match) else solution_triples(match)

@@ -7,6 +7,8 @@
 | `csv` | SPARQL 1.1 results CSV | refused |
 | `table` | a table for people, live on a terminal | its triples in one cell |
 | `trig` | a named graph that holds the solution | a named graph, timed as the reader expects |
+| `parquet`, `arrow` | a row with native types | a row for each triple, which can be read again |
+| `sqlite` | a row in the table of its query | a row for each triple |
 
 Times are written as the match has them, which is as the stream spells them.  In `json` and `csv` they are two more
 columns.  The answer of an ASK query is a column `boolean`, in `json` the document.
@@ -20,12 +22,28 @@ from typing import IO, Any
 
 from etalis_py.streams.errors import SinkError
 from etalis_py.streams.outputs import open_output
-from etalis_py.streams.sinks import Sink, TextSink
+from etalis_py.streams.sinks import NetSink, Sink, TextSink
 from etalis_py.streams.write_rows import JsonLines, ResultsCsv, ResultsJson
 from etalis_py.streams.write_table import LiveTable, PlainTable, wants_live
 from etalis_py.streams.write_trig import Constituent, Trig, explained
 
 SUFFIXES = {"jsonl": "jsonl", "json": "srj", "csv": "csv", "table": "txt", "trig": "trig"}
+TABLES = ("parquet", "arrow", "sqlite")
+ENDINGS = {
+    "jsonl": "jsonl", "ndjson": "jsonl", "json": "json", "srj": "json", "csv": "csv", "txt": "table", "trig": "trig",
+    "parquet": "parquet", "pq": "parquet", "arrow": "arrow", "feather": "arrow", "ipc": "arrow",
+    "sqlite": "sqlite", "sqlite3": "sqlite", "db": "sqlite",
+}  # fmt: skip
+
+
+def format_by_ending(target: str) -> str:
+    """The format that the name of a sink speaks for, or "".
+
+    >>> format_by_ending("out/matches.parquet"), format_by_ending("-")
+    ('parquet', '')
+    """
+    name = os.path.basename(target).lower()
+    return ENDINGS.get(name.rpartition(".")[2], "") if "." in name else ""
 
 
 def open_sink(
@@ -33,23 +51,32 @@ def open_sink(
     target: str | os.PathLike[str] | IO[str] = "-",
     *,
     variables: Sequence[str] | None = None,
+    columns: Mapping[str, Sequence[str]] | None = None,
     prefixes: Mapping[str, str] | None = None,
     explain: bool = False,
     constituents: Callable[[Any], Iterable[Constituent]] | None = None,
     live: bool = False,
+    revised: bool = False,
 ) -> Sink:
     """A sink for matches.
 
     ``target``: ``-`` for standard output, a file (it appears when it is complete), or a folder (a name ending
     with ``/``) of rolling files.  ``variables``: the columns of `csv`, `json` and `table`, in order; without them
-    the first match decides.  ``prefixes``: to shorten IRIs in tables.  ``explain``: with `jsonl` why a match
-    holds, with `trig` links to the events it is made of (or those that ``constituents`` gives).  ``live``: write
-    a file in place, so that others can follow it, rather than at once at the end.
+    the first match decides.  ``columns``: the variables of each query, for `parquet`, `arrow` and `sqlite`.
+    ``prefixes``: to shorten IRIs in tables.  ``explain``: with `jsonl` why a match holds, with `trig` links to the
+    events it is made of (or those that ``constituents`` gives).  ``live``: write a file in place, so that others can
+    follow it, rather than at once at the end.  ``revised``: matches may be taken back; `csv` and `table` have a column
+    that says so, and `json`, `parquet`, `arrow` and `sqlite` are written at the end, without what was taken back.
     """
-    if format not in SUFFIXES:
-        raise SinkError(f"unknown output format {format!r}", hint=f"known formats: {', '.join(SUFFIXES)}")
+    if revised and (format == "json" or format in TABLES):
+        sink = open_sink(format, target, variables=variables, columns=columns, prefixes=prefixes, live=live)
+        return NetSink(sink)
+    if format not in SUFFIXES and format not in TABLES:
+        raise SinkError(f"unknown output format {format!r}", hint=f"known formats: {', '.join((*SUFFIXES, *TABLES))}")
     if explain and format not in ("jsonl", "trig"):
         raise SinkError(f"explanations have no place in {format}", hint="write them as jsonl or trig")
+    if format in TABLES:
+        return _table_sink(format, target, columns)
     if format == "table" and wants_live(target):
         return LiveTable(variables, prefixes or {})
     output = open_output(target, SUFFIXES[format], live=live)
@@ -59,8 +86,22 @@ def open_sink(
         case "json":
             return TextSink(ResultsJson(variables), output)
         case "csv":
-            return TextSink(ResultsCsv(variables), output)
+            return TextSink(ResultsCsv(variables, revised=revised), output)
         case "table":
-            return TextSink(PlainTable(variables, prefixes or {}), output)
+            return TextSink(PlainTable(variables, prefixes or {}, revised=revised), output)
         case _:
             return TextSink(Trig(constituents or (explained if explain else None)), output)
+
+
+def _table_sink(
+    format: str, target: str | os.PathLike[str] | IO[str], columns: Mapping[str, Sequence[str]] | None
+) -> Sink:
+    from etalis_py.streams.write_tables import Database, TableFile  # takes a while to import
+
+    if not isinstance(target, (str, os.PathLike)):
+        raise SinkError(f"{format} is written to a file that has a name")
+    if format != "sqlite":
+        return TableFile(format, target, columns)
+    if os.fspath(target) == "-":
+        raise SinkError("an SQLite database is a file", target="-", hint="as --sink matches.sqlite")
+    return Database(target, columns)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from etalis_py.streams.clock import SECOND, parse_datetime, parse_duration
+from etalis_rules.calendar import SECOND
+
+from etalis_py.streams.clock import parse_datetime, parse_duration
 
 
 class MovableClock:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from etalis_py.engine.matches import Match
 from etalis_py.events import event
+from etalis_py.kernel.matches import Match
 from etalis_py.testing.script import Played
 
 _KEYS = ("query", "start", "end", "triples", "boolean")
@@ -67,5 +67,5 @@ def _same(match: Match, key: str, value: Any) -> bool:
         return value is term
     if isinstance(value, str):
         return term == event(f":s :p {value}", 0).triples[0][2]
-    found = match[name]
-    return type(found) is type(value) and bool(found == value)
+    given = match[name]
+    return type(given) is type(value) and bool(given == value)

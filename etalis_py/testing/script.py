@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from etalis_py.engine.engine import Engine
-from etalis_py.engine.matches import Match, Matches
+from etalis_py.engine import Engine
 from etalis_py.events import Event, event
+from etalis_py.kernel.matches import Match, Matches
 from etalis_py.program import Program
 from etalis_py.testing.clock import MovableClock
 
@@ -74,7 +74,7 @@ class _Player:
     """State: the engine, the last snapshot, what came after it, and the ids of what was found."""
 
     def __init__(self, program: Program, clock: MovableClock, every: int, options: dict[str, Any]) -> None:
-        self._options = {"policy": program.policy} | options
+        self._options = options
         self._program, self._clock, self._every = program, clock, every
         self._played = Played(self._engine())
         self._snapshot: bytes | None = None

@@ -1,4 +1,4 @@
-"""The rule language: event-driven backward-chaining rules as immutable data, with their printing and reading.
+"""The rule language: event-driven backward-chaining rules as immutable data, with their printing.
 
 This room imports nothing of ours.  It holds what the compiler hands to the run time (terms, expressions, rules),
 the background logic programs (``.lp``) and the shipped rule programs (``.rq``) with their small data.

@@ -17,9 +17,34 @@ from .definitions import Definitions, is_infix
 from .spelling import Spelling, limit
 
 Times = tuple[str, str]
-LEFT, RIGHT = ("T1", "T2"), ("T3", "T4")
+LEFT, RIGHT, GONE = ("T1", "T2"), ("T3", "T4"), ("T5", "T6")
+RELATIONS: Mapping[str, tuple[str, ...]] = {
+    "seq": ("T2 < T3",),
+    "next": ("T2 < T3",),
+    "equals": ("T1 = T3", "T2 = T4"),
+    "meets": ("T1 < T3", "T2 = T3", "T2 < T4"),
+    "overlaps": ("T1 < T3", "T3 < T2", "T2 < T4"),
+    "starts": ("T1 = T3", "T2 < T4"),
+    "during": ("T3 < T1", "T2 < T4"),
+    "finishes": ("T3 < T1", "T2 = T4"),
+    "par": ("T1 ≤ T4", "T3 ≤ T2"),
+}
+"""What a join asks of the intervals [T1,T2] of its left side and [T3,T4] of its right one."""
+_EITHER_LAST = ("and", "equals", "finishes", "par")
 _PICKED = {"recent": "latest", "chronological": "earliest"}
 _MIDDLE = "~2"  # the node between a path and the edge that goes on from it
+
+
+def hull_of(op: str) -> Times:
+    """The interval of what a join makes."""
+    match op:
+        case "equals":
+            return LEFT
+        case "seq" | "next" | "meets" | "overlaps" | "starts":
+            return ("T1", "T4")
+        case "during" | "finishes":
+            return RIGHT
+    return ("min(T1,T3)", "max(T2,T4)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +162,10 @@ class Clauses:
                 yield from self._join(identifier, node)
             case ir.Outer():
                 yield from self._outer(identifier, node)
+            case ir.Absence():
+                yield from self._absence(identifier, node)
+            case ir.Run():
+                yield from self._run(identifier, node)
             case ir.Recall():
                 mark = f"{self.spelling.variable(node.mark)} is exists({self.pattern(node.pattern)})"
                 yield self._rule(self._head(identifier, node, LEFT), [self.atom(node.child, LEFT), mark])
@@ -153,18 +182,57 @@ class Clauses:
         return f"{head} ← {', '.join(body)}."
 
     def _join(self, identifier: str, node: ir.Join) -> Iterator[str]:
-        if node.op == "seq":
-            yield from self._pair(identifier, node, node.left, LEFT, node.right, RIGHT, ("T1", "T4"), ["T2 < T3"])
-            return
-        relation = ["T1 = T3", "T2 = T4"] if node.op == "equals" else []
-        hull = LEFT if node.op == "equals" else ("min(T1,T3)", "max(T2,T4)")
+        relation, hull = list(RELATIONS.get(node.op, ())), hull_of(node.op)
         yield from self._pair(identifier, node, node.left, LEFT, node.right, RIGHT, hull, relation)
-        yield from self._pair(identifier, node, node.right, RIGHT, node.left, LEFT, hull, relation)
+        if node.op in _EITHER_LAST:
+            yield from self._pair(identifier, node, node.right, RIGHT, node.left, LEFT, hull, relation)
+        if node.op == "next":
+            goal = f"goal({self.atom(node.right)}, {self.atom(node.left, LEFT)}, {self._head(identifier, node)})"
+            yield self._rule(f"after {self.atom(node.right, RIGHT)}", [goal, *relation, f"retract({goal})"])
+
+    def _absence(self, identifier: str, node: ir.Absence) -> Iterator[str]:
+        """What is absent waits as a goal that keeps others away; before a deadline it retracts them."""
+        left, head = self.atom(node.left, LEFT), self._head(identifier, node)
+        steps = list(self.steps(node.steps, LEFT))
+        if node.deadline is not None:
+            due = f"T2 + {limit(node.deadline)[1]}"
+            goal = f"goal(time({due}), {left}, {head})"
+            yield self._rule(left, [f"assert({goal})"])
+            yield self._rule(self.atom(node.absent, RIGHT), [goal, "T2 < T3", f"retract({goal})"])
+            steps = list(self.steps(node.steps, ("T1", due)))
+            report = self._head(identifier, node, ("T1", due))
+            yield self._rule(f"time({due})", [goal, f"retract({goal})", *steps, report])
+            return
+        if node.right is None:
+            gone = f"goal({self.atom(node.left)}, {self.atom(node.absent, RIGHT)}, {head})"
+            yield self._rule(self.atom(node.absent, RIGHT), [f"assert({gone})"])
+            yield self._rule(left, [f"not({gone}, T1 < T3, T4 < T2)", *steps, self._head(identifier, node, LEFT)])
+            return
+        gone = f"goal({self.atom(node.right)}, {self.atom(node.absent, GONE)}, {head})"
+        yield self._rule(self.atom(node.absent, GONE), [f"assert({gone})"])
+        relation = ["T2 < T3", f"not({gone}, T2 < T5, T6 < T3)"]
+        yield from self._pair(identifier, node, node.left, LEFT, node.right, RIGHT, ("T1", "T4"), relation)
+
+    def _run(self, identifier: str, node: ir.Run) -> Iterator[str]:
+        """A run is a goal that each next element makes longer: N elements since T1, the last one ended at T2."""
+        keys = f"[{self._variables(node.keys)}]"
+        gone = [] if node.absent is None else [f"not({self.atom(node.absent, GONE)}, T2 < T5, T6 < T3)"]
+        goal = f"goal({self.atom(node.child)}, run({keys}, N, T1, T2), {self._head(identifier, node)})"
+        begun, longer = (goal.replace("N, T1, T2", words, 1) for words in ("1, T1, T2", "N + 1, T1, T4"))
+        yield self._rule(self.atom(node.child, LEFT), [f"assert({begun})"])
+        most = [] if node.most is None else [f"N < {node.most}"]
+        step = [goal, "T2 < T3", *gone, *(self.expression(e, RIGHT) for e in node.condition), *most]
+        step += self.window(node.bound, ("T1", "T4"))
+        yield self._rule(self.atom(node.child, RIGHT), [*step, f"assert({longer})"])
+        yield self._rule(f"after {self.atom(node.child, RIGHT)}", [goal, "T2 < T3", f"retract({goal})"])
+        body = [f"longest({goal})" if node.longest else goal, f"N ≥ {node.least}"]
+        body += [f"{self.spelling.variable(a.variable)} is {self._counted(a)}" for a in node.aggregates]
+        yield self._rule(self._head(identifier, node, LEFT), body)
 
     def _pair(
         self,
         identifier: str,
-        node: ir.Join,
+        node: ir.Join | ir.Absence,
         first: ir.Ref,
         then: Times,
         last: ir.Ref,
@@ -247,15 +315,16 @@ class Clauses:
             )
         hull = ("T5", "T6")
         body = [f"group([{self._variables(node.keys)}], {child}, hull [T5,T6])"]
-        for call in node.aggregates:
-            operand = "*" if call.operand is None else self.expression(call.operand, LEFT)
-            separator = "" if call.separator == " " else f"; {self.spelling.quoted(call.separator)}"
-            inner = f"{'DISTINCT ' if call.distinct else ''}{operand}{separator}"
-            body.append(f"{self.spelling.variable(call.variable)} is {call.name}({inner})")
+        body += [f"{self.spelling.variable(call.variable)} is {self._counted(call)}" for call in node.aggregates]
         body += [self.expression(e, hull) for e in node.having]
         body += [f"{self.spelling.variable(name)} is {self.expression(e, hull)}" for name, e in node.extends]
         body += self._sliced(node.distinct, node.order, node.limit, node.offset, hull)
         return self._rule(self._head(identifier, node, hull), [*body, "changed"])
+
+    def _counted(self, call: alg.AggregateCall) -> str:
+        operand = "*" if call.operand is None else self.expression(call.operand, LEFT)
+        separator = "" if call.separator == " " else f"; {self.spelling.quoted(call.separator)}"
+        return f"{call.name}({'DISTINCT ' if call.distinct else ''}{operand}{separator})"
 
     def _sliced(
         self,
@@ -265,12 +334,12 @@ class Clauses:
         offset: int,
         times: Times = LEFT,
     ) -> list[str]:
-        made = ["distinct"] if distinct else []
+        clauses = ["distinct"] if distinct else []
         for key in order:
-            made.append(f"order({'descending ' if key.descending else ''}{self.expression(key.expression, times)})")
+            clauses.append(f"order({'descending ' if key.descending else ''}{self.expression(key.expression, times)})")
         if offset:
-            made.append(f"offset({offset})")
-        return made if most is None else [*made, f"limit({most})"]
+            clauses.append(f"offset({offset})")
+        return clauses if most is None else [*clauses, f"limit({most})"]
 
     # --- queries ---
 

@@ -3,7 +3,7 @@
     g3(X0, X2) := join(seq, g1(X0, X1), g2(X0, X2), [X0], bound=below(P30D))
 
 The names and the order of the parts are those of the classes in ``program`` and ``algebra``: what has no default
-stands by its place, the rest by its name.  ``reading`` is the inverse.
+stands by its place, the rest by its name.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from . import algebra as alg
 from . import program as ir
 from .spelling import Spelling, bound_text
+from .traversal import name_fields
 
 INFIX = frozenset({"+", "-", "*", "/", "<", "<=", ">", ">=", "=", "!=", "&&", "||"})
 NOT = "not"  # how the operator ! is written
@@ -26,7 +27,8 @@ def is_infix(e: alg.Apply) -> bool:
 
 def is_call(e: alg.Apply) -> bool:
     """Can it be written ``NAME(…)`` or ``<iri>(…)``?"""
-    return e.op[:1] == "<" or e.op in ("!", "neg", "pos") or (e.op.replace("_", "").isalnum() and e.op.isupper())
+    word = e.op.replace("_", "").isalnum() and e.op.isupper()
+    return word or alg.is_function_iri(e.op) or e.op in ("!", "neg", "pos")
 
 
 def required(cls: type) -> tuple[Field[Any], ...]:
@@ -54,15 +56,15 @@ class Definitions:
 
     def _call(self, value: Any, skip: str = "") -> str:
         positional = required(type(value))
-        parts = [self._part(f.name, getattr(value, f.name)) for f in positional if f.name != skip]
+        parts = [self._part(value, f.name) for f in positional if f.name != skip]
         for f in fields(value):
-            part = getattr(value, f.name)
-            if f not in positional and part != f.default:
-                parts.append(f"{f.name}={self._part(f.name, part)}")
+            if f not in positional and getattr(value, f.name) != f.default:
+                parts.append(f"{f.name}={self._part(value, f.name)}")
         return f"{type(value).__name__.lower()}({', '.join(parts)})"
 
-    def _part(self, name: str, part: Any) -> str:
-        if name in alg.NAME_FIELDS:
+    def _part(self, value: Any, name: str) -> str:
+        part = getattr(value, name)
+        if name in name_fields(value.__class__):
             return self._named(part)
         if name == "leaves":
             return f"[{', '.join(self.names[leaf] for leaf in part)}]"

@@ -1,4 +1,6 @@
-"""xsd:duration lexical forms as whole numbers: months and microseconds.
+"""How long something takes: the one grammar of durations, and the one list of units.
+
+A duration is two whole numbers, months and microseconds.
 
 >>> parse_duration("P1Y2M")
 (14, 0)
@@ -13,25 +15,60 @@ import re
 from .calendar import DAY, HOUR, MINUTE, SECOND
 from .digits import big_int
 
-_DURATION = re.compile(
-    r"(-)?P(?=.)(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?"
-    r"(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d+))?S)?)?",
-    re.ASCII,
+_FORM = (
+    r"P(?=[0-9T])(?:([0-9]+)Y)?(?:([0-9]+)M)?(?:([0-9]+)W)?(?:([0-9]+)D)?"
+    r"(?:T(?=[0-9])(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+)(?:\.([0-9]+))?S)?)?"
 )
+_DURATION = re.compile("(-)?" + _FORM)
+_FINE = re.compile(r"\.[0-9]{6}[0-9]*[1-9]")
+
+PATTERN = _FORM.replace("([", "(?:[")
+"""The grammar of a positive duration as a regular expression without groups, to be built into others."""
+
+UNITS: dict[str, str] = {
+    **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), "ns"),
+    **dict.fromkeys(("us", "microsecond", "microseconds"), "us"),
+    **dict.fromkeys(("ms", "msec", "msecs", "millis", "millisecond", "milliseconds"), "ms"),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), "min"),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), "h"),
+    **dict.fromkeys(("d", "day", "days"), "d"),
+    **dict.fromkeys(("w", "week", "weeks"), "w"),
+    **dict.fromkeys(("month", "months"), "mo"),
+    **dict.fromkeys(("y", "yr", "year", "years"), "y"),
+}
+"""Every spelling of a unit of time, in lower case, with the one by which it is known here."""
+
+RATIOS: dict[str, tuple[int, int]] = {
+    "ns": (1, 1000),
+    "us": (1, 1),
+    "ms": (1000, 1),
+    "s": (SECOND, 1),
+    "min": (MINUTE, 1),
+    "h": (HOUR, 1),
+    "d": (DAY, 1),
+    "w": (7 * DAY, 1),
+}
+"""Units of a fixed length: this many microseconds make that many units (so that ns needs no fraction)."""
+
+
+def is_too_fine(lexical: str) -> bool:
+    """Are there digits beyond microseconds that are not zero?"""
+    return _FINE.search(lexical) is not None
 
 
 def parse_duration(lexical: str) -> tuple[int, int] | None:
-    """``(months, microseconds)`` of an xsd:duration, or None when it is none.
+    """``(months, microseconds)`` of an xsd:duration, or None when it is malformed.
 
     Surrounding white space is allowed, as XML Schema says.  Digits beyond microseconds are cut off.  Weeks are an
     ISO 8601 form that XML Schema leaves out; they are taken as seven days.
     """
-    found = _DURATION.fullmatch(lexical.strip(" \t\r\n"))
-    if found is None:
+    form = _DURATION.fullmatch(lexical.strip(" \t\r\n"))
+    if form is None:
         return None
-    sign = -1 if found[1] else 1
-    years, months, weeks, days, hours, minutes, seconds = (big_int(found[i] or "0") for i in range(2, 9))
-    fraction = int((found[9] or "").ljust(6, "0")[:6])
+    sign = -1 if form[1] else 1
+    years, months, weeks, days, hours, minutes, seconds = (big_int(form[i] or "0") for i in range(2, 9))
+    fraction = int((form[9] or "").ljust(6, "0")[:6])
     micros = (weeks * 7 + days) * DAY + hours * HOUR + minutes * MINUTE + seconds * SECOND + fraction
     return sign * (years * 12 + months), sign * micros
 

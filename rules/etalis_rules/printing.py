@@ -1,7 +1,7 @@
 """Rules as text, in the notation of [EP] §5.
 
 Each node has a block: its definition, which is complete, and below it the event-driven backward-chaining rules that
-follow from it.  ``reading.read_rules`` is the inverse.  A triple that is looked for in the stream stands as
+follow from it.  A triple that is looked for in the stream stands as
 ``triple(s, p, o)`` wherever it is used, as in the paper; the other goals are ``g1``, ``g2`` …
 
     g2(X0) := join(seq, e1(X0, X1), e1(X0, X2), [X0])
@@ -62,7 +62,7 @@ def print_rules(rules: ir.Rules, prefixes: Mapping[str, str] = PREFIXES, *, ids:
     ``ids``: with the ids of the nodes, by which programs are compared and state is kept.
     """
     body = "\n".join(_body(rules, Spelling(prefixes), ids))
-    used = {found[1] or "" for found in _SHORTENED.finditer(body)}
+    used = {name[1] or "" for name in _SHORTENED.finditer(body)}
     declared = [f"prefix {p}: <{namespace}>" for p, namespace in sorted(prefixes.items()) if p in used]
     return "\n".join([f"policy {Spelling({}).text(rules.policy)}", *declared, "", body, ""])
 

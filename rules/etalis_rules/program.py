@@ -18,28 +18,29 @@ import hashlib
 from dataclasses import dataclass
 
 from .algebra import AggregateCall, Bound, Const, Expr, OrderKey, Pattern, Var
+from .traversal import Name, Text
 
 
 @dataclass(frozen=True, slots=True)
 class Ref:
     """The use of a node: its columns under the names they have here."""
 
-    node: str
-    columns: tuple[str, ...]
+    node: Text
+    columns: tuple[Name, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
     """A position of a leaf that may hold any of these terms (sub-properties, sub-classes); sorted."""
 
-    terms: tuple[str, ...]
+    terms: tuple[Text, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class NoneOf:
     """A position of a leaf that may hold any term but these (a negated property set); sorted."""
 
-    terms: tuple[str, ...]
+    terms: tuple[Text, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Condition:
 class Assign:
     """BIND: an error leaves the variable unbound."""
 
-    variable: str
+    variable: Name
     expression: Expr
 
 
@@ -80,7 +81,7 @@ class Background:
     """A join with the background knowledge as it is at the end of the solution."""
 
     pattern: Pattern
-    binds: tuple[str, ...]
+    binds: tuple[Name, ...]
 
 
 Step = Condition | Assign | Duration | Background
@@ -93,52 +94,52 @@ Step = Condition | Assign | Duration | Background
 class Leaf:
     """A triple pattern over the stream.  ``entailed``: it also sees what the schema derives from an occurrence."""
 
-    head: tuple[str, ...]
+    head: tuple[Name, ...]
     subject: Position
     predicate: Position
     object: Position
-    stream: str = ""
+    stream: Text = ""
     entailed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """One body goal, then steps.  ``distinct``: the solutions of an instant are a set over ``set_over``."""
+    """One body goal, then steps.  ``distinct``: the solutions of an instant are a set."""
 
-    head: tuple[str, ...]
+    head: tuple[Name, ...]
     child: Ref
     steps: tuple[Step, ...] = ()
     distinct: bool = False
-    owner: str = ""
+    owner: Text = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """``op`` is ``and``, ``seq`` or ``equals``; ``policy`` is set where goals are consumed.
+    """``op`` is ``and``, ``seq``, ``equals`` or that of a ``TimeJoin``; ``policy`` is set where goals are consumed.
 
     ``certain`` are the shared variables that are bound on both sides in every solution: they index the goals.
     ``bound`` limits end − start of the joined solution and lets goals expire.
     """
 
-    head: tuple[str, ...]
-    op: str
+    head: tuple[Name, ...]
+    op: Text
     left: Ref
     right: Ref
-    certain: tuple[str, ...]
+    certain: tuple[Name, ...]
     steps: tuple[Step, ...] = ()
     bound: Bound | None = None
-    policy: str = ""
-    owner: str = ""
+    policy: Text = ""
+    owner: Text = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Union:
     """Several rules with one head.  ``distinct``: the solutions of an instant are a set."""
 
-    head: tuple[str, ...]
+    head: tuple[Name, ...]
     branches: tuple[Ref, ...]
     distinct: bool = False
-    owner: str = ""
+    owner: Text = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,20 +153,63 @@ class Outer:
     over the occurrences of ``leaves``.  ``steps`` follow for what comes out.
     """
 
-    head: tuple[str, ...]
-    op: str
+    head: tuple[Name, ...]
+    op: Text
     left: Ref
     right: Ref | None
     background: Pattern | None
-    certain: tuple[str, ...]
+    certain: tuple[Name, ...]
     condition: tuple[Step, ...] = ()
     bound: Bound | None = None
-    scope: tuple[str, ...] = ()
-    mark: str = ""
-    leaves: tuple[str, ...] = ()
+    scope: tuple[Name, ...] = ()
+    mark: Name = ""
+    leaves: tuple[Text, ...] = ()
     steps: tuple[Step, ...] = ()
-    policy: str = ""
-    owner: str = ""
+    policy: Text = ""
+    owner: Text = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """``left`` where nothing of ``absent`` is: inside of it, between it and ``right``, or until ``deadline`` after it.
+
+    ``certain`` are the shared variables of left and right that are bound in every solution, ``shared`` those of what
+    comes out and ``absent``.  ``bound`` limits end − start of what comes out and lets goals expire.
+    """
+
+    head: tuple[Name, ...]
+    left: Ref
+    absent: Ref
+    right: Ref | None
+    certain: tuple[Name, ...]
+    shared: tuple[Name, ...]
+    deadline: Bound | None = None
+    steps: tuple[Step, ...] = ()
+    bound: Bound | None = None
+    policy: Text = ""
+    owner: Text = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """REPEAT: runs of ``least`` to ``most`` solutions of ``child`` (None: without end) that agree on ``keys``.
+
+    Each is the next of the one before it, ``condition`` holds at every step, and no solution of ``absent`` that is
+    compatible on the keys lies between them.  ``longest``: of the runs with the same last element those with the most.
+    ``bound`` limits end − start of what comes out, and with it the runs that are kept.
+    """
+
+    head: tuple[Name, ...]
+    child: Ref
+    absent: Ref | None
+    least: int
+    most: int | None
+    keys: tuple[Name, ...]
+    condition: tuple[Expr, ...] = ()
+    longest: bool = False
+    aggregates: tuple[AggregateCall, ...] = ()
+    bound: Bound | None = None
+    owner: Text = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +219,12 @@ class Recall:
     The left gets the column ``mark``.  ``leaves`` are the nodes whose occurrences make up the history.
     """
 
-    head: tuple[str, ...]
+    head: tuple[Name, ...]
     child: Ref
     pattern: Pattern
-    mark: str
-    leaves: tuple[str, ...]
-    owner: str = ""
+    mark: Name
+    leaves: tuple[Text, ...]
+    owner: Text = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +234,12 @@ class Closure:
     ``ends`` are the two columns, from and to.
     """
 
-    head: tuple[str, ...]
+    head: tuple[Name, ...]
     edge: Ref
-    ends: tuple[str, str]
+    ends: tuple[Name, Name]
     background: Pattern | None
     bound: Bound | None = None
-    owner: str = ""
+    owner: Text = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,39 +250,39 @@ class Group:
     columns in the order in which solutions are compared, ``shown`` those of the rows.
     """
 
-    head: tuple[str, ...]
+    head: tuple[Name, ...]
     child: Ref
-    canonical: tuple[str, ...]
-    shown: tuple[str, ...]
-    keys: tuple[str, ...]
+    canonical: tuple[Name, ...]
+    shown: tuple[Name, ...]
+    keys: tuple[Name, ...]
     aggregates: tuple[AggregateCall, ...]
     having: tuple[Expr, ...] = ()
-    extends: tuple[tuple[str, Expr], ...] = ()
+    extends: tuple[tuple[Name, Expr], ...] = ()
     distinct: bool = False
     order: tuple[OrderKey, ...] = ()
     limit: int | None = None
     offset: int = 0
     window: Bound | None = None
     background: Pattern | None = None
-    leaves: tuple[str, ...] = ()
-    owner: str = ""
+    leaves: tuple[Text, ...] = ()
+    owner: Text = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
     """A sub-SELECT's DISTINCT, ORDER BY, LIMIT and OFFSET over plain solutions, compared by ``canonical``."""
 
-    head: tuple[str, ...]
+    head: tuple[Name, ...]
     child: Ref
-    canonical: tuple[str, ...]
+    canonical: tuple[Name, ...]
     distinct: bool = False
     order: tuple[OrderKey, ...] = ()
     limit: int | None = None
     offset: int = 0
-    owner: str = ""
+    owner: Text = ""
 
 
-Node = Leaf | Map | Join | Union | Outer | Recall | Closure | Group | Slice
+Node = Leaf | Map | Join | Union | Outer | Absence | Run | Recall | Closure | Group | Slice
 
 
 # --- what comes out --------------------------------------------------------------------------------------------
@@ -262,17 +306,17 @@ class Output:
     when the stream has ended and the whole history can be asked.
     """
 
-    query: str
-    form: str
+    query: Text
+    form: Text
     source: Ref | None
     timeless: Pattern | None
-    variables: tuple[str, ...]
+    variables: tuple[Name, ...]
     distinct: bool = False
     order: tuple[OrderKey, ...] = ()
     limit: int | None = None
     offset: int = 0
     template: tuple[Template, ...] = ()
-    stream: str = ""
+    stream: Text = ""
     subjects: tuple[Var | Const, ...] = ()
     late: Pattern | None = None
 
@@ -285,10 +329,10 @@ class Rules:
     feed itself is the usual case.  ``policy`` is the consumption policy the program was compiled with.
     """
 
-    nodes: tuple[tuple[str, Node], ...]
+    nodes: tuple[tuple[Text, Node], ...]
     outputs: tuple[Output, ...]
-    strata: tuple[tuple[str, ...], ...]
-    policy: str = "unrestricted"
+    strata: tuple[tuple[Text, ...], ...]
+    policy: Text = "unrestricted"
 
     def node(self, identifier: str) -> Node:
         return dict(self.nodes)[identifier]
@@ -307,6 +351,10 @@ def refs(node: Node) -> tuple[Ref, ...]:
             return node.branches
         case Outer():
             return (node.left,) if node.right is None else (node.left, node.right)
+        case Absence():
+            return (node.left, node.absent) if node.right is None else (node.left, node.absent, node.right)
+        case Run():
+            return (node.child,) if node.absent is None else (node.child, node.absent)
         case Closure():
             return (node.edge,)
 

@@ -63,12 +63,12 @@ def tokens(line: str) -> Iterator[Token]:
     """The tokens of a line; a character that begins none is a token of kind ``wrong``."""
     at, end = 0, len(line.rstrip())
     while at < end:
-        found = _TOKENS.match(line, at)
-        if found is None or found.lastgroup is None:
+        token = _TOKENS.match(line, at)
+        if token is None or token.lastgroup is None:
             yield Token("wrong", line[at:].strip()[:1], at + 1)
             return
-        yield Token(found.lastgroup, found[found.lastgroup], found.start(found.lastgroup) + 1)
-        at = found.end()
+        yield Token(token.lastgroup, token[token.lastgroup], token.start(token.lastgroup) + 1)
+        at = token.end()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class Spelling:
 
 
 def unquoted(text: str) -> str | None:
-    """What stands between the apostrophes, or None when an escape in it is none."""
+    """What stands between the apostrophes, or None when it has an invalid escape."""
     try:
         return str(json.loads(f'"{text[1:-1]}"'))
     except ValueError:

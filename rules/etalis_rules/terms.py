@@ -3,8 +3,9 @@
 A term is a plain ``str``: ``<http://ex.org/a>``, ``_:b0``, ``"text"``, ``"chat"@fr`` or
 ``"01"^^<http://www.w3.org/2001/XMLSchema#integer>``.  The spelling is canonical (the escapes of canonical
 N-Triples, no ``^^xsd:string``, lower-case language tags), so that two terms are the same RDF term exactly when
-the strings are equal; the lexical form of a literal is kept as it was written.  ``UNBOUND`` (the empty string)
-stands for "no term": it sorts before every term.
+the strings are equal; the lexical form of a literal is kept as it was written.  The base direction of RDF 1.2 is part
+of the language (``"x"@ar--rtl``), and a triple term is ``<<( s p o )>>`` with one space between its parts.
+``UNBOUND`` (the empty string) stands for "no term": it sorts before every term.
 
 >>> literal("01", XSD + "integer")
 '"01"^^<http://www.w3.org/2001/XMLSchema#integer>'
@@ -15,6 +16,7 @@ stands for "no term": it sorts before every term.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -69,7 +71,50 @@ def literal(lexical: str, datatype: str = "", language: str = "") -> str:
 
 
 def is_iri(term: str) -> bool:
-    return term[:1] == "<"
+    return term[:1] == "<" and term[:2] != "<<"
+
+
+def is_triple(term: str) -> bool:
+    """Is it a triple term (RDF 1.2)?"""
+    return term[:2] == "<<"
+
+
+def triple(subject: str, predicate: str, object: str) -> str:
+    """The spelling of a triple term."""
+    return f"<<( {subject} {predicate} {object} )>>"
+
+
+def triple_parts(term: str) -> tuple[str, str, str]:
+    """Subject, predicate and object of a triple term.
+
+    >>> triple_parts('<<( <urn:a> <urn:p> "x y" )>>')
+    ('<urn:a>', '<urn:p>', '"x y"')
+    """
+    subject, predicate, object = term[4:-4].split(" ", 2)
+    return subject, predicate, object
+
+
+def with_blanks(term: str, rename: Callable[[str], str]) -> str:
+    """The term with its blank nodes renamed, those inside a triple term too."""
+    if term[:2] == "_:":
+        return rename(term)
+    if term[:2] != "<<" or "_:" not in term:
+        return term
+    return triple(*(with_blanks(part, rename) for part in triple_parts(term)))
+
+
+def blanks_of(term: str) -> tuple[str, ...]:
+    """The blank nodes of a term: itself, or those inside a triple term."""
+    if term[:2] == "_:":
+        return (term,)
+    if term[:2] != "<<" or "_:" not in term:
+        return ()
+    return tuple(node for part in triple_parts(term) for node in blanks_of(part))
+
+
+def is_triple_of(subject: str, predicate: str, object: str) -> bool:
+    """Can there be a triple of these terms (RDF 1.2 Concepts §3.1)?"""
+    return (is_iri(subject) or is_blank(subject)) and is_iri(predicate) and object != ""
 
 
 def is_blank(term: str) -> bool:

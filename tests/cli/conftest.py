@@ -1,14 +1,18 @@
-"""The real command line: ``etalis`` as a process of its own in a folder of its own."""
+"""The command line in a folder of its own: inside this process, and as a process where that is the point."""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.cli import in_process
 
 COMMAND = [sys.executable, "-m", "etalis_py.cli.main"]
 
@@ -39,19 +43,33 @@ class Folder:
         return (self.path / name).read_text(encoding="utf-8")
 
     def etalis(self, *arguments: str, input: str = "", code: int = 0) -> subprocess.CompletedProcess[str]:
-        """Run the command; it must end with the exit code, and never with a trace."""
-        done = subprocess.run(
-            [*COMMAND, *arguments], cwd=self.path, input=input, capture_output=True, text=True, timeout=60
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        assert done.returncode == code, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done
+        """Run the command inside this process; it must end with the exit code, and never with a trace."""
+        return _ended(in_process.run(arguments, self.path, input), code)
+
+    def process(self, *arguments: str, input: str = "", code: int = 0) -> subprocess.CompletedProcess[str]:
+        """The same in a process of its own."""
+        options = {"cwd": self.path, "input": input, "capture_output": True, "text": True, "timeout": 60}
+        return _ended(subprocess.run([*COMMAND, *arguments], **options), code)  # type: ignore[call-overload]
 
     def start(self, *arguments: str, **options: object) -> subprocess.Popen[str]:
         """Start the command with pipes, for a conversation."""
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
         environment = os.environ | {"PYTHONUNBUFFERED": ""}
         return subprocess.Popen([*COMMAND, *arguments], cwd=self.path, text=True, env=environment, **pipes)  # type: ignore[call-overload,no-any-return]
+
+
+def until_it_listens(process: subprocess.Popen[str]) -> None:
+    """Wait until a command has taken the signals that stop it for itself."""
+    status = Path(f"/proc/{process.pid}/status")
+    while not int(status.read_text().split("SigCgt:")[1].split()[0], 16) >> (signal.SIGTERM - 1) & 1:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+
+
+def _ended(done: subprocess.CompletedProcess[str], code: int) -> subprocess.CompletedProcess[str]:
+    assert "Traceback" not in done.stderr, done.stderr
+    assert done.returncode == code, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done
 
 
 @pytest.fixture

@@ -86,6 +86,25 @@ def test_a_timeline_keeps_the_first_matches_and_counts_the_rest(tmp_path: Path) 
     assert "<svg" in (tmp_path / "t.svg").read_text()
 
 
+def test_a_timeline_strikes_out_what_is_taken_back(tmp_path: Path) -> None:
+    engine = Engine("SELECT ?x ?y { { ?c :p ?x } SEQ { ?c :p ?y } }", explain=True, revise=10**9)
+    wrong = event(":a :p 2", 2)
+    timeline = Timeline(tmp_path / "t.svg")
+    states = []
+    for items in (
+        [event(":a :p 1", 1), wrong, event(":b :p 3", 3)],
+        [back := event(":a :p 2", 2, retract=True)],
+        [wrong],
+    ):
+        for match in engine.push_all(items):
+            timeline.add(match)
+        states.append((timeline.count, sorted(timeline.retracted)))
+    assert states == [(1, []), (0, [0]), (1, [])]
+    timeline.add(next(iter(engine.push(back))))
+    timeline.draw()
+    assert (tmp_path / "t.svg").stat().st_size > 1000
+
+
 def test_a_timeline_without_matches_says_so(tmp_path: Path) -> None:
     Timeline(tmp_path / "t.png").draw()
     assert (tmp_path / "t.png").read_bytes()[:4] == b"\x89PNG"

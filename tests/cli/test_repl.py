@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
 from etalis_py.cli.session import Session
 from tests.cli.conftest import Folder
+from tests.test_docs import traced
 
 
 def said(*lines: str, session: Session | None = None) -> list[str]:
@@ -45,12 +49,15 @@ def test_rules_ask_and_what_is_known_at_the_end() -> None:
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
-        (["hello"], "'hello' is no event, query or command; .help tells what is"),
+        (["hello"], "'hello' is no event, background, query or command; .help tells what is"),
         ([".nix"], "there is no command .nix; .help lists them"),
-        (["2 :a :p 1", "1 :a :p 1"], "this event is earlier than one before it: it came too late and was left out"),
+        (
+            ["2 :a :p 1", "1 :a :p 1"],
+            "this event is earlier than one before it: it came too late and was left out",
+        ),
         (["1 :a p 1"], "this is no Turtle: p is not a valid predicate"),
         (["[3, 1] :a :p 1"], "the interval [3, 1] ends before it starts"),
-        (["1 :a :p 1", "2026-01-01T00:00:00Z :a :p 1"], "the times so far are numbers, 2026-01-01T00:00:00Z is none"),
+        (["1 :a :p 1", "2026-01-01T00:00:00Z :a :p 1"], "the times so far are numbers, 2026-01-01T00:00:00Z is not"),
         ([".why"], "no match yet"),
         ([".queries"], "no queries yet"),
         ([".rules"], "no queries yet"),
@@ -196,3 +203,75 @@ def test_streams_facts_and_networks_in_a_session() -> None:
 def test_mistakes_in_windowed_queries_are_said() -> None:
     (wrong,) = said("SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE 5]", "{ WINDOW :v { ?x :in ?r } }", "")
     assert "no window is declared as" in wrong
+
+
+def test_turtle_without_a_time_is_background() -> None:
+    session = Session([], "rdfs", "unrestricted")
+    lines = (
+        "SELECT ?c ?s { ?c :price ?x . ?c :sector ?s }",
+        "",
+        ":acme :sector :tools .",
+        "1 :acme :price 10",
+        ":bolt a :Firm ;",
+        "      :sector :nuts .",
+        "2 :bolt :price 7",
+    )
+    assert said(*lines, session=session) == [
+        "q1 runs",
+        "1 triple of background",
+        "q1 [1, 1]  ?c = :acme  ?s = :tools",
+        "2 triples of background",
+        "q1 [2, 2]  ?c = :bolt  ?s = :nuts",
+    ]
+    assert said(":acme :sector", session=session)[0].startswith("this is no Turtle: ")
+
+
+def test_typed_background_is_known_to_queries_with_windows_and_with_from(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.write("sectors.ttl", "@prefix : <http://example.org/> . :a :sector :tools .")
+    monkeypatch.chdir(folder.path)
+    asked = "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE 10] { WINDOW :w { ?x :in ?r } ?r :on :first }"
+    assert said(":lab :on :first .", asked, "", "1 :ann :in :lab", ".time 20") == [
+        "1 triple of background",
+        "q1 runs",
+        "q1 [0, 10]  ?x = :ann",
+    ]
+    # FROM says what the background of a query is.
+    assert said(":b :sector :nuts .", *FROM, "1 :a :price 1", "2 :b :price 1")[2:] == [
+        "q1 [1, 1]  ?c = :a  ?s = :tools"
+    ]
+
+
+def test_an_event_of_the_same_time_corrects_what_was_shown() -> None:
+    asked = "SELECT ?x ?v { ?c :price ?x } EQUALSOPTIONAL { ?c :volume ?v }"
+    assert said(asked, "", "1 :acme :price 10", "1 :acme :volume 500", "1 :acme :low 9", "2 :acme :price 11") == [
+        "q1 runs",
+        "q1 [1, 1]  ?x = 10",
+        "✗ q1 [1, 1]  ?x = 10",
+        "q1 [1, 1]  ?x = 10  ?v = 500",
+        "q1 [2, 2]  ?x = 11",
+    ]
+
+
+@pytest.mark.parametrize("word", ["exit", "quit", ".exit", ".quit"])
+def test_how_a_session_is_left(word: str) -> None:
+    session = Session([], "rdfs", "unrestricted")
+    said("ASK { ?c :down ?x }", "", word, session=session)
+    assert session.done
+
+
+LANGUAGE = Path(__file__).parents[2] / "docs" / "language.md"
+
+
+@pytest.mark.parametrize(("query", "background", "trace", "matches"), list(traced([LANGUAGE])))
+def test_every_example_of_the_language_can_be_typed(query: str, background: str, trace: str, matches: str) -> None:
+    """Its query, then its background, then its trace; the matches are those that the page prints."""
+    session = Session([], "rdfs", "unrestricted")
+    lines = [*query.splitlines(), "", *background.splitlines(), *trace.splitlines(), "exit"]
+    answers = [re.fullmatch(r"(✗ )?\w+ (.*)", line) for line in said(*lines, session=session)]
+    shown = Counter[str]()
+    for answer in answers:
+        if answer is not None and not answer[2].endswith(("runs", "of background")):
+            shown[answer[2].strip()] += -1 if answer[1] else 1
+    assert +shown == Counter(line.removeprefix("timeless").strip() for line in matches.splitlines())

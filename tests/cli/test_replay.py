@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.cli.conftest import Folder
+from tests.cli.conftest import Folder, until_it_listens
 
 SMALL = ("--companies", "20", "--events", "1500")
 
@@ -36,6 +36,21 @@ def test_other_formats_hold_the_matches_of_the_queries(folder: Folder) -> None:
     assert done.stdout == ""
 
 
+def test_a_wrong_price_takes_its_matches_back_when_it_is_corrected(folder: Folder) -> None:
+    def reported(*more: str) -> list[dict[str, str]]:
+        out = folder.etalis("replay", "stock", *SMALL, "--format", "jsonl", *more).stdout
+        return [json.loads(line) for line in out.splitlines()]
+
+    wrong = reported("--wrong-price", "--plot", "out.svg")
+    back = [match["id"] for match in wrong if match.get("retracted")]
+    assert back
+    assert {match["query"] for match in wrong if match.get("retracted")} >= {"drop_with_rating"}
+    net = [match["id"] for match in wrong if match["id"] not in back]
+    assert sorted(net) == sorted(match["id"] for match in reported())
+    assert "ACME fell by more than half" in folder.read("out.svg")
+    assert "matches taken back" in folder.read("out.svg")
+
+
 def test_the_tsunami_replay_detects_the_made_up_tsunami(folder: Folder) -> None:
     lines = folder.etalis("replay", "tsunami", "--stations", "1", "--days", "1").stdout.splitlines()
     assert lines[0].startswith("station  readings  predicted  alarms  tsunami detected")
@@ -51,7 +66,8 @@ def test_the_delivery_replay_tells_what_each_agent_was_told(folder: Folder) -> N
 
 def test_control_c_ends_a_replay_with_what_was_found_so_far(folder: Folder) -> None:
     process = folder.start("replay", "stock", *SMALL, "--speed", "100000x")
-    time.sleep(4)
+    until_it_listens(process)
+    time.sleep(2)
     process.send_signal(signal.SIGINT)
     out, errors = process.communicate(timeout=30)
     assert process.returncode == 0, errors

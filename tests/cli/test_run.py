@@ -202,7 +202,7 @@ def test_a_policy_holds_for_queries_that_name_none(folder: Folder) -> None:
 
 def test_late_events_are_counted_kept_and_allowed_for(folder: Folder) -> None:
     folder.write("late.jsonl", tick(1, 10) + tick(5, 11) + tick(3, 12))
-    done = folder.etalis("run", "rising.rq", "--stream", "late.jsonl", "--dead-letters", "dead.jsonl")
+    done = folder.etalis("run", "rising.rq", "--stream", "late.jsonl", "--keep-order", "--dead-letters", "dead.jsonl")
     assert rows(done.stdout) == [("10", "11", 1, 5)]
     assert "1 event came too late" in done.stderr
     letter = json.loads(folder.read("dead.jsonl"))
@@ -210,6 +210,35 @@ def test_late_events_are_counted_kept_and_allowed_for(folder: Folder) -> None:
     assert letter["reason"] == "came after its instant was over"
     done = folder.etalis("run", "rising.rq", "--stream", "late.jsonl", "--lateness", "2s")
     assert (rows(done.stdout), done.stderr) == (RISES, "")
+
+
+def test_a_file_that_is_out_of_order_is_sorted(folder: Folder) -> None:
+    folder.write("late.jsonl", tick(5, 11) + tick(3, 12) + tick(1, 10))
+    done = folder.etalis("run", "rising.rq", "--stream", "late.jsonl")
+    assert rows(done.stdout) == RISES
+    assert done.stderr == "etalis: late.jsonl is not in order of time; it is sorted first\n"
+
+
+PLAIN = '{"time": 1, "company": "acme", "price": 10}\n{"time": 3, "company": "acme", "price": 12}\n'
+
+
+def test_plain_json_is_read_by_a_drafted_mapping_and_by_a_context(folder: Folder) -> None:
+    folder.write("plain.jsonl", PLAIN)
+    folder.write("m.toml", folder.etalis("map", "plain.jsonl").stdout)
+    folder.write("c.json", '{"@vocab": "http://example.org/", "company": "@id"}')
+    for option in (("--mapping", "m.toml"), ("--context", "c.json")):
+        done = folder.etalis("run", "rising.rq", "--stream", "plain.jsonl", *option)
+        assert (rows(done.stdout), done.stderr) == (RISES[:1], "")
+
+
+def test_the_ending_of_the_sink_says_the_format(folder: Folder) -> None:
+    for name in ("m.csv", "m.trig", "m.parquet", "m.arrow", "m.sqlite", "m.jsonl"):
+        folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--sink", name)
+    heads = {path.name: path.read_bytes()[:6] for path in folder.path.glob("m.*")}
+    assert heads == {
+        "m.csv": b"compan", "m.trig": b"PREFIX", "m.parquet": b"PAR1\x15\x04", "m.arrow": b"ARROW1",
+        "m.sqlite": b"SQLite", "m.jsonl": b'{"quer',
+    }  # fmt: skip
 
 
 def test_a_bad_line_stops_the_run_with_its_place(folder: Folder) -> None:
@@ -248,7 +277,7 @@ def test_a_bad_line_can_be_skipped_and_is_kept(folder: Folder) -> None:
         (["rising.rq"], 2, "--stream"),
         (["nowhere.rq", "--stream", "ticks.jsonl"], 2, "there is no query file nowhere.rq"),
         ([".", "--stream", "ticks.jsonl"], 2, "cannot be read"),
-        (["SELECT ?x {}", "--stream", "ticks.jsonl"], 2, "standard input and name it -"),
+        (["SELECT ?x {}", "--stream", "ticks.jsonl"], 2, "write it after -q"),
         (["rising.rq", "--stream", "nowhere.nq"], 1, "nowhere.nq: there is no such file"),
         (["rising.rq", "--stream", "*.nowhere"], 1, "no file matches"),
         (["rising.rq", "--stream", "ftp://host/file"], 2, "known are files, patterns, -, http(s):// and kafka://"),
@@ -257,7 +286,7 @@ def test_a_bad_line_can_be_skipped_and_is_kept(folder: Folder) -> None:
         (["rising.rq", "--stream", ""], 2, "--stream is empty"),
         (["rising.rq", "--stream", "."], 1, "this is a folder"),
         (["rising.rq", "--stream", "ticks.csv"], 2, "--mapping FILE"),
-        (["rising.rq", "--stream", "ticks.jsonl", "--mapping", "m.toml"], 2, "is for CSV"),
+        (["rising.rq", "--stream", "ticks.ttl", "--mapping", "m.toml"], 2, "is for CSV, JSON lines, Parquet"),
         (["-", "--stream", "-"], 2, "standard input can be read once only"),
         (["rising.rq", "--stream", "ticks.jsonl", "--lateness", "soon"], 2, "expected a duration such as 10s"),
         (["rising.rq", "--stream", "ticks.jsonl", "--speed", "fast"], 2, "a speed is 10x"),
@@ -436,3 +465,23 @@ def test_speed_follows_the_time_of_the_stream(folder: Folder) -> None:
     done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--speed", "2x")
     assert time.monotonic() - began > fast / 3 + 1.5
     assert rows(done.stdout) == RISES
+
+
+def test_names_that_never_occur_are_told_once_and_the_exit_code_stays(folder: Folder) -> None:
+    folder.write("slip.rq", "SELECT ?x WHERE { ?c :pirce ?x }")
+    lines = [{"time": i, "triples": f":acme :price {i} ."} for i in range(1, 4)]
+    folder.write("ticks.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    done = folder.etalis("run", "slip.rq", "--stream", "ticks.jsonl")
+    assert (done.stdout, done.returncode) == ("", 0)
+    assert done.stderr == (
+        "etalis: warning: the predicate :pirce never occurred; did you mean :price? (spelt a little differently)\n"
+    )
+
+
+def test_a_stream_that_no_query_reads_is_told(folder: Folder) -> None:
+    folder.write("named.rq", "SELECT ?x WHERE { STREAM :ticks { ?c :price ?x } }")
+    folder.write("ticks.jsonl", json.dumps({"time": 1, "triples": ":acme :price 1 ."}) + "\n")
+    done = folder.etalis("run", "named.rq", "--stream", "tick=ticks.jsonl")
+    assert (done.stdout, done.returncode) == ("", 0)
+    assert "no query reads the stream :tick; the queries read :ticks; did you mean :ticks?" in done.stderr
+    assert "no event came of the stream :ticks; did you mean :tick?" in done.stderr

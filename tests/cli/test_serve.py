@@ -62,7 +62,9 @@ def test_writing_asks_for_the_token(folder: Folder, monkeypatch: pytest.MonkeyPa
 def test_a_program_inside_the_server_reads_a_container(folder: Folder, server: str) -> None:
     folder.write("tick.rq", "CONSTRUCT { ?c :price ?x } WHERE { ?c :price ?x }")
     folder.etalis("run", "tick.rq", "--stream", "-", "--sink", f"{server}ticks/")  # makes the container
-    made = httpx.post(f"{server}ticks/", content=RISING, headers={"Content-Type": "application/sparql-query"})
+    made = httpx.post(
+        f"{server}ticks/", content=RISING, headers={"Content-Type": "application/sparql-query"}, timeout=30
+    )
     assert made.status_code == 201, made.text
     folder.etalis("run", "tick.rq", "--stream", "ticks.jsonl", "--sink", f"{server}ticks/")
     program = made.headers["location"]
@@ -72,6 +74,32 @@ def test_a_program_inside_the_server_reads_a_container(folder: Folder, server: s
         time.sleep(0.1)
         state = httpx.get(program, headers={"Accept": "application/json"}).json()
     assert (state["pushed"], state["matches"], state["error"]) == (3, 2, "")
+
+
+def test_windows_and_absences_are_decided_by_the_clock(folder: Folder, server: str) -> None:
+    """Nothing is posted after them, and still the window closes and the absence is reported."""
+    container = "<> a <https://solid.ti.rw.fau.de/public/ns/stream-containers#StreamContainer> ."
+    with httpx.Client(base_url=server, timeout=30) as http:
+        stream = http.post("/", content=container, headers={"Content-Type": "text/turtle"}).headers["location"]
+        window = (
+            f"SELECT ?c (COUNT(*) AS ?n) FROM NAMED WINDOW :w ON <{stream}> [RANGE PT1S STEP PT1S] "
+            "WHERE { WINDOW :w { ?c :price ?x } } GROUP BY ?c"
+        )
+        absence = "SELECT ?c WHERE { ?c :price ?x } SEQ NOT { ?c :price ?y } WITHIN 1 s"
+        programs = []
+        for query in (window, absence):
+            answer = http.post(stream, content=query, headers={"Content-Type": "application/sparql-query"})
+            assert answer.status_code == 201, answer.text
+            programs.append(answer.headers["location"])
+        body = "<http://example.org/a> <http://example.org/price> 1 ."
+        http.post(stream, content=body, headers={"Content-Type": "text/turtle"})
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            states = [http.get(p, headers={"Accept": "application/json"}).json() for p in programs]
+            if all(state["matches"] for state in states):
+                break
+            time.sleep(0.2)
+        assert [state["matches"] for state in states] == [1, 1], states
 
 
 def test_from_in_a_program_inside_the_server_is_what_the_server_was_started_with(folder: Folder) -> None:
@@ -86,10 +114,10 @@ def test_from_in_a_program_inside_the_server_is_what_the_server_was_started_with
     try:
         folder.etalis("run", "tick.rq", "--stream", "-", "--sink", f"{url}ticks/")  # makes the container
         for name in ("<secret.ttl>", f"<{secret.as_uri()}>"):  # no request makes the server read its files
-            refused = httpx.post(f"{url}ticks/", content=query % name, headers=kind)
+            refused = httpx.post(f"{url}ticks/", content=query % name, headers=kind, timeout=30)
             assert refused.status_code == 400
             assert "is loaded; there are: <http://example.org/g>" in refused.text
-        made = httpx.post(f"{url}ticks/", content=query % ":g", headers=kind)
+        made = httpx.post(f"{url}ticks/", content=query % ":g", headers=kind, timeout=30)
         assert made.status_code == 201, made.text
         folder.etalis("run", "tick.rq", "--stream", "ticks.jsonl", "--sink", f"{url}ticks/")
         deadline = time.monotonic() + 20
@@ -107,7 +135,9 @@ def test_a_query_with_a_fault_is_refused_with_its_place(folder: Folder, server: 
     folder.write("tick.rq", "CONSTRUCT { ?c :price ?x } WHERE { ?c :price ?x }")
     folder.etalis("run", "tick.rq", "--stream", "-", "--sink", f"{server}ticks/")
     query = "SELECT ?x WHERE { ?x :p"
-    refused = httpx.post(f"{server}ticks/", content=query, headers={"Content-Type": "application/sparql-query"})
+    refused = httpx.post(
+        f"{server}ticks/", content=query, headers={"Content-Type": "application/sparql-query"}, timeout=30
+    )
     assert refused.status_code == 400
     assert ":1:24: error" in refused.text
 

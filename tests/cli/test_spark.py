@@ -56,7 +56,7 @@ def seen_lines() -> Iterator[str]:
 
 
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "run": ("run", *PROGRAM, "--stream", "ticks.jsonl", "--background", "kinds.ttl"),
+    "run": ("run", *PROGRAM, "--stream", "ticks.jsonl", "--background", "kinds.ttl", "--keep-order"),
     "in order": ("run", *PROGRAM, "--stream", "ticks.jsonl", "--background", "kinds.ttl", "--lateness", "1s"),
     "recent": ("run", "rising.rq", "twice.rq", "up.rq", "--stream", "ticks.jsonl", "--policy", "recent"),
     "skip": ("run", "rising.rq", "--stream", "broken.jsonl", "--on-error", "skip", "--format", "csv"),
@@ -69,8 +69,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 ALONE: dict[str, tuple[str, ...]] = {
     "both": ("replay", "stock", "--companies", "20", "--events", "1500", "--engine", "both", "--master", "local[2]"),
-    "dead": ("run", "rising.rq", "--stream", "ticks.jsonl", "--dead-letters", "spark.dead", *SPARK),
-    "dead here": ("run", "rising.rq", "--stream", "ticks.jsonl", "--dead-letters", "local.dead"),
+    "dead": ("run", "rising.rq", "--stream", "ticks.jsonl", "--keep-order", "--dead-letters", "spark.dead", *SPARK),
+    "dead here": ("run", "rising.rq", "--stream", "ticks.jsonl", "--keep-order", "--dead-letters", "local.dead"),
     "day 1": ("run", "rising.rq", "--stream", "day1.jsonl", "--checkpoint", "days", *SPARK),
     "day 2": ("run", "rising.rq", "--stream", "day2.jsonl", "--checkpoint", "days", *SPARK[:4]),
     "other shards": ("run", "rising.rq", "--stream", "day2.jsonl", "--checkpoint", "days", *SPARK[:4], "--shards", "3"),
@@ -140,8 +140,9 @@ def test_the_program_of_these_tests_has_something_to_order(done: tuple[Path, Don
 @needs_java
 def test_late_events_are_counted_and_kept_as_by_the_local_engine(done: tuple[Path, Done]) -> None:
     path, results = done
-    assert results["run"][2].splitlines()[-1] == results["run here"][2].splitlines()[-1]
-    assert "events came too late and were left out" in results["run"][2]
+    late = [[x for x in results[run][2].splitlines() if "too late" in x] for run in ("run", "run here")]
+    assert late[0] == late[1]
+    assert "events came too late and were left out" in late[0][-1]
     assert (path / "spark.dead").read_text() == (path / "local.dead").read_text()
     assert "came too late" not in results["in order"][2]
 
@@ -233,28 +234,28 @@ def test_control_c_ends_a_run_that_spark_has_not_finished(folder: Folder, monkey
     ],
 )
 def test_what_has_no_answer_on_spark_is_refused(folder: Folder, arguments: list[str], expected: str) -> None:
-    done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--engine", "spark", *arguments, code=2)
+    done = folder.process("run", "rising.rq", "--stream", "ticks.jsonl", "--engine", "spark", *arguments, code=2)
     assert expected in done.stderr
     assert len(done.stderr.splitlines()) <= 2 or "usage" in done.stderr
 
 
 def test_options_of_spark_want_spark(folder: Folder) -> None:
     for option in (["--master", "local"], ["--shards", "2"], ["--checkpoint", "there"]):
-        done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", *option, code=2)
+        done = folder.process("run", "rising.rq", "--stream", "ticks.jsonl", *option, code=2)
         assert done.stderr == f"etalis: {option[0]} is for Spark: add --engine spark\n"
 
 
 def test_without_java_one_line_says_so(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     for command in (["run", "rising.rq", "--stream", "ticks.jsonl"], ["replay", "stock"]):
-        done = folder.etalis(*command, "--engine", "spark", code=1)
+        done = folder.process(*command, "--engine", "spark", code=1)
         assert done.stderr.startswith("etalis: Spark needs Java 17 or newer, found none: install it")
         assert len(done.stderr.splitlines()) == 1
 
 
 @needs_java
 def test_an_answer_set_program_that_reads_events_is_refused_with_the_reason(folder: Folder) -> None:
-    done = folder.etalis("replay", "delivery", "--engine", "spark", code=2)
+    done = folder.process("replay", "delivery", "--engine", "spark", code=2)
     assert "the background holds an answer-set program that reads events, and these are in many shards" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 

@@ -6,10 +6,8 @@ import json
 import subprocess
 
 import pytest
-from etalis_compiler.diagnostics import QueryError
 
-from etalis_py import compile, event, run
-from etalis_py.windows import WindowEngine, compile_windows
+from etalis_py import Engine, compile, event, run
 from tests.cli.conftest import Folder
 
 ROOMS = """\
@@ -77,7 +75,7 @@ def test_late_events_are_kept_and_lateness_puts_them_in_order(rooms: Folder) -> 
     lines = rooms.read("seen.jsonl").splitlines(keepends=True)
     rooms.write("late.jsonl", lines[0] + lines[2] + lines[1] + lines[3])
     command = ("run", "rooms.rq", "--stream", "late.jsonl", "--format", "csv")
-    done = rooms.etalis(*command, "--dead-letters", "dead.jsonl")
+    done = rooms.etalis(*command, "--keep-order", "--dead-letters", "dead.jsonl")
     assert table(done)[1] == "red,1,0,10"
     assert "1 event came too late" in done.stderr
     assert "darko" in rooms.read("dead.jsonl")
@@ -118,7 +116,7 @@ def test_rules_feed_windows(rooms: Folder) -> None:
 def test_background_updates_reach_the_rules_beside_windows() -> None:
     rule = "REGISTER STREAM :t AS CONSTRUCT { ?x :q ?z } WHERE { ?x :p ?y . GRAPH :g { ?y :r ?z } }\n"
     read = "REGISTER QUERY w AS SELECT ?z FROM NAMED WINDOW :w ON :t [RANGE PT5S] WHERE { WINDOW :w { ?x :q ?z } }"
-    engine = WindowEngine(rule + read, background=[], changes=True)
+    engine = Engine(rule + read, background=[], changes=True)
     assert engine.push(event(":a :p :b", 1)) == []
     engine.advance(1_000_000)
     engine.update("http://example.org/g", [event(":b :r 7", 0).triples[0]])
@@ -152,7 +150,7 @@ def test_options_that_make_no_sense_for_windows(rooms: Folder, options: list[str
 
 
 def test_a_run_says_what_is_kept() -> None:
-    engine = WindowEngine(ROOMS)
+    engine = Engine(ROOMS)
     engine.push_all([event(f":{who} :isIn :{room}", time) for time, who, room in SEEN[:3]])
     counted = engine.count()
     assert (counted.events, counted.items, counted.goals, counted.matches) == (3, 3, 0, 0)
@@ -193,15 +191,9 @@ def test_check(rooms: Folder) -> None:
 # --- from Python ---
 
 
-@pytest.mark.parametrize("query", [ROOMS, "SELECT ?x FROM STREAM :s [RANGE 5s STEP 2s] { ?x :p ?y }"])
-def test_what_is_windowed_is_no_ep_sparql_query(query: str) -> None:
-    with pytest.raises(QueryError, match=r"evaluated over windows(.|\n)*compile_windows"):
-        compile(query)
-
-
 def test_run_takes_both_kinds_of_programs() -> None:
     events = [event(f":{who} :isIn :{room}", time) for time, who, room in SEEN]
-    assert [(m["people"], m.end) for m in run(compile_windows(ROOMS), events)][:2] == [(1, 10), (2, 10)]
+    assert [(m["people"], m.end) for m in run(compile(ROOMS), events)][:2] == [(1, 10), (2, 10)]
     rule = compile("SELECT ?a { {?x :isIn ?a} SEQ {?x :isIn ?b} }")
     assert [(m["a"], m.start, m.end) for m in run(rule, events)] == [("http://example.org/red", 2, 19)]
 

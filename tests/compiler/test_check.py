@@ -8,6 +8,8 @@ from etalis_compiler.diagnostics import Diagnostic, Source
 from etalis_compiler.knowledge import KnowledgeSummary
 from etalis_compiler.pipeline import compile_sources
 
+from etalis_py import compile
+
 
 def found(text: str, code: str = "") -> list[Diagnostic]:
     return [d for d in check(compile_sources([Source(text)])) if not code or d.code == code]
@@ -37,7 +39,7 @@ def test_a_warning_shows_the_place_and_what_to_do() -> None:
         "CONSTRUCT { ?x :high ?y } { ?x :p ?y } SELECT ?x { ?x :high ?y }",
         "CONSTRUCT { ?x :high ?y } { ?x :p ?y }",
         "SELECT * { { ?x :p ?y . ?z :q ?w . ?y :r ?z } WITHIN PT1S FILTER (NOW() > ?w) }",
-        "SELECT * { ?x :p ?y FILTER (1.5 < 2 && 'a' < 'b' && ?y > <urn:f>(1)) }",
+        "SELECT * { ?x :p ?y FILTER (1.5 < 2 && 'a' < 'b' && ?y > xsd:integer(1)) }",
     ],
 )
 def test_nothing_is_said_of_what_is_well(text: str) -> None:
@@ -92,6 +94,10 @@ def test_absence_is_kept_even_inside_a_window() -> None:
         ("SELECT * { ?a :p ?b BIND (?b AS ?c) ?d :q ?c }", []),
         ("SELECT * { :a :p 1 } SEQ { ?d :q ?y }", []),
         ("SELECT * { ?a :p ?b } UNION { ?c :p ?d }", []),
+        ("SELECT * { ?a :p _:x . _:x :q ?c . [ :r ?c ] :s ?d }", []),
+        ("SELECT * { ?a :p ?b {| :w ?c |} . << ?a :q ?d >> :by ?e }", []),
+        ("SELECT * { ?a :p ?b BIND (?unbound + 1 AS ?c) }", []),
+        ("SELECT * { ?a :p ?b BIND (?b + 1 AS ?c) ?d :q ?e }", ["?d :q ?e"]),
     ],
 )
 def test_cross_products(text: str, places: list[str]) -> None:
@@ -160,3 +166,78 @@ def test_what_the_background_schema_derives_counts_as_read() -> None:
 def test_comparisons_that_can_only_be_errors(condition: str, message: str) -> None:
     (warning,) = found(f"SELECT * {{ ?c :p ?x FILTER ({condition}) }}", "type-error")
     assert message in warning.message
+
+
+# --- what can never hold is known to every compilation ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "token", "message"),
+    [
+        (
+            "SELECT * { ?c :p ?x } SEQ { ?c :q ?y FILTER (?y > ?x) }",
+            "?x",
+            "?x is not in scope here: it is bound in another group, so this filter lets nothing through",
+        ),
+        ("SELECT * { ?c :p ?x { ?c :q ?y BIND (?x + 1 AS ?z) } }", "?x", "so ?z stays unbound"),
+        ("SELECT * { BIND (?x + 1 AS ?z) ?c :p ?x }", "?x", "it is bound in another group, so ?z stays unbound"),
+        ("SELECT (?u + 1 AS ?z) { ?c :p ?x }", "?u", "nothing binds ?u, so ?z stays unbound"),
+        ("SELECT (SUM(?u) AS ?z) { ?c :p ?x }", "?u", "nothing binds ?u, so SUM has no value"),
+        ("SELECT ?c { ?c :p ?x } GROUP BY ?c HAVING (?x > 1)", "?x", "neither grouped by nor inside an aggregate"),
+        ("SELECT ?c { ?c :p ?x } ORDER BY ?u", "?u", "nothing binds ?u, so this orders nothing"),
+        ("SELECT ?c { ?c :p ?x } GROUP BY ?c ORDER BY ?x", "?x", "so this orders nothing"),
+        ("SELECT ?c { ?c :p ?x } GROUP BY (?u AS ?c2) ?c", "?u", "so all solutions are one group"),
+        ("SELECT ?c { ?c :p ?x MINUS { ?c :q ?y FILTER (?y > ?x) } }", "?x", "lets nothing through"),
+        ("SELECT ?c { ?c :p ?x { SELECT ?c { ?c :q ?y FILTER (?y > ?x) } } }", "?x", "lets nothing through"),
+        (
+            "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT1M] { WINDOW :w { ?a :p ?x FILTER (?z > 1) } }",
+            "?z",
+            "nothing",
+        ),
+    ],
+)
+def test_a_variable_that_is_not_in_scope_is_told_by_every_compilation(text: str, token: str, message: str) -> None:
+    (warning,) = compile(text).warnings
+    assert (warning.code, warning.token) == ("never", token)
+    assert message in warning.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * { ?c :p ?x OPTIONAL { ?c :q ?y FILTER (?y > ?x) } }",
+        "SELECT * { ?c :p ?x } EQUALSOPTIONAL { ?c :q ?y FILTER (?y > ?x) }",
+        "SELECT * { ?c :p ?x FILTER (?x > 1) } OPTIONALSEQ { ?c :q ?y }",
+        "SELECT * { { ?c :p ?x FILTER (?x > ?y) } OPTIONALSEQ { ?c :q ?y } }",
+        "SELECT * { ?c :p ?x FILTER EXISTS { ?c :q ?y { ?c :r ?z FILTER (?z > ?x) } } }",
+        "SELECT * { ?c :p ?x FILTER (!BOUND(?u) || ?x > COALESCE(?v, 1)) }",
+        "SELECT ?c (SUM(?x) AS ?s) (?s + 1 AS ?t) { ?c :p ?x } GROUP BY ?c HAVING (?s > 1) ORDER BY DESC(?t)",
+        "SELECT ?c (?x * 2 AS ?y) { ?c :p ?x } ORDER BY ?y ?x",
+        "SELECT ?u { ?c :p ?x } GROUP BY (?x + 1 AS ?u) ORDER BY ?u",
+        "SELECT * { FILTER (?x > 1) ?c :p ?x }",
+        "SELECT * { { ?c :p ?x } NEXT { ?c :p ?y } FILTER (?y > ?x) }",
+        "SELECT * { { ?c :p ?x } NOT { ?c :n ?z } FILTER (?x > 1) }",
+        "SELECT * { { ?c :p ?x } SEQ NOT { ?c :n ?z FILTER (?z > 1) } SEQ { ?c :q ?y } FILTER (?y > ?x) }",
+        "SELECT * { { ?c :p ?x } REPEAT 3 BY ?c WHERE (?x > PREVIOUS(?x)) AS (COUNT(*) AS ?n) FILTER (?n > 3) }",
+        "SELECT ?x { ?x :p ?y BIND (getENDTIME() AS ?t) }",
+        "SELECT ?x { BIND (NOW() AS ?t) ?x :p ?y }",
+    ],
+)
+def test_what_is_in_scope_draws_no_warning(text: str) -> None:
+    assert [str(w) for w in compile(text).warnings] == []
+    assert not found(text, "cross-product")
+    assert not found(text, "never")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * { ?c :p ?y FILTER (?y > 3 && ?y > 'ten') }",
+        "SELECT * { ?c :p ?y BIND (STRLEN(?y) AS ?n) FILTER (?n > 'ten') }",
+        "SELECT ((?y + 1) AS ?z) { ?c :p ?y FILTER (?y > 'ten') }",
+        "SELECT * { ?c :p ?y BIND (getDURATION() AS ?d) FILTER (?d < 5) }",
+        "SELECT * { ?c :p ?y FILTER (3 > 'ten') }",
+    ],
+)
+def test_types_that_never_compare_are_told_by_every_compilation(text: str) -> None:
+    assert [w.code for w in compile(text).warnings] == ["type-error"]

@@ -123,3 +123,19 @@ def test_repr_of_a_program_is_its_explanation() -> None:
     program = compile("SELECT ?c { ?c stock:p ?x } SEQ { ?c stock:q ?y }", prefixes={"stock": "http://ex.org/s#"})
     assert repr(program) == str(program.explain())
     assert "triple(?c, stock:p, _)" in repr(program)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT ?c { ?c :p ?x } SEQ { ?c :q ?y }", "run in columns"),
+        (
+            "CONSTRUCT { ?x :d ?z } { ?x :d ?y . ?y :p ?z } SELECT ?x { ?x :d ?y }",
+            "run in rows, because the rules q1 are recursive",
+        ),
+    ],
+)
+def test_it_says_how_large_batches_run(query: str, expected: str) -> None:
+    explanation = compile(query).explain()
+    assert str(explanation).endswith(f"\n\nlarge batches\n  {expected}")
+    assert explanation.to_dict()["large_batches"] == expected

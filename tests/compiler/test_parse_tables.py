@@ -15,7 +15,7 @@ from etalis_compiler.building import Builder
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("ETALIS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("ETALIS_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
@@ -60,7 +60,7 @@ def test_a_spoilt_cache_is_made_again(cache: Path, content: str) -> None:
 
 def test_without_a_writable_cache_the_tables_are_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    monkeypatch.setenv("ETALIS_CACHE", str(tmp_path / "file" / "below"))
+    monkeypatch.setenv("ETALIS_CACHE_DIR", str(tmp_path / "file" / "below"))
     assert fresh().states
 
 
@@ -101,6 +101,9 @@ def test_the_choices_that_the_grammar_leaves_open() -> None:
         *(("amount", unit) for unit in ("NAME", "EVENT", "EVENTS", "TRIPLE", "TRIPLES", "BGP")),
         # a WITHIN directly after a group is the group's (the builder lifts the one that ends WHERE)
         ("equal_chain", "WITHIN"),
+        # {A} REPEAT 3 NOT {B}, BY ?u ?v, and SEQ {A} REPEAT 3: what a REPEAT may say is the REPEAT's
+        *(("operand", clause) for clause in ("NOT",)),
+        ("repeat_clause", "VAR"),
         # USING POLICY may stand after WHERE or last, which is the same place when nothing is between
         ("where", "USING"),
     }

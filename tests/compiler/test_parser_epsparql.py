@@ -122,7 +122,6 @@ def test_bind_of_the_interval_inside_a_group() -> None:
     ("text", "expected"),
     [
         ("10 SECONDS", Duration("duration", "PT10S")),
-        ("10", Duration("duration", "PT10S")),
         ("5m", Duration("duration", "PT5M")),
         ("5M", Duration("duration", "PT5M")),
         ("3 sec", Duration("duration", "PT3S")),
@@ -152,11 +151,26 @@ def test_within_after_a_group_and_after_where() -> None:
     assert query.within == Duration("EVENTS", "", 10)
 
 
-def test_within_at_the_end_of_an_unbraced_where_is_the_window_and_says_so() -> None:
+def test_within_at_the_end_of_an_unbraced_where_is_the_bound_of_the_whole_match() -> None:
     document = parse("SELECT * WHERE {?s :p 1} SEQ {?s :p 2} WITHIN PT1M")
     assert document.queries[0].within == Duration("duration", "PT1M")
     assert shape(document.queries[0].where.elements[0]) == "(1 SEQ 2)"
+    assert document.warnings == ()
+
+
+def test_within_at_the_end_of_an_unbraced_where_with_aggregates_is_the_window_and_says_so() -> None:
+    document = parse("SELECT (COUNT(*) AS ?n) WHERE {?s :p 1} SEQ {?s :p 2} WITHIN PT1M")
+    assert document.queries[0].within == Duration("duration", "PT1M")
     assert [w.code for w in document.warnings] == ["within"]
+
+
+@pytest.mark.parametrize("number", ["5", "2.5"])
+def test_a_bare_number_is_no_length_of_time(number: str) -> None:
+    with pytest.raises(QueryError) as raised:
+        parse(f"SELECT * WHERE {{ {{?s :p 1}} SEQ {{?s :p 2}} }} WITHIN {number}")
+    (found,) = raised.value.diagnostics
+    assert (found.code, found.token) == ("duration", number)
+    assert f"WITHIN {number} SECONDS" in found.hint
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from etalis_compiler.pipeline import compile_documents, compile_sources, rules_o
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.printing import print_rules
-from etalis_rules.reading import RulesError, read_rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.compiler import golden
+from tests.compiler.reading import RulesError, read_rules
 from tests.oracle import strategies
 from tests.oracle.strategies import Case
 

@@ -29,6 +29,9 @@ class Browser:
             "--no-sandbox",
             "--disable-gpu",
             "--disable-dev-shm-usage",
+            "--disable-quic",
+            "--disable-component-update",
+            "--disable-sync",
             "--no-first-run",
         ]
         command += [
@@ -79,6 +82,10 @@ class Browser:
     def size(self, width: int, height: int, *, mobile: bool = False) -> None:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile)
 
+    def dark(self, dark: bool) -> None:
+        features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        self.call("Emulation.setEmulatedMedia", features=features)
+
     def go(self, url: str) -> None:
         self.call("Page.navigate", url=url)
         self.until("document.readyState === 'complete'")
@@ -107,7 +114,8 @@ class Browser:
         self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
 
     def fill(self, selector: str, text: str) -> None:
-        self.evaluate(f"document.querySelector({json.dumps(selector)}).value = {json.dumps(text)}")
+        field = f"document.querySelector({json.dumps(selector)})"
+        self.evaluate(f"{field}.value = {json.dumps(text)}; {field}.dispatchEvent(new Event('input'))")
 
     def press(self, key: str, times: int = 1) -> None:
         codes = {"Tab": (9, ""), "Enter": (13, "\r"), "Escape": (27, ""), " ": (32, " ")}

@@ -1,15 +1,19 @@
 """A stand-in for the engine: reports each pair of a reading above a limit and the one before it.
 
-The "query" is ``HOT <relation> <limit>`` (CONSTRUCT-like) or ``ROWS <relation> <limit>`` (SELECT-like).
+The "query" is ``HOT <relation> <limit>`` (CONSTRUCT-like) or ``ROWS <relation> <limit>`` (SELECT-like); or it goes
+wrong: ``SPIN``, ``EAT``, ``CRASH``, ``SLEEP``, each ``compile`` or ``push``, and ``MANY`` or ``LONG`` ``push``.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from dataclasses import dataclass, field
 
 from etalis_rules.terms import parts
 
+from etalis_py.containers import RunnerFactory
 from etalis_py.events import Event
 
 
@@ -21,6 +25,7 @@ class FakeMatch:
     start_us: int | None
     end_us: int | None
     events: tuple = ()
+    retracted: bool = False
 
     def to_dict(self) -> dict[str, object]:
         head: dict[str, object] = {"query": "fake", "id": self.id}
@@ -60,6 +65,11 @@ class FakeRunner:
     def idle(self) -> list[FakeMatch]:
         return self._closed()
 
+    def why_not(self, where: str, at: str) -> object:
+        if where == "?":
+            raise ValueError("where is no condition")
+        return f"nothing is hot where {where}"
+
     def graph(self) -> dict[str, object]:
         return {
             "nodes": [
@@ -70,14 +80,56 @@ class FakeRunner:
             "edges": [{"from": "leaf", "to": "goal"}, {"from": "leaf", "to": "rule"}, {"from": "goal", "to": "rule"}],
         }
 
+    def waits(self) -> float | None:
+        return None
+
+    def warnings(self) -> list[str]:
+        return ["a limit of 0 reports every reading"] if self.limit == 0 else []
+
+    def goals(self) -> int:
+        return len(self.pending)
+
     def close(self) -> None:
         self.pending.clear()
 
 
+@dataclass
+class Rogue(FakeRunner):
+    """Goes wrong with every event."""
+
+    how: str = ""
+
+    def push(self, event: Event) -> list[FakeMatch]:
+        return go_wrong(self.how)
+
+
+def go_wrong(how: str) -> list[FakeMatch]:
+    eaten = []
+    if how == "CRASH":
+        os.abort()
+    if how == "SLEEP":
+        time.sleep(3600)
+    while how in ("SPIN", "EAT"):
+        if how == "EAT":
+            eaten.append(bytearray(1_000_000))
+    if how == "LONG":
+        return [FakeMatch("long", {"x": '"' + "x" * 2_000_000 + '"'}, (), 1, 2)]
+    return [FakeMatch(f"many-{i}", {"x": f'"{i}"'}, (), 1, 2) for i in range(5_000)]
+
+
 def factory(query: str, stream: str) -> FakeRunner:
+    how, _, where = query.partition(" ")
+    if where in ("compile", "push"):
+        if where == "compile":
+            go_wrong(how)
+        return Rogue("", 0, True, how=how)
     found = re.fullmatch(r"(HOT|ROWS) (<[^>]+>) ([0-9.]+)\s*", query)
     if found is None:
         raise ValueError(f"line 1, column 1: expected HOT <relation> limit, found {query[:20]!r}")
     if float(found[3]) == 666:
         raise ValueError("the limit 666 is refused")
     return FakeRunner(found[2], float(found[3]), found[1] == "ROWS")
+
+
+def make() -> RunnerFactory:
+    return factory

@@ -14,11 +14,14 @@ _PROGRAM = """
 import json, logging, sys
 logging.basicConfig(level="INFO", stream=sys.stderr)
 sys.path.insert(0, sys.argv[1])
-from fake_runner import factory
 from etalis_py.containers import Limits, serve
 options = json.loads(sys.argv[2])
 limits = Limits(**options.pop("limits", {}))
-engine = factory if options.pop("engine", True) else None
+engines = {"fake": "fake_runner:make", "etalis": "etalis_py.cli.runner:runner_factory", "": None}
+engine = engines[options.pop("engine", "fake")]
+revise = options.pop("revise", 0)
+if engine and engine.startswith("etalis_py"):
+    options["runner_options"] = {"background": [], "entailment": "rdfs", "policy": "unrestricted", "revise": revise}
 serve(port=options.pop("port", 0), limits=limits, runner_factory=engine, idle=0.1,
       ready=lambda url: print(url, flush=True), **options)
 """

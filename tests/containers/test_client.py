@@ -12,6 +12,7 @@ import pytest
 
 from etalis_py.containers import ContainerError, ContainerSink, Follower, follow
 from etalis_py.events import Event
+from etalis_py.streams import Patience
 from tests.containers.fake_runner import FakeMatch
 from tests.containers.server import Server
 
@@ -62,7 +63,7 @@ def test_a_server_that_was_never_there_is_an_error_at_once(address: str) -> None
 def test_from_now_on(http: httpx.Client, stream: str) -> None:
     post(http, stream, 1)
     with Follower(stream, since="now") as follower:
-        items = follower.items(0.3)
+        items = follower.items(Patience(0.3))
         assert next(items) is None, "nothing new, and time to close the open instant"
         post(http, stream, 2)
         assert values([e for e in (next(items), next(items)) if e]) == [2]

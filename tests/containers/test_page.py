@@ -6,6 +6,7 @@ With ``SCREENSHOTS=folder`` pictures of each step are written there, to be looke
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -181,3 +182,147 @@ def test_writing_from_the_page_with_a_token(browser: Browser, start: Callable[..
     browser.until("document.querySelector('#post-said').textContent.includes('Created /0')")
     browser.until("!document.querySelector('#state').innerText.includes('writing needs a token')")
     browser.until("document.querySelector('#graphs').innerText.includes('Thing')")
+
+
+def test_a_program_is_checked_run_paused_edited_and_deleted_from_the_page(
+    browser: Browser, http: httpx.Client, stream: str
+) -> None:
+    browser.go(stream)
+    browser.until("document.querySelector('#programs').innerText.includes('No program reads this stream')")
+    browser.evaluate("document.querySelector('#run').open = true")
+
+    def check(query: str, answer: str) -> None:
+        browser.fill("#query", query)
+        browser.evaluate("document.querySelector('#query-form button[type=button]:not(.chip)').click()")
+        browser.until(f"document.querySelector('#query-said').textContent.includes('{answer}')")
+
+    check("nonsense", "line 1, column 1")
+    check("HOT <http://ex.org/v> 0", "a limit of 0 reports every reading")
+    check("HOT <http://ex.org/v> 30", "No fault and no doubt")
+    browser.fill("#query-name", "mild")
+    browser.evaluate("document.querySelector('#query-form').requestSubmit()")
+    browser.until("document.querySelector('.program .badge')?.innerText === 'running'")
+    path = httpx.URL(stream).path
+    row = f"document.querySelector('#overview a[data-program=\"{path}mild\"]').closest('tr')"
+    browser.until(f"{row}.innerText.includes('running')")
+
+    browser.click(".program .pause")
+    browser.until("document.querySelector('.program .badge').innerText === 'paused'")
+    browser.click(".program .pause")
+    browser.until("document.querySelector('.program .badge').innerText === 'running'")
+
+    browser.evaluate("document.querySelector('.program .edit').open = true")
+    browser.fill(".program .edit textarea", "ROWS <http://ex.org/v> 60")
+    browser.evaluate("document.querySelector('.program .edit form').requestSubmit()")
+    browser.until("document.querySelector('.program .check-answer').textContent === 'Saved and running'")
+    post(http, stream, 50, 70, 10)
+    browser.until("document.querySelectorAll('.program .match').length === 1")
+    assert browser.text(".matches td") == "70", "a value as a person writes it"
+    assert "shown here only" in browser.text(".program .counts")
+    browser.until(f"{row}.innerText.includes('?value = 70')")
+    link = browser.evaluate("document.querySelector('.matches .why').href")
+    browser.go("about:blank")
+    browser.go(link)
+    browser.until(
+        "document.querySelector('#why').open && document.querySelector('#why-body').innerText.includes('hot')"
+    )
+    browser.press("Escape")
+
+    browser.evaluate("window.confirm = () => true")
+    browser.evaluate("document.querySelectorAll('.program .actions button')[1].click()")
+    browser.until("!document.querySelector('.program')")
+
+
+def test_what_is_taken_back_is_struck_out_and_why_not_is_answered(
+    browser: Browser, start: Callable[..., Server]
+) -> None:
+    with httpx.Client(base_url=start(engine="etalis", revise=3_600_000_000).url, timeout=10) as http:
+        stream = http.post("/", content=STREAM, headers=TURTLE).headers["location"]
+        query = "SELECT ?v { ?x <http://ex.org/v> ?v FILTER (?v > 30) }"
+        http.post(stream, content=query, headers={"Content-Type": "application/sparql-query"})
+        browser.go(stream)
+        browser.until("document.querySelector('.program .badge')?.innerText === 'running'")
+        post(http, stream, 40, 20)
+        browser.until("document.querySelectorAll('.matches tbody tr').length === 1")
+        assert not browser.evaluate("!!document.querySelector('.matches tr.retracted')")
+        withdrawal = f"<> <urn:etalis:retracts> <{stream}0> ."
+        assert http.post(stream, content=withdrawal, headers=TURTLE).status_code == 201
+        browser.until("document.querySelectorAll('.matches tr.retracted').length === 2")
+        style = "getComputedStyle(document.querySelector('.matches tr.retracted td')).textDecorationLine"
+        assert browser.evaluate(style) == "line-through"
+
+        browser.evaluate("document.querySelector('.why-not').open = true")
+        browser.fill(".why-not [name=where]", "?v = 20.0")
+        browser.evaluate("document.querySelector('.why-not form').requestSubmit()")
+        browser.until("document.querySelector('.why-not-answer').innerText.includes('fails by 10')")
+        picture(browser, "9-why-not")
+        browser.fill(".why-not [name=where]", "nonsense")
+        browser.evaluate("document.querySelector('.why-not form').requestSubmit()")
+        browser.until("document.querySelector('.why-not-answer').innerText.includes('where is no condition')")
+
+
+def test_rows_of_csv_and_json_are_posted_through_a_mapping(browser: Browser, http: httpx.Client, stream: str) -> None:
+    browser.go(stream)
+    browser.until("document.querySelector('#facts').innerText.includes('graphs')")
+    browser.fill("#table", 'time,symbol,price,note\n1700000000,A B,10.5,"first, ""of"" all"\n1700000001,ACME,11,\n')
+    assert browser.evaluate(
+        "[document.querySelector('#table-subject').value, document.querySelector('#table-time').value]"
+    ) == [
+        "symbol",
+        "time",
+    ]
+    browser.evaluate("document.querySelector('#table-form').requestSubmit()")
+    browser.until("document.querySelector('#table-said').textContent === 'Posted 2 rows'")
+    graph = http.get(f"{stream}0", headers={"Accept": "application/n-triples"}).text
+    assert '<http://example.org/A%20B> <http://example.org/note> "first, \\"of\\" all"' in graph
+    assert '<http://www.w3.org/ns/sosa/resultTime> "2023-11-14T22:13:20.000Z"' in graph, "as the stream orders"
+    browser.fill("#table", '{"time": "2024-01-01T00:00:00Z", "symbol": "X", "price": 1.5, "open": true}')
+    browser.evaluate("document.querySelector('#table-form').requestSubmit()")
+    browser.until("document.querySelector('#table-said').textContent === 'Posted 1 rows'")
+    assert '"true"^^' in http.get(f"{stream}2", headers={"Accept": "application/n-triples"}).text
+    browser.fill("#table", "time,x\nnoon,1")
+    browser.evaluate("document.querySelector('#table-form').requestSubmit()")
+    browser.until("document.querySelector('#table-said').textContent.includes('\"noon\" is no time')")
+
+
+def test_a_stream_is_created_from_the_page(browser: Browser, http: httpx.Client, stream: str) -> None:
+    browser.go(stream)
+    browser.fill("#stream-name", "inner")
+    browser.fill("#stream-title", 'A "new" one')
+    browser.evaluate("document.querySelector('#stream-window').value = 'PT1M'")
+    browser.evaluate("document.querySelector('#stream-form').requestSubmit()")
+    browser.until("document.querySelector('#stream-said').textContent.includes('Created')")
+    state = http.get("/-/status").json()
+    time.sleep(1.1)
+    state = http.get("/-/status").json()
+    (made,) = [
+        c for c in state["containers"] if c["path"].endswith("/inner/") and c["path"].startswith(httpx.URL(stream).path)
+    ]
+    assert (made["title"], made["windows"][0]["size"]) == ('A "new" one', "PT1M")
+
+
+AXE = os.environ.get("AXE")  # npm install axe-core; AXE=node_modules/axe-core/axe.min.js
+
+
+@pytest.mark.skipif(AXE is None, reason="AXE names no axe.min.js (npm install axe-core)")
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_nothing_on_the_page_is_a_serious_obstacle(
+    browser: Browser, http: httpx.Client, stream: str, width: int, dark: bool
+) -> None:
+    browser.size(width, 900)
+    browser.dark(dark)
+    headers = {"Content-Type": "application/sparql-query", "Slug": "values"}
+    assert http.post(stream, content="ROWS <http://ex.org/v> 10", headers=headers).status_code == 201
+    post(http, stream, 18.5, 35.0)
+    browser.go(stream)
+    browser.until("document.querySelectorAll('.program .match').length > 0")
+    browser.until("document.querySelectorAll('#graphs > li ul').length === 2")
+    browser.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+    browser.evaluate(Path(AXE or "").read_text())
+    browser.evaluate("axe.run().then(result => { window.obstacles = result.violations })")
+    browser.until("window.obstacles !== undefined")
+    found = browser.evaluate(
+        "obstacles.map(one => `${one.impact} ${one.id}: ${one.nodes.map(node => node.target).join(', ')}`).join('\\n')"
+    )
+    browser.dark(False)
+    assert not re.search("^(serious|critical)", found, re.MULTILINE), found

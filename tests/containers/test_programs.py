@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from etalis_py.containers.programs import match_graph, match_name
+from etalis_py.containers.match_graphs import match_graph, match_name
 from etalis_py.containers.vocabulary import GENERATED_AT
 from tests.containers.fake_runner import FakeMatch
 from tests.containers.server import Server
@@ -40,7 +40,7 @@ def members(http: httpx.Client, url: str) -> list[str]:
 
 def until(http: httpx.Client, url: str, key: str, value: Any) -> dict:
     """The state of a program, once this much of it is so."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while True:
         state = http.get(url, headers=JSON).json()
         if state[key] == value or time.monotonic() > deadline:
@@ -97,6 +97,40 @@ def test_matches_are_listed_and_explained(http: httpx.Client, stream: str) -> No
     assert http.get(program, params={"match": "none"}, headers=JSON).status_code == 404
 
 
+def test_why_a_match_did_not_come(http: httpx.Client, stream: str) -> None:
+    program = http.post(stream, content=HOT, headers=QUERY).headers["location"]
+    until(http, program, "state", "running")
+    answer = http.get(program, params={"where": "?v = 3", "at": "5"}, headers=JSON).json()
+    assert answer == {
+        "where": "?v = 3",
+        "at": "5",
+        "whyNot": {"text": "nothing is hot where ?v = 3", "report": "nothing is hot where ?v = 3"},
+    }
+    refused = http.get(program, params={"where": "?"}, headers=JSON)
+    assert (refused.status_code, "where is no condition" in refused.text) == (400, True)
+
+
+def test_a_member_that_is_withdrawn_takes_its_matches_back(start: Callable[..., Server]) -> None:
+    with httpx.Client(base_url=start(engine="etalis", revise=3_600_000_000).url, timeout=10) as http:
+        stream = http.post("/", content=STREAM, headers=TURTLE).headers["location"]
+        query = "CONSTRUCT { ?x <urn:hot> ?v } WHERE { ?x <http://ex.org/v> ?v FILTER (?v > 30) }"
+        program = http.post(stream, content=query, headers=QUERY).headers["location"]
+        post(http, stream, 20, 40, 10)
+        output = until(http, program, "written", 1)["output"]
+        [hot] = members(http, output)
+        text = http.get(program, params={"where": "?v = 20"}, headers=JSON).json()["whyNot"]["text"]
+        assert "FILTER (?v > 30)" in text
+        assert "20 > 30 fails by 10" in text
+        wrong = members(http, stream)[1]
+        withdrawal = f"<> <urn:etalis:retracts> <{wrong}> ."
+        assert http.post(stream, content=withdrawal, headers=TURTLE).status_code == 201
+        state = until(http, program, "written", 2)
+        assert [match["match"].get("retracted", False) for match in state["found"]] == [False, True]
+        assert members(http, output) == [hot, f"{hot}-retracted"]
+        back = http.get(f"{hot}-retracted", headers={"Accept": "application/n-triples"}).text
+        assert f"<{hot}-retracted> <urn:etalis:retracts> <{hot}> ." in back
+
+
 def test_two_programs_may_write_into_one_container(http: httpx.Client, stream: str) -> None:
     output = http.post("/", content=STREAM, headers=TURTLE).headers["location"]
     parameters = {"output": httpx.URL(output).path}
@@ -140,8 +174,9 @@ def test_a_query_that_does_not_compile_is_refused_with_the_compilers_words(http:
 def test_a_program_is_deleted(http: httpx.Client, stream: str) -> None:
     program = http.post(stream, content=HOT, headers=QUERY | {"Slug": "gone"}).headers["location"]
     assert http.delete(stream).status_code == 409
-    assert http.put(program, content="", headers=TURTLE).status_code == 405
-    assert http.options(program).headers["allow"] == "GET, HEAD, OPTIONS, DELETE"
+    assert http.put(program, content="", headers=TURTLE).status_code == 415
+    assert http.post(program, content="", headers=TURTLE).status_code == 405
+    assert http.options(program).headers["allow"] == "GET, HEAD, OPTIONS, PUT, PATCH, DELETE"
     assert http.delete(program).status_code == 204
     assert http.get(program).status_code == 410
     post(http, stream, 99)
@@ -166,7 +201,7 @@ def forget_the_expected_failure(server: Server) -> Any:
 
 
 def test_without_an_engine_programs_are_refused(start: Callable[..., Server]) -> None:
-    server = start(store=None, engine=False)
+    server = start(store=None, engine="")
     answer = httpx.post(server.url, content=HOT, headers=QUERY)
     assert answer.status_code == 501
     assert "without an engine" in answer.json()["detail"]
@@ -188,3 +223,28 @@ def test_matches_as_graphs() -> None:
     assert match_name("q-1f") == "q-1f"
     assert match_name("7").startswith("m-")
     assert match_name("a/b") != match_name("a/c")
+
+
+def test_metrics_speak_the_format_of_prometheus(http: httpx.Client, stream: str) -> None:
+    program = http.post(stream, content=HOT, headers=QUERY).headers["location"]
+    post(http, stream, 40, 20)
+    until(http, program, "written", 1)
+    time.sleep(1.1)  # the state of the server is at most a second old
+    answer = http.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    samples = dict(line.rsplit(" ", 1) for line in answer.text.splitlines() if not line.startswith("#"))
+    labels = f'{{program="{httpx.URL(program).path}",input="{httpx.URL(stream).path}"}}'
+    assert samples[f"etalis_program_matches_total{labels}"] == "1"
+    assert samples[f"etalis_program_running{labels}"] == "1"
+    assert samples[f'etalis_container_graphs{{container="{httpx.URL(stream).path}"}}'] == "2"
+    kinds = [line.split(" ")[2] for line in answer.text.splitlines() if line.startswith("# TYPE")]
+    assert len(kinds) == len(set(kinds))
+
+
+def test_a_query_is_checked_without_running_it(http: httpx.Client, stream: str) -> None:
+    path = httpx.URL(stream).path
+    answer = http.post("/-/check", params={"stream": path}, content=HOT, headers=QUERY)
+    assert answer.status_code == 200
+    assert len(answer.json()["rules"]["nodes"]) == 3
+    assert http.post("/-/check", content="nonsense", headers=QUERY).status_code == 400
+    assert http.get(stream, headers={"Accept": "application/n-triples"}).text.count("ldp#contains") == 0

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+
 import pytest
 
 from etalis_py.containers import graphs, negotiation, patch
 from etalis_py.containers import vocabulary as v
 from etalis_py.containers.limits import Limits
+from etalis_py.containers.metrics import metrics
 from etalis_py.containers.problems import KINDS, Problem, constraints_page
 from etalis_py.containers.serve import ServeError, serve
 from etalis_py.containers.spec import Duration, read_spec
@@ -195,3 +200,12 @@ def test_a_server_that_cannot_start_says_why(options: dict, said: str) -> None:
 def test_limits_are_above_zero() -> None:
     with pytest.raises(ValueError, match="body_bytes must be above 0"):
         Limits(body_bytes=0)
+
+
+def test_the_dashboard_asks_for_metrics_that_the_server_gives() -> None:
+    state = {"containers": [], "programs": [], "readers": 0}
+    given = set(re.findall(r"^# TYPE (\S+)", metrics(state), re.MULTILINE))
+    dashboard = json.loads((Path(__file__).parents[2] / "deploy" / "grafana.json").read_text())
+    asked = {name for panel in dashboard["panels"] for name in re.findall(r"etalis_\w+", panel["targets"][0]["expr"])}
+    assert asked
+    assert asked <= given

@@ -37,10 +37,10 @@ from etalis_rules.algebra import (
 )
 from etalis_rules.terms import XSD, literal
 
-from etalis_py.engine.backward import BackgroundSource, HistorySource, OccurrenceLog
-from etalis_py.engine.expressions import condition, term
-from etalis_py.engine.time import TIMELESS_END, TIMELESS_START
 from etalis_py.knowledge.graph import Graph
+from etalis_py.sparql import BackgroundSource, HistorySource, OccurrenceLog
+from etalis_py.values.expressions import condition, term
+from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 Solution = tuple[dict[str, str], int, int]
 

@@ -42,7 +42,7 @@ from etalis_rules.algebra import (
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from etalis_py.engine.time import TIMELESS_END, TIMELESS_START
+from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 from tests.engine.backward_by_definition import Data
 
 INTEGER = "http://www.w3.org/2001/XMLSchema#integer"

@@ -19,7 +19,7 @@ from etalis_rules.algebra import (
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from etalis_py.engine.backward import BackgroundSource, Clock, prepare
+from etalis_py.sparql import BackgroundSource, Clock, prepare
 from tests.engine.backward_by_definition import Data, Definitions, compatible, substitute
 from tests.engine.backward_patterns import (
     MODEST,

@@ -439,3 +439,10 @@ def test_the_order_in_an_instant_is_that_of_the_program_and_of_the_terms() -> No
         rows = [(m.end_us, m.start_us, *(m.triples or (m.row,))) for m in found if m.query == query]
         assert rows == sorted(rows)
         assert len({m.id for m in found if m.query == query}) == len(rows)
+
+
+@pytest.mark.parametrize("bound", ["", "WITHIN 0 SECONDS"])
+def test_filters_of_an_optional_group_see_the_whole_solution_whatever_bounds_the_group(bound: str) -> None:
+    optional = f'{{ ?x :p ?y FILTER (getDURATION() <= "PT1S"^^xsd:dayTimeDuration) }} {bound}'
+    found = run(f"SELECT * {{ {optional} OPTIONALSEQ {{ ?x :q ?z }} }}", event(":a :p 1", 0), event(":a :q 1", 2))
+    assert intervals(found) == [(2, 2)]  # with the first it would last two seconds

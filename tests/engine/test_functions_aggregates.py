@@ -12,7 +12,8 @@ from etalis_rules.terms import XSD, parts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etalis_py.engine.functions import (
+from etalis_py.values import SparqlError, XsdFloat, decode, encode, order_key
+from etalis_py.values.functions import (
     AGGREGATES,
     Accumulator,
     UnknownFunction,
@@ -21,7 +22,6 @@ from etalis_py.engine.functions import (
     remove_all,
     restore_accumulator,
 )
-from etalis_py.engine.values import SparqlError, XsdFloat, decode, encode, order_key
 
 ERROR = "error"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from etalis_rules.terms import XSD
 
-from etalis_py.engine.functions import CASTS
-from etalis_py.engine.values import SparqlError, decode, encode
+from etalis_py.values import SparqlError, decode, encode
+from etalis_py.values.functions import CASTS
 
 ERROR = "error"
 

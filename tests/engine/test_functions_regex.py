@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from etalis_py.engine.functions import RegexError, compile_regex
-from etalis_py.engine.functions.regex import regex, replace, translate
-from etalis_py.engine.values import LangString, SparqlError
+from etalis_py.values import LangString, SparqlError
+from etalis_py.values.functions import RegexError, compile_regex
+from etalis_py.values.functions.regex import regex, replace, translate
 
 
 @pytest.mark.parametrize(
@@ -129,10 +129,10 @@ def test_other_values_are_type_errors(arguments: tuple[object, ...]) -> None:
 
 def test_matching_time_grows_with_the_text_only() -> None:
     """(a+)+$ doubles a backtracking engine's time with every character."""
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert not regex("a" * 100_000 + "b", "(a+)+$")
     assert replace("ab" * 10_000, "(a+)+b", "x") == "x" * 10_000
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 def test_the_cache_of_patterns_is_bounded() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from etalis_py import Engine, compile, event
-from etalis_py.engine.garbage import THRESHOLDS, few_collections
+from etalis_py.kernel.garbage import THRESHOLDS, few_collections
 
 MANY = range(THRESHOLDS[0])
 
@@ -82,14 +83,16 @@ def test_garbage_made_inside_is_found_after() -> None:
 def test_an_engine_takes_a_long_list_with_the_collector_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     engine = Engine(compile("SELECT ?x { ?x :p ?y }"))
-    ordinary = engine._generated.single
+    dispatch = engine._dispatch
+    assert dispatch is not None
+    ordinary = dispatch.single
 
     class Watching(dict):  # type: ignore[type-arg]
         def get(self, *args: object) -> object:
             seen.append(gc.isenabled())
             return ordinary.get(*args)  # type: ignore[call-overload]
 
-    engine._generated.single = Watching(ordinary)
+    engine._dispatch = replace(dispatch, single=Watching(ordinary))
     engine.push_all([event("<urn:a> :p 1", n) for n in MANY])
     assert set(seen) == {False}
     assert gc.isenabled()

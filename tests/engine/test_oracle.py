@@ -52,3 +52,53 @@ def test_background_knowledge(case: Case) -> None:
 @given(strategies.paths())
 def test_property_paths(case: Case) -> None:
     agree(case)
+
+
+@given(strategies.relations())
+def test_allens_relations(case: Case) -> None:
+    agree(case)
+
+
+@given(strategies.timed())
+def test_absence_next_and_repeat(case: Case) -> None:
+    agree(case)
+
+
+@given(strategies.timed_among_all())
+def test_absence_next_and_repeat_among_all_operators(case: Case) -> None:
+    agree(case)
+
+
+@given(strategies.timed_policies())
+def test_consuming_policies_with_every_relation(case: Case) -> None:
+    agree(case)
+
+
+@given(strategies.timed_background())
+def test_sides_that_may_be_timeless(case: Case) -> None:
+    agree(case)
+
+
+@given(strategies.timed_streams())
+def test_absence_in_streams(case: Case) -> None:
+    agree(case)
+
+
+@given(strategies.timed_aggregates())
+def test_aggregates_over_deadlines_and_runs(case: Case) -> None:
+    agree(case)
+
+
+@given(strategies.timed_rules())
+def test_rules_with_deadlines_and_runs(case: Case) -> None:
+    agree(case)
+
+
+@given(strategies.timed_stratified())
+def test_rules_with_deadlines_and_negation(case: Case) -> None:
+    agree(case)
+
+
+@given(strategies.policies_and_negation())
+def test_what_is_negated_sees_what_was_consumed(case: Case) -> None:
+    agree(case)

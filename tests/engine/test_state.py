@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etalis_py import Engine, Match, compile, event
-from etalis_py.engine.snapshots import SnapshotError
+from etalis_py.kernel.stored import SnapshotError
 from tests.engine.judge import engine_for
 from tests.oracle import strategies
 from tests.oracle.strategies import Case

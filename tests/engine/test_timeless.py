@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from etalis_py import Engine, QueryError, compile, event
+from etalis_py.knowledge import load
 
 EX = "http://example.org/"
 COMPANIES = [(f"<{EX}{c}>", f"<{EX}is>", f"<{EX}Company>") for c in ("a", "b")]
@@ -62,3 +63,13 @@ def test_an_explanation_shows_the_background_triples_it_rests_on() -> None:
     engine = Engine(compile("SELECT ?c ?p { ?c :price ?p . ?c :is :Company }"), background=[COMPANIES], explain=True)
     found = [*engine.push_all(PRICES[:1]), *engine.close()]
     assert str(found[0].why()).splitlines()[-1] == f"   └─ background <{EX}a> <{EX}is> <{EX}Company>"
+
+
+@pytest.mark.parametrize(
+    ("modifiers", "companies"), [("LIMIT 2", ["a", "b"]), ("ORDER BY ?p OFFSET 1 LIMIT 2", ["b", "c"])]
+)
+def test_limit_counts_in_canonical_order_however_the_background_stands(modifiers: str, companies: list[str]) -> None:
+    graph = [(f"<{EX}{c}>", f"<{EX}is>", '"1"') for c in "hcgfaedb"]
+    knowledge = load([], named={f"{EX}g": [graph]}, entailment="rdf", cache=False)
+    engine = Engine(compile(f"SELECT ?c ?p {{ GRAPH :g {{ ?c :is ?p }} }} {modifiers}"), background=knowledge)
+    assert [m["c"].removeprefix(EX) for m in engine.close()] == companies

@@ -13,7 +13,7 @@ from etalis_rules.terms import XSD
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etalis_py.engine.values import (
+from etalis_py.values import (
     EQUATED,
     ORDERED,
     SparqlError,
@@ -41,7 +41,7 @@ from etalis_py.engine.values import (
     same_term,
     sub,
 )
-from etalis_py.engine.values.exact import DIVISION_DIGITS
+from etalis_py.values.exact import DIVISION_DIGITS
 
 ERROR = "error"
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {

@@ -8,7 +8,9 @@ from etalis_rules.terms import XSD
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etalis_py.engine.values import decode, order_key
+from etalis_py import event, run
+from etalis_py.knowledge import load
+from etalis_py.values import decode, order_key
 
 
 def typed(lexical: str, name: str) -> str:
@@ -78,3 +80,15 @@ NUMBERS = st.one_of(
 def test_numbers_are_in_the_order_of_their_exact_values(terms: list[str]) -> None:
     ordered = [decode(term) for term in sorted(terms, key=order_key)]
     assert all(a <= b for a, b in pairwise(ordered))
+
+
+def test_the_next_key_decides_where_values_are_equal() -> None:
+    """ORDER BY: 1 and 01 are the same number, so ?x leaves their order to ?y."""
+    readings = ":a :x 1 ; :y 5 . :b :x 01 ; :y 4 . :c :x 1 ; :y 3 . :d :x 2 ; :y 9"
+    for modifier in ("", "DISTINCT"):
+        query = f"SELECT {modifier} ?y {{ ?s :x ?x ; :y ?y }} ORDER BY DESC(?x) ?y"
+        assert [match["y"] for match in run(query, [event(readings, 1)])] == [9, 3, 4, 5]
+    background = load([list(event(readings, 1).triples)], cache=False)
+    nested = "SELECT ?y { :now :is ?it { SELECT ?x ?y { ?s :x ?x ; :y ?y } ORDER BY DESC(?x) ?y LIMIT 3 } }"
+    matches = run(nested, [event(":now :is 1", 1)], background=background)
+    assert sorted(match["y"] for match in matches) == [3, 4, 9]

@@ -11,7 +11,7 @@ from etalis_rules.terms import XSD
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etalis_py.engine.values import (
+from etalis_py.values import (
     Duration,
     SparqlError,
     add,

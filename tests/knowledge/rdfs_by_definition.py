@@ -1,11 +1,12 @@
 """RDFS entailment written down literally: apply every rule to everything until nothing new comes."""
 
+from etalis_rules.terms import RDF, RDFS
 from etalis_rules.terms import RDF_TYPE as TYPE
-from etalis_rules.terms import RDFS
 
 SUB_CLASS, SUB_PROPERTY = f"<{RDFS}subClassOf>", f"<{RDFS}subPropertyOf>"
 DOMAIN, RANGE = f"<{RDFS}domain>", f"<{RDFS}range>"
 MEMBER, LITERAL = f"<{RDFS}member>", f"<{RDFS}Literal>"
+PROPERTY, RESOURCE, CLASS = f"<{RDF}Property>", f"<{RDFS}Resource>", f"<{RDFS}Class>"
 MEMBERSHIP, DATATYPE = f"<{RDFS}ContainerMembershipProperty>", f"<{RDFS}Datatype>"
 
 
@@ -35,3 +36,22 @@ def closure(facts: set) -> set:
         if new <= known:
             return known
         known |= new
+
+
+def full_closure(facts: set, axioms: set) -> set:
+    """The same with the axiomatic triples, under rdfs4a, 4b, 6, 8, 10 and rdfD2 as well."""
+    known = closure(facts | axioms)
+    while True:
+        new = set()
+        for s, p, o in known:
+            new.add((p, TYPE, PROPERTY))  # rdfD2
+            new.add((s, TYPE, RESOURCE))  # rdfs4a
+            if o[0] != '"':
+                new.add((o, TYPE, RESOURCE))  # rdfs4b
+            if (p, o) == (TYPE, PROPERTY):
+                new.add((s, SUB_PROPERTY, s))  # rdfs6
+            if (p, o) == (TYPE, CLASS):
+                new |= {(s, SUB_CLASS, RESOURCE), (s, SUB_CLASS, s)}  # rdfs8, rdfs10
+        if new <= known:
+            return known
+        known = closure(known | new)

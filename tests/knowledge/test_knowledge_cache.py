@@ -4,6 +4,7 @@ import os
 import warnings
 
 import pytest
+from etalis_compiler.tables import cache_directory
 from etalis_rules.terms import RDF_TYPE as TYPE
 
 from etalis_py.knowledge import KnowledgeWarning, cache, entail, load
@@ -83,6 +84,52 @@ def test_a_damaged_entry_is_rebuilt_with_a_warning(tmp_path, source, damage):
         load(source, cache=tmp_path)
 
 
+def _rebuilt(tmp_path, source, payload):
+    good = set(load(source, cache=tmp_path).default)
+    (file,) = entries(tmp_path)
+    file.write_bytes(cache.header(payload) + payload)
+    with pytest.warns(KnowledgeWarning, match="rebuilt"):
+        assert set(load(source, cache=tmp_path).default) == good
+
+
+@pytest.mark.parametrize("change", ["number too large", "number below zero", "columns of two lengths", "half a number"])
+@pytest.mark.parametrize("part", ["asserted", "derived"])
+def test_a_wrong_structure_with_the_right_checksum_is_rebuilt(tmp_path, source, change, part):
+    load(source, cache=tmp_path)
+    (file,) = entries(tmp_path)
+    data = file.read_bytes()
+    record = cache.msgspec.msgpack.decode(data[len(cache.header(b"")) :], type=cache._Knowledge)
+    table = getattr(record.graphs[0], part)[0]
+    last = {"number too large": (10**6).to_bytes(4, "little"), "number below zero": b"\xff\xff\xff\xff"}
+    table.subjects = {
+        "columns of two lengths": table.subjects + b"\0\0\0\0",
+        "half a number": table.subjects + b"\0",
+    }.get(change) or table.subjects[:-4] + last[change]
+    _rebuilt(tmp_path, source, cache.msgspec.msgpack.encode(record))
+
+
+def test_a_closure_with_a_wrong_number_and_the_right_checksum_is_rebuilt(tmp_path, source):
+    load(source, cache=tmp_path)
+    (file,) = entries(tmp_path)
+    record = cache.msgspec.msgpack.decode(file.read_bytes()[len(cache.header(b"")) :], type=cache._Knowledge)
+    for number in (-1, 10**6):
+        record.graphs[0].closure.feeding = [number]
+        _rebuilt(tmp_path, source, cache.msgspec.msgpack.encode(record))
+
+
+def test_every_flipped_bit_is_found(tmp_path, source):
+    good = set(load(source, cache=tmp_path).default)
+    (file,) = entries(tmp_path)
+    data = file.read_bytes()
+    for place in range(0, len(data), 7):
+        file.write_bytes(data[:place] + bytes([data[place] ^ (1 << place % 8)]) + data[place + 1 :])
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            assert cache.read(file, "rdfs") is None
+        assert told
+    assert set(load(source, cache=tmp_path).default) == good
+
+
 def test_a_folder_that_cannot_be_written_is_a_warning(tmp_path, source):
     (tmp_path / "file").write_text("")
     with pytest.warns(KnowledgeWarning, match="ETALIS_CACHE_DIR"):
@@ -101,13 +148,13 @@ def test_old_entries_go(tmp_path, source, monkeypatch):
 
 def test_the_default_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("ETALIS_CACHE_DIR", str(tmp_path / "own"))
-    assert cache.default_folder() == tmp_path / "own"
+    assert cache_directory() == tmp_path / "own"
     monkeypatch.delenv("ETALIS_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache.default_folder() == tmp_path / "etalis-py"
+    assert cache_directory() == tmp_path / "etalis-py"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # to be ignored, says XDG
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert cache.default_folder() == tmp_path / ".cache" / "etalis-py"
+    assert cache_directory() == tmp_path / ".cache" / "etalis-py"
 
 
 def test_quick_work_is_not_kept(tmp_path, source, monkeypatch):

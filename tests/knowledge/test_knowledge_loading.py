@@ -160,7 +160,7 @@ def test_bad_triples_and_regimes_say_what_is_wrong():
         load([('"x"', P, B)], cache=False)
     with pytest.raises(KnowledgeError, match="cannot be a predicate"):
         load([(A, "_:p", B)], cache=False)
-    with pytest.raises(KnowledgeError, match="rdf, rdfs, owlrl"):
+    with pytest.raises(KnowledgeError, match="rdf, rdfs, rdfs-full, owlrl"):
         load([(A, P, B)], entailment="owl", cache=False)
 
 

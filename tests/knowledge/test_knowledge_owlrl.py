@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etalis_py.knowledge import load, summarize
-from etalis_py.knowledge.loading import Document, of_rdflib_term, parse
+from etalis_py.knowledge.from_rdflib import of_rdflib_term
+from etalis_py.knowledge.loading import Document, parse
 from tests.knowledge.rdfs_by_definition import DOMAIN, RANGE, SUB_CLASS, SUB_PROPERTY
 
 PREFIXES = f"""@prefix : <urn:> . @prefix owl: <{OWL}> . @prefix xsd: <{XSD}> .

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etalis_py.knowledge import Knowledge, load
-from etalis_py.knowledge.loading import of_rdflib_term
+from etalis_py.knowledge.from_rdflib import of_rdflib_term
 from tests.knowledge.rdfs_by_definition import (
     DATATYPE,
     DOMAIN,

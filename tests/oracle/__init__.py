@@ -47,7 +47,8 @@ Reports
       multiset).  A new solution in a group changes its hull, hence its row.
   17. Rows with no timed contribution are reported once, of the last result; timeless solutions never leave a window and
       count for no EVENTS.
-  18. WITHIN after the WHERE clause changes nothing without aggregates.
+  18. WITHIN after the WHERE clause of a query without aggregates bounds every solution; a trailing VALUES is joined
+      before it.
   19. ORDER BY without aggregates orders each instant; LIMIT and OFFSET count in that order over the run.
   20. A trailing VALUES is joined before the solutions are reported; with aggregates, to the groups (SPARQL 18.2.4.3).
   21. The solutions of a WHERE clause are ordered by end, start and the terms of all its variables, projected or not:
@@ -67,10 +68,19 @@ Policies
   27. A conjunct sinks from a join into every side that certainly binds all its variables, through BIND (unless it
       names its variable), STREAM, GRAPH and groups, into both branches of a UNION that bind them, not into a
       sub-SELECT.  It stays when it asks for time, EXISTS or chance.  BIND's variable is not certainly bound.
+      NEXT hands conjuncts and bounds to its left side alone, NOT to what must happen, REPEAT to nothing.
   28. An outer join hands conjuncts to its mandatory side, and F's to the optional side; never BOUND or COALESCE.
       What remains is a condition of the join node in a group of inner joins, and a filter after an outer join.
   29. Upper bounds of getDURATION (``<`` or ``<=`` a constant, either way round) and WITHIN also hold at every node
       below: sides of joins, branches of UNION, the mandatory side, and for F the optional side.
+
+Absence, NEXT, REPEAT
+  32. SEQ, EQUALS, Allen's relations, PAR, NEXT and SEQ NOT … SEQ consume, each with its whole temporal relation as part
+      of what makes a candidate; NOT, a deadline and REPEAT do not.  What NOT keeps out is evaluated without a policy.
+  33. A deadline's solution is known at its end, also when the stream ended before.
+  34. The steps of REPEAT are from x₁ to x₂ and so on: F says nothing of a run of one.  Two elements agree on a BY
+      variable that neither binds.  Of N only the BY variables count.  F and EXISTS do not go together.
+  35. A side that may be timeless, or that is reported later than it ends, is refused beside NOT, NEXT and REPEAT.
 
 Values
   30. Products and sums are exact; quotients (and AVG) have 34 significant digits, and one more for every power of ten
@@ -92,7 +102,7 @@ from etalis_py.events import Event
 
 from .closure import Background, Endless, Occurrence, Triple, World, applied, closure, derived, occurrences, reports_of
 from .placement import placed
-from .plan import Plan, Unsupported, plan_query
+from .plan import Plan, Refused, Unsupported, plan_query
 from .reports import Report
 from .strata import Rule, Unstratified
 
@@ -213,6 +223,7 @@ __all__ = [
     "Derived",
     "Endless",
     "Evaluation",
+    "Refused",
     "Row",
     "Unstratified",
     "Unsupported",

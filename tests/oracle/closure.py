@@ -20,14 +20,15 @@ from etalis_py.events import Event
 from .entailment import closed
 from .matching import Fact, Scope
 from .patterns import Dataset, Place, answers, may_match, scope_of
-from .plan import Plan
+from .plan import Plan, Without, plain_walk
 from .reports import Report, report
-from .solutions import BEFORE, Instant
+from .solutions import AFTER, BEFORE, Instant
 from .strata import Rule, strata
 
 Triple = tuple[str, str, str]
 Occurrence = tuple[str, str, str, int, int, str]  # subject, predicate, object, start, end, stream
 MOST_IN_AN_INSTANT = 400
+MOST_AFTER_THE_END = 40
 
 
 class Endless(Exception):
@@ -139,11 +140,30 @@ def closure(rules: Sequence[Rule], world: World) -> World:
     still = _until_settled(still, lambda w: _timeless_round(order, w))
     order = strata(rules, still.background | named)
     known = still
-    for now in sorted(set(world.occurrences.values())):
+    now = BEFORE
+    past_the_end = 0
+    while (following := _next_instant(rules, world, known, now)) is not None:
+        now = following
         known = _extended(known, {o: k for o, k in world.occurrences.items() if k == now})
         for stratum in order:
             known = _until_settled(known, partial(_round, stratum, now))
+        past_the_end += now > max(world.occurrences.values())
+        if past_the_end > MOST_AFTER_THE_END:
+            raise Endless("the rules derive for ever after the end of the stream")
     return known
+
+
+def _next_instant(rules: Sequence[Rule], world: World, known: World, now: Instant) -> Instant | None:
+    """The next time at which something ends, or at which a rule's deadline is over (if nothing prevents it until then).
+
+    At an instant too many nothing is derived.
+    """
+    times = {k for k in world.occurrences.values() if k > now}
+    for rule in rules:
+        if now != BEFORE and any(isinstance(n, Without) and n.deadline for n in plain_walk(rule.plan)):
+            rows = reports_of(rule.query, rule.plan, known, rule.policy)
+            times |= {row.known for row in rows if now < row.known < AFTER}
+    return min(times, default=None)
 
 
 def _until_settled(world: World, step: Callable[[World], World]) -> World:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, TypeVar
 
 from etalis_compiler import ast
+from etalis_compiler.scope import in_scope
 from etalis_rules.terms import XSD, literal
 from hypothesis import strategies as st
 
@@ -35,6 +37,7 @@ class Palette:
     """Which constructs may be drawn; predicates other than the stream's are those of derived triples."""
 
     pairs: tuple[str, ...] = ("SEQ", "SEQ", "EQUALS", "AND", "UNION")
+    absence: tuple[str, ...] = ()  # of GAP (SEQ NOT … SEQ), DEADLINE (SEQ NOT … WITHIN), REPEAT
     optionals: tuple[str, ...] = ()  # of OPTIONAL, OPTIONALSEQ, EQUALSOPTIONAL
     minus: bool = False
     exists: bool = False
@@ -48,7 +51,19 @@ class Palette:
     subselect: bool = True
     times: bool = True  # getDURATION and its like
     open: bool = True  # variables for predicates
+    apart: bool = False  # subjects are mostly ?x and objects mostly differ, so that most sides have partners
     predicates: tuple[str, ...] = LIKELY
+
+
+@cache
+def one_of_these(choices: tuple[T, ...]) -> st.SearchStrategy[T]:
+    """``sampled_from``, made and validated once: a program takes some two hundred draws."""
+    return st.sampled_from(choices)
+
+
+@cache
+def once_in(number: int) -> st.SearchStrategy[bool]:
+    return st.sampled_from((False,) * (number - 1) + (True,))
 
 
 @dataclass
@@ -64,10 +79,10 @@ class Pen:
     used: list[str] = field(default_factory=list)  # variables of the triple patterns so far
 
     def pick(self, choices: Sequence[T]) -> T:
-        return self.draw(st.sampled_from(choices))
+        return self.draw(one_of_these(tuple(choices)))
 
     def chance(self, one_in: int) -> bool:
-        return self.draw(st.sampled_from([False] * (one_in - 1) + [True]))
+        return self.draw(once_in(one_in))
 
     def fresh(self, prefix: str) -> str:
         self.serial += 1
@@ -83,11 +98,15 @@ class Pen:
     def subject(self) -> ast.Node:
         if self.palette.blanks and self.chance(12):
             return ast.Blank(self.fresh("n"))
+        if self.palette.apart and not self.chance(8):
+            return self.mention("x")
         return ast.Term(self.pick(NODES)) if self.chance(20) else self.mention("xxxxxxyv")
 
     def object(self) -> ast.Node:
         if self.palette.blanks and self.chance(12):
             return ast.Blank(self.fresh("n"))
+        if self.palette.apart and not self.chance(8):
+            return self.mention(next((v for v in "yzv" if v not in self.used), "v"))
         if self.chance(20):
             return ast.Term(self.pick(VALUES))
         return self.mention("yyyzzzvvx")
@@ -141,8 +160,61 @@ class Pen:
         if depth <= 0 or self.patterns <= 1 or self.chance(3):
             return self.wrapped(self.triples())
         optionals = tuple(o for o in self.palette.optionals if o != "OPTIONAL")
-        operator = self.pick(self.palette.pairs + optionals)
+        operator = self.pick(self.palette.pairs + optionals + self.palette.absence)
+        match operator:
+            case "GAP":
+                self.patterns += 1
+                return ast.SeqNot(self.side(depth - 1), self.side(0), self.side(depth - 1))
+            case "DEADLINE":
+                bound = ast.Duration("duration", self.pick(("PT1S", "PT2S", "PT1.5S")))
+                return ast.SeqNot(self.side(depth - 1), self.group(0), None, bound)
+            case "REPEAT":
+                return self.repeat(depth)
         return ast.Combined(ast.Operator(operator), self.side(depth - 1), self.side(depth - 1))
+
+    def repeat(self, depth: int) -> ast.Repeat:
+        """REPEAT with clauses over the variables of its group."""
+        outside, self.used = self.used, []
+        inner = self.side(depth - 1)
+        inside = in_scope(inner)
+        self.used = [v for v in self.used if v in inside]
+        least = self.pick((1, 2, 2, 3))
+        most = self.pick((None, None, least, least + 1))
+        chosen = {self.pick(self.used) for _ in range(self.pick((0, 1, 1, 2)) if self.used else 0)}
+        by = tuple(map(ast.Var, sorted(chosen)))
+        condition, absent = None, None
+        if self.used and self.chance(2):
+            condition = self.comparison()
+            if self.chance(4):
+                condition = ast.Binary(self.pick(("&&", "||")), condition, self.comparison())
+        bound = list(self.used)
+        if self.patterns > 0 and self.chance(3):
+            absent = self.group(0)
+        self.used = bound  # no clause sees what is absent
+        columns = []
+        for _ in range(self.pick((0, 1, 2)) if self.used else 0):
+            columns.append(ast.Projection(ast.Var(self.fresh("n")), self.counted()))
+        self.used = outside + [v.name for v in by]
+        longest = self.chance(2)
+        return ast.Repeat(inner, least, most, by, condition, absent, longest, tuple(columns))
+
+    def of_run(self) -> ast.Expression:
+        """A value of this element, of the one before it, or of the first."""
+        variable = ast.Var(self.pick(self.used))
+        return self.pick((variable, ast.Call("PREVIOUS", (variable,)), ast.Call("FIRST", (variable,))))
+
+    def comparison(self) -> ast.Expression:
+        before = ast.Call(self.pick(("PREVIOUS", "PREVIOUS", "FIRST")), (ast.Var(self.pick(self.used)),))
+        return ast.Binary(self.pick(COMPARISONS), self.of_run(), before)
+
+    def counted(self) -> ast.Expression:
+        name = self.pick(("COUNT", "COUNT", "SUM", "MIN", "GROUP_CONCAT", "FIRST", "LAST"))
+        variable = ast.Var(self.pick(self.used))
+        if name in ("FIRST", "LAST"):
+            return ast.Call(name, (variable,))
+        if name == "COUNT" and self.chance(2):
+            return ast.Aggregate("COUNT", None)
+        return ast.Aggregate(name, variable, self.chance(4))
 
     def wrapped(self, triples: ast.Triples) -> ast.Element:
         """The triples, or within GRAPH or STREAM."""

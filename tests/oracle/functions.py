@@ -54,7 +54,7 @@ def equal(a: str, b: str) -> bool:
         return truth(a) == truth(b)
     if a == b:
         return True
-    if "iri" in kinds or "blank" in kinds or all(k in _PLAIN for k in kinds):
+    if "iri" in kinds or "blank" in kinds or "language" in kinds or all(k in _PLAIN for k in kinds):
         return False
     return truth(delegated(f"{a} = {b}")) is True
 
@@ -67,8 +67,10 @@ def less(a: str, b: str) -> bool:
         return bool(truth(b)) and not truth(a)
     if kinds == ("string", "string"):
         return parts(a)[0] < parts(b)[0]
-    if "blank" in kinds or "iri" in kinds:
-        raise ExpressionError("SPARQL's operator table orders no resources")
+    if "blank" in kinds or "iri" in kinds or "language" in kinds:
+        raise ExpressionError("SPARQL's operator table orders neither resources nor strings with a language")
+    if any(not parts(term)[1].startswith(XSD) for term, kind in zip((a, b), kinds, strict=True) if kind == "other"):
+        raise ExpressionError("SPARQL's operator table orders no literals of an unknown datatype")
     return truth(delegated(f"{a} < {b}")) is True
 
 

@@ -137,7 +137,11 @@ def relation(path: ast.Path, scope: Scope, constants: set[str]) -> Relation:
         case ast.PathRepeat(inner, mark):
             step = relation(inner, scope, constants)
             more = step if mark == "?" else _closed(step)
-            return more if mark == "+" else _united([_zero(scope, constants), more])
+            if mark == "+":
+                return more
+            # SPARQL §18.4: ALP visits a node once, so a way back to a constant adds nothing to its zero-length step.
+            away = {(x, y, a, b): k for (x, y, a, b), k in more.items() if x != y or x not in constants}
+            return _united([_zero(scope, constants), away])
     raise TypeError(f"not a path: {path!r}")
 
 

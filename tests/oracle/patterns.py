@@ -1,5 +1,7 @@
 """What each operator of the plan answers over a whole stream: [EP] §4.2, one function an operator.
 
+Absence, NEXT and REPEAT (DESIGN §4.15–17) are in ``absence`` and ``runs``.
+
 Solutions are lists (multisets).  The two halves of the LeftJoin family are written as printed there, with
 DESIGN §4.3's ``t'ω ≤ tω`` for OPTIONAL and F on the combined solution.
 """
@@ -8,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from etalis_compiler import ast
 
-from . import policies
+from . import absence, policies, runs
 from .expressions import Environment, holds, value_or_unbound
 from .matching import Fact, Scope, match_block
 from .plan import (
@@ -26,9 +29,11 @@ from .plan import (
     Pair,
     Plan,
     Rows,
+    Runs,
     Sub,
     Union,
     Unit,
+    Without,
     plain_walk,
     plan_group,
     substituted,
@@ -37,6 +42,7 @@ from .plan import (
 from .reports import report
 from .solutions import (
     AFTER,
+    ALLEN,
     BEFORE,
     UNIT,
     Instant,
@@ -46,6 +52,7 @@ from .solutions import (
     compatible,
     in_time,
     not_after,
+    related,
     simultaneous,
     strictly_before,
 )
@@ -96,6 +103,10 @@ def answers(plan: Plan, place: Place) -> list[Solution]:
             return _pair(plan, place)
         case Outer():
             return _outer(plan, place)
+        case Without():
+            return absence.without(plan, place)
+        case Runs():
+            return runs.runs(plan, place)
         case Union(left, right):
             return answers(left, place) + answers(right, place)
         case Difference(left, right):
@@ -182,16 +193,21 @@ RELATED: dict[str, Related] = {
     "AND": lambda left, right: True,
     "SEQ": strictly_before,
     "EQUALS": simultaneous,
+    **{relation: partial(related, relation) for relation in ALLEN},
 }
 
 
 def _pair(plan: Pair, place: Place) -> list[Solution]:
-    """Join, SeqJoin, EqJoin: all compatible pairs in the operator's temporal relation, or those a policy picks."""
+    """All compatible pairs in the operator's temporal relation, or those that a policy picks."""
     left, right = answers(plan.left, place), answers(plan.right, place)
-    related = RELATED[plan.operator]
+    if plan.operator == "NEXT":
+        absence.timed(left, right)
+        holds_between = partial(absence.next_of, right)
+    else:
+        holds_between = RELATED[plan.operator]
 
     def fits(a: Solution, b: Solution) -> bool:
-        if not (compatible(a.mu, b.mu) and in_time(a, b) and in_time(b, a) and related(a, b)):
+        if not (compatible(a.mu, b.mu) and in_time(a, b) and in_time(b, a) and holds_between(a, b)):
             return False
         return place.fulfils(combine(a, b), plan.when)
 

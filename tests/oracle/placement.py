@@ -24,8 +24,10 @@ from .plan import (
     Pair,
     Plan,
     Rows,
+    Runs,
     Sub,
     Union,
+    Without,
     is_aggregated,
     plain_walk,
 )
@@ -44,8 +46,12 @@ def certain(plan: Plan) -> set[str]:
             return {n.name for n in plain_walk(patterns) if isinstance(n, ast.Var)}
         case Pair(_, left, right):
             return certain(left) | certain(right)
-        case Outer(_, child, _) | Difference(child, _) | Filtered(child) | Extended(child):
+        case Without(left, _, right) if right is not None:
+            return certain(left) | certain(right)
+        case Outer(_, child, _) | Difference(child, _) | Filtered(child) | Extended(child) | Without(child):
             return certain(child)
+        case Runs(child, _, written):
+            return certain(child) & {v.name for v in written.by}
         case Union(left, right):
             return certain(left) & certain(right)
         case Rows(values):
@@ -114,6 +120,22 @@ def placed(plan: Plan, conditions: Conditions = ()) -> Plan:
     match plan:
         case Filtered(child, when):
             return placed(child, conditions + when)
+        case Pair("NEXT", left, right, when):
+            # What stands inside B's braces decides what is a B: nothing is added to it.
+            here = conditions + when
+            sunk_a = tuple(c for c in here if _may_sink(c, left))
+            kept = tuple(c for c in here if c not in sunk_a)
+            return Pair("NEXT", placed(left, sunk_a + _upper_bounds(here)), placed(right), kept)
+        case Without(left, absent, None):
+            sunk_a = tuple(c for c in conditions if _may_sink(c, left))
+            kept = tuple(c for c in conditions if c not in sunk_a)
+            return _filtered(replace(plan, left=placed(left, sunk_a + bounds)), kept)
+        case Without(left, absent, right, _, when):
+            pair = placed(Pair("SEQ", left, right, when), conditions)
+            assert isinstance(pair, Pair)
+            return Without(pair.left, absent, pair.right, "", pair.when)
+        case Runs(child):
+            return _filtered(replace(plan, child=placed(child)), conditions)
         case Pair(operator, left, right, when):
             here = conditions + when
             sunk = [tuple(c for c in here if _may_sink(c, side)) for side in (left, right)]

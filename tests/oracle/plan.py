@@ -37,7 +37,10 @@ Condition = ast.Expression | Lasting
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Inner joins: ``operator`` is AND, SEQ or EQUALS; ``when`` are the conditions that belong to this node."""
+    """Inner joins: ``operator`` is AND, SEQ, EQUALS, one of Allen's relations, PAR or NEXT.
+
+    ``when`` are the conditions that belong to this node.
+    """
 
     operator: str
     left: Plan
@@ -53,6 +56,26 @@ class Outer:
     mandatory: Plan
     optional: Plan
     when: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """Absence: ``left NOT absent``, ``left SEQ NOT absent SEQ right`` or ``left SEQ NOT absent WITHIN deadline``."""
+
+    left: Plan
+    absent: Plan
+    right: Plan | None = None
+    deadline: str = ""
+    when: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """``child REPEAT …``: ``written`` has the clauses, ``absent`` the plan of NOT."""
+
+    child: Plan
+    absent: Plan | None
+    written: ast.Repeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +126,30 @@ class Sub:
     where: Plan
 
 
-Plan = Unit | Block | Pair | Outer | Difference | Union | Filtered | Extended | Rows | InGraph | InStream | Sub
+Plan = (
+    Unit
+    | Block
+    | Pair
+    | Outer
+    | Without
+    | Runs
+    | Difference
+    | Union
+    | Filtered
+    | Extended
+    | Rows
+    | InGraph
+    | InStream
+    | Sub
+)
 
 
 class Unsupported(NotImplementedError):
     """The oracle does not define this construct (RSP-QL, SERVICE, DESCRIBE)."""
+
+
+class Refused(Exception):
+    """A side of NOT, NEXT or REPEAT has a solution without a time (DESIGN §4.15)."""
 
 
 def plan_query(query: ast.Query) -> Plan:
@@ -115,6 +157,8 @@ def plan_query(query: ast.Query) -> Plan:
     plan = plan_group(query.where) if query.where else Unit()
     if query.values and not is_aggregated(query):
         plan = _joined(plan, Rows(query.values))
+    if query.within and not is_aggregated(query):
+        plan = Filtered(plan, (_bound(query.within),))
     return plan
 
 
@@ -175,6 +219,12 @@ def _element(element: Any) -> Plan:
             return Filtered(_element(pattern), (_bound(bound),))
         case ast.Combined(operator, left, right):
             return _combined(operator.value, left, right)
+        case ast.SeqNot(left, absent, None, bound):
+            return Without(_element(left), _element(absent), None, _bound(bound).lexical)
+        case ast.SeqNot(left, absent, right):
+            return Without(_element(left), _element(absent), _element(right))
+        case ast.Repeat(pattern):
+            return Runs(_element(pattern), element.absent and _element(element.absent), element)
     raise Unsupported(f"{type(element).__name__} is not part of EP-SPARQL's definitions")
 
 
@@ -187,6 +237,8 @@ def _combined(operator: str, left: ast.Pattern, right: ast.Pattern) -> Plan:
         return Outer(operator, _element(left), optional, conditions)
     if operator == "UNION":
         return Union(_element(left), _element(right))
+    if operator == "NOT":
+        return Without(_element(left), _element(right))
     return Pair(operator, _element(left), _element(right))
 
 
@@ -240,8 +292,12 @@ def variables(plan: Plan) -> set[str]:
             return {n.name for n in plain_walk(patterns) if isinstance(n, ast.Var)}
         case Pair(_, left, right) | Union(left, right) | Outer(_, left, right):
             return variables(left) | variables(right)
-        case Difference(left, _):
+        case Without(left, _, None) | Difference(left, _):
             return variables(left)
+        case Without(left, _, right):
+            return variables(left) | variables(right)
+        case Runs(_, _, written):
+            return {v.name for v in written.by} | {c.variable.name for c in written.columns}
         case Filtered(child):
             return variables(child)
         case Extended(child, variable):

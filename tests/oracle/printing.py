@@ -84,11 +84,28 @@ def _element(e: ast.Element) -> str:
             return f"{_element(left)} {operator.value} {_element(right)}"
         case ast.Within(pattern, bound):
             return f"{_element(pattern)} WITHIN {_duration(bound)}"
+        case ast.SeqNot(left, absent, None, bound) if bound is not None:
+            return f"{_element(left)} SEQ NOT {_element(absent)} WITHIN {_duration(bound)}"
+        case ast.SeqNot(left, absent, right) if right is not None:
+            return f"{_element(left)} SEQ NOT {_element(absent)} SEQ {_element(right)}"
+        case ast.Repeat():
+            return _repeat(e)
         case ast.Group():
             return group(e)
         case ast.Query():
             return query(e)
     raise TypeError(f"not drawn: {e!r}")
+
+
+def _repeat(r: ast.Repeat) -> str:
+    most = " OR MORE" if r.most is None else f" TO {r.most}"
+    text = f"{_element(r.pattern)} REPEAT {r.least}{most}"
+    text += " BY " + " ".join(f"?{v.name}" for v in r.by) if r.by else ""
+    text += f" WHERE ({expression(r.condition)})" if r.condition else ""
+    text += f" NOT {_element(r.absent)}" if r.absent else ""
+    text += " LONGEST" if r.longest else ""
+    columns = (f"{expression(c.expression)} AS ?{c.variable.name}" for c in r.columns if c.expression)
+    return f"{text} AS ({', '.join(columns)})" if r.columns else text
 
 
 def node(n: ast.Node) -> str:

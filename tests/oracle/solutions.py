@@ -71,6 +71,25 @@ def simultaneous(a: Solution, b: Solution) -> bool:
     return a.timeless or b.timeless or (a.start == b.start and a.end == b.end)
 
 
+Interval = tuple[int, int]
+ALLEN = {
+    "MEETS": lambda a, b: a[0] < b[0] and a[1] == b[0] and a[1] < b[1],
+    "OVERLAPS": lambda a, b: a[0] < b[0] < a[1] < b[1],
+    "STARTS": lambda a, b: a[0] == b[0] and a[1] < b[1],
+    "DURING": lambda a, b: b[0] < a[0] and a[1] < b[1],
+    "FINISHES": lambda a, b: b[0] < a[0] and a[1] == b[1],
+    "PAR": lambda a, b: a[0] <= b[1] and b[0] <= a[1],
+}
+"""DESIGN §4.14: Allen's relations and ETALIS's PAR between the left interval and the right."""
+
+
+def related(relation: str, a: Solution, b: Solution) -> bool:
+    """One of ``ALLEN``; a timeless solution satisfies every temporal condition."""
+    if a.timeless or b.timeless:
+        return True
+    return ALLEN[relation]((a.start, a.end), (b.start, b.end))  # type: ignore[arg-type]
+
+
 def in_time(a: Solution, b: Solution) -> bool:
     """Whether ``a`` can be used where ``b`` stands: what is known after the stream only joins nothing with a time."""
     return a.known != AFTER or b.timeless

@@ -1,9 +1,10 @@
 """In which order rules are decided within an instant (DESIGN §4.6).
 
 A rule depends on another when a triple that the other makes may match one of its patterns.  The dependency is
-*negative* under the OPTIONAL family, MINUS, EXISTS, aggregates, LIMIT or a consuming policy; it is *strictly
-delayed*, and then no dependency within the instant, at the left of a SEQ (or OPTIONALSEQ) whose right certainly holds
-an occurrence.
+*negative* under the OPTIONAL family, MINUS, EXISTS, aggregates, LIMIT, a consuming policy or the NOT of a deadline; it
+is *strictly delayed*, and then no dependency within the instant, where a side ends before what it is part of: the left
+of SEQ, MEETS, OVERLAPS, STARTS, DURING (or OPTIONALSEQ) when the right certainly holds an occurrence, the left of NEXT
+and of SEQ NOT, and what NOT keeps out of an interval that ends later.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from .plan import (
     Outer,
     Pair,
     Plan,
+    Runs,
     Sub,
     Union,
+    Without,
     is_aggregated,
     plain_walk,
     plan_group,
@@ -31,6 +34,7 @@ from .plan import (
 
 Triple = tuple[str, str, str]
 Shape = tuple[str | None, str | None, str | None]  # None: any term
+DELAYED = ("SEQ", "NEXT", "MEETS", "OVERLAPS", "STARTS", "DURING")
 
 
 class Unstratified(Exception):
@@ -129,7 +133,9 @@ def readings(rule: Rule, background: Collection[Triple]) -> list[Reading]:
 
 
 def _consumes(plan: object) -> bool:
-    if isinstance(plan, Pair) and plan.operator in ("SEQ", "EQUALS"):
+    if isinstance(plan, Pair) and plan.operator != "AND":
+        return True
+    if isinstance(plan, Without) and plan.right is not None:
         return True
     if isinstance(plan, Outer) and plan.operator != "OPTIONAL":
         return True
@@ -145,7 +151,7 @@ def _read(plan: Plan, negative: bool, stream: str | None, background: Collection
                     for shape in shapes(p):
                         yield Reading(shape, stream or None, negative)
         case Pair(operator, left, right, when):
-            if not (operator == "SEQ" and certainly_timed(right, stream, background)):
+            if not (operator in DELAYED and certainly_timed(right, stream, background)):
                 yield from _read(left, negative, stream, background)
             yield from _read(right, negative, stream, background)
             yield from _asked(when, stream, background)
@@ -154,6 +160,16 @@ def _read(plan: Plan, negative: bool, stream: str | None, background: Collection
             if not (operator == "OPTIONALSEQ" and certainly_timed(mandatory, stream, background)):
                 yield from _read(optional, True, stream, background)
             yield from _asked(when, stream, background)
+        case Without(left, absent, right, deadline, when):
+            if right is None and not deadline:
+                yield from _read(left, negative, stream, background)
+            if right is not None:
+                yield from _read(right, negative, stream, background)
+            if deadline:
+                yield from _read(absent, True, stream, background)
+            yield from _asked(when, stream, background)
+        case Runs(child):
+            yield from _read(child, negative, stream, background)
         case Union(left, right):
             yield from _read(left, negative, stream, background)
             yield from _read(right, negative, stream, background)
@@ -198,6 +214,8 @@ def certainly_timed(plan: Plan, stream: str | None, background: Collection[Tripl
     match plan:
         case Block(patterns):
             return stream is not None and any(_timed(p, stream, background) for p in patterns)
+        case Without() | Runs() | Pair("NEXT"):
+            return True  # sides that may be timeless are refused
         case Pair(_, left, right):
             return certainly_timed(left, stream, background) or certainly_timed(right, stream, background)
         case Union(left, right):

@@ -11,6 +11,7 @@ that the oracle decides it in a few milliseconds.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 from etalis_compiler import ast
@@ -32,6 +33,7 @@ from .drawing import (
     Draw,
     Palette,
     Pen,
+    one_of_these,
 )
 
 SECOND = 1_000_000
@@ -53,22 +55,28 @@ class Case:
         return "\n".join([*lines, f"  background={self.background!r})"])
 
 
-TRIPLES = st.tuples(st.sampled_from(NODES), st.sampled_from(LIKELY), st.sampled_from(VALUES))
-CHAINS = st.tuples(st.sampled_from(SUBJECTS), st.sampled_from(LIKELY), st.sampled_from(SUBJECTS))
+# One draw from all combinations takes a third of the time of a draw for each part.
+TRIPLES = st.sampled_from(tuple(product(NODES, LIKELY, VALUES)))
+CHAINS = st.sampled_from(tuple(product(SUBJECTS, LIKELY, SUBJECTS)))
+SIZES = (1, 1, 1, 2, 3)
 
 
 @st.composite
 def streams(
-    draw: Draw[Any], least: int = 5, most: int = 12, names: tuple[str, ...] = ("",), triples: Any = None
+    draw: Draw[Any],
+    least: int = 5,
+    most: int = 12,
+    names: tuple[str, ...] = ("",),
+    triples: st.SearchStrategy[Any] = TRIPLES,
+    lengths: tuple[int, ...] = (0, 0, 0, 1, 2),
 ) -> tuple[Event, ...]:
     """Events of one to three triples, ordered by end: points and intervals, ties and duplicates."""
     events = []
-    for _ in range(draw(st.sampled_from((*(*range(least, most + 1),) * 3, 0)))):
-        end = draw(st.integers(0, 6))
-        length = draw(st.sampled_from((0, 0, 0, 1, 2)))
-        size = draw(st.sampled_from((1, 1, 1, 2, 3)))
-        content = tuple(draw(st.lists(TRIPLES if triples is None else triples, min_size=size, max_size=size)))
-        events.append(Event((end - length) * SECOND, end * SECOND, content, draw(st.sampled_from(names))))
+    frames = one_of_these(tuple(product(range(7), lengths, SIZES, names)))
+    for _ in range(draw(one_of_these((*(*range(least, most + 1),) * 3, 0)))):
+        end, length, size, name = draw(frames)
+        content = tuple(draw(triples) for _ in range(size))
+        events.append(Event((end - length) * SECOND, end * SECOND, content, name))
     return tuple(sorted(events, key=lambda e: e.end))
 
 
@@ -85,7 +93,7 @@ def document(*queries: ast.Query) -> ast.Document:
 @st.composite
 def selects(draw: Draw[Any], palette: Palette, depth: int | None = None) -> ast.Query:
     """SELECT over a group: ``*`` or some variables, perhaps an expression, DISTINCT, LIMIT; ASK now and then."""
-    pen = Pen(draw, palette, patterns=draw(st.sampled_from((2, 3, 3, 4))))
+    pen = Pen(draw, palette, patterns=draw(one_of_these((2, 3, 3, 4))))
     where = pen.group(draw(st.sampled_from((1, 1, 2))) if depth is None else depth)
     if pen.chance(20):
         return ast.Query(ast.Ask(), where)
@@ -281,6 +289,80 @@ def stratified() -> st.SearchStrategy[Case]:
     return st.builds(Case, programs(palette), streams(most=7))
 
 
+# --- Allen's relations, absence, NEXT and REPEAT ----------------------------------------------------------------
+
+RELATIONS = ("MEETS", "OVERLAPS", "STARTS", "DURING", "FINISHES", "PAR")
+ABSENCE = ("GAP", "DEADLINE", "REPEAT")
+APART = replace(PLAIN, apart=True)
+ALLEN = replace(APART, pairs=(*RELATIONS, "SEQ", "EQUALS"))
+TIMED = replace(APART, pairs=("SEQ", "NEXT", "NEXT", "NOT", "NOT", "PAR"), absence=ABSENCE)
+REPEATS = replace(APART, pairs=("SEQ", "AND"), absence=("REPEAT",) * 4)
+EVERYTHING = Palette(
+    pairs=("SEQ", "NEXT", "NOT", "AND", "UNION", "EQUALS", *RELATIONS),
+    absence=ABSENCE,
+    optionals=OUTER,
+    minus=True,
+    exists=True,
+    apart=True,
+)
+LONG = (0, 0, 1, 1, 2, 3, 4)
+
+
+def relations() -> st.SearchStrategy[Case]:
+    """Allen's relations and PAR beside SEQ and EQUALS, over intervals of all lengths."""
+    query = st.one_of(selects(ALLEN, depth=1), selects(ALLEN, depth=2))
+    return st.builds(Case, query.map(document), streams(least=8, most=14, lengths=LONG))
+
+
+def timed() -> st.SearchStrategy[Case]:
+    """NOT, SEQ NOT, deadlines, NEXT and REPEAT."""
+    query = st.one_of(selects(TIMED), selects(TIMED, depth=2), selects(REPEATS, depth=1))
+    return st.builds(Case, query.map(document), st.one_of(streams(8, 14), streams(8, 14, lengths=LONG)))
+
+
+def timed_among_all() -> st.SearchStrategy[Case]:
+    """The same among all other operators."""
+    query = st.one_of(selects(EVERYTHING), selects(EVERYTHING, depth=2))
+    return st.builds(Case, query.map(document), streams(most=10))
+
+
+def timed_policies() -> st.SearchStrategy[Case]:
+    """Consuming policies, of which the whole temporal relation is a condition."""
+    palette = replace(CONSUMING, pairs=("SEQ", "NEXT", "NEXT", "NOT", *RELATIONS), absence=ABSENCE, apart=True)
+    query = st.one_of(selects(palette, depth=1), selects(palette, depth=2))
+    ruling = st.sampled_from(("recent", "chronological"))
+    return st.builds(Case, query.map(document), streams(8, 13, lengths=LONG), st.just(NO_BACKGROUND), ruling)
+
+
+def timed_background() -> st.SearchStrategy[Case]:
+    """Sides that may be timeless: refused beside NOT, NEXT and REPEAT."""
+    palette = replace(TIMED, graphs=True, pairs=(*TIMED.pairs, *RELATIONS, "AND", "AND"))
+    return st.builds(Case, selects(palette).map(document), streams(most=8), backgrounds())
+
+
+def timed_streams() -> st.SearchStrategy[Case]:
+    palette = replace(TIMED, streams=True)
+    return st.builds(Case, selects(palette).map(document), streams(names=("", *STREAMS)))
+
+
+def timed_aggregates() -> st.SearchStrategy[Case]:
+    """Aggregates over what deadlines and runs report."""
+    query = aggregate_queries(replace(TIMED, pairs=("SEQ", "NEXT", "NOT")))
+    return st.builds(Case, query.map(document), streams())
+
+
+def timed_rules() -> st.SearchStrategy[Case]:
+    """Rules with the new operators that read each other's triples; they may derive for ever, or not be stratified."""
+    palette = replace(RULES, pairs=("SEQ", "NEXT", "NOT", "DURING", "FINISHES", "PAR"), absence=ABSENCE)
+    return st.builds(Case, programs(palette), streams(most=7))
+
+
+def timed_stratified() -> st.SearchStrategy[Case]:
+    palette = replace(RULES, pairs=("SEQ", "NEXT", "NOT", "MEETS"), absence=ABSENCE)
+    palette = replace(palette, optionals=OUTER, minus=True, exists=True)
+    return st.builds(Case, programs(palette), streams(most=7))
+
+
 ALL = {
     "core": core,
     "negation": negation,
@@ -292,4 +374,13 @@ ALL = {
     "aggregates": aggregates,
     "recursion": recursion,
     "stratified": stratified,
+    "relations": relations,
+    "timed": timed,
+    "timed_among_all": timed_among_all,
+    "timed_policies": timed_policies,
+    "timed_background": timed_background,
+    "timed_streams": timed_streams,
+    "timed_aggregates": timed_aggregates,
+    "timed_rules": timed_rules,
+    "timed_stratified": timed_stratified,
 }

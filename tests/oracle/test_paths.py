@@ -15,6 +15,19 @@ def test_a_constants_zero_length_step_is_timeless() -> None:
     assert run("SELECT * { :a :p* ?y }", at(1, "a p b")) == [("y=b", 1, 1), ("y=a", None, None)]
 
 
+def test_a_constant_on_a_cycle_is_one_answer() -> None:
+    """The W3C's pp37, :A0 ((:P)*)* ?X on a complete graph: ALP visits :A0 once, before any step."""
+    cycle = (at(1, "a p b ; b p a ; a p c ; c p a ; b p c ; c p b"),)
+    for path in ("((:p)*)*", ":p*"):
+        assert sorted(run(f"SELECT * {{ :a {path} ?y }}", *cycle)) == [
+            ("y=a", None, None),
+            ("y=b", 1, 1),
+            ("y=c", 1, 1),
+        ]
+        assert run(f"SELECT * {{ :a {path} :a }}", *cycle) == [("", None, None)]
+    assert ("y=a", 1, 1) in run("SELECT * { :a :p+ ?y }", *cycle)
+
+
 def test_a_nodes_zero_length_step_has_the_interval_of_its_occurrence() -> None:
     found = run("SELECT * { ?x :p? ?y }", at(1, "a p b"), at(3, "a q b"))
     assert found == [("x=a y=a", 1, 1), ("x=a y=b", 1, 1), ("x=b y=b", 1, 1), ("x=a y=a", 3, 3), ("x=b y=b", 3, 3)]

@@ -174,7 +174,7 @@ def effective_boolean_value(term: str) -> bool:
     """SPARQL §17.2.2."""
     if is_literal(term):
         lexical, datatype, language = parts(term)
-        if not datatype and not language:
+        if language or not datatype:
             return lexical != ""
         if datatype == XSD + "boolean":
             return truth(term) is True

@@ -32,14 +32,15 @@ def test_the_sea_has_a_panel_for_each_station_and_the_histogram(sea, tmp_path):
     replay, matches = sea
     replay.plot(matches, tmp_path / "sea.svg")
     said = texts(tmp_path / "sea.svg")
-    for row in replay.summary(matches):
+    for number, row in enumerate(replay.summary(matches), 1):
         first = row["tsunami detected"].split()[1]
-        assert f"{row['station']}: {row['alarms']} alarms, the first at {first}" in said
+        assert f"made-up buoy {number}: {row['alarms']} alarms, the first at {first}" in said
+        assert not any(row["station"] in text for text in said)  # it is the number of a real one
     predicted = sum(int(row["predicted"]) for row in replay.summary(matches))
     alarms = sum(int(row["alarms"]) for row in replay.summary(matches))
-    expected = f"All stations: {alarms:,} of {predicted:,} predicted readings are more than 30 mm off (red: alarms)"
-    assert expected in said
-    assert {"reading", "prediction", "alarm", "difference of reading and prediction, mm"} <= set(said)
+    expected = f"All stations: {alarms:,} of {predicted:,} predicted readings are more than 30 mm off "
+    assert any(text.startswith(expected) for text in said)
+    assert {"reading", "prediction", "alarms", "difference of reading and prediction, mm"} <= set(said)
 
 
 def test_the_market_shows_the_strongest_matches_of_each_query(market, tmp_path):

@@ -13,7 +13,7 @@ from running import run
 from etalis_py.replays import replay_tsunami
 from etalis_py.replays.dart_files import read_station
 from etalis_py.replays.tides import made_records
-from etalis_py.replays.tsunami import collect
+from etalis_py.replays.tsunami_results import collect
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "dart-2011-tohoku"
 EARTHQUAKE = int(datetime(2011, 3, 11, 5, 46, 24, tzinfo=UTC).timestamp())
@@ -76,6 +76,36 @@ def test_one_reading_in_fifteen_minutes_predicts_nothing(tmp_path):
     rows = [(1_300_000_020 + 900 * i, 1, f"{4000 + (i % 7):.3f}") for i in range(60)]
     write_ndbc(tmp_path / "21418_x.txt.gz", rows)
     assert collect(run(replay_tsunami(input=tmp_path))) == {}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "predicted"),
+    [
+        (900, 60, [m * 60 for m in (5, 6, 7, *range(11, 31))]),
+        (60, 900, []),
+        (60, 15, [n * 15 for n in range(1, 31)]),
+    ],
+)
+def test_a_change_of_the_sampling_interval_is_as_the_help_says(tmp_path, before, after, predicted):
+    start = 1_300_000_500
+    changed = start + 5 * 3600
+    rows = [(second, 1, "4000.000") for second in range(start, changed + 1, before)]
+    rows += [(changed + after * i, 2, "4000.000") for i in range(1, 31)]
+    write_ndbc(tmp_path / "21418_x.txt.gz", rows)
+    results = collect(run(replay_tsunami(input=tmp_path)))
+    seconds = [p.time // SECOND - changed for p in results["21418"].predicted] if results else []
+    assert sorted(second for second in seconds if second > 0) == predicted
+
+
+def test_nothing_is_concluded_from_a_gap(tmp_path):
+    start = 1_300_000_500
+    changed = start + 5 * 3600
+    rows = [(start + 60 * i, 2, "4000.000") for i in range(301)]
+    rows += [(changed + 1200 + 60 * i, 2, "4000.000") for i in range(100)]
+    write_ndbc(tmp_path / "21418_x.txt.gz", rows)
+    result = collect(run(replay_tsunami(input=tmp_path)))["21418"]
+    predicted = {(p.time // SECOND - changed - 1200) // 60 for p in result.predicted}
+    assert sorted(set(range(100)) - predicted) == [*range(9), *range(42, 67)]
 
 
 def test_irregular_sampling_with_gaps_agrees_with_the_plain_computation(tmp_path):

@@ -43,7 +43,7 @@ def routed(events: Iterable[Event], part: RoutedPart, shard: int) -> list[Event]
     for e in events:
         for triple in e.triples:
             hit = part.everything or any(
-                wants(leaf, triple, e.stream)
+                wants(leaf, triple, e.stream or part.unnamed)
                 and (not position or crc32(triple[PLACES.index(position)].encode()) % part.part.shards == shard)
                 for leaf, position in part.routes
             )

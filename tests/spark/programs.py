@@ -28,6 +28,14 @@ SHARDED = {
     "SELECT * { ?x <urn:d> ?y } OPTIONALSEQ { ?x <urn:r> ?z }",
     "hidden rule": "CONSTRUCT { ?y <urn:d> ?z } { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } "
     "SELECT * { ?x <urn:d> ?y } SEQ { ?x <urn:r> ?z }",
+    "next, during and not": "SELECT * { ?x <urn:p> ?y } NEXT { ?x <urn:q> ?z } "
+    "SELECT * { ?x <urn:p> ?y } DURING { ?x <urn:q> ?z } "
+    "SELECT * { { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } } NOT { ?x <urn:r> ?w } "
+    "SELECT * { ?x <urn:p> ?y } SEQ NOT { ?x <urn:r> ?w } SEQ { ?x <urn:q> ?z }",
+    "deadline and runs": "SELECT * { ?x <urn:p> ?y } SEQ NOT { ?x <urn:q> ?z } WITHIN 3 SECONDS "
+    "SELECT * { ?x <urn:p> ?y } REPEAT 2 OR MORE BY ?x NOT { ?x <urn:r> ?w } LONGEST AS (COUNT(*) AS ?n)",
+    "late, and late again": "CONSTRUCT { ?y <urn:d> ?x } { ?x <urn:p> ?y } SEQ NOT { ?x <urn:q> ?z } WITHIN 3 SECONDS "
+    "SELECT * { ?x <urn:d> ?y } SEQ NOT { ?x <urn:r> ?z } WITHIN 2 SECONDS",
     "recursion": "CONSTRUCT { ?x <urn:d> ?y } { ?x <urn:p> ?y } "
     "CONSTRUCT { ?x <urn:d> ?z } { ?x <urn:d> ?y } SEQ { ?x <urn:q> ?z }",
 }
@@ -41,6 +49,8 @@ GLOBAL = {
     "no key": "SELECT * { ?x <urn:p> ?y } SEQ { ?d <urn:q> ?y }",
     "hidden": "SELECT ?y { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z }",
     "path": "SELECT * { ?x <urn:p>+ ?y }",
+    "deadline and runs of all": "SELECT * { ?x <urn:p> ?y } SEQ NOT { ?w <urn:q> ?z } WITHIN 1 SECOND "
+    "SELECT * { ?x <urn:p> ?y } REPEAT 2 TO 3 WHERE (?y != PREVIOUS(?y)) AS (LAST(?x) AS ?l)",
     "unshared, then sharded": "CONSTRUCT { ?x <urn:d> ?d } { ?x <urn:p> <urn:x1> } SEQ { ?d <urn:q> <urn:x2> } "
     "SELECT * { ?x <urn:d> ?n } SEQ { ?x <urn:q> ?z }",
     "global, then sharded": "CONSTRUCT { <urn:x1> <urn:d> ?n } { SELECT (COUNT(*) AS ?n) { ?x <urn:p> ?y } } "

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "spark.md"
 
 
-def snippet(name: str = "") -> str:
+def snippet(name: str = "", page: Path = PAGE) -> str:
     """The Python under a file name; without one, the page's first example."""
-    [code] = re.findall(rf"```python ?{re.escape(name)}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    [code] = re.findall(rf"```python ?{re.escape(name)}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     return code
 
 
@@ -28,6 +29,11 @@ def run(spark: SparkSession, code: str) -> None:
 def test_the_first_example_runs(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
     run(spark, snippet())
     assert "|q1   |{c -> <urn:c>}|1000000|2000000|" in capsys.readouterr().out
+
+
+def test_the_task_of_a_session_runs(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    run(spark, snippet("own_session.py", DOCS / "ten-tasks.md"))
+    assert "|{c -> <urn:acme>}|2000000|" in capsys.readouterr().out
 
 
 def test_the_example_of_files_runs(

@@ -114,7 +114,23 @@ def test_what_was_constructed_and_what_was_late_can_be_read_again(spark: SparkSe
     text = "CONSTRUCT { ?c <urn:r> ?x } { ?c <urn:p> ?x } SEQ { ?c <urn:q> ?y }"
     rows = matches({"one": text}, events_from_events(spark, EVERY), shards=2)
     late = spark.createDataFrame(
-        [("dead_letter", None, None, None, None, [("<urn:l>", "<urn:p>", '"1"')], None, 5, 6, "<urn:s>", 0, "late")],
+        [
+            (
+                "dead_letter",
+                None,
+                None,
+                None,
+                None,
+                [("<urn:l>", "<urn:p>", '"1"')],
+                None,
+                5,
+                6,
+                "<urn:s>",
+                False,
+                0,
+                "late",
+            )
+        ],
         rows.schema,
     )
     nothing = late.withColumn("start", F.lit(None).cast("long")).withColumn("detail", F.lit("start is missing"))

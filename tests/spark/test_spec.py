@@ -12,7 +12,7 @@ from etalis_compiler.rewrites.reorder import AS_WRITTEN
 from etalis_py import Program, compile
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.spark import SparkError
-from etalis_py.spark.spec import ProgramSpec, engine_of, spec_of, unpack
+from etalis_py.spark.spec import ProgramSpec, engine_of, meaning, spec_of, unpack
 
 SEQ = "SELECT * { ?x <a> ?y } SEQ { ?x :q ?z } SEQ { ?x :r ?w }"
 OTHER = "PREFIX : <urn:other/> SELECT * { ?x <a> ?y } SEQ { ?x :q ?z }"
@@ -26,10 +26,28 @@ UNUSUAL = compile(
 )
 """A program in which nothing that can be set is as it is by default."""
 
+WINDOWED = compile(
+    [
+        "CONSTRUCT FACT Stay { ?x :in ?r } (UNION (SINCE ?x :enter ?r) (TILL ?x :leave ?r))",
+        "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE 5 SLIDE 1] { WINDOW :w { ?x :p ?y } }",
+        "REGISTER QUERY all AS SELECT ?x FROM NAMED WINDOW :w ON :s [IDENTITY] { WINDOW :w { ?x :p ?y } }",
+        "SELECT * { ?x :q ?y }",
+    ],
+    policy="recent",
+    preset="c-sparql",
+)
+"""The same for the fields that only programs with windows have."""
+
 CARRIED: dict[type, dict[str, Callable[[object], bool]]] = {
     Program: {
         "compilation": lambda p: bool(p.compilation.queries),  # type: ignore[attr-defined]
         "policy": lambda p: p.policy == "recent",  # type: ignore[attr-defined]
+        "plans": lambda p: p is UNUSUAL or len(p.plans) == 2,  # type: ignore[attr-defined]
+        "facts": lambda p: p is UNUSUAL or len(p.facts) == 1,  # type: ignore[attr-defined]
+        "documents": lambda p: len(p.documents) > 2,  # type: ignore[attr-defined]
+        "preset": lambda p: p is UNUSUAL or p.preset == "c-sparql",  # type: ignore[attr-defined]
+        "doubts": lambda p: p is UNUSUAL or bool(p.doubts),  # type: ignore[attr-defined]
+        "_rules": lambda p: True,  # made again where they are wanted
     },
     Compilation: {
         "queries": lambda c: len(c.queries) == 3,  # type: ignore[attr-defined]
@@ -54,7 +72,7 @@ def test_no_field_of_a_program_is_forgotten(kind: type) -> None:
     """A new field has to be carried by ``spec``, given an unusual value in the sample, and entered above."""
     assert {f.name for f in fields(kind)} == set(CARRIED[kind])
     samples: dict[type, list[object]] = {
-        Program: [UNUSUAL],
+        Program: [UNUSUAL, WINDOWED],
         Compilation: [UNUSUAL.compilation],
         CompiledQuery: list(UNUSUAL.compilation.queries),
     }
@@ -65,17 +83,24 @@ def test_no_field_of_a_program_is_forgotten(kind: type) -> None:
 
 def arrived(spec: ProgramSpec) -> tuple[CompiledQuery, ...]:
     """The queries as a worker has them."""
-    [(compilation, _)] = engine_of(spec, UNUSUAL.queries).programs.values()
-    return compilation.queries
+    [program] = engine_of(spec, UNUSUAL.queries).programs.values()
+    return program.compilation.queries
 
 
 def test_every_field_arrives() -> None:
     assert arrived(spec_of(UNUSUAL, "", None)) == UNUSUAL.compilation.queries
 
 
+def test_a_program_with_windows_arrives() -> None:
+    spec = spec_of(WINDOWED, "", None)
+    [program] = engine_of(spec, WINDOWED.queries).programs.values()
+    assert meaning(program) == meaning(WINDOWED)
+    assert program.policy == "recent"
+
+
 def test_the_policy_arrives() -> None:
-    [(_, policy)] = engine_of(spec_of(UNUSUAL, "", None), ["q1"]).programs.values()
-    assert policy == "recent"
+    [program] = engine_of(spec_of(UNUSUAL, "", None), ["q1"]).programs.values()
+    assert program.policy == "recent"
 
 
 def test_the_plan_that_was_chosen_by_rates_arrives() -> None:

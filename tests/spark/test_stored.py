@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from zlib import crc32
 
-import msgspec
 import pytest
 
 from etalis_py import Event
-from etalis_py.engine.snapshots import JOURNAL
+from etalis_py.kernel.stored import JOURNAL, written
 from etalis_py.spark import stored
 from etalis_py.spark.answers import single
 from etalis_py.spark.identity import JobIdentity, identity_of
@@ -159,15 +158,15 @@ def test_a_large_batch_keeps_no_journal_and_small_ones_after_it_do(monkeypatch: 
         over = EVENTS[last].end if last < len(EVENTS) else 100 * SECOND
         state, shard = JOB.load(store)
         rows = [*shard.wait(EVENTS[first:last]), *shard.close_before(over)]
-        sizes.append((shard.untold, shard.engine.journal_entries))
+        sizes.append((shard.unjournaled, shard.engine.journal_entries))
         state.save(KEY, shard)
-        assert not shard.untold
+        assert not shard.unjournaled
         found += [row[3] for row in single(rows) if row[0] == "match"]
         if last % 3 == 0:
             another_worker()
     assert sorted(found) == WANTED
     assert sizes[0] == (True, 0)
-    assert any(entries and not untold for untold, entries in sizes[1:])
+    assert any(entries and not unjournaled for unjournaled, entries in sizes[1:])
     assert store.states["journal"].values
 
 
@@ -268,7 +267,7 @@ def test_state_of_another_form_is_refused() -> None:
     batch(store, *CUTS[0])
     another_worker()
     version, mark, base, _, _ = store.states["journal"].values[0]
-    for other in (JOURNAL + msgspec.msgpack.encode([[], {}]), b"something else"):
+    for other in (written(JOURNAL, {"updates": [], "stages": []}), b"something else"):
         store.states["journal"].values[0] = (version, mark, base, crc32(other), other)
         head = store.states["head"].value
         store.states["head"].value = (*head[:5], len(other), head[6])

@@ -39,7 +39,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::etalis_py.spark.pipeline.ShardW
 
 THE_END = [Event(60 * SECOND, 60 * SECOND, ((END_OF_STREAM,) * 3,))]
 SOME = {
-    name: PROGRAMS[name] for name in ("seq", "recent", "absence", "two levels", "tagged", "counts", "total", "never")
+    name: PROGRAMS[name]
+    for name in ("seq", "recent", "absence", "two levels", "tagged", "counts", "total", "never", "deadline and runs")
 }
 
 
@@ -115,15 +116,20 @@ def test_what_is_later_than_the_lateness_is_a_dead_letter(spark: SparkSession, t
 
 
 def test_a_quiet_shard_moves_on_by_the_watermark(spark: SparkSession, tmp_path: Path) -> None:
-    """The last event of one key is reported when others let time pass, without any end of the stream."""
+    """The last event of one key is reported when others let time pass, without any end of the stream.
+
+    So is what did not come: the timer of a shard fires without an event in it.
+    """
     names = [f"<urn:x{n}>" for n in range(8)]
     first = [Event(SECOND, SECOND, ((name, "<urn:p>", "<urn:b>"),)) for name in names]
     second = [Event(2 * SECOND, 2 * SECOND, ((name, "<urn:q>", "<urn:b>"),)) for name in names]
     later = [Event(n * SECOND, n * SECOND, ((names[0], "<urn:p>", "<urn:b>"),)) for n in (10,)]
     write_batches(tmp_path / "in", [first, second, later])
-    rows = run(spark, tmp_path, {"": SHARDED["seq"]}, shards=4)
-    assert sorted(r["id"] for r in rows) == embedded(SHARDED["seq"], [*first, *second])
-    assert len(rows) == 8
+    absent = "SELECT * { ?x <urn:p> ?y } SEQ NOT { ?x <urn:r> ?z } WITHIN 3 SECONDS"
+    programs = {"seq": SHARDED["seq"], "absent": absent}
+    rows = run(spark, tmp_path, programs, shards=4)
+    assert ids_by_program(rows) == expected(programs, [*first, *second])
+    assert sorted(r["end"] for r in rows) == [2 * SECOND] * 8 + [4 * SECOND] * 8
 
 
 def test_a_further_level_moves_on_by_the_watermark(spark: SparkSession, tmp_path: Path) -> None:

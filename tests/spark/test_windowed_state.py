@@ -12,21 +12,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from etalis_py import Event
-from etalis_py.engine.snapshots import SnapshotError
+from etalis_py import Engine, Event, Program
+from etalis_py.kernel.stored import SnapshotError
 from etalis_py.spark.answers import single
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.windowed_shard import WindowShard
-from etalis_py.spark.windows import WindowSpec, fingerprint
-from etalis_py.windows import WindowEngine, WindowProgram
+from etalis_py.spark.shard import Shard
+from etalis_py.spark.spec import fingerprint
 from tests.spark.windowed import KEYED, PROGRAMS, SECOND, compiled, embedded, stream, windowed_queries
 
 
-def shard_of(program: WindowProgram | str) -> WindowShard:
+def shard_of(program: Program | str) -> Shard:
     specs, parts = plan(program, 1, None, "rdfs", None)
-    assert isinstance(specs[0], WindowSpec)
+    assert specs[0].windowed
     [routed] = parts
-    return WindowShard(specs[0], routed.part, 0, journal=True)
+    return Shard(specs[0], routed.part, 0, journal=True)
 
 
 def batches(events: Sequence[Event], cuts: Sequence[int]) -> list[tuple[Sequence[Event], int]]:
@@ -35,12 +34,12 @@ def batches(events: Sequence[Event], cuts: Sequence[int]) -> list[tuple[Sequence
     return [(events[a:b], events[b].end if b < len(events) else 200 * SECOND) for a, b in pairwise(places)]
 
 
-def taken(shard: WindowShard, batch: tuple[Sequence[Event], int]) -> list[str]:
+def taken(shard: Shard, batch: tuple[Sequence[Event], int]) -> list[str]:
     events, over = batch
     return [row[3] for row in single([*shard.wait(events), *shard.close_before(over)])]
 
 
-def moved(shard: WindowShard, program: WindowProgram | str, snapshot: bytes, journals: list[bytes]) -> WindowShard:
+def moved(shard: Shard, program: Program | str, snapshot: bytes, journals: list[bytes]) -> Shard:
     """Another worker's shard of the same state."""
     other = shard_of(program)
     if snapshot:
@@ -51,7 +50,7 @@ def moved(shard: WindowShard, program: WindowProgram | str, snapshot: bytes, jou
     return other
 
 
-def run(program: WindowProgram | str, events: Sequence[Event], cuts: Sequence[int], snapshot_after: int) -> list[str]:
+def run(program: Program | str, events: Sequence[Event], cuts: Sequence[int], snapshot_after: int) -> list[str]:
     """A shard that goes to another worker after every batch."""
     shard, snapshot, journals = shard_of(program), b"", []
     found: list[str] = []
@@ -74,9 +73,9 @@ def test_a_shard_goes_on_elsewhere(name: str, snapshot_after: int) -> None:
     assert run(program, events, (10, 25, 40), snapshot_after) == embedded_until(program, events)
 
 
-def embedded_until(program: WindowProgram | str, events: Sequence[Event]) -> list[str]:
+def embedded_until(program: Program | str, events: Sequence[Event]) -> list[str]:
     """What the embedded engine finds when time goes on to where the last batch leaves it."""
-    engine = WindowEngine(program)
+    engine = Engine(program)
     found = [*engine.push_all(events), *engine.advance(200 * SECOND - 1), *engine.close()]
     return sorted(m.id for m in found)
 
@@ -151,6 +150,6 @@ def fingerprints() -> list[str]:
     found = []
     for text in PROGRAMS.values():
         specs, [routed] = plan(compiled(text), 1, None, "rdfs", None)
-        assert isinstance(specs[0], WindowSpec)
+        assert specs[0].windowed
         found.append(fingerprint(specs[0], routed.part.queries))
     return found

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from etalis_py import Event
+from etalis_py import Engine, Event, compile
 from etalis_py.knowledge import load
 from etalis_py.spark import ShardWarning, events_from_events, matches, run_on_spark
-from etalis_py.windows import WindowEngine, compile_windows
 from tests.spark import programs as ep
 from tests.spark import test_page as page
 from tests.spark.programs import ids_by_program, write_batches
@@ -133,7 +132,7 @@ def test_what_the_text_cannot_say_is_an_option(spark: SparkSession) -> None:
         "{ WINDOW :w { ?x :p ?y } WINDOW :v { ?x :q ?z } }"
     )
     options: dict[str, Any] = {"report": {"": [Strategy("WC", f"<{EX}v>")]}, "duplicates": True}
-    program, events = compile_windows(text, preset="sparqlstream"), stream(10)
+    program, events = compile(text, preset="sparqlstream"), stream(10)
     wanted = embedded(program, events, **options)
     assert wanted != embedded(program, events)
     found = matches(program, events_from_events(spark, events), shards=3, **options).collect()
@@ -142,7 +141,7 @@ def test_what_the_text_cannot_say_is_an_option(spark: SparkSession) -> None:
 
 def test_run_on_spark_takes_windowed_programs(spark: SparkSession, tmp_path: Path) -> None:
     events = stream(11)
-    program = compile_windows(KEYED["average"])
+    program = compile(KEYED["average"])
     found = run_on_spark(program, events, spark=spark, shards=2).matches
     assert sorted(m.id for m in found) == embedded(program, events)
 
@@ -204,7 +203,7 @@ def test_windows_close_by_the_watermark_without_further_events(spark: SparkSessi
     programs = {"keyed": KEYED["sliding"], "total": PROGRAMS["total"], "empty": PROGRAMS["empty ones too"]}
     wanted = {}
     for name, text in programs.items():
-        engine = WindowEngine(text)
+        engine = Engine(text)
         found = [*engine.push_all([*first, *later]), *engine.advance(31 * SECOND - 1)]
         wanted[name] = sorted(m.id for m in found)
     assert all(wanted.values())

@@ -9,13 +9,12 @@ from zlib import crc32
 
 from hypothesis import strategies as st
 
-from etalis_py import Event
+from etalis_py import Engine, Event, Program, compile
 from etalis_py.spark.answers import Row, single
 from etalis_py.spark.parts import RoutedPart
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.windowed_shard import shard_of
+from etalis_py.spark.shard import Shard
 from etalis_py.spark.windows import WindowOptions
-from etalis_py.windows import WindowEngine, WindowProgram, compile_windows
 from tests.spark.by_hand import PLACES, wants
 
 SECOND = 1_000_000
@@ -186,13 +185,13 @@ def stream(seed: int, size: int = 60) -> list[Event]:
     return sorted(found, key=lambda e: e.end)
 
 
-def embedded(program: WindowProgram | str, events: Iterable[Event], **options: Any) -> list[str]:
+def embedded(program: Program | str, events: Iterable[Event], **options: Any) -> list[str]:
     """The ids of the embedded engine's matches."""
-    engine = WindowEngine(program, **options)
+    engine = Engine(program, **options)
     return sorted(m.id for m in [*engine.push_all(sorted(events, key=lambda e: e.end)), *engine.close()])
 
 
-def parts_of(program: WindowProgram | str, shards: int, **options: Any) -> list[RoutedPart]:
+def parts_of(program: Program | str, shards: int, **options: Any) -> list[RoutedPart]:
     chosen = WindowOptions(options.pop("report", None), options.pop("duplicates", False))
     return plan(program, shards, options.pop("background", None), options.pop("entailment", "rdfs"), None, chosen)[1]
 
@@ -216,14 +215,14 @@ def routed(events: Iterable[Event], part: RoutedPart, shard: int) -> list[Event]
     return sorted(found, key=lambda e: e.end)
 
 
-def run_by_hand(program: WindowProgram | str, events: Sequence[Event], shards: int, **options: Any) -> list[str]:
+def run_by_hand(program: Program | str, events: Sequence[Event], shards: int, **options: Any) -> list[str]:
     """The ids of the matches that the shards find, one after the other and without Spark."""
     chosen = WindowOptions(options.get("report"), options.get("duplicates", False))
     specs, parts = plan(program, shards, options.get("background"), options.get("entailment", "rdfs"), None, chosen)
     rows: list[Row] = []
     for part in parts:
         for number in range(part.part.shards):
-            shard = shard_of(specs[part.part.program], part.part, number)
+            shard = Shard(specs[part.part.program], part.part, number)
             mine = routed(events, part, number)
             if mine:
                 rows += single(shard.push(mine))
@@ -318,5 +317,5 @@ def windowed_queries(draw: st.DrawFn) -> str:
     return f"{head} {' '.join(clauses)} {draw(_REPORTS)} WHERE {{ {body} }} {tail}"
 
 
-def compiled(text: str) -> WindowProgram:
-    return compile_windows(text + "\n")
+def compiled(text: str) -> Program:
+    return compile(text + "\n")

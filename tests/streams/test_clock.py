@@ -136,6 +136,8 @@ def test_the_first_time_tells_the_clock() -> None:
         ("PT10S", 10_000_000),
         ("P1DT2H3M4.5S", 93_784_500_000),
         ("P1W", 604_800_000_000),
+        ("1 week", 604_800_000_000),
+        ("2 Hours", 7_200_000_000),
         ("-PT1S", -1_000_000),
     ],
 )
@@ -143,7 +145,7 @@ def test_durations(text: str, us: int) -> None:
     assert parse_duration(text) == us
 
 
-@pytest.mark.parametrize("text", ["", "P", "PT", "P1DT", "10 weeks", "P1Y", "s"])
+@pytest.mark.parametrize("text", ["", "P", "PT", "P1DT", "10 months", "10 fortnights", "P1Y", "s"])
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(TimeError, match="expected a duration"):
         parse_duration(text)

@@ -310,7 +310,7 @@ def test_mistakes_in_the_options(stream) -> None:
         ({"times": "later"}, "unknown times='later'"),
         ({"time_unit": "week"}, "unknown time unit"),
         ({"time_predicate": "soon"}, "'soon' is no predicate"),
-        ({"mapping": {}}, "a mapping is for CSV, this is N-Quads"),
+        ({"mapping": {}}, "a mapping is for CSV, JSON lines, Parquet, Arrow; this is N-Quads"),
     ):
         with pytest.raises(StreamError, match=reason):
             stream("", format="nq", **options)

@@ -60,8 +60,11 @@ def test_the_stream_may_be_named_on_the_line(stream) -> None:
         ('{"time": [7, 5], "triples": ""}', "ends before it starts"),
         ('{"time": true, "triples": ""}', "expected a number"),
         ('{"start": 1, "triples": ""}', "come together"),
+        ('{"time": null, "triples": "<urn:a> <urn:p> 1 ."}', "'time' is null\n(.|\n)*write a number"),
+        ('{"tiem": 2, "triples": "<urn:a> <urn:p> 1 ."}', "the key 'tiem' is not known\n(.|\n)*did you mean 'time'"),
+        ('{"Time": 2, "triples": "<urn:a> <urn:p> 1 ."}', "the key 'Time' is not known"),
         ('{"time": 1, "triples": "", "graph": 5}', "'graph' is not a text"),
-        ('{"time": 1, "triples": "<urn:a> <urn:p> <<( <urn:a> <urn:p> 1 )>> ."}', "triple term"),
+        ('{"time": 1, "triples": "<urn:a> <urn:p> <<( 1 <urn:p> 1 )>> ."}', "the triples cannot be read"),
     ],
 )
 def test_bad_lines_of_json_name_the_line(stream, line: str, reason: str) -> None:
@@ -71,6 +74,11 @@ def test_bad_lines_of_json_name_the_line(stream, line: str, reason: str) -> None
     assert caught.value.line == 2
     skipped = stream(text, format="jsonl", on_error="skip")
     assert len(list(skipped)) == skipped.counters.errors == 1
+
+
+def test_other_keys_do_not_matter_and_a_line_without_a_time_has_that_of_its_arrival(stream) -> None:
+    text = '{"id": 7, "item": 1, "state": "new", "triples": "<urn:a> <urn:p> 1 ."}'
+    assert len(list(stream(text, format="jsonl"))) == 1
 
 
 def test_nothing_of_a_bad_message_is_emitted(stream) -> None:

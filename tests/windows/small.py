@@ -7,9 +7,10 @@ from typing import Any
 
 from etalis_rules.terms import is_literal, parts
 
+from etalis_py import Engine, compile
 from etalis_py.events import Event, event
+from etalis_py.executors.windows.executor import Answer
 from etalis_py.knowledge import Knowledge, load
-from etalis_py.windows import Answer, WindowEngine, compile_windows
 
 SECOND = 1_000_000
 EX = "http://example.org/"
@@ -45,7 +46,7 @@ def facts(turtle: str) -> Knowledge:
 def run(query: str, events: Iterable[Event], **options: Any) -> list[str]:
     """All that a program answers, in its order."""
     compiling = {k: options.pop(k) for k in ("preset", "prefixes") if k in options}
-    engine = WindowEngine(compile_windows(query, **compiling), **options)
+    engine = Engine(compile(query, **compiling), **options)
     found = list(engine.push_all(events))
     return [show(m) for m in [*found, *engine.close()]]
 

@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
+from etalis_py import Engine, Program, compile
 from etalis_py.events import Event, event
-from etalis_py.windows import Answer, Recorded, WindowEngine, WindowProgram, compile_windows, which_t0
-from etalis_py.windows.oracle import with_t0
+from etalis_py.executors.windows.executor import Answer
+from etalis_py.recorded import Recorded, which_t0, with_t0
 
 HERE = Path(__file__).parents[2].parent / "shared" / "conformance" / "csrbench"
 MS = 1000
@@ -40,7 +41,7 @@ def recomputed(name: str) -> dict[str, Any]:
     return found
 
 
-def query(record: dict[str, Any], run: dict[str, Any]) -> WindowProgram:
+def query(record: dict[str, Any], run: dict[str, Any]) -> Program:
     text = (HERE / "queries" / record["query"]).read_text(encoding="utf-8")
     window = f"[RANGE {record['size_ms']} ms SLIDE {record['slide_ms']} ms]"
     report = "REPORT ON NON-EMPTY CONTENT AND " + (
@@ -48,7 +49,7 @@ def query(record: dict[str, Any], run: dict[str, Any]) -> WindowProgram:
     )
     head, body = text.split("SELECT ?sensor ?obs WHERE", 1)
     text = f"{head} SELECT {run['r2s'].upper()} ?sensor ?obs FROM STREAM <{IRI}> {window} {report} WHERE {body}"
-    return compile_windows(text)
+    return compile(text)
 
 
 def cases() -> list[Any]:
@@ -70,9 +71,9 @@ def opens(run: dict[str, Any]) -> int:
     return (first - 1) * MS
 
 
-def heard(program: WindowProgram) -> list[Answer]:
+def heard(program: Program) -> list[Answer]:
     answers: list[Answer] = []
-    engine = WindowEngine(program, listen=answers.append)
+    engine = Engine(program, listen=answers.append)
     engine.push_all(stream())
     engine.close()
     return answers

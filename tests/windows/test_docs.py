@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import windows
-from etalis_py.windows import compile_windows, engine, program, times
+from etalis_py import compile, engine, program
+from etalis_py.executors.windows import times
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "rsp.md").read_text(encoding="utf-8")
@@ -32,7 +33,7 @@ def test_the_queries_can_be_used() -> None:
     queries = re.findall(r"```sparql\n(.*?)```", TEXT, re.S)
     assert queries
     for query in queries:
-        assert compile_windows(query).plans
+        assert compile(query).plans
 
 
 def test_the_tests_that_are_named_exist() -> None:

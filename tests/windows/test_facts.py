@@ -7,8 +7,8 @@ from etalis_compiler.diagnostics import QueryError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from etalis_py import Engine, compile
 from etalis_py.events import Event
-from etalis_py.windows import WindowEngine, compile_windows
 from tests.windows.small import EX, SECOND, evaluations, item, run, show
 
 FACT = "CONSTRUCT FACT Stay { ?who :in ?room } (UNION (SINCE ?who :enter ?room) (TILL ?who :leave ?room)) "
@@ -80,7 +80,7 @@ def test_facts_are_occurrences_for_rules_and_windows() -> None:
         REGISTER QUERY counts AS SELECT (COUNT(*) AS ?n) FROM NAMED WINDOW :w ON :visits [RANGE 10]
             {{ WINDOW :w {{ ?x :visited ?r }} }}"""
     stream = moves("1 a enter r", "1 b enter r", "2 c enter r", "4 a leave r", "4 b leave r", "5 c leave r")
-    engine = WindowEngine(text)
+    engine = Engine(text)
     found = [*engine.push_all(stream), *engine.close()]
     assert [show(m) for m in found if m.query == "met"] == ["room=r @[1, 4]"] * 2
     assert [show(m) for m in found if m.query == "counts"] == ["n=3 @[0, 10]"]
@@ -97,7 +97,7 @@ def test_facts_of_what_rules_and_windows_make() -> None:
         CONSTRUCT FACT Full { ?room :is :full } (UNION (SINCE { ?room :load ?n FILTER(?n > 1) })
             (TILL { ?room :load ?n FILTER(?n < 2) }))"""
     stream = moves("1 a at r", "2 b at r", "3 a badge r", "4 b badge r", "7 a leave r", "9 b leave r")
-    engine = WindowEngine(text)
+    engine = Engine(text)
     found = [show(m) for m in [*engine.push_all(stream), *engine.close()]]
     assert [f for f in found if " in " in f] == ["a in r @[1, 7]", "b in r @[2, 9]"]
     assert [f for f in found if "full" in f] == ["r is full @[4, 8]"]
@@ -150,20 +150,20 @@ def test_without_aggregate() -> None:
 )
 def test_mistakes_are_explained(text: str, message: str) -> None:
     with pytest.raises(QueryError, match=message) as caught:
-        compile_windows(text)
+        compile(text)
     assert caught.value.diagnostics[0].hint
 
 
 def test_explain_and_why() -> None:
-    program = compile_windows(FACT + WHERE)
-    assert program.explain().splitlines() == [
+    program = compile(FACT + WHERE)
+    assert program.explain().windows.splitlines() == [
         "Stay: a fact for each ?room, ?who, from a SINCE until the next TILL",
         "q2: RSTREAM of SELECT ?who ?room",
         "  window: what holds now of Stay",
         "  evaluated every PT1S",
         "  each evaluation looks at the whole content",
     ]
-    engine = WindowEngine(program)
+    engine = Engine(program)
     (fact,) = [m for m in [*engine.push_all(moves("1 a enter r", "3 a leave r")), *engine.close()] if m.query == "Stay"]
     assert str(fact.why()) == "Stay held from the SINCE that began at 1 until the TILL that ended at 3"
     assert fact.to_dict()["start"] == 1
@@ -188,7 +188,7 @@ def test_facts_are_their_definition(seen: list[tuple[int, str, str, str]], cut: 
         return bool(entered) and (not left or max(entered) >= max(left))
 
     stream = [item(t, f":{who} :{what} :{room}") for t, who, what, room in seen]
-    first, second = WindowEngine(FACT + WHERE), WindowEngine(FACT + WHERE)
+    first, second = Engine(FACT + WHERE), Engine(FACT + WHERE)
     found = list(first.push_all(stream[:cut]))
     second.restore(first.snapshot())
     found += [*second.push_all(stream[cut:]), *second.close()]
@@ -220,7 +220,7 @@ def test_facts_are_their_definition(seen: list[tuple[int, str, str, str]], cut: 
 
 
 def test_state_is_what_holds() -> None:
-    engine = WindowEngine(FACT)
+    engine = Engine(FACT)
     for t in range(1, 2000, 2):
         engine.push(item(t, f":p{t % 7} :enter :r"))
         engine.push(item(t + 1, f":p{t % 7} :leave :r"))
@@ -229,4 +229,5 @@ def test_state_is_what_holds() -> None:
     assert engine.count().items == 0
     for t in range(3001, 4000):
         engine.push(item(t, ":x :likes :y"))
+    engine.advance(4000 * SECOND)
     assert engine.count().items == 0

@@ -8,8 +8,9 @@ from etalis_compiler.rsp import Count, Identity, Interval, Landmark, Now, Slidin
 from hypothesis import given
 from hypothesis import strategies as st
 
+from etalis_py import Engine, QueryError, compile
 from etalis_py.events import Event
-from etalis_py.windows import WindowEngine, compile_windows, times
+from etalis_py.executors.windows import times
 from tests.oracle import answers
 from tests.windows.small import EX, SECOND, evaluations, facts, item, run, short, show
 
@@ -194,7 +195,7 @@ def test_rdfs_holds_inside_windows() -> None:
 
 def test_updates_of_the_background_hold_from_then_on() -> None:
     query = "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE 2] { WINDOW :w { ?x :p ?y } ?x :is :good }"
-    engine = WindowEngine(query, background=facts(":b :is :good"))
+    engine = Engine(query, background=facts(":b :is :good"))
     found = list(engine.push_all([item(1, ":a :p 1"), item(3, ":a :p 1")]))
     engine.update("", [(f"<{EX}a>", f"<{EX}is>", f"<{EX}good>")])
     found += engine.close()
@@ -242,7 +243,7 @@ def test_ask_answers_at_every_evaluation() -> None:
 
 def test_construct_with_fresh_nodes() -> None:
     query = "CONSTRUCT { [] :of ?x ; :is ?y } " + PRICED.format("?x :price ?y FILTER(?y > 4)")
-    (match,) = WindowEngine(query).push_all([*PRICES, item(20, ":z :q 1")])
+    (match,) = Engine(query).push_all([*PRICES, item(20, ":z :q 1")])
     (one, two) = match.triples
     assert one[0] == two[0]
     assert one[0].startswith("_:")
@@ -289,7 +290,7 @@ def test_a_stream_of_graphs_feeds_another_query() -> None:
     REGISTER QUERY alarms AS
     SELECT ?x ?a ?b FROM NAMED WINDOW :v ON :averages [RANGE 20 SLIDE 10]
     { WINDOW :v { MATCH { {?x :average ?a} SEQ {?x :average ?b} } } FILTER(?b > ?a) }"""
-    engine = WindowEngine(text)
+    engine = Engine(text)
     found = [*engine.push_all([item(t, f":a :price {t}") for t in (2, 4, 12, 14, 22)]), *engine.close()]
     assert [show(m) for m in found if m.query == "alarms"] == [
         "a=3 b=13 x=a @[0, 20]",
@@ -305,7 +306,7 @@ def test_ep_sparql_rules_beside_windows() -> None:
 
     REGISTER QUERY counts AS
     SELECT (COUNT(*) AS ?n) FROM NAMED WINDOW :w ON :rises [RANGE 10] { WINDOW :w { ?x :rose ?b } }"""
-    engine = WindowEngine(text)
+    engine = Engine(text)
     found = [*engine.push_all([item(t, f":a :price {t}") for t in (1, 2, 3)]), *engine.close()]
     assert [show(m) for m in found if m.query == "counts"] == ["n=2 @[0, 10]"]
     assert len([m for m in found if m.query.endswith("rises>")]) == 3
@@ -320,7 +321,7 @@ def test_the_default_operators_of_the_dialects() -> None:
     }
     found = {}
     for name, text in plans.items():
-        (plan,) = compile_windows(text).plans
+        (plan,) = compile(text).plans
         assert plan.dialect == name
         found[name] = (plan.windows[0].default, [s.kind for s in plan.report], plan.r2s)
     assert found == {
@@ -357,7 +358,7 @@ def test_an_event_over_two_streams() -> None:
 def test_repeated_calls_and_batches_give_the_same() -> None:
     query = LAST.format("[RANGE 3 SLIDE 1 SECONDS]")
     whole = run(query, SIX)
-    engine = WindowEngine(query)
+    engine = Engine(query)
     found = []
     for event in SIX:
         found += engine.push(event)
@@ -368,14 +369,14 @@ def test_repeated_calls_and_batches_give_the_same() -> None:
 
 def test_ids_are_the_same_in_every_run() -> None:
     query = LAST.format("[RANGE 3 SLIDE 1 SECONDS]")
-    one, two = WindowEngine(query), WindowEngine(query)
+    one, two = Engine(query), Engine(query)
     first = [m.id for m in [*one.push_all(SIX), *one.close()]]
     assert first == [m.id for m in [*two.push_all(SIX), *two.close()]]
     assert len(set(first)) == len(first)
 
 
 def test_why_names_the_evaluation_and_its_windows() -> None:
-    (match, *_) = [*(engine := WindowEngine(LAST.format("[RANGE 3 TUMBLING]"))).push_all(SIX), *engine.close()]
+    (match, *_) = [*(engine := Engine(LAST.format("[RANGE 3 TUMBLING]"))).push_all(SIX), *engine.close()]
     assert str(match.why()) == f"q1 was evaluated at 3 over\n  <{EX}w>: after 0, until 3"
 
 
@@ -383,8 +384,8 @@ def test_explain() -> None:
     text = """REGISTER STREAM :out AS CONSTRUCT { ?x :n ?y } FROM STREAM :s [RANGE 5] REPORT PERIODIC PT2S { ?x :p ?y }
         REGISTER QUERY counts AS SELECT (COUNT(*) AS ?n) FROM NAMED WINDOW :w ON :s [LANDMARK 0]
         { WINDOW :w { ?x :p ?y } }"""
-    program = compile_windows(text)
-    assert program.explain().splitlines() == [
+    program = compile(text)
+    assert program.explain().windows.splitlines() == [
         ":out: RSTREAM of CONSTRUCT as stream :out",
         "  window on stream :s: PT5S long, sliding by PT5S, in the default graph",
         "  evaluated every PT2S",
@@ -406,7 +407,7 @@ def test_explain_event_patterns_and_who_reads_what() -> None:
         REPORT AT (5, 9.5) AND NON-EMPTY CONTENT OF :v
         WHERE { MATCH { E1 SEQ RECENT LAST E2 } } USING POLICY recent
     REGISTER QUERY later AS SELECT ?x { ?x :before ?y } SEQ { ?x :p ?z }"""
-    assert compile_windows(text).explain().splitlines() == [
+    assert compile(text).explain().windows.splitlines() == [
         ":pairs: RSTREAM of CONSTRUCT as stream :pairs",
         "  window :u on stream :s: everything from 9 on",
         "  window :w on stream :s: PT5S long, sliding by PT1S",
@@ -424,6 +425,9 @@ def test_explain_event_patterns_and_who_reads_what() -> None:
         [
             "{?x :p ?y} SEQ {?y :q ?z}",
             "{?x :p ?y} EQUALS {?x :q ?z}",
+            "{?x :p ?y} PAR {?x :q ?z}",
+            "{ {?x :p ?y} SEQ {?y :p ?z} } MEETS {?z :q ?u}",
+            "{?x :q ?y} DURING { {?x :p ?u} SEQ {?u :p ?z} }",
             "{?x :p ?y} OPTIONALSEQ {?x :q ?z}",
             "{?x :p ?y} EQUALSOPTIONAL {?y :q ?z}",
             "{?x :p ?y . ?y :q ?z} SEQ {?z :p ?u}",
@@ -447,3 +451,11 @@ def test_match_says_what_ep_sparql_says(pattern: str, drawn: list[tuple[int, str
     expected = {" ".join(f"{v}={short(t)}" for v, t in sorted(a.bindings.items())) for a in meant}
     assert set(rows) == expected
     assert len(set(rows)) == len(rows)
+
+
+@pytest.mark.parametrize("pattern", ["E1 NEXT E2", "E1 REPEAT 2", "E1 DURING E2"])
+def test_events_are_related_by_seq_first_and_last_alone(pattern: str) -> None:
+    declared = "EVENT ON :w { ?x :p ?y } AS E1 EVENT ON :w { ?y :q ?z } AS E2"
+    with pytest.raises(QueryError, match="E1 is the name of an event") as refused:
+        compile(f"SELECT * FROM NAMED WINDOW :w ON :s [RANGE 9 STEP 9] WHERE {{ {declared} MATCH {{ {pattern} }} }}")
+    assert "MATCH { { … } NEXT { … } }" in refused.value.diagnostics[0].hint

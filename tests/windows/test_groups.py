@@ -9,9 +9,11 @@ from etalis_rules.terms import XSD
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from etalis_py import Engine, compile
 from etalis_py.events import Event
-from etalis_py.windows import Answer, WindowEngine, compile_windows, times
-from etalis_py.windows.groups import incremental
+from etalis_py.executors.windows import times
+from etalis_py.executors.windows.executor import Answer
+from etalis_py.executors.windows.groups import incremental
 from tests.windows.small import EX, SECOND, evaluations, run
 
 values = st.sampled_from(
@@ -46,8 +48,8 @@ QUERIES = [
 def test_incremental_is_whole(query: str, window: str, stream: list[Event]) -> None:
     text = query.format(f"FROM NAMED WINDOW :w ON :s {window}")
     whole = text.replace("{ WINDOW", "{ VALUES ?one { 1 } WINDOW")
-    assert incremental(compile_windows(text).plans[0], False) is not None
-    assert incremental(compile_windows(whole).plans[0], False) is None
+    assert incremental(compile(text).plans[0], False) is not None
+    assert incremental(compile(whole).plans[0], False) is None
     assert run(text, stream) == run(whole, stream)
 
 
@@ -67,20 +69,20 @@ def test_what_needs_the_whole_content(where: str) -> None:
         WHERE {{ {where} }} GROUP BY ?x"""
     if ":v {" not in where:
         text = text.replace("FROM NAMED WINDOW :v ON :s [RANGE 5]", "")
-    assert incremental(compile_windows(text).plans[0], False) is None
+    assert incremental(compile(text).plans[0], False) is None
 
 
 def test_the_default_graph_holds_stored_triples_too() -> None:
     text = "SELECT (COUNT(*) AS ?n) FROM STREAM :s [RANGE 5] { ?x :p ?y }"
-    (plan,) = compile_windows(text).plans
+    (plan,) = compile(text).plans
     assert incremental(plan, False) is not None
     assert incremental(plan, True) is None
-    engine = WindowEngine(text, background=[])
+    engine = Engine(text, background=[])
     engine.push(Event(SECOND, SECOND, ((f"<{EX}a>", f"<{EX}p>", '"1"'),), f"<{EX}s>"))
     engine.update("", [(f"<{EX}b>", f"<{EX}p>", '"2"')])
     assert [m["n"] for m in engine.close()] == [2]
     with pytest.raises(ValueError, match="background="):
-        WindowEngine(text).update("", [])
+        Engine(text).update("", [])
 
 
 counts = st.builds(
@@ -99,7 +101,7 @@ def test_count_windows_are_their_definition(count: tuple[int, int, str], stream:
     stream = list({e.end: e for e in stream}.values())
     text = f"""SELECT ?x ?y FROM NAMED WINDOW :w ON :s [RANGE {size} {unit} SLIDE {slide} {unit}]
         WHERE {{ WINDOW :w {{ ?x :p ?y }} }}"""
-    shape = compile_windows(text).plans[0].windows[0].shape
+    shape = compile(text).plans[0].windows[0].shape
     expected = {}
     for n, item in enumerate(stream, 1):
         if n % slide == 0:
@@ -123,7 +125,7 @@ def test_what_came_and_went_adds_up(window: str, stream: list[Event]) -> None:
 def answered(query: str, stream: list[Event]) -> list[tuple[int, set[tuple[str, ...]]]]:
     """The evaluation times and their rows, with the terms as they are spelled."""
     heard: list[Answer] = []
-    engine = WindowEngine(query, listen=heard.append)
+    engine = Engine(query, listen=heard.append)
     engine.push_all(stream)
     engine.close()
     return [(a.time, {m.row for m in a.matches}) for a in heard]
@@ -162,11 +164,11 @@ def test_the_order_of_simultaneous_items_does_not_matter(
     shuffled = stream[:]
     any_.shuffle(shuffled)
     shuffled.sort(key=lambda e: e.end)
-    one, two = WindowEngine(text), WindowEngine(text)
+    one, two = Engine(text), Engine(text)
     first = [m.id for m in [*one.push_all(stream), *one.close()]]
     cut = any_.randint(0, len(shuffled))
     second = [m.id for m in two.push_all(shuffled[:cut])]
-    three = WindowEngine(text)
+    three = Engine(text)
     three.restore(two.snapshot())
     second += [m.id for m in [*three.push_all(shuffled[cut:]), *three.close()]]
     assert first == second

@@ -8,8 +8,9 @@ from etalis_compiler.parser import parse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from etalis_py import Engine
 from etalis_py.events import Event
-from etalis_py.windows import Answer, WindowEngine
+from etalis_py.executors.windows.executor import Answer
 from tests.windows.literal import rsep, rspql
 from tests.windows.literal.rspql import Item
 from tests.windows.small import EX, SECOND
@@ -70,10 +71,10 @@ def events(stream: list[Item]) -> list[Event]:
 
 def answers(text: str, stream: list[Item]) -> list[tuple[int, int, list[tuple[str, ...]]]]:
     heard: list[Answer] = []
-    engine = WindowEngine(text, listen=heard.append)
+    engine = Engine(text, listen=heard.append)
     engine.push_all(events(stream))
     engine.close()
-    variables = engine.queries[0].plan.variables
+    variables = engine.plans[0].variables
     found = []
     for a in heard:
         rows = sorted(tuple(m.bindings[v] for v in variables) for m in a.matches)
@@ -157,8 +158,8 @@ def test_rsep(pattern: str, policy: str, consuming: str, one: str, two: str, str
 
 def engine_mappings(text: str, stream: list[Item]) -> dict[int, set[tuple[rspql.Mu, int, int]]]:
     """The event mappings that the engine's own matcher finds at each of its evaluations."""
-    engine = WindowEngine(text)
-    (query,) = engine.queries
+    engine = Engine(text)
+    (query,) = engine._windows[0].queries
     (matcher,) = query._matchers.values()
     heard = {}
     evaluate = matcher.evaluate

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from etalis_py import Engine, compile
 from etalis_py.events import Event, event
 from etalis_py.knowledge import load
-from etalis_py.windows import WindowEngine, compile_windows
 from tests.windows.small import EX, item, show
 
 COUNTS = """
@@ -24,7 +23,7 @@ REGISTER QUERY many AS SELECT (COUNT(*) AS ?k) FROM NAMED WINDOW :v ON :rises [R
 
 
 def shown(text: str, stream: list[Event], query: str = "") -> list[str]:
-    engine = WindowEngine(text)
+    engine = Engine(text)
     found = [*engine.push_all(stream), *engine.close()]
     return [show(m) for m in found if query in m.query]
 
@@ -40,7 +39,7 @@ def test_rules_over_what_windows_find() -> None:
 
 def test_windows_over_what_rules_find_over_what_windows_find() -> None:
     assert shown(COUNTS + RISES + MANY, READINGS, "many") == ["k=1 @[0, 20]"]
-    assert [s.kind for s in compile_windows(MANY + RISES + COUNTS).stages()] == ["windows", "rules", "windows"]
+    assert [s.kind for s in compile(MANY + RISES + COUNTS).stages()] == ["windows", "rules", "windows"]
 
 
 def test_rules_join_raw_events_with_what_windows_find_at_the_same_instant() -> None:
@@ -56,7 +55,7 @@ def test_rules_that_feed_windows_do_not_wait_for_those_that_windows_feed() -> No
         { { SELECT ?x (COUNT(*) AS ?n) { WINDOW :w { ?x :pair ?y } } GROUP BY ?x } }
     REGISTER QUERY quiet AS SELECT ?x ?n ?y { ?x :busy ?n } SEQ { ?x :p ?y }
     """
-    assert [s.names for s in compile_windows(text).stages()] == [
+    assert [s.names for s in compile(text).stages()] == [
         (f"<{EX}pairs>",),
         (f"<{EX}busy>",),
         ("quiet",),
@@ -80,15 +79,15 @@ def test_windows_over_what_a_consuming_rule_finds(policy: str, expected: str) ->
 def test_a_circle_through_rules_is_refused() -> None:
     rule = "REGISTER STREAM :s AS CONSTRUCT { ?x :p ?n } { ?x :n ?n }"
     with pytest.raises(QueryError, match="feed one another in a circle"):
-        compile_windows(COUNTS + rule)
+        compile(COUNTS + rule)
     apart = rule.replace("REGISTER STREAM :s", "REGISTER STREAM :other")
-    compile_windows(COUNTS + apart)  # the window reads another stream
+    compile(COUNTS + apart)  # the window reads another stream
 
 
 def test_a_rule_that_names_its_stream_is_not_fed_by_others() -> None:
     """:n comes from outside too; only what stands on :raw is meant."""
     text = COUNTS + "REGISTER STREAM :s AS CONSTRUCT { ?x :p ?n } { STREAM :raw { ?x :n ?n } }"
-    engine = WindowEngine(text)
+    engine = Engine(text)
     found = [*engine.push_all([item(2, ":b :n 7", "raw"), item(3, ":b :p 8")]), *engine.close()]
     assert [show(m) for m in found if "counts" in m.query] == ["b n 2 @[0, 5]"]
 
@@ -97,18 +96,18 @@ def test_the_schema_decides_who_feeds_whom() -> None:
     """:n is a kind of :value: rules that read :value come after the windows, and a circle through it is refused."""
     schema = load(list(event(":n <http://www.w3.org/2000/01/rdf-schema#subPropertyOf> :value", 0).triples), cache=False)
     rule = "REGISTER QUERY up AS SELECT ?a ?b { ?x :value ?a } SEQ { ?x :value ?b } FILTER(?b > ?a)"
-    engine = WindowEngine(COUNTS + rule, background=schema)
+    engine = Engine(COUNTS + rule, background=schema)
     found = [*engine.push_all(READINGS), *engine.close()]
     assert [show(m) for m in found if m.query == "up"] == ["a=2 b=3 @[5, 10]"]
     circle = "REGISTER STREAM :s AS CONSTRUCT { ?x :p ?n } { ?x :value ?n }"
-    compile_windows(COUNTS + circle)
+    compile(COUNTS + circle)
     with pytest.raises(ValueError, match="what the background says"):
-        WindowEngine(COUNTS + circle, background=schema)
+        Engine(COUNTS + circle, background=schema)
 
 
 def test_the_background_of_several_stages_stays() -> None:
     text = COUNTS + "REGISTER STREAM :s AS CONSTRUCT { ?x :p ?n } { ?x :raw ?n }" + RISES
-    engine = WindowEngine(text, background=[])
+    engine = Engine(text, background=[])
     with pytest.raises(ValueError, match="as two programs"):
         engine.update("", [(f"<{EX}a>", f"<{EX}p>", f"<{EX}b>")])
 
@@ -128,18 +127,18 @@ NETWORKS = [
 @given(st.sampled_from(NETWORKS), streams, st.integers(0, 14))
 def test_a_network_is_its_queries_one_after_another(text: str, stream: list[Event], cut: int) -> None:
     """The rules alone, over the stream and what the windows answered, find the same; so does a restored engine."""
-    engine, restored = WindowEngine(text), WindowEngine(text)
+    engine, restored = Engine(text), Engine(text)
     found = list(engine.push_all(stream[:cut]))
     restored.restore(engine.snapshot())
     found += [*restored.push_all(stream[cut:]), *restored.close()]
-    whole = WindowEngine(text)
+    whole = Engine(text)
     assert sorted(m.id for m in found) == sorted(m.id for m in [*whole.push_all(stream), *whole.close()])
     counts = [m for m in found if m.query == f"<{EX}counts>"]
     answers: dict[int, list[tuple[str, str, str]]] = {}
     for m in counts:
         answers.setdefault(m.end_us, []).extend(m.triples)
     fed = [Event(t, t, tuple(sorted(triples)), f"<{EX}counts>") for t, triples in answers.items()]
-    rules = compile_windows(text).rules.compilation.queries
+    rules = compile(text).compilation.queries
     alone = Engine(compile("\n".join(q.source.text[q.syntax.span.start : q.syntax.span.end] for q in rules)))
     expected = alone.push_all(sorted([*stream, *fed], key=lambda e: e.end))
     expected = [*expected, *alone.close()]

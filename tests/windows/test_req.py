@@ -16,7 +16,6 @@ from etalis_compiler.diagnostics import QueryError
 from etalis_py import Engine, compile
 from etalis_py.events import Event
 from etalis_py.knowledge import load
-from etalis_py.windows import WindowEngine, compile_windows
 from tests.compiler.test_parser_papers import PREFIXES
 from tests.windows.small import EX, SECOND, item, run, show
 
@@ -148,7 +147,7 @@ def test_last_observations_rsp_ql() -> None:
 
 def test_predicate_window_as_a_network_of_queries() -> None:
     """The first query says each minute who was seen in (t − 300, t]; the second takes its last three triples."""
-    engine = WindowEngine(compile_windows(text("predicate-window.c-sparql.repaired"), prefixes=PREFIXES))
+    engine = Engine(compile(text("predicate-window.c-sparql.repaired"), prefixes=PREFIXES))
     found = [*engine.push_all(PEOPLE), *engine.close()]
     first = [show(m) for m in found if m.query == f"<{EX}s1>"]
     assert first == [
@@ -376,7 +375,7 @@ def test_rescan_reads_files_again(tmp_path: Path) -> None:
         places.write_text(f"@prefix : <{EX}> . :sensor :at :{place} .", encoding="utf-8")
 
     is_at("lab")
-    engine = WindowEngine(PLACES, named={f"{EX}places": [places]})
+    engine = Engine(PLACES, named={f"{EX}places": [places]})
     found = list(engine.push_all(item(t, ":sensor :sees :cat") for t in (5, 12)))
     is_at("roof")
     found += [*engine.push_all(item(t, ":sensor :sees :cat") for t in (25, 31)), *engine.close()]
@@ -390,7 +389,7 @@ def test_rescan_reads_files_again(tmp_path: Path) -> None:
 
 def test_rescan_of_what_cannot_be_read_again_is_an_error() -> None:
     with pytest.raises(ValueError, match="nothing says from where"):
-        WindowEngine(PLACES, background=graph(f"{EX}places", ":sensor :at :lab"))
+        Engine(PLACES, background=graph(f"{EX}places", ":sensor :at :lab"))
     with pytest.raises(QueryError, match="RESCAN is for queries over windows"):
         compile("SELECT ?x FROM :places [RESCAN 20 SECONDS] { ?x :at ?y }")
 
@@ -477,7 +476,7 @@ def test_enter_and_left_counts_c_sparql() -> None:
 )
 def test_other_languages(name: str, advice: str) -> None:
     with pytest.raises(QueryError, match=advice):
-        compile_windows(text(name), prefixes=PREFIXES)
+        compile(text(name), prefixes=PREFIXES)
 
 
 def test_every_printed_query_is_looked_at_here() -> None:

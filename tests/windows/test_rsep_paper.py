@@ -7,9 +7,9 @@ from etalis_compiler.rsp import Basic, Interval, Landmark, Sequence, Sliding, Wi
 from etalis_rules import algebra as alg
 
 from etalis_py.events import Event
-from etalis_py.windows import times
-from etalis_py.windows.content import Content
-from etalis_py.windows.patterns import EventMapping, EventMatcher
+from etalis_py.executors.windows import times
+from etalis_py.executors.windows.content import Content
+from etalis_py.executors.windows.patterns import EventMapping, EventMatcher
 from tests.windows.small import EX, evaluations, item, run, short
 
 # Figure 1
@@ -197,11 +197,11 @@ def test_table_1_c_sparql_window() -> None:
 
 def test_the_windows_of_example_4() -> None:
     """Printed with [LND 9] although Example 3 says 1; as printed, only G5 is in the landmark window."""
-    from etalis_py.windows import compile_windows
+    from etalis_py import compile
 
     text = """SELECT ?x ?z FROM NAMED :S WIN [LND 9] AS :w1 FROM NAMED :S WIN [RANGE 5] AS :w2
         EVENT ON :w1 { ?x :p ?y. } AS E1 EVENT ON :w2 { ?y :q ?z. } AS E2 WHERE { MATCH { E1 SEQ E2 } }"""
-    windows = compile_windows(text).plans[0].windows
+    windows = compile(text).plans[0].windows
     stream = f"<{EX}S>"
     assert windows == (
         WindowUse(f"<{EX}w1>", stream, Landmark(9_000_000)),

@@ -6,7 +6,7 @@ import pytest
 from etalis_compiler.rsp import Sliding, Strategy
 
 from etalis_py.events import Event, Triple
-from etalis_py.windows import times
+from etalis_py.executors.windows import times
 from tests.windows.small import EX, SECOND, evaluations, facts, item, run, short
 
 # Box 3 and Box 5

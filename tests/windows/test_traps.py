@@ -6,8 +6,8 @@ import pytest
 from etalis_compiler.diagnostics import QueryError
 from etalis_compiler.rsp import Sliding
 
+from etalis_py import Engine, compile
 from etalis_py.events import Event
-from etalis_py.windows import WindowEngine, compile_windows
 from tests.windows.small import EX, SECOND, evaluations, item, run, show
 
 SELECT = "SELECT ?x FROM NAMED WINDOW :w ON :s {} WHERE {{ WINDOW :w {{ ?x :p ?y }} }}"
@@ -62,7 +62,7 @@ def test_milliseconds_and_microseconds() -> None:
     [("1 ms", 1000), ("0.5 ms", 500), ("7 us", 7), ("3000 ns", 3), ("PT0.000001S", 1), ("PT0.0000010S", 1)],
 )
 def test_lengths_below_a_second(length: str, micros: int) -> None:
-    (plan,) = compile_windows(SELECT.format(f"[RANGE {length}]")).plans
+    (plan,) = compile(SELECT.format(f"[RANGE {length}]")).plans
     assert plan.windows[0].shape == Sliding(micros, micros)
 
 
@@ -83,7 +83,7 @@ def test_lengths_below_a_second(length: str, micros: int) -> None:
 def test_nanoseconds_in_a_query_are_an_error(window: str) -> None:
     """Times are whole microseconds: what is finer is neither rounded nor cut off unsaid."""
     with pytest.raises(QueryError, match="finer than a microsecond") as caught:
-        compile_windows(SELECT.format(window))
+        compile(SELECT.format(window))
     assert "round it" in caught.value.diagnostics[0].hint
 
 
@@ -123,7 +123,7 @@ def test_a_query_on_one_line() -> None:
 
 
 def test_a_late_event_is_kept_and_counted() -> None:
-    engine = WindowEngine(SELECT.format("[RANGE 5]"))
+    engine = Engine(SELECT.format("[RANGE 5]"))
     engine.push_all([item(3, ":a :p 1"), item(7, ":b :p 1")])
     late = item(2, ":c :p 1")
     engine.push(late)
@@ -133,7 +133,7 @@ def test_a_late_event_is_kept_and_counted() -> None:
 
 def test_within_the_allowed_lateness_order_does_not_matter() -> None:
     stream = [item(7, ":b :p 1"), item(3, ":a :p 1"), item(9, ":c :p 1")]
-    engine = WindowEngine(SELECT.format("[RANGE 5]"), lateness=5 * SECOND)
+    engine = Engine(SELECT.format("[RANGE 5]"), lateness=5 * SECOND)
     found = [*engine.push_all(stream), *engine.close()]
     assert [show(m) for m in found] == run(SELECT.format("[RANGE 5]"), sorted(stream, key=lambda e: e.end))
     assert engine.counters.late == 0
@@ -166,18 +166,19 @@ def test_a_gap_of_years_costs_nothing_when_empty_windows_do_not_report() -> None
 
 def test_items_that_no_window_holds_are_counted() -> None:
     """A window that slides further than it is long leaves gaps; what lies before t0 is in none."""
-    engine = WindowEngine(SELECT.format("[RANGE 2 SLIDE 5]"))
+    engine = Engine(SELECT.format("[RANGE 2 SLIDE 5]"))
     engine.push_all([item(1, ":a :p 1"), item(4, ":b :p 1"), item(6, ":c :p 1")])
     assert [show(m) for m in engine.close()] == ["x=c @[5, 7]"]
     assert engine.counters.outside == 1
-    late = WindowEngine(SELECT.format("[RANGE 2 T0 5]"))
+    late = Engine(SELECT.format("[RANGE 2 T0 5]"))
     late.push_all([item(3, ":a :p 1"), item(6, ":c :p 1")])
     assert late.counters.outside == 1
 
 
 def test_items_of_streams_that_nobody_reads_are_counted() -> None:
-    engine = WindowEngine(SELECT.format("[RANGE 2]"))
+    engine = Engine(SELECT.format("[RANGE 2]"))
     engine.push(item(1, ":a :p 1", "other"))
+    engine.advance(SECOND)
     assert engine.counters.unrouted == 1
 
 
@@ -214,7 +215,7 @@ def test_spellings_are_kept() -> None:
 
 
 def test_nothing_comes_out_before_its_time() -> None:
-    engine = WindowEngine(SELECT.format("[RANGE 5]"))
+    engine = Engine(SELECT.format("[RANGE 5]"))
     assert engine.push(item(5, ":a :p 1")) == []
     assert engine.advance(4 * SECOND) == []
     assert [show(m) for m in engine.advance(5 * SECOND)] == ["x=a @[0, 5]"]
@@ -222,7 +223,7 @@ def test_nothing_comes_out_before_its_time() -> None:
 
 
 def test_a_closed_engine_says_so() -> None:
-    engine = WindowEngine(SELECT.format("[RANGE 5]"))
+    engine = Engine(SELECT.format("[RANGE 5]"))
     engine.close()
     with pytest.raises(ValueError, match="make a new one"):
         engine.push(item(1, ":a :p 1"))
@@ -247,9 +248,9 @@ def test_a_snapshot_anywhere_changes_nothing(query: str) -> None:
     whole = run(query, stream)
     assert len(whole) > 5
     for cut in range(len(stream)):
-        first = WindowEngine(query)
+        first = Engine(query)
         found = list(first.push_all(stream[:cut]))
-        second = WindowEngine(query)
+        second = Engine(query)
         second.restore(first.snapshot())
         found += [*second.push_all(stream[cut:]), *second.close()]
         assert [show(m) for m in found] == whole
@@ -258,8 +259,8 @@ def test_a_snapshot_anywhere_changes_nothing(query: str) -> None:
 
 def test_a_snapshot_of_another_program_is_refused() -> None:
     one, other = (
-        WindowEngine(SELECT.format("[RANGE 5]")),
-        WindowEngine("REGISTER QUERY z AS " + SELECT.format("[RANGE 5]")),
+        Engine(SELECT.format("[RANGE 5]")),
+        Engine("REGISTER QUERY z AS " + SELECT.format("[RANGE 5]")),
     )
     with pytest.raises(ValueError, match="with the same program"):
         other.restore(one.snapshot())
@@ -309,7 +310,7 @@ def test_a_snapshot_of_another_program_is_refused() -> None:
 )
 def test_mistakes_are_explained(query: str, message: str) -> None:
     with pytest.raises(QueryError, match=message) as caught:
-        WindowEngine(query)
+        Engine(query)
     assert caught.value.diagnostics[0].hint
 
 
@@ -317,24 +318,24 @@ def test_queries_in_a_circle_are_refused() -> None:
     text = """REGISTER STREAM :a AS CONSTRUCT { ?x :p ?y } FROM STREAM :b [RANGE 5] { ?x :p ?y }
         REGISTER STREAM :b AS CONSTRUCT { ?x :p ?y } FROM STREAM :a [RANGE 5] { ?x :p ?y }"""
     with pytest.raises(QueryError, match="feed one another in a circle"):
-        WindowEngine(text)
+        Engine(text)
 
 
 def test_a_graph_that_is_not_there_is_an_error() -> None:
     query = "SELECT ?x FROM NAMED :nowhere FROM STREAM :s [RANGE 5] { GRAPH :nowhere { ?x :p ?y } }"
     with pytest.raises(ValueError, match="nowhere>, which is not loaded"):
-        WindowEngine(query)
+        Engine(query)
 
 
 def test_what_is_due_after_an_advance_comes_with_the_next_event() -> None:
-    engine = WindowEngine(SELECT.format("[RANGE 5]"))
+    engine = Engine(SELECT.format("[RANGE 5]"))
     engine.push(item(3, ":a :p 1"))
     assert engine.advance(4 * SECOND) == []
     assert [show(m) for m in engine.push(item(7, ":b :p 1"))] == ["x=a @[0, 5]"]
 
 
 def test_an_event_that_ends_before_it_starts_is_an_error() -> None:
-    engine = WindowEngine(SELECT.format("[RANGE 5]"))
+    engine = Engine(SELECT.format("[RANGE 5]"))
     with pytest.raises(ValueError, match="swap the two"):
         engine.push_all([item(3, ":a :p 1"), item(4, ":b :p 1")._replace(start=5 * SECOND)])
     assert [show(m) for m in engine.close()] == ["x=a @[0, 5]"]
@@ -350,7 +351,7 @@ def test_an_event_that_ends_before_it_starts_is_an_error() -> None:
 def test_equal_rows_have_ids_of_their_own(query: str) -> None:
     """Where they do not stand together, and where a window closes several times at one time."""
     triples = " . ".join(f":s{n} :p {n % 2} ; :q {n}" for n in range(6))
-    engine = WindowEngine(query)
+    engine = Engine(query)
     found = [*engine.push(item(3, triples)), *engine.close()]
     assert len(found) > len({m.bindings["x"] for m in found})
     assert len({m.id for m in found}) == len(found)

@@ -16,11 +16,10 @@ from etalis_compiler.diagnostics import Source
 from etalis_compiler.parser import parse
 from etalis_rules.terms import XSD
 
-from etalis_py import Event, Match
+from etalis_py import Engine, Event, Match
 from etalis_py.knowledge import load
 from etalis_py.knowledge.loading import read
-from etalis_py.windows import WindowEngine
-from etalis_py.windows.program import windows_of
+from etalis_py.program import program_of
 from tests.conformance import w3c
 from tests.windows.small import SECOND
 
@@ -52,9 +51,9 @@ def answers(entry: w3c.Entry) -> list[Match]:
     for _, file in re.findall(r"(?i)\bFROM\s+(NAMED\s+)?<([^>]*)>", text):
         path = entry.query.parent / file
         named[w3c.url(path)] = [triples(path)]
-    program = windows_of([(replace(document, queries=tuple(map(windowed, document.queries))), Source(text))])
+    program = program_of([(replace(document, queries=tuple(map(windowed, document.queries))), Source(text))])
     knowledge = load([], named=named, entailment="rdf", cache=False)
-    engine = WindowEngine(program, background=knowledge, start=0)
+    engine = Engine(program, background=knowledge, start=0)
     data = tuple(dict.fromkeys(t for path in entry.data for t in triples(path)))
     if data:
         engine.push(Event(5 * SECOND, 5 * SECOND, data, STREAM))

@@ -12,12 +12,14 @@ from ..ast import (
     Expression,
     FunctionCall,
     In,
+    PathIri,
     Span,
+    Term,
     Unary,
     Var,
 )
 from ..lexing import BUILTINS, Token
-from .terms import TermBuilder
+from .terms import DEFAULT_VOCABULARY, TermBuilder
 
 _COUNTS = {0: "no arguments", 1: "one argument", 2: "two arguments", 3: "three arguments", 4: "four arguments"}
 
@@ -53,10 +55,10 @@ class ExpressionBuilder(TermBuilder):
     def signed_product(self, args: list[Any], start: int, end: int) -> tuple[str, Expression]:
         """``-1 * ?x`` after a sum: the sign is the operator, as in ``?y - 1 * ?x``."""
         token: Token = args[0]
-        made: Expression = self.number_of(token.text[1:], token.start + 1, token.end)
+        product: Expression = self.number_of(token.text[1:], token.start + 1, token.end)
         for operator, factor in zip(args[1::2], args[2::2], strict=True):
-            made = self._binary(operator, made, factor, token.start + 1, factor.span.end)
-        return token.text[0], made
+            product = self._binary(operator, product, factor, token.start + 1, factor.span.end)
+        return token.text[0], product
 
     def add_signed(self, args: list[Any], start: int, end: int) -> Binary:
         sign, term = args[1]
@@ -97,7 +99,19 @@ class ExpressionBuilder(TermBuilder):
             self.fail(f"{token.text} takes {wanted}, not {len(given)}", start, end, code="arguments")
         if name == "BOUND" and not isinstance(given[0], Var):
             self.fail("BOUND takes a variable", start, end, code="arguments", hint="write BOUND(?x)")
-        return Call("IRI" if name == "URI" else "ISIRI" if name == "ISURI" else name, given, span=Span(start, end))
+        if name in ("IRI", "URI"):
+            return Call("IRI", given, self.base or DEFAULT_VOCABULARY, span=Span(start, end))
+        return Call("ISIRI" if name == "ISURI" else name, given, span=Span(start, end))
+
+    def primary_triple(self, args: list[Any], start: int, end: int) -> Expression:
+        subject, verb, object = args
+        predicate = Term(verb.iri, span=verb.span) if isinstance(verb, PathIri) else verb
+        nodes = (subject, predicate, object)
+        if all(isinstance(node, Term) for node in nodes):
+            return self.triple_term(args, start, end)  # type: ignore[return-value]
+        if isinstance(subject, Call):
+            self.fail("a triple term is the subject of no triple", subject.span.start, subject.span.end)
+        return Call("TRIPLE", nodes, span=Span(start, end))
 
     def distinct(self, args: list[Any], start: int, end: int) -> bool:
         return True

@@ -40,7 +40,7 @@ class FactBuilder(PatternBuilder):
         return "TILL", args[0]
 
     def facts(self, args: list[Any], start: int, end: int) -> dict[str, tuple[Group, ...]]:
-        parts = {word: tuple(group for said, group in args if said == word) for word in ("SINCE", "TILL")}
+        parts = {word: tuple(group for keyword, group in args if keyword == word) for word in ("SINCE", "TILL")}
         for word, groups in parts.items():
             if not groups:
                 self.fail(f"the fact has no {word}", start, end, code="fact", hint=FACTS)

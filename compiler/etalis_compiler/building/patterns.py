@@ -8,7 +8,9 @@ from typing import Any
 from etalis_rules.terms import RDF, RDF_TYPE
 
 from ..ast import (
+    TIGHT,
     Bind,
+    Call,
     Combined,
     Current,
     EventDeclaration,
@@ -30,6 +32,9 @@ from ..ast import (
     PathNegated,
     PathRepeat,
     PathSequence,
+    Projection,
+    Repeat,
+    SeqNot,
     Service,
     Span,
     StreamGroup,
@@ -57,6 +62,27 @@ class Described:
     patterns: list[TriplePattern]
 
 
+@dataclass(slots=True)
+class Reified(Described):
+    """A node that names a triple (a reifier): ``<< :a :b :c ~ :node >>``."""
+
+
+@dataclass(slots=True)
+class Reifier:
+    """``~ :node``; None is a node of its own."""
+
+    node: Node | None
+    span: Span
+
+
+@dataclass(slots=True)
+class Annotated:
+    """An object with what is said of its triple: reifiers and blocks ``{| … |}`` of properties, as they are written."""
+
+    object: Any
+    annotations: list[Reifier | list[tuple[Verb, list[Any]]]]
+
+
 class PatternBuilder(WindowBuilder):
     # --- triples ---
 
@@ -70,14 +96,66 @@ class PatternBuilder(WindowBuilder):
         return self._about(subject, properties, start)
 
     def _about(self, subject: Node, properties: list[tuple[Verb, list[Any]]], start: int) -> list[TriplePattern]:
-        made: list[TriplePattern] = []
+        patterns: list[TriplePattern] = []
         for verb, objects in properties:
-            for obj in objects:
+            for written in objects:
+                obj = written.object if isinstance(written, Annotated) else written
                 node = obj.node if isinstance(obj, Described) else obj
-                made.append(TriplePattern(subject, verb, node, span=Span(start, node.span.end)))
+                pattern = TriplePattern(subject, verb, node, span=Span(start, node.span.end))
+                patterns.append(pattern)
                 if isinstance(obj, Described):
-                    made += obj.patterns
-        return made
+                    patterns += obj.patterns
+                if isinstance(written, Annotated):
+                    patterns += self._annotations(pattern, written, start)
+        return patterns
+
+    # --- triple terms, reifiers and annotations of RDF 1.2 ---
+
+    def _annotations(self, pattern: TriplePattern, written: Annotated, start: int) -> list[TriplePattern]:
+        """What ``:a :b :c ~ :r {| :p :q |}`` says: :r reifies the triple and has the properties."""
+        self.no_paths([pattern], "an annotated triple")
+        patterns: list[TriplePattern] = []
+        named: Node | None = None
+        for annotation in written.annotations:
+            if isinstance(annotation, Reifier) or named is None:
+                given = annotation.node if isinstance(annotation, Reifier) else None
+                named = given if given is not None else self.fresh_blank(start, pattern.span.end)
+                patterns.append(self._reifies(named, pattern))
+            if not isinstance(annotation, Reifier):
+                patterns += self._about(named, annotation, start)
+                named = None
+        return patterns
+
+    def _reifies(self, node: Node, pattern: TriplePattern) -> TriplePattern:
+        span = pattern.span
+        term = self.triple_term([pattern.subject, pattern.predicate, pattern.object], span.start, span.end)
+        return TriplePattern(node, Term(f"<{RDF}reifies>", span=span), term, span=span)
+
+    def annotated(self, args: list[Any], start: int, end: int) -> Annotated:
+        return Annotated(args[0], args[1:])
+
+    def annotation(self, args: list[Any], start: int, end: int) -> Any:
+        return args[0]
+
+    annotation_block = annotation
+
+    def reifier(self, args: list[Any], start: int, end: int) -> Reifier:
+        return Reifier(args[0], Span(start, end))
+
+    def reified_triple(self, args: list[Any], start: int, end: int) -> Reified:
+        subject, verb, obj, reifier = args
+        patterns: list[TriplePattern] = []
+        for part in (subject, obj):
+            if isinstance(part, Reified):
+                patterns += part.patterns
+            elif isinstance(part, Described):
+                span, hint = part.node.span, "give it a name of its own, and describe it beside"
+                self.fail("[ … ] and ( … ) cannot stand in a reified triple", span.start, span.end, hint=hint)
+        nodes = [part.node if isinstance(part, Described) else part for part in (subject, obj)]
+        given = reifier.node if reifier is not None else None
+        node = given if given is not None else self.fresh_blank(start, end)
+        pattern = TriplePattern(nodes[0], self._simple(verb), nodes[1], span=Span(start, end))
+        return Reified(node, [*patterns, self._reifies(node, pattern)])
 
     def properties(self, args: list[Any], start: int, end: int) -> list[tuple[Verb, list[Any]]]:
         return list(args)
@@ -96,16 +174,16 @@ class PatternBuilder(WindowBuilder):
     def collection(self, args: list[Any], start: int, end: int) -> Described:
         """``(1 2)`` as the chain of rdf:first and rdf:rest that it stands for (SPARQL §4.2.3)."""
         cells = [self.fresh_blank(start, end) for _ in args]
-        made: list[TriplePattern] = []
+        patterns: list[TriplePattern] = []
         span = Span(start, end)
         for number, item in enumerate(args):
             node = item.node if isinstance(item, Described) else item
             following: Node = cells[number + 1] if number + 1 < len(cells) else Term(f"<{RDF}nil>", span=span)
-            made.append(TriplePattern(cells[number], Term(f"<{RDF}first>", span=span), node, span=span))
+            patterns.append(TriplePattern(cells[number], Term(f"<{RDF}first>", span=span), node, span=span))
             if isinstance(item, Described):
-                made += item.patterns
-            made.append(TriplePattern(cells[number], Term(f"<{RDF}rest>", span=span), following, span=span))
-        return Described(cells[0], made)
+                patterns += item.patterns
+            patterns.append(TriplePattern(cells[number], Term(f"<{RDF}rest>", span=span), following, span=span))
+        return Described(cells[0], patterns)
 
     def triple_time(self, args: list[Any], start: int, end: int) -> TripleTime:
         subject, verb, obj = args
@@ -162,8 +240,8 @@ class PatternBuilder(WindowBuilder):
         return self._iri_in_path(args[0]), True
 
     @staticmethod
-    def _iri_in_path(made: Term | PathIri) -> str:
-        return made.iri if isinstance(made, PathIri) else made.spelling
+    def _iri_in_path(step: Term | PathIri) -> str:
+        return step.iri if isinstance(step, PathIri) else step.spelling
 
     # --- groups and what stands in them ---
 
@@ -192,14 +270,14 @@ class PatternBuilder(WindowBuilder):
     def chain_operator(self, args: list[Any], start: int, end: int) -> Operator:
         return Operator(args[0].text.upper())
 
-    equals = chain_operator
+    tight_operator = chain_operator
 
     def combined(self, args: list[Any], start: int, end: int) -> Combined:
         left, operator, right = args
         for side in (left, right):
             if isinstance(side, Combined) and (side.operator is Operator.UNION) != (operator is Operator.UNION):
                 other = side.operator if operator is Operator.UNION else operator
-                order = "EQUALS binds tighter" if other is Operator.EQUALS else "they are taken from left to right"
+                order = f"{other.value} binds tighter" if other in TIGHT else "they are taken from left to right"
                 self.warn(
                     f"UNION and {other.value} are mixed without braces: {order}",
                     start,
@@ -227,6 +305,75 @@ class PatternBuilder(WindowBuilder):
     def within_group(self, args: list[Any], start: int, end: int) -> Within:
         pattern, bound = args
         return Within(pattern, bound, span=Span(start, end))
+
+    def seq_not_seq(self, args: list[Any], start: int, end: int) -> SeqNot:
+        left, absent, right = args
+        return SeqNot(left, absent, right, span=Span(start, end))
+
+    def seq_not_within(self, args: list[Any], start: int, end: int) -> SeqNot:
+        left, absent, bound = args
+        return SeqNot(left, absent, None, bound, span=Span(start, end))
+
+    # --- REPEAT ---
+
+    def times(self, args: list[Any], start: int, end: int) -> tuple[int, int | None]:
+        count = self.natural(args[0])
+        return self._times(count, count, start, end)
+
+    def times_to(self, args: list[Any], start: int, end: int) -> tuple[int, int | None]:
+        return self._times(self.natural(args[0]), self.natural(args[1]), start, end)
+
+    def times_or_more(self, args: list[Any], start: int, end: int) -> tuple[int, int | None]:
+        return self._times(self.natural(args[0]), None, start, end)
+
+    def _times(self, least: int, most: int | None, start: int, end: int) -> tuple[int, int | None]:
+        if least < 1:
+            self.fail("REPEAT 0 would match nothing at all", start, end, code="repeat", hint="write REPEAT 1 OR MORE")
+        if most is not None and most < least:
+            hint = f"write REPEAT {most} TO {least}"
+            self.fail(f"REPEAT {least} TO {most} is no number of times", start, end, code="repeat", hint=hint)
+        return least, most
+
+    def repeat_by(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
+        return "BY", tuple(args)
+
+    def repeat_where(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
+        return "WHERE", args[0]
+
+    def repeat_not(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
+        return "NOT", args[0]
+
+    def repeat_longest(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
+        return "LONGEST", True
+
+    def repeat_as(self, args: list[Projection], start: int, end: int) -> tuple[str, Any]:
+        return "AS", tuple(args)
+
+    def repeat(self, args: list[Any], start: int, end: int) -> Repeat:
+        pattern, (least, most), *written = args
+        clauses: dict[str, Any] = {}
+        for name, value in written:
+            if name in clauses:
+                self.fail(f"REPEAT has {name} twice", start, end, code="repeat", hint="put both into one clause")
+            clauses[name] = value
+        return Repeat(
+            pattern,
+            least,
+            most,
+            clauses.get("BY", ()),
+            clauses.get("WHERE"),
+            clauses.get("NOT"),
+            clauses.get("LONGEST", False),
+            clauses.get("AS", ()),
+            span=Span(start, end),
+        )
+
+    def step(self, args: list[Any], start: int, end: int) -> str:
+        return str(args[0].text.upper())
+
+    def step_value(self, args: list[Any], start: int, end: int) -> Call:
+        name, variable = args
+        return Call(name, (variable,), span=Span(start, end))
 
     # --- event patterns of RSEP-QL ---
 

@@ -22,6 +22,7 @@ from ..ast import (
     Register,
     ReportClause,
     Select,
+    SeqNot,
     Span,
     Term,
     TriplePattern,
@@ -29,6 +30,7 @@ from ..ast import (
     Within,
 )
 from ..lexing import Token
+from ..scope import aggregates
 from .facts import FactBuilder
 from .patterns import POLICIES
 
@@ -130,34 +132,42 @@ class QueryBuilder(FactBuilder):
     def where(self, args: list[Any], start: int, end: int) -> dict[str, Any]:
         """The WHERE clause; one without outer braces (as [EP] prints it) gets a group of its own.
 
-        A WITHIN at its very end bounds the window over solutions, not the last group.
+        A WITHIN at its very end is the query's, not the last group's: it bounds the whole match, or the window over the
+        solutions of a query with aggregates.
         """
         chain, *outside, within, policy = args
+        lifted = None
         if not outside and within is None:
             chain, within = self._lift_within(chain)
+            lifted = within if isinstance(chain, Combined | SeqNot) else None
         if isinstance(chain, Group) and not outside:
             group = chain
         else:
             stop = outside[-1].span.end if outside else chain.span.end
             group = Group((chain, *outside), span=Span(chain.span.start, stop))
-        return {"where": group, "within": within, "policy": policy}
+        return {"where": group, "within": within, "lifted": lifted, "policy": policy}
 
     def _lift_within(self, chain: Any) -> tuple[Any, Duration | None]:
         if isinstance(chain, Within):
             return chain.pattern, chain.bound
-        if isinstance(chain, Combined):
+        if isinstance(chain, Combined) or (isinstance(chain, SeqNot) and chain.right is not None):
             right, bound = self._lift_within(chain.right)
-            if bound is not None:
-                self.warn(
-                    "this WITHIN ends the WHERE clause, so it is a sliding window over the solutions",
-                    bound.span.start,
-                    bound.span.end,
-                    code="within",
-                    hint="to bound the duration instead, put braces around the pattern: WHERE { {A} SEQ {B} WITHIN n }"
-                    " for the last group, WHERE { { {A} SEQ {B} } WITHIN n } for the whole",
-                )
             return replace(chain, right=right), bound
         return chain, None
+
+    def _warn_of_window(self, bound: Duration, form: Form, parts: dict[str, Any]) -> None:
+        """Whoever writes WITHIN after the last group of a query with aggregates may have meant another bound."""
+        shown = form.projections if isinstance(form, Select) else ()
+        computed = [*(p.expression for p in shown), *(k.expression for k in parts["order_by"])]
+        if parts["group_by"] or parts["having"] or any(a for e in computed for a in aggregates(e)):
+            self.warn(
+                "this WITHIN ends the WHERE clause, so it is a sliding window over the solutions",
+                bound.span.start,
+                bound.span.end,
+                code="within",
+                hint="to bound the duration instead, put braces around the pattern: WHERE { {A} SEQ {B} WITHIN n }"
+                " for the last group, WHERE { { {A} SEQ {B} } WITHIN n } for the whole",
+            )
 
     # --- query forms ---
 
@@ -175,6 +185,8 @@ class QueryBuilder(FactBuilder):
         policy, within, group = parts.pop("policy"), None, None
         if where is not None:
             group, within = where["where"], where["within"]
+            if where["lifted"] is not None:
+                self._warn_of_window(where["lifted"], form, parts)
             if policy and where["policy"]:
                 self.fail("the policy is given twice", policy[1].start, policy[1].end, code="policy")
             policy = policy or where["policy"]
@@ -218,7 +230,7 @@ class QueryBuilder(FactBuilder):
             self.no_paths(triples.patterns, "CONSTRUCT WHERE")
         elements: tuple[Triples, ...] = (triples,) if triples is not None else ()
         span = triples.span if triples is not None else Span(start, end)
-        where = {"where": Group(elements, span=span), "within": None, "policy": None}
+        where = {"where": Group(elements, span=span), "within": None, "lifted": None, "policy": None}
         return self._query(Construct(None, span=Span(start, end)), clauses, where, tail, r2s or "", start, end)
 
     def ask_query(self, args: list[Any], start: int, end: int) -> Query:

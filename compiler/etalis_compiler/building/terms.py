@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from etalis_rules import terms
 from etalis_rules.terms import OWL, RDF, RDFS, XSD
 
-from ..ast import Blank, Span, Term, Var
+from ..ast import Blank, PathIri, Span, Term, TripleTerm, Var
 from ..diagnostics import Diagnostic, Source, closest
 from ..iris import resolve
 from ..lexing import Token
@@ -97,6 +97,8 @@ class TermBuilder:
         if namespace is None:
             near = "" if prefix in _WELL_KNOWN else closest(prefix, [*self.prefixes, *PREDECLARED])
             declaration = f"declare it: PREFIX {prefix}: <{_WELL_KNOWN.get(prefix, 'http://…')}>"
+            if prefix == "timer":  # Esper's timer:interval
+                declaration = "what does not happen in time is { A } SEQ NOT { B } WITHIN 10 SECONDS"
             self.fail(
                 f"the prefix '{prefix}:' is not declared",
                 token.start,
@@ -120,8 +122,17 @@ class TermBuilder:
         width = 3 if len(text) >= 6 and text[:3] in ('"""', "'''") else 1
         return terms.unescape(text[width:-width])
 
+    def version_declaration(self, args: list[Any], start: int, end: int) -> None:
+        version = self.string(args[0])
+        if version not in ("1.1", "1.2", "1.2-basic"):
+            self.fail(f"'{version}' is no version of SPARQL", start, end, hint='write VERSION "1.2", or leave it out')
+
     def plain_literal(self, args: list[Any], start: int, end: int) -> Term:
         text, tag = args
+        direction = tag.text.partition("--")[2] if tag else ""
+        if direction not in ("", "ltr", "rtl"):
+            hint = 'write "…"@ar--rtl or "…"@en--ltr'
+            self.fail(f"'--{direction}' is no base direction", tag.start, tag.end, hint=hint)
         return Term(terms.literal(self.string(text), language=tag.text[1:] if tag else ""), span=Span(start, end))
 
     def typed_literal(self, args: list[Any], start: int, end: int) -> Term:
@@ -156,6 +167,23 @@ class TermBuilder:
     def fresh_blank(self, start: int, end: int) -> Blank:
         self._blanks += 1
         return Blank(f"{self._blank_stem}{self._blanks - 1}", span=Span(start, end))
+
+    # --- triple terms ---
+
+    def triple_term(self, args: list[Any], start: int, end: int) -> Term | TripleTerm:
+        subject, verb, object = args
+        predicate = Term(verb.iri, span=verb.span) if isinstance(verb, PathIri) else verb
+        self._check_subject(subject)
+        nodes = (subject, predicate, object)
+        if all(isinstance(node, Term) for node in nodes):
+            return Term(terms.triple(*(node.spelling for node in nodes)), span=Span(start, end))
+        return TripleTerm(subject, predicate, object, span=Span(start, end))
+
+    def _check_subject(self, subject: Any) -> None:
+        if isinstance(subject, TripleTerm) or (isinstance(subject, Term) and not terms.is_iri(subject.spelling)):
+            kind = "literal" if isinstance(subject, Term) and terms.is_literal(subject.spelling) else "triple term"
+            hint = "turn it round" if kind == "literal" else "give the inner triple a name: << :a :b :c ~ :name >>"
+            self.fail(f"a {kind} is the subject of no triple", subject.span.start, subject.span.end, hint=hint)
 
     def nil(self, args: list[Any], start: int, end: int) -> Term:
         return Term(f"<{RDF}nil>", span=Span(start, end))

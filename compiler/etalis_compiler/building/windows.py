@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, NoReturn, cast
 
-from etalis_rules.durations import duration_text, parse_duration
+from etalis_rules.calendar import SECOND
+from etalis_rules.durations import RATIOS, UNITS, duration_text, is_too_fine, parse_duration
 from etalis_rules.terms import XSD, parts
 
 from ..ast import DatasetClause, Duration, ReportClause, ReportItem, Span, Term, WindowSpec
@@ -15,27 +16,10 @@ from ..diagnostics import closest
 from ..lexing import Token
 from .expressions import ExpressionBuilder
 
-# a unit as the papers and their systems write it: what stands before and after the number in xsd:duration
-_UNITS = {
-    **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), "ns"),
-    **dict.fromkeys(("us", "microsecond", "microseconds"), "us"),
-    **dict.fromkeys(("ms", "msec", "msecs", "millis", "millisecond", "milliseconds"), "ms"),
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "S"),
-    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), "M"),
-    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), "H"),
-    **dict.fromkeys(("d", "day", "days"), "D"),
-    **dict.fromkeys(("w", "week", "weeks"), "W"),
-    **dict.fromkeys(("month", "months"), "mo"),
-    **dict.fromkeys(("y", "yr", "year", "years"), "Y"),
-}
 _COUNTED = {"EVENT": "EVENTS", "EVENTS": "EVENTS", "TRIPLE": "TRIPLES", "TRIPLES": "TRIPLES", "BGP": "BGP"}
-_DURATION = re.compile(
-    r"-?P(?=[0-9T])(?:[0-9]+Y)?(?:[0-9]+M)?(?:[0-9]+(?:\.[0-9]+)?D)?"
-    r"(?:T(?=[0-9])(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:\.[0-9]+)?S)?)?"
-)
 _LONGEST = 18  # digits: what fits into 64 bits
 _PARTS = {"ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}  # of a second
-_FINE = re.compile(r"\.[0-9]{6}[0-9]*[1-9]")
+_LETTERS = {"s": "S", "min": "M", "h": "H", "d": "D", "mo": "M", "y": "Y"}  # in an xsd:duration
 _WEEKS = re.compile(r"P([0-9]+)W")
 DURATIONS = 'write it as 10 SECONDS, 5m, P30D, PT5M or "PT5M"^^xsd:duration'
 
@@ -58,7 +42,12 @@ class WindowBuilder(ExpressionBuilder):
     # --- durations ---
 
     def within(self, args: list[Any], start: int, end: int) -> Duration:
-        return args[0]  # type: ignore[no-any-return]
+        length: Duration = args[0]
+        written = self.source.text[length.span.start : length.span.end]
+        if length.kind == "duration" and written[-1:].isdigit():
+            hint = f"say which: WITHIN {written} SECONDS, {written} MINUTES or {written} HOURS (or {written} EVENTS)"
+            self.fail("a length of time needs a unit", length.span.start, end, code="duration", hint=hint)
+        return length
 
     def every(self, args: list[Any], start: int, end: int) -> Duration:
         return args[0]  # type: ignore[no-any-return]
@@ -70,11 +59,11 @@ class WindowBuilder(ExpressionBuilder):
                 "this is no usable number of time units", number.start, number.end, code="duration", hint=DURATIONS
             )
         value = Decimal(number.text)
-        code = "S"
+        code = "s"
         if unit is not None:
-            found = _UNITS.get(unit.text.lower())
-            if found is None:
-                near = closest(unit.text, _UNITS)
+            known = UNITS.get(unit.text.lower())
+            if known is None:
+                near = closest(unit.text, UNITS)
                 self.fail(
                     f"'{unit.text}' is no unit of time",
                     unit.start,
@@ -82,20 +71,20 @@ class WindowBuilder(ExpressionBuilder):
                     code="duration",
                     hint=f"did you mean {near}?" if near else DURATIONS,
                 )
-            code = found
+            code = known
         whole = value == value.to_integral_value()
         if code in _PARTS:
-            value, code = value / _PARTS[code], "S"
-        elif code == "W":
-            value, code = value * 7, "D"
-        elif code in ("mo", "Y") and not whole:
+            value, code = value / _PARTS[code], "s"
+        elif code == "w":
+            value, code = value * 7, "d"
+        elif code in ("mo", "y") and not whole:
             self.fail("a number of months or years must be whole", start, end, code="duration", hint=DURATIONS)
-        elif code in ("H", "M", "D") and not whole:
-            value, code = value * {"M": 60, "H": 3600, "D": 86400}[code], "S"
-        if code == "S" and value * _PARTS["us"] % 1:
+        elif code in ("h", "min", "d") and not whole:
+            value, code = value * RATIOS[code][0] / SECOND, "s"
+        if code == "s" and value * SECOND % 1:
             self._too_fine(start, end)
-        text = format(value.normalize(), "f")
-        lexical = f"P{text}{code[0].upper()}" if code in ("D", "Y", "mo") else f"PT{text}{code}"
+        text = format(value.normalize(), "f") + _LETTERS[code]
+        lexical = f"P{text}" if code in ("d", "y", "mo") else f"PT{text}"
         return Duration("duration", lexical, span=Span(start, end))
 
     def amount_word(self, args: list[Any], start: int, end: int) -> Duration:
@@ -114,9 +103,9 @@ class WindowBuilder(ExpressionBuilder):
         weeks = _WEEKS.fullmatch(text)
         if weeks:
             return f"P{int(weeks[1]) * 7}D"
-        if not _DURATION.fullmatch(text) or text.startswith("-"):
+        if parse_duration(text) is None or text.startswith("-"):
             self.fail(f"'{text}' is no length of time", start, end, code="duration", hint=DURATIONS)
-        if _FINE.search(text):
+        if is_too_fine(text):
             self._too_fine(start, end)
         return text
 
@@ -229,14 +218,14 @@ class WindowBuilder(ExpressionBuilder):
         return args[0]  # type: ignore[no-any-return]
 
     def window(self, args: list[Any], start: int, end: int) -> WindowSpec:
-        found: dict[str, Part] = {}
+        items: dict[str, Part] = {}
         for part in args:
-            if part.kind in found:
+            if part.kind in items:
                 self.fail(f"the window says {part.kind} twice", part.start, part.end, hint="leave one of them out")
-            found[part.kind] = part
-        kinds = [k for k in ("range", "landmark", "interval", "identity", "now") if k in found]
+            items[part.kind] = part
+        kinds = [k for k in ("range", "landmark", "interval", "identity", "now") if k in items]
         if len(kinds) > 1:
-            second = found[kinds[1]]
+            second = items[kinds[1]]
             self.fail(
                 f"a window cannot be both {kinds[0]} and {kinds[1]}",
                 second.start,
@@ -244,34 +233,34 @@ class WindowBuilder(ExpressionBuilder):
                 hint="declare two windows on the stream: FROM NAMED WINDOW :w1 … FROM NAMED WINDOW :w2 …",
             )
         kind = kinds[0] if kinds else ""
-        if kind == "" or (kind != "range" and ("slide" in found or "tumbling" in found)):
+        if kind == "" or (kind != "range" and ("slide" in items or "tumbling" in items)):
             self.fail("the window has no length", start, end, hint="write [RANGE PT10M SLIDE PT1M] or [RANGE PT10M]")
-        if "slide" in found and "tumbling" in found:
-            part = found["tumbling"]
+        if "slide" in items and "tumbling" in items:
+            part = items["tumbling"]
             self.fail(
                 "a tumbling window slides by its own length", part.start, part.end, hint="leave SLIDE or STEP out"
             )
         return WindowSpec(
-            kind={"range": "tumbling" if "tumbling" in found else "sliding"}.get(kind, kind),
-            range=self._value(found, "range"),
-            slide=self._value(found, "slide"),
-            start=self._value(found, kind) if kind in ("landmark", "interval") else None,
-            end=found["interval"].values[1] if kind == "interval" else None,
-            offset=self._offset(found),
-            t0=self._value(found, "t0"),
+            kind={"range": "tumbling" if "tumbling" in items else "sliding"}.get(kind, kind),
+            range=self._value(items, "range"),
+            slide=self._value(items, "slide"),
+            start=self._value(items, kind) if kind in ("landmark", "interval") else None,
+            end=items["interval"].values[1] if kind == "interval" else None,
+            offset=self._offset(items),
+            t0=self._value(items, "t0"),
             span=Span(start, end),
         )
 
-    def _offset(self, found: dict[str, Part]) -> Any:
-        until = found["range"].values[1:] if "range" in found else ()
-        if until and "offset" in found:
-            part = found["offset"]
+    def _offset(self, items: dict[str, Part]) -> Any:
+        until = items["range"].values[1:] if "range" in items else ()
+        if until and "offset" in items:
+            part = items["offset"]
             self.fail("the window says twice how late it is seen", part.start, part.end, hint="leave OFFSET out")
-        return until[0] if until else self._value(found, "offset")
+        return until[0] if until else self._value(items, "offset")
 
     @staticmethod
-    def _value(found: dict[str, Part], kind: str) -> Any:
-        return found[kind].values[0] if kind in found else None
+    def _value(items: dict[str, Part], kind: str) -> Any:
+        return items[kind].values[0] if kind in items else None
 
     # --- dataset ---
 
@@ -291,6 +280,11 @@ class WindowBuilder(ExpressionBuilder):
         named, name, source, window = args
         self.dialects.add("rsp-ql")
         return DatasetClause("window", name, bool(named), source, window, span=Span(start, end))
+
+    def from_window_before(self, args: list[Any], start: int, end: int) -> DatasetClause:
+        """``FROM NAMED WINDOW :w [RANGE PT1H STEP PT1H] ON STREAM :s``, an older spelling of RSP-QL."""
+        named, name, window, source = args
+        return self.from_window([named, name, source, window], start, end)
 
     def from_nested_window(self, args: list[Any], start: int, end: int) -> DatasetClause:
         named, name, inner, window = args

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..ast import (
+    TIGHT,
     Bind,
     Combined,
     Current,
@@ -21,10 +22,11 @@ from ..ast import (
     Group,
     Match,
     Minus,
-    Operator,
     Optional,
     Pattern,
     Query,
+    Repeat,
+    SeqNot,
     Service,
     StreamGroup,
     Triples,
@@ -104,23 +106,55 @@ class PatternPrinter(TermPrinter):
                 *lines, last = self.operand(inner, tight=True)
                 return [*lines, f"{last} WITHIN {self.duration(bound)}"]
             case Combined(operator=operator, left=left, right=right):
-                return [*self._left(operator, left), operator.value, *self.operand(right, tight=self._tight(operator))]
+                tight = operator in TIGHT
+                return [*self._left(left, tight=tight), operator.value, *self.operand(right, tight=tight)]
+            case SeqNot():
+                return self.seq_not(pattern)
+            case Repeat():
+                return self.repeat(pattern)
 
-    def _left(self, operator: Operator, left: Pattern) -> list[str]:
-        same = isinstance(left, Combined) and (not self._tight(operator) or self._tight(left.operator))
-        return self.pattern(left) if same else self.operand(left, tight=self._tight(operator))
+    def seq_not(self, pattern: SeqNot) -> list[str]:
+        *lines, last = self._plain(pattern.absent)
+        head = [*self._left(pattern.left, tight=False), "SEQ NOT"]
+        if pattern.right is not None:
+            return [*head, *lines, last, "SEQ", *self.operand(pattern.right, tight=False)]
+        return [*head, *lines, last if pattern.bound is None else f"{last} WITHIN {self.duration(pattern.bound)}"]
 
-    @staticmethod
-    def _tight(operator: Operator) -> bool:
-        return operator is Operator.EQUALS
+    def _left(self, left: Pattern, *, tight: bool) -> list[str]:
+        same = isinstance(left, Combined) and (not tight or left.operator in TIGHT)
+        same = same or (isinstance(left, SeqNot) and not tight)
+        return self.pattern(left) if same else self.operand(left, tight=tight)
 
     def operand(self, pattern: Pattern, *, tight: bool) -> list[str]:
-        """An operand: only EQUALS may stand bare to the right of a weaker operator."""
-        if isinstance(pattern, Combined) and not tight and self._tight(pattern.operator):
+        """An operand: only the operators that bind tighter may stand bare to the right of a weaker one."""
+        if isinstance(pattern, Combined) and not tight and pattern.operator in TIGHT:
             return self.pattern(pattern)
-        if isinstance(pattern, Combined):
+        if isinstance(pattern, Combined | SeqNot):
             return self.group(Group((pattern,)))
         return self.pattern(pattern)
+
+    def _plain(self, pattern: Pattern) -> list[str]:
+        """What may follow NOT: a group, not something with a WITHIN or REPEAT of its own."""
+        braced = isinstance(pattern, Combined | SeqNot | Within | Repeat)
+        return self.group(Group((pattern,))) if braced else self.pattern(pattern)
+
+    def repeat(self, repeat: Repeat) -> list[str]:
+        *lines, last = self.operand(repeat.pattern, tight=True)
+        most = {None: " OR MORE", repeat.least: ""}.get(repeat.most, f" TO {repeat.most}")
+        words = [f"{last} REPEAT {repeat.least}{most}"]
+        if repeat.by:
+            words.append("BY " + " ".join(f"?{v.name}" for v in repeat.by))
+        if repeat.condition is not None:
+            words.append(f"WHERE ({self.expression(repeat.condition)})")
+        if repeat.absent is not None:
+            *inner, closing = led(f"{' '.join(words)} NOT", self._plain(repeat.absent))
+            lines, words = [*lines, *inner], [closing]
+        if repeat.longest:
+            words.append("LONGEST")
+        if repeat.columns:
+            columns = (f"{self.expression(c.expression)} AS ?{c.variable.name}" for c in repeat.columns if c.expression)
+            words.append(f"AS ({', '.join(columns)})")
+        return [*lines, " ".join(words)]
 
     def query(self, query: Query) -> list[str]:
         raise AssertionError("QueryPrinter gives it")

@@ -60,10 +60,10 @@ class QueryPrinter(PatternPrinter):
                     return [f"CONSTRUCT{r2s} {{ {' '.join(triples)} }}"]
                 return [f"CONSTRUCT{r2s} {{", *indented(triples), "}"]
             case Fact(template, since, till):
-                made = " ".join(self.triple(p) + " ." for p in template)
+                spelled = " ".join(self.triple(p) + " ." for p in template)
                 parts = [(word, group) for word, groups in (("SINCE", since), ("TILL", till)) for group in groups]
                 lines = [line for word, group in parts for line in [f"({word}", *indented(self.group(group)), ")"]]
-                return [f"CONSTRUCT FACT {{ {made} }}", "(UNION", *indented(lines), ")"]
+                return [f"CONSTRUCT FACT {{ {spelled} }}", "(UNION", *indented(lines), ")"]
             case Ask():
                 return [f"ASK{r2s}"]
             case Describe(subjects=subjects):

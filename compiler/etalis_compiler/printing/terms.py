@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from etalis_rules.terms import RDF_TYPE, XSD, is_iri, literal, parts
+from etalis_rules.terms import RDF_TYPE, XSD, is_iri, is_triple, literal, parts, triple_parts
 
 from ..ast import (
     Aggregate,
@@ -27,6 +27,7 @@ from ..ast import (
     PathSequence,
     Term,
     TriplePattern,
+    TripleTerm,
     TripleTime,
     Unary,
     Var,
@@ -61,6 +62,8 @@ class TermPrinter:
     def term(self, spelling: str) -> str:
         if is_iri(spelling):
             return self.iri(spelling)
+        if is_triple(spelling):
+            return f"<<( {' '.join(map(self.term, triple_parts(spelling)))} )>>"
         lexical, datatype, language = parts(spelling)
         if not datatype or language:
             return spelling
@@ -78,6 +81,8 @@ class TermPrinter:
                 return f"_:{label}"
             case Term(spelling=spelling):
                 return self.term(spelling)
+            case TripleTerm(subject=subject, predicate=predicate, object=object):
+                return f"<<( {self.node(subject)} {self.node(predicate)} {self.node(object)} )>>"
 
     def triple(self, pattern: TriplePattern) -> str:
         return f"{self.node(pattern.subject)} {self.verb(pattern.predicate)} {self.node(pattern.object)}"

@@ -19,19 +19,6 @@ from dataclasses import replace
 
 from etalis_rules import algebra as alg
 
-TIME = frozenset({"GETDURATION", "GETSTARTTIME", "GETENDTIME"})
-VOLATILE = frozenset({"RAND", "UUID", "STRUUID", "BNODE", "NOW"})
-TELLS_UNBOUND = frozenset({"BOUND", "COALESCE"})
-
-
-def operators(e: alg.Expr) -> frozenset[str]:
-    """All operator and function names in an expression; ``EXISTS`` for an EXISTS."""
-    return frozenset(
-        "EXISTS" if isinstance(part, alg.Exists) else part.op
-        for part in alg.subexpressions(e)
-        if isinstance(part, (alg.Apply, alg.Exists))
-    )
-
 
 def push_filters(pattern: alg.Pattern) -> alg.Pattern:
     """The pattern with every filter as deep as it may stand."""
@@ -59,6 +46,12 @@ def push_filters(pattern: alg.Pattern) -> alg.Pattern:
             return _push_condition(pattern, push_filters(left), push_filters(right), condition)
         case alg.SeqRightJoin(left, right, condition):
             return _push_condition(pattern, push_filters(left), push_filters(right), condition)
+        case alg.Absence(left, absent, right):
+            deeper = None if right is None else push_filters(right)
+            return replace(pattern, left=push_filters(left), absent=push_filters(absent), right=deeper)
+        case alg.Runs(child, absent=absent):
+            deeper = None if absent is None else push_filters(absent)
+            return replace(pattern, child=push_filters(child), absent=deeper)
         case _:
             return replace(pattern, left=push_filters(pattern.left), right=push_filters(pattern.right))
 
@@ -83,8 +76,10 @@ def _push_condition(
     optional, mandatory = (left, right) if optional_is_left else (right, left)
     kept = []
     for part in map(_inside, condition):
-        names = operators(part)
-        if names & (TIME | VOLATILE | TELLS_UNBOUND | {"EXISTS"}) or not _binds(optional, alg.variables(part)):
+        names = alg.operators(part)
+        if names & (alg.INTERVAL | alg.VOLATILE | alg.TELLS_UNBOUND | {"EXISTS"}) or not _binds(
+            optional, alg.variables(part)
+        ):
             kept.append(part)
         else:
             optional = _place_or_filter(part, False, optional)
@@ -112,10 +107,10 @@ def _filter(child: alg.Pattern, conditions: tuple[alg.Expr, ...]) -> alg.Pattern
 
 def _sink(condition: alg.Expr, pattern: alg.Pattern) -> alg.Pattern | None:
     """The pattern with the condition inside, or None where it has to stay above."""
-    names = operators(condition)
-    if names & (TIME | VOLATILE | {"EXISTS"}) or not alg.variables(condition):
+    names = alg.operators(condition)
+    if names & (alg.INTERVAL | alg.VOLATILE | {"EXISTS"}) or not alg.variables(condition):
         return None
-    return _place(condition, names & TELLS_UNBOUND != frozenset(), pattern)
+    return _place(condition, names & alg.TELLS_UNBOUND != frozenset(), pattern)
 
 
 def _place(condition: alg.Expr, tells_unbound: bool, pattern: alg.Pattern) -> alg.Pattern | None:
@@ -123,6 +118,8 @@ def _place(condition: alg.Expr, tells_unbound: bool, pattern: alg.Pattern) -> al
     match pattern:
         case alg.BGP() | alg.PathPattern() | alg.Block() if needed <= alg.certain(pattern):
             return alg.Filter(pattern, (condition,))
+        case alg.Filter(child, conditions) if isinstance(child, alg.BGP | alg.PathPattern | alg.Block):
+            return alg.Filter(child, (condition, *conditions)) if needed <= alg.certain(child) else None
         case alg.Filter(child, _) | alg.Within(child, _):
             below = _place(condition, tells_unbound, child)
             return None if below is None else replace(pattern, child=below)
@@ -131,7 +128,14 @@ def _place(condition: alg.Expr, tells_unbound: bool, pattern: alg.Pattern) -> al
             if variable in needed or not _binds(child, needed):
                 return None
             return replace(pattern, child=_place_or_filter(condition, tells_unbound, child))
-        case alg.Join(left, right) | alg.SeqJoin(left, right) | alg.EqJoin(left, right):
+        case alg.TimeJoin("next", left, _) | alg.Absence(left, _, None):
+            # A filter says nothing of what is next, or of what must not be.
+            if not _binds(left, needed):
+                return None
+            return replace(pattern, left=_place_or_filter(condition, tells_unbound, left))
+        case alg.Join() | alg.SeqJoin() | alg.EqJoin() | alg.TimeJoin() | alg.Absence():
+            left, right = pattern.left, pattern.right
+            assert right is not None
             in_left, in_right = _binds(left, needed), _binds(right, needed)
             if not in_left and not in_right:
                 return None

@@ -15,6 +15,9 @@ The bound goes into the mandatory side of an outer join.  Of the optional side:
   half changes for those that do.  (A timeless m is equal to everything: it would lose a partner that is too long, and
   be reported as alone.)  Under a consuming policy the bounds below are part of the meaning, and it stays out.
 
+NEXT takes it into its left side alone, and NOT into what must happen: a solution of B that lasts too long is still the
+next, and one of N still keeps others away.  REPEAT takes none.
+
 A bound in the condition F itself bounds the optional side of all three.
 
 A bound that is a number of microseconds replaces its filter when the group certainly holds an occurrence (the
@@ -79,7 +82,9 @@ def certainly_timed(pattern: alg.Pattern, knowledge: KnowledgeSummary) -> bool:
             return graph is None and any(stream or not knowledge.may_hold(triple) for triple in triples)
         case alg.PathPattern() | alg.GraphNames() | alg.Table():
             return False
-        case alg.Join(left, right) | alg.SeqJoin(left, right) | alg.EqJoin(left, right):
+        case alg.Absence() | alg.Runs() | alg.TimeJoin("next"):
+            return True  # sides that may be timeless are refused
+        case alg.Join(left, right) | alg.SeqJoin(left, right) | alg.EqJoin(left, right) | alg.TimeJoin(_, left, right):
             return certainly_timed(left, knowledge) or certainly_timed(right, knowledge)
         case alg.Union(left, right):
             return certainly_timed(left, knowledge) and certainly_timed(right, knowledge)
@@ -111,11 +116,11 @@ def _push(pattern: alg.Pattern, bound: alg.Bound | None, around: Surroundings) -
         case alg.Filter(child, conditions):
             kept = []
             for condition in conditions:
-                found = upper_bound(condition)
-                bound = tighter(bound, found)
+                upper = upper_bound(condition)
+                bound = tighter(bound, upper)
                 if (
-                    found is None
-                    or found.months
+                    upper is None
+                    or upper.months
                     or not certainly_timed(child, around.knowledge)
                     or _is_equality(condition)
                 ):
@@ -138,9 +143,19 @@ def _push(pattern: alg.Pattern, bound: alg.Bound | None, around: Surroundings) -
             return _within(alg.SubSelect(push_select_windows(select, around)), bound)
         case alg.Union(left, right):
             return alg.Union(_push(left, bound, around), _push(right, bound, around))
-        case alg.Join(left, right) | alg.SeqJoin(left, right) | alg.EqJoin(left, right):
-            joined = replace(pattern, left=_push(left, bound, around), right=_push(right, bound, around))
-            return _within(joined, bound)
+        case alg.TimeJoin("next", left, right):
+            first = _push(left, bound, around)
+            return _within(alg.TimeJoin("next", first, _push(right, None, around)), bound)
+        case alg.Absence(left, absent, third):
+            present = None if third is None else _push(third, bound, around)
+            apart = _push(absent, None, around)
+            return _within(replace(pattern, left=_push(left, bound, around), absent=apart, right=present), bound)
+        case alg.Runs(child, absent=gone):
+            kept_out = None if gone is None else _push(gone, None, around)
+            return _within(replace(pattern, child=_push(child, None, around), absent=kept_out), bound)
+        case alg.Join() | alg.SeqJoin() | alg.EqJoin() | alg.TimeJoin():
+            sides = _push(pattern.left, bound, around), _push(pattern.right, bound, around)
+            return _within(replace(pattern, left=sides[0], right=sides[1]), bound)
         case alg.LeftJoin(left, right, condition) | alg.EqLeftJoin(left, right, condition):
             inner = condition_bound(condition)
             if isinstance(pattern, alg.EqLeftJoin) and not around.consuming:

@@ -98,7 +98,11 @@ class _Reorder:
                 return p
             case alg.SubSelect(select):
                 return alg.SubSelect(replace(select, pattern=self.pattern(select.pattern)))
-            case alg.EqJoin() | alg.Union() | alg.Minus() | alg.LeftJoin() | alg.SeqRightJoin() | alg.EqLeftJoin():
+            case alg.Absence() | alg.Runs():
+                return p
+            case alg.EqJoin() | alg.TimeJoin() | alg.Union() | alg.Minus():
+                return replace(p, left=self.pattern(p.left), right=self.pattern(p.right))
+            case alg.LeftJoin() | alg.SeqRightJoin() | alg.EqLeftJoin():
                 return replace(p, left=self.pattern(p.left), right=self.pattern(p.right))
             case _:
                 return replace(p, child=self.pattern(p.child))
@@ -164,7 +168,7 @@ class _Reorder:
                 return min(map(self._triple_rate, triples))
             case alg.Union(left, right):
                 return self._rate(left) + self._rate(right)
-            case alg.LeftJoin(left, _) | alg.EqLeftJoin(left, _) | alg.Minus(left, _):
+            case alg.LeftJoin(left, _) | alg.EqLeftJoin(left, _) | alg.Minus(left, _) | alg.Absence(left, _, None):
                 return self._rate(left)
             case alg.SeqRightJoin(_, right):
                 return self._rate(right)

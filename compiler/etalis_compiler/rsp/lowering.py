@@ -13,7 +13,7 @@ from etalis_rules import algebra as alg
 
 from .. import ast
 from ..diagnostics import Source, closest
-from ..faults import Fault
+from ..faults import Fault, within_depth
 from ..pipeline import located, template_of
 from ..translate import translate
 from .ordering import in_fixed_order
@@ -43,7 +43,8 @@ _FORMS = {ast.Select: "select", ast.Construct: "construct", ast.Ask: "ask", ast.
 def plan_query(query: ast.Query, name: str, source: Source, facts: tuple[Fact, ...] = ()) -> WindowPlan:
     """The plan of a windowed query; ``facts`` are those of its program.  Raises ``QueryError``."""
     try:
-        return _Lowering(query, name, facts).plan()
+        with within_depth():
+            return _Lowering(query, name, facts).plan()
     except Fault as fault:
         raise located(fault, source, query) from None
 
@@ -102,7 +103,7 @@ class _Lowering(Rewriter):
                 self.events[node.name] = node
         self._check_nesting()
         # windows hold plain triples, so that a block of triples and paths is a join
-        select = cast(alg.Select, alg.without_blocks(translate(self._rewritten(query))))
+        select = alg.without_blocks(translate(self._rewritten(query)))
         if not self.windows and self.times:
             timed = next(node for node in ast.walk(query) if isinstance(node, ast.TripleTime))
             raise Fault(
@@ -261,15 +262,15 @@ class _Lowering(Rewriter):
                 return CHANGE
             closing = any(not isinstance(w.shape, Landmark | Identity | Current) for w in self.windows.values())
             return CLOSE if closing else CHANGE
-        found = []
+        policies = []
         for item in clause.items:
             if item.window is not None:
-                self._known(item.window.spelling, item.window.span)
+                self.known_window(item.window.spelling, item.window.span)
             window = "" if item.window is None else item.window.spelling
             period = 0 if item.period is None else length_of(item.period)
             times = tuple(sorted({instant_of(t) for t in item.times}))
-            found.append(Strategy(item.kind, window, period, times=times))
-        return tuple(found)
+            policies.append(Strategy(item.kind, window, period, times=times))
+        return tuple(policies)
 
     def _give_patterns_to_counts(self, pattern: alg.Pattern) -> None:
         """A window that counts BGPs counts the solutions of the pattern it is used with."""
@@ -277,20 +278,20 @@ class _Lowering(Rewriter):
             if not (isinstance(window.shape, Count) and window.shape.unit == "BGP"):
                 continue
             reads = "" if window.default else window.name
-            found = [
+            patterns = [
                 p.triples
                 for p in alg.subpatterns(pattern)
                 if isinstance(p, alg.BGP) and p.stream == reads and p.graph is None
             ]
-            if len(found) != 1:
+            if len(patterns) != 1:
                 raise Fault(
                     "window",
                     f"the window {window.name} counts the solutions of a basic graph pattern, and is used with "
-                    f"{len(found)}",
+                    f"{len(patterns)}",
                     "use it with one pattern of triples, or count EVENTS or TRIPLES",
                     self.syntax.span,
                 )
-            self.windows[window.name] = replace(window, shape=replace(window.shape, pattern=found[0]))
+            self.windows[window.name] = replace(window, shape=replace(window.shape, pattern=patterns[0]))
 
     def _rewritten(self, query: ast.Query) -> ast.Query:
         """The query in plain syntax."""

@@ -120,26 +120,26 @@ def stages_of(units: Sequence[Unit], entails: Entails | None = None) -> tuple[St
                 if level[other] < least:
                     level[other] = least
                     changed = True
-    found = []
+    stages = []
     for number in range(max(level.values(), default=-1) + 1):
         here = [name for name in fed if level[name] == number]
         rules = tuple(name for name in here if kinds[name] == "rules")
         if rules:
-            found.append(Stage("rules", rules))
+            stages.append(Stage("rules", rules))
         waiting = [name for name in here if kinds[name] != "rules"]
         while waiting:
             name = next(n for n in waiting if not any(n in fed[other] for other in waiting))
             waiting.remove(name)
-            found.append(Stage(kinds[name], (name,)))
-    return tuple(found)
+            stages.append(Stage(kinds[name], (name,)))
+    return tuple(stages)
 
 
 def _feeds(maker: Unit, reader: Unit, entails: Entails | None) -> bool:
-    made = {e for triple in maker.makes for e in _entailed(triple, entails)}
+    entailed = {e for triple in maker.makes for e in _entailed(triple, entails)}
     return any(
-        stream in ("", maker.stream) and any(_meet(triple, wanted) for triple in made)
+        stream in ("", maker.stream) and any(_meet(triple, wanted) for triple in entailed)
         for stream, wanted in reader.reads
-        if made
+        if entailed
     )
 
 
@@ -147,8 +147,8 @@ def _entailed(triple: Nodes, entails: Entails | None) -> Iterable[Nodes]:
     yield triple
     if entails is not None:
         s, p, o = (given or unknown for given, unknown in zip(triple, _UNKNOWN, strict=True))
-        for found in entails((s, p, o)):
-            a, b, c = ("" if node in _UNKNOWN else node for node in found)
+        for entailed in entails((s, p, o)):
+            a, b, c = ("" if node in _UNKNOWN else node for node in entailed)
             yield a, b, c
 
 
@@ -157,11 +157,11 @@ def _meet(one: Nodes, other: Nodes) -> bool:
 
 
 def _reached(name: str, fed: dict[str, list[str]]) -> set[str]:
-    found: set[str] = set()
+    reached: set[str] = set()
     waiting = list(fed[name])
     while waiting:
         here = waiting.pop()
-        if here not in found:
-            found.add(here)
+        if here not in reached:
+            reached.add(here)
             waiting += fed[here]
-    return found
+    return reached

@@ -6,15 +6,14 @@ both are decided by the order of ORDER BY over all variables, so that an answer 
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any, cast
+from dataclasses import replace
 
 from etalis_rules import algebra as alg
 
 
 def in_fixed_order(select: alg.Select) -> alg.Select:
     """The select, and those inside it, with what is open decided."""
-    pattern = cast(alg.Pattern, _inside(select.pattern))
+    pattern = alg.transform(select.pattern, lambda node: in_fixed_order(node) if isinstance(node, alg.Select) else None)
     every = tuple(alg.OrderKey(alg.Var(v)) for v in sorted(alg.scope(pattern)))
     if any(a.name == "GROUP_CONCAT" for a in select.aggregates):
         pattern = alg.SubSelect(alg.Select(pattern, tuple(sorted(alg.scope(pattern))), order=every))
@@ -22,13 +21,3 @@ def in_fixed_order(select: alg.Select) -> alg.Select:
     if order or select.limit is not None or select.offset:
         order += tuple(alg.OrderKey(alg.Var(k)) for k in select.keys) if select.grouped else every
     return replace(select, pattern=pattern, order=order)
-
-
-def _inside(node: Any) -> Any:
-    if isinstance(node, alg.Select):
-        return in_fixed_order(node)
-    if isinstance(node, tuple):
-        return tuple(map(_inside, node))
-    if not hasattr(node, "__dataclass_fields__"):
-        return node
-    return type(node)(**{f.name: _inside(getattr(node, f.name)) for f in fields(node)})

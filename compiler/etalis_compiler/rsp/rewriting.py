@@ -7,11 +7,12 @@ patterns serves here too.  What SPARQL cannot say is found apart and read back a
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass, replace
-from typing import Any, cast
+from dataclasses import replace
+from typing import Any
 
 from etalis_rules import algebra as alg
 from etalis_rules.terms import is_iri
+from etalis_rules.traversal import descend, transform
 
 from .. import ast
 from ..diagnostics import closest
@@ -41,7 +42,8 @@ from .plan import (
 from .shapes import shape_of
 
 FACTS = ".facts"  # the window of CURRENT {…}
-_TEMPORAL = (ast.Operator.SEQ, ast.Operator.EQUALS, ast.Operator.OPTIONALSEQ, ast.Operator.EQUALSOPTIONAL)
+_TEMPORAL = ast.TIGHT | {ast.Operator.SEQ, ast.Operator.OPTIONALSEQ, ast.Operator.EQUALSOPTIONAL}
+_FORWARD_ONLY = (ast.Operator.NOT, ast.Operator.NEXT)
 
 
 class Rewriter:
@@ -139,7 +141,9 @@ class Rewriter:
             case ast.GraphGroup(graph, group):
                 return self._graph(graph, group, here, pattern.span)
             case ast.StreamGroup(stream, group, window):
-                return self._stream(stream, group, window, pattern.span)
+                return self.read_stream(stream, group, window, pattern.span)
+            case ast.SeqNot() | ast.Repeat() | ast.Combined(ast.Operator.NOT | ast.Operator.NEXT):
+                raise _forward_only(pattern)
             case ast.Combined(operator, _, _) if operator in _TEMPORAL:
                 return ast.Group(tuple(self._match(ast.Group((pattern,), span=pattern.span), here)))
             case ast.Combined(_, left, right):
@@ -153,7 +157,7 @@ class Rewriter:
 
     def _window(self, window: ast.Var | ast.Term, group: ast.Group, span: ast.Span) -> Any:
         if isinstance(window, ast.Term):
-            self._known(window.spelling, span)
+            self.known_window(window.spelling, span)
             return self._read(window.spelling, group)
         named = [w.name for w in self.windows.values() if is_iri(w.name) and not w.default]
         if not named:
@@ -164,7 +168,7 @@ class Rewriter:
             result = ast.Combined(ast.Operator.UNION, result, branch)
         return result
 
-    def _known(self, name: str, span: ast.Span) -> None:
+    def known_window(self, name: str, span: ast.Span) -> None:
         if name not in self.windows:
             near = closest(name, self.windows)
             hint = f"did you mean {near}?" if near else "declare it: FROM NAMED WINDOW :w ON <stream> [RANGE PT5M]"
@@ -181,7 +185,9 @@ class Rewriter:
             return ast.Group((ast.Query(ast.Select((ast.Projection(graph),), "DISTINCT"), body),))
         return ast.GraphGroup(graph, self._group(group, here), span=span)
 
-    def _stream(self, stream: ast.Var | ast.Term, group: ast.Group, spec: ast.WindowSpec | None, span: ast.Span) -> Any:
+    def read_stream(
+        self, stream: ast.Var | ast.Term, group: ast.Group, spec: ast.WindowSpec | None, span: ast.Span
+    ) -> Any:
         if isinstance(stream, ast.Var):
             raise Fault("stream", "STREAM needs the IRI of a stream", "name it: STREAM <s> [RANGE PT5M] {…}", span)
         if spec is None and stream.spelling in self.windows:
@@ -232,13 +238,13 @@ class Rewriter:
         name = f".match{len(self.matches) + 1}"
         if isinstance(pattern, ast.Group):
             inner = self._temporal(pattern, here)
-            found: EventExpr | alg.Pattern = inner
+            matched: EventExpr | alg.Pattern = inner
             certain, names = alg.certain(inner), alg.scope(inner)
         else:
-            found = self._event(pattern)
-            names = event_variables(found)
-            certain = _certain(found)
-        self.matches.append(MatchPlan(name, found))
+            matched = self._event(pattern)
+            names = event_variables(matched)
+            certain = _certain(matched)
+        self.matches.append(MatchPlan(name, matched))
         shown = sorted(n for n in names if n[0] not in "._")
         row = ast.Var(f"{name}.row")
         sure: list[tuple[ast.Var, ast.Term, ast.Node]] = [(row, ast.Term(ROW), ast.Term(ROW))]
@@ -252,6 +258,11 @@ class Rewriter:
 
     def _temporal(self, group: ast.Group, here: str) -> alg.Pattern:
         """The operators of EP-SPARQL, over the occurrences in the windows."""
+        for node in ast.walk(group):
+            if isinstance(node, ast.SeqNot | ast.Repeat) or (
+                isinstance(node, ast.Combined) and node.operator in _FORWARD_ONLY
+            ):
+                raise _forward_only(node)
         plain = _TimedReader(self).group(group)
         body: ast.Element = plain
         if here:
@@ -273,7 +284,7 @@ class Rewriter:
             raise Fault(
                 "event", "EVENT ON needs the IRI of a window", "name the window: EVENT ON :w {…}", declared.span
             )
-        self._known(declared.window.spelling, declared.span)
+        self.known_window(declared.window.spelling, declared.span)
         return Basic(declared.window.spelling, in_one_item(declared.group, "an event"))
 
     # --- expressions ---
@@ -285,7 +296,7 @@ class Rewriter:
                 return self._time(pattern, here, extra)
             case ast.Exists(group, _):
                 return replace(expression, group=self._group(group, here))
-        return _mapped(expression, lambda e: self._expression(e, here, extra))
+        return descend(expression, lambda e: self._expression(e, here, extra))
 
     def _time(self, pattern: ast.TriplePattern, here: str, extra: list[ast.Element]) -> ast.Var:
         if not isinstance(pattern.predicate, ast.Var | ast.Term):
@@ -304,6 +315,17 @@ class Rewriter:
         return time
 
 
+def _forward_only(node: ast.Spanned) -> Fault:
+    """NOT, NEXT and REPEAT follow a stream as it comes; over the content of a window they are not evaluated."""
+    return Fault(
+        "windows",
+        "NOT, NEXT and REPEAT are not evaluated over windows",
+        "make a rule of it over the stream, REGISTER STREAM :found AS CONSTRUCT { … } WHERE { … }, and open the window "
+        "on that stream",
+        node.span,
+    )
+
+
 def in_one_item(group: ast.Group, what: str) -> alg.Pattern:
     """The pattern of something that is found in one stream item."""
     for node in ast.walk(group):
@@ -314,14 +336,13 @@ def in_one_item(group: ast.Group, what: str) -> alg.Pattern:
                 "relate several in MATCH { E1 SEQ E2 }, or by a rule: CONSTRUCT {…} WHERE { {…} SEQ {…} }",
                 node.span,
             )
-    pattern = alg.without_blocks(translate(ast.Query(ast.Select(()), group)).pattern)
-    return cast(alg.Pattern, pattern)
+    return alg.without_blocks(translate(ast.Query(ast.Select(()), group)).pattern)
 
 
-def _may_match(pattern: ast.TriplePattern, made: Any) -> bool:
+def _may_match(pattern: ast.TriplePattern, given: Any) -> bool:
     """Whether a triple of the template can be one of the pattern."""
     nodes = (pattern.subject, pattern.predicate, pattern.object)
-    pairs = zip(nodes, (made.subject, made.predicate, made.object), strict=True)
+    pairs = zip(nodes, (given.subject, given.predicate, given.object), strict=True)
     return all(not (isinstance(n, ast.Term) and isinstance(m, alg.Const)) or n.spelling == m.term for n, m in pairs)
 
 
@@ -337,10 +358,10 @@ class _TimedReader:
     def visit(self, node: Any) -> Any:
         match node:
             case ast.WindowGroup(ast.Term(spelling), group):
-                self.outer._known(spelling, node.span)
+                self.outer.known_window(spelling, node.span)
                 return ast.StreamGroup(ast.Term(spelling), self.group(group), span=node.span)
             case ast.StreamGroup(stream, group, window) if window is not None:
-                read = self.outer._stream(stream, ast.Group(()), window, node.span)
+                read = self.outer.read_stream(stream, ast.Group(()), window, node.span)
                 return replace(read, group=self.group(group))
             case ast.WindowGroup() | ast.Match() | ast.TripleTime() | ast.EventDeclaration() | ast.Current():
                 raise Fault(
@@ -358,30 +379,12 @@ class _TimedReader:
                     "put MATCH into the sub-SELECT: { SELECT (COUNT(*) AS ?n) { WINDOW :w { MATCH {…} } } }",
                     node.span,
                 )
-        return _mapped(node, self.visit)
-
-
-def _mapped(node: Any, change: Any) -> Any:
-    """A node with what stands directly below it changed."""
-    if isinstance(node, tuple):
-        return tuple(change(n) if is_dataclass(n) or isinstance(n, tuple) else n for n in node)
-    if not is_dataclass(node) or isinstance(node, type):
-        return node
-    changed = {}
-    for f in fields(node):
-        value = getattr(node, f.name)
-        if f.name != "span" and is_dataclass(value):
-            changed[f.name] = change(value)
-        elif isinstance(value, tuple):
-            changed[f.name] = _mapped(value, change)
-    return replace(node, **changed) if changed else node
+        return descend(node, self.visit)
 
 
 def _aliased(expression: Any, aliases: dict[str, ast.Expression]) -> Any:
     """HAVING may name a column of the SELECT clause ([REQ] writes it so)."""
-    if isinstance(expression, ast.Var) and expression.name in aliases:
-        return aliases[expression.name]
-    return _mapped(expression, lambda e: _aliased(e, aliases))
+    return transform(expression, lambda e: aliases.get(e.name) if isinstance(e, ast.Var) else None)
 
 
 def _certain(event: EventExpr) -> frozenset[str]:

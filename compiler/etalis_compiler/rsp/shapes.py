@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 
 from etalis_rules.calendar import SECOND
-from etalis_rules.durations import parse_duration
+from etalis_rules.datetimes import instant
+from etalis_rules.durations import is_too_fine, parse_duration
 from etalis_rules.terms import XSD, parts
 
 from .. import ast
 from ..faults import Fault
 from .plan import Count, Identity, Interval, Landmark, Now, Shape, Sliding
 
-_DATETIME = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d):(\d\d)(?:\.(\d+))?)?(?:Z|([+-])(\d\d):(\d\d))?", re.ASCII
-)
 _NUMBER = re.compile(r"([+-]?)(\d+)(?:\.(\d+))?", re.ASCII)
-_FINE = re.compile(r"\.[0-9]{6}[0-9]*[1-9]", re.ASCII)
 CONTINUOUS = 1  # the slide of a window that moves with time itself: one microsecond
 MAX_OVERLAP = 1_000_000  # range / slide: above it windows that report when they close would never stop closing
 
@@ -37,7 +34,7 @@ def length_of(duration: ast.Duration) -> int:
 def instant_of(expression: ast.Expression) -> int:
     """A fixed time in the text: a number of seconds, or an xsd:dateTime."""
     text, datatype, _ = parts(expression.spelling) if isinstance(expression, ast.Term) else ("", "", "")
-    if _FINE.search(text):
+    if is_too_fine(text):
         raise Fault(
             "time", "times finer than a microsecond cannot be kept", "round it to microseconds", expression.span
         )
@@ -45,30 +42,15 @@ def instant_of(expression: ast.Expression) -> int:
     if number is not None and datatype in (XSD + "integer", XSD + "decimal"):
         micros = int(number[2]) * SECOND + int((number[3] or "").ljust(6, "0")[:6])
         return -micros if number[1] == "-" else micros
-    moment = _DATETIME.fullmatch(text)
+    moment = instant(text)
     if moment is not None:
-        try:
-            return _micros(moment)
-        except ValueError:
-            pass  # the 30th of February: said below, with the place
+        return moment
     raise Fault(
         "time",
         "this is no fixed time",
         'write a number of seconds, or "2016-03-01T13:00:00Z"^^xsd:dateTime',
         expression.span,
     )
-
-
-def _micros(moment: re.Match[str]) -> int:
-    from datetime import UTC, datetime
-
-    year, month, day, hour, minute, second = (int(moment[i] or 0) for i in range(1, 7))
-    at = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
-    seconds = (at - datetime(1970, 1, 1, tzinfo=UTC)) // (at.resolution * SECOND)
-    if moment[8]:
-        ahead = (int(moment[9]) * 60 + int(moment[10])) * 60
-        seconds += ahead if moment[8] == "-" else -ahead
-    return seconds * SECOND + int((moment[7] or "").ljust(6, "0")[:6])
 
 
 def shape_of(spec: ast.WindowSpec, *, continuous: bool = False) -> Shape:

@@ -45,7 +45,6 @@ from .plan import Count, Identity, Interval, Landmark, Now, Sliding, Strategy, W
 
 POSITIONS = ("subject", "predicate", "object")
 _CLOCK = frozenset(("WC", "P", "AT"))
-_CHANGING = {"RAND", "UUID", "STRUUID", "BNODE", "NOW"}
 
 Route = tuple[ir.Leaf, str]
 """Triples of a stream that a query reads, and by which position they are routed."""
@@ -70,26 +69,26 @@ def shard_keys_of(plan: WindowPlan, *, stored: bool = False) -> dict[str, tuple[
 
     ``stored``: the stored default graph holds something.
     """
-    found: dict[str, tuple[Route, ...]] = {}
+    routes: dict[str, tuple[Route, ...]] = {}
     reasons: list[str] = []
     try:
         _check_query(plan)
         for variable in plan.variables:
             try:
-                found[variable] = _divided(plan, variable, stored)
+                routes[variable] = _divided(plan, variable, stored)
             except _Undivided as why:
                 reasons.append(f"?{variable}: {why}")
     except _Undivided as why:
         return str(why)
-    return found or "no variable of its answer divides it: " + ", ".join(reasons or ["it has none"])
+    return routes or "no variable of its answer divides it: " + ", ".join(reasons or ["it has none"])
 
 
 def networks(plans: Sequence[WindowPlan]) -> list[tuple[WindowPlan, ...]]:
     """The plans in groups that feed one another, each in the order of the program."""
     group = list(range(len(plans)))
-    for maker, made in enumerate(plans):
+    for maker, producer in enumerate(plans):
         for reader, plan in enumerate(plans):
-            if made.feeds and made.feeds in plan.streams:
+            if producer.feeds and producer.feeds in plan.streams:
                 old, new = group[reader], group[maker]
                 group = [new if g == old else g for g in group]
     return [tuple(p for p, g in zip(plans, group, strict=True) if g == n) for n in dict.fromkeys(group)]
@@ -97,14 +96,14 @@ def networks(plans: Sequence[WindowPlan]) -> list[tuple[WindowPlan, ...]]:
 
 def divide(plans: tuple[WindowPlan, ...], *, stored: bool = False) -> WindowShards:
     """How a network of queries is divided: every query by a key, and what one makes stays in its shard."""
-    found = []
+    networks_of = []
     for plan in plans:
         keys = shard_keys_of(plan, stored=stored)
         if isinstance(keys, str):
             return WindowShards(plans, reason=f"{plan.name}: {keys}" if len(plans) > 1 else keys)
-        found.append(list(keys.items()))
+        networks_of.append(list(keys.items()))
     reason = ""
-    for chosen in islice(product(*found), _MOST_CHOICES):
+    for chosen in islice(product(*networks_of), _MOST_CHOICES):
         divided = _meeting(plans, chosen)
         if not divided.reason:
             return divided
@@ -114,16 +113,16 @@ def divide(plans: tuple[WindowPlan, ...], *, stored: bool = False) -> WindowShar
 
 def _meeting(plans: tuple[WindowPlan, ...], chosen: Sequence[tuple[str, tuple[Route, ...]]]) -> WindowShards:
     """The network by these keys, if what each query makes is in the shard of the one that reads it."""
-    made = {p.feeds: (p, key) for p, (key, _) in zip(plans, chosen, strict=True) if p.feeds}
-    if sum(1 for p in plans if p.feeds) > len(made):
+    produced = {p.feeds: (p, key) for p, (key, _) in zip(plans, chosen, strict=True) if p.feeds}
+    if sum(1 for p in plans if p.feeds) > len(produced):
         return WindowShards(plans, reason="several of its queries make the same stream")
     routes: dict[Route, None] = {}
     for plan, (key, leaves) in zip(plans, chosen, strict=True):
         for leaf, position in leaves:
-            if leaf.stream not in made:
+            if leaf.stream not in produced:
                 routes[(leaf, position)] = None
                 continue
-            maker, theirs = made[leaf.stream]
+            maker, theirs = produced[leaf.stream]
             for template in maker.template:
                 if _may_match(template, leaf) and getattr(template, position) != alg.Var(theirs):
                     reason = f"{plan.name} is keyed by ?{key}, but what {maker.name} makes for it by ?{theirs}"
@@ -163,22 +162,13 @@ def _check_query(plan: WindowPlan) -> None:
             raise _Undivided(f"the window {window.name} is not one of times")
         if window.inner and isinstance(window.shape, Now):
             raise _Undivided(f"the window {window.name} holds what is new in another window")
-    if _is_volatile(plan.select):
+    if alg.is_volatile(alg.SubSelect(plan.select)):
         raise _Undivided("RAND, UUID, STRUUID, BNODE and NOW change with every evaluation")
     select = plan.select
     if select.limit is not None or select.offset or plan.ordered:
         raise _Undivided("ORDER BY, LIMIT and OFFSET look at all rows of an answer")
     if select.grouped and not select.keys:
         raise _Undivided("an aggregate without GROUP BY is over everything")
-
-
-def _is_volatile(select: alg.Select) -> bool:
-    return any(
-        isinstance(part, alg.Apply) and part.op in _CHANGING
-        for pattern in alg.subpatterns(alg.SubSelect(select))
-        for expression in alg.expressions(pattern)
-        for part in alg.subexpressions(expression)
-    )
 
 
 def _divided(plan: WindowPlan, key: str, stored: bool) -> tuple[Route, ...]:
@@ -358,8 +348,8 @@ def _closes_once(shapes: Iterable[object], report: tuple[Strategy, ...]) -> bool
 def _may_match(template: ir.Template, leaf: ir.Leaf) -> bool:
     """Whether a triple of the template may be one that the leaf asks for."""
     return all(
-        not isinstance(made, alg.Const) or not isinstance(asked, alg.Const) or made == asked
-        for made, asked in _places(template, leaf)
+        not isinstance(given, alg.Const) or not isinstance(asked, alg.Const) or given == asked
+        for given, asked in _places(template, leaf)
     )
 
 

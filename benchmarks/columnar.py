@@ -1,0 +1,111 @@
+"""Workloads in columns, from Arrow to Arrow, beside the loops of ``workloads.limits``.
+
+The engine is given record batches in the flat form (subjects and predicates dictionary-encoded, objects plain texts),
+as a reader of Parquet makes them, and gives back its reports as Arrow arrays of spellings with their times.  A million
+events where a workload has no number of its own; a first run compiles the kernels and is left out.  The answers of
+engine and limit are checked against the plain loop: the engine's term by term, the limit's by their times.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.harness import InColumns, answers_of, freeze, timing
+from benchmarks.workloads.definition import Workload
+from benchmarks.workloads.limits import LIMITS, Codes, Limit
+from etalis_py import Engine, compile
+from etalis_py.events import Event
+from etalis_py.kernel.batch import Columns
+from etalis_py.kernel.matches import Matches
+from etalis_py.running import columns_of
+
+MANY = 1_000_000
+OWN_NUMBER = {"W1r", "W3"}  # their matches grow with the square of the events
+ROWS = 1 << 16
+
+Runs = list[tuple[float, float]]
+
+
+def arrow_columns(events: Iterable[Event]) -> list[Columns]:
+    """Events of one triple as a reader in columns gives them."""
+    events = list(events)
+    s, p, o = (pa.array(column, pa.string()) for column in zip(*(e.triples[0] for e in events), strict=True))
+    end, start = (np.array([getattr(e, name) for e in events], np.int64) for name in ("end", "start"))
+    table = pa.table({"end": end, "start": start, "s": s.dictionary_encode(), "p": p.dictionary_encode(), "o": o})
+    return [columns_of(batch) for batch in table.to_batches(max_chunksize=ROWS)]
+
+
+def size_of(workload: Workload, events: int | None) -> int:
+    """How many events the columns are given."""
+    if events is not None:
+        return events
+    return workload.size if workload.name in OWN_NUMBER else MANY
+
+
+def measure_columns(workload: Workload, events: int | None, repeat: int) -> InColumns:
+    """Measure the engine in columns and the limit over so many events (``size_of`` when not given)."""
+    items = workload.events(size_of(workload, events))
+    feed = workload.loop()
+    expected = sorted(feed(items) + feed(()))
+    columns = arrow_columns(items)
+    goals = [0] if workload.idle is None else sorted(set(workload.live))
+    idle = {live: arrow_columns(workload.idle(live)) if workload.idle is not None else [] for live in goals}
+    runs: dict[int, Runs] = {live: [] for live in goals}
+    wrong: list[str] = []
+    for number in range(repeat + 1):  # the first one compiles
+        for live in goals:
+            matches, taken = _run_engine(workload, idle[live], columns)
+            if number:
+                runs[live].append(taken)
+            elif sorted(answers_of(workload, chain.from_iterable(matches))) != expected:
+                wrong.append(f"in columns there are other answers than the {len(expected):,} of the loop")
+    limits: Runs = []
+    if workload.name in LIMITS:
+        codes = Codes.of(items)
+        for number in range(repeat + 1):
+            times, taken = _run_limit(LIMITS[workload.name], codes)
+            if number:
+                limits.append(taken)
+            elif sorted(times) != [answer[:2] for answer in expected]:
+                wrong.append(f"the limit has other answers than the {len(expected):,} of the loop")
+    few = timing(runs[goals[0]]) if len(goals) > 1 else None
+    limit = timing(limits) if limits else None
+    return InColumns(len(items), len(expected), timing(runs[goals[-1]]), limit, few, tuple(wrong))
+
+
+def _run_engine(
+    workload: Workload, idle: Sequence[Columns], columns: Sequence[Columns]
+) -> tuple[list[Matches], tuple[float, float]]:
+    engine = Engine(compile(workload.query), policy=workload.policy, executor="columns")
+    for part in idle:
+        engine.push_all(part)
+    freeze()
+    processor, passed = time.process_time(), time.perf_counter()
+    matches = [spelled(engine.push_all(part)) for part in columns]
+    matches.append(engine.close())
+    taken = time.process_time() - processor, time.perf_counter() - passed
+    gc.unfreeze()
+    return matches, taken
+
+
+def _run_limit(limit: Limit, codes: Codes) -> tuple[list[tuple[int, int]], tuple[float, float]]:
+    freeze()
+    processor, passed = time.process_time(), time.perf_counter()
+    start, end, *_ = limit(codes)
+    taken = time.process_time() - processor, time.perf_counter() - passed
+    gc.unfreeze()
+    return list(zip(start.tolist(), end.tolist(), strict=True)), taken
+
+
+def spelled(matches: Matches) -> Matches:
+    """The matches, with all reports as Arrow arrays."""
+    for report in matches.reports:
+        for column in () if isinstance(report, tuple) else report.terms:
+            assert len(column) == len(report)
+    return matches

@@ -1,0 +1,202 @@
+"""Whole runs from file to file, and reading and writing alone: events a second by format, on one core.
+
+    python -m benchmarks.files [--events 200000] [--repeat 3] [--json FILE]
+
+The events are those of W2 (prices of fifty companies), one triple each, written once in each format.  For each format
+the same program reads the file, matches, and writes a file; the answers are compared with those of the first format.
+``read`` is the reader alone (in columns and row by row), ``write`` the sink alone with the matches of the run, the rest
+of ``run`` is matching.  Processor time, the best of the repeats.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from etalis_rules.terms import parts
+from pyarrow import parquet
+
+from benchmarks.workloads import w2_stock
+from etalis_py import Engine, compile
+from etalis_py.cli.outputs import Outlet
+from etalis_py.events import Event
+from etalis_py.kernel.matches import Matches
+from etalis_py.running import columns_of
+from etalis_py.streams import open_sink, read_stream, render_datetime
+
+PROV = "<http://www.w3.org/ns/prov#generatedAtTime>"
+MAPPING = {
+    "subject": "<{company}>",
+    "predicate": "<urn:p:price>",
+    "object": '"{price}"^^xsd:double',
+    "time": "{time}",
+    "time_unit": "us",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    format: str
+    sink: str
+    megabytes: float
+    events: int
+    matches: int
+    run: float
+    rows: float
+    read: float
+    write: float
+
+    @property
+    def rate(self) -> float:
+        return self.events / self.run
+
+
+def nquads(events: list[Event], path: Path) -> None:
+    date = "http://www.w3.org/2001/XMLSchema#dateTime"
+    with path.open("w") as file:
+        for number, event in enumerate(events):
+            ((s, p, o),) = event.triples
+            graph = f"<urn:g:{number}>"
+            file.write(f'{s} {p} {o} {graph} .\n{graph} {PROV} "{render_datetime(event.end)}"^^<{date}> .\n')
+
+
+def json_lines(events: list[Event], path: Path) -> None:
+    with path.open("w") as file:
+        for event in events:
+            text = "".join(f"{s} {p} {o} .\n" for s, p, o in event.triples)
+            file.write(json.dumps({"time": event.end, "triples": text}) + "\n")
+
+
+def columns(events: list[Event]) -> dict[str, list[Any]]:
+    triples = [event.triples[0] for event in events]
+    return {
+        "time": [event.end for event in events],
+        "company": [s[1:-1] for s, _, _ in triples],
+        "price": [parts(o)[0] for _, _, o in triples],
+    }
+
+
+def csv(events: list[Event], path: Path) -> None:
+    table = columns(events)
+    with path.open("w") as file:
+        file.write(",".join(table) + "\n")
+        file.writelines(f"{t},{c},{p}\n" for t, c, p in zip(*table.values(), strict=True))
+
+
+def plain_json(events: list[Event], path: Path) -> None:
+    table = columns(events)
+    with path.open("w") as file:
+        file.writelines(
+            json.dumps(dict(zip(table, row, strict=True))) + "\n" for row in zip(*table.values(), strict=True)
+        )
+
+
+def flat_parquet(events: list[Event], path: Path) -> None:
+    s, p, o = zip(*(event.triples[0] for event in events), strict=True)
+    end = [event.end for event in events]
+    parquet.write_table(pa.table({"end": end, "start": end, "s": s, "p": p, "o": o}), path)
+
+
+FORMATS: dict[str, tuple[str, Callable[[list[Event], Path], None], str, dict[str, Any]]] = {
+    "N-Quads": ("nq", nquads, "jsonl", {}),
+    "JSON lines": ("jsonl", json_lines, "jsonl", {"time_unit": "us"}),
+    "plain JSON, mapping": ("jsonl", plain_json, "jsonl", {"mapping": MAPPING}),
+    "CSV, mapping": ("csv", csv, "csv", {"mapping": MAPPING}),
+    "Parquet, flat": ("parquet", flat_parquet, "parquet", {}),
+}
+
+
+def processor(action: Callable[[], Any], repeat: int) -> tuple[float, Any]:
+    """The least processor time of some repeats, and what came out."""
+    best, result = float("inf"), None
+    for _ in range(repeat):
+        begun = time.process_time()
+        result = action()
+        best = min(best, time.process_time() - begun)
+    return best, result
+
+
+def measure(name: str, events: list[Event], folder: Path, repeat: int) -> tuple[Result, list[str]]:
+    ending, write, sink, options = FORMATS[name]
+    path, out = folder / f"events.{ending}", folder / f"matches.{sink}"
+    write(events, path)
+    program = compile(w2_stock.QUERY, policy="recent")
+    reports: list[Matches] = []
+
+    def read(large: bool) -> int:
+        stream = read_stream(path, **options)
+        for _ in stream.chunks(large=large):
+            pass
+        return stream.counters.events
+
+    def write_all(steps: list[Matches]) -> None:
+        variables = {query: list(output.variables) for query, output in zip(program.queries, outputs, strict=True)}
+        first = next(iter(variables.values()))
+        with Outlet(open_sink(sink, out, variables=first, columns=variables)) as outlet:
+            for matches in steps:
+                outlet.write_all(matches)
+
+    def run() -> list[str]:
+        engine = Engine(program)
+        reports.clear()
+        with read_stream(path, **options) as stream:
+            for chunk in stream.chunks(large=True):
+                reports.append(engine.push_all(chunk if isinstance(chunk, list) else columns_of(chunk)))
+        reports.append(engine.close())
+        write_all(reports)
+        return [match.id for matches in reports for match in matches]
+
+    outputs = Engine(program).outputs
+    read(True)  # compiles what is not compiled yet
+    seconds, ids = processor(run, repeat)
+    in_columns, count = processor(lambda: read(True), repeat)
+    by_rows, counted = processor(lambda: read(False), 1)
+    if not count == counted == len(events):
+        raise SystemExit(f"{name}: read {count} and {counted} events, expected {len(events)}")
+    writing, _ = processor(lambda: write_all(reports), repeat)
+    megabytes = path.stat().st_size / 1e6
+    return Result(name, sink, megabytes, len(events), len(ids), seconds, by_rows, in_columns, writing), ids
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(description="whole runs from file to file, by format")
+    parser.add_argument("--events", type=int, default=200_000)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--json", help="also write the results to this file")
+    options = parser.parse_args(arguments)
+    warnings.simplefilter("error")
+    events = w2_stock.events(options.events)
+    results: list[Result] = []
+    expected: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in FORMATS:
+            result, ids = measure(name, events, Path(folder), options.repeat)
+            if expected and ids != expected:
+                raise SystemExit(f"{name}: {len(ids)} matches, which are not those of the first format")
+            expected = ids
+            results.append(result)
+    head = ("format", "to", "MB", "events/s", "read/s", "by rows/s", "read", "match", "write")
+    print("{:<22}{:<9}{:>7}{:>12}{:>12}{:>12}{:>7}{:>7}{:>7}".format(*head))
+    for r in results:
+        read, write = r.read / r.run, r.write / r.run
+        print(
+            f"{r.format:<22}{r.sink:<9}{r.megabytes:>7.1f}{r.rate:>12,.0f}{r.events / r.read:>12,.0f}"
+            f"{r.events / r.rows:>12,.0f}{read:>7.0%}{1 - read - write:>7.0%}{write:>7.0%}"
+        )
+    print(f"{results[0].matches:,} matches each, with the same ids")
+    record = {"benchmark": "files", "python": sys.version.split()[0], "results": [asdict(r) for r in results]}
+    if options.json:
+        Path(options.json).write_text(json.dumps(record) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,34 @@
+package peers;
+
+/** One event as a Java program would hold it. {@code time} counts milliseconds. */
+public class Event {
+    public long time;
+    public String subject;
+    public String predicate;
+    public double value;
+
+    public Event() {}
+
+    public Event(long time, String subject, String predicate, double value) {
+        this.time = time;
+        this.subject = subject;
+        this.predicate = predicate;
+        this.value = value;
+    }
+
+    public long getTime() {
+        return time;
+    }
+
+    public String getSubject() {
+        return subject;
+    }
+
+    public String getPredicate() {
+        return predicate;
+    }
+
+    public double getValue() {
+        return value;
+    }
+}

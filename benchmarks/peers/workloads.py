@@ -1,0 +1,71 @@
+"""What every engine is given, and how far the engines mean the same by it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from etalis_rules.terms import parts
+
+from benchmarks.workloads import WORKLOADS
+from benchmarks.workloads.common import UNIT
+from benchmarks.workloads.definition import Workload
+
+JAVA = ("esper", "siddhi", "flink")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A workload with the engines that can say it.
+
+    ``same`` are those whose matches must be ours in number; ``otherwise`` says what the others mean.  ``most`` bounds
+    the events of an engine that would take many minutes for a million.
+    """
+
+    name: str
+    engines: tuple[str, ...]
+    same: tuple[str, ...]
+    otherwise: str = ""
+    most: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def workload(self) -> Workload:
+        return next(w for w in WORKLOADS if w.name == self.name)
+
+
+FIRST = "Esper, Siddhi and Flink go on from each event to the first that fits; ours pairs the latest and uses it up"
+
+COMPARISONS = (
+    Comparison("W1", JAVA, JAVA),
+    Comparison("W1r", ("esper", "flink", "duckdb"), ("esper", "flink", "duckdb")),
+    Comparison("W2", JAVA, (), FIRST, most=(("flink", 100_000),)),
+    Comparison("W2u", ("esper", "flink"), ("esper", "flink"), most=(("flink", 20_000),)),
+    Comparison("W4", JAVA, (), FIRST, most=(("flink", 50_000),)),
+    Comparison("W5", ("esper", "siddhi", "duckdb", "polars"), ("esper", "siddhi", "duckdb", "polars")),
+    Comparison(
+        "W5t",
+        ("esper", "siddhi", "duckdb", "polars"),
+        ("duckdb", "polars"),
+        "Esper and Siddhi also report when a value leaves the window",
+    ),
+)
+
+
+def expected(workload: Workload, size: int) -> int:
+    """The number of matches by the plain loop of the workload."""
+    return len(workload.loop()(workload.events(size)))
+
+
+def dump(workload: Workload, size: int, folder: Path) -> Path:
+    """The events as lines of ``milliseconds,subject,predicate,value``; made once for a size."""
+    path = folder / f"{workload.name}-{size}.csv"
+    if path.exists():
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".part")
+    with unfinished.open("w", encoding="utf-8") as out:
+        for start, _, ((s, p, o),), _, _ in workload.events(size):
+            subject, predicate = (term[1:-1].rsplit(":", 1)[-1] for term in (s, p))
+            out.write(f"{start * 1000 // UNIT},{subject},{predicate},{parts(o)[0]}\n")
+    unfinished.rename(path)
+    return path

@@ -1,0 +1,434 @@
+"""Expressions, patterns and queries: they hold one another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..diagnostics import Diagnostic, Source
+from .terms import Duration, Operator, Spanned, Term, TriplePattern, Var
+
+# --- expressions -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Unary(Spanned):
+    """``operator`` is ``!``, ``-`` or ``+``."""
+
+    operator: str
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Spanned):
+    """``operator`` is one of ``|| && = != < > <= >= + - * /``."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class In(Spanned):
+    operand: Expression
+    choices: tuple[Expression, ...]
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Spanned):
+    """A built-in by its upper-case name (``STRLEN``, ``BOUND``, ``IF``, ``GETDURATION``, …).
+
+    ``base`` is what a relative IRI is resolved against where an IRI(…) stands; it follows from the prologue.
+    """
+
+    name: str
+    arguments: tuple[Expression, ...]
+    base: str = field(default="", compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall(Spanned):
+    """A function named by an IRI (casts among them); ``iri`` is a spelling in angle brackets."""
+
+    iri: str
+    arguments: tuple[Expression, ...]
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Spanned):
+    """``name`` in upper case; ``operand`` is None for ``COUNT(*)``; ``separator`` only for GROUP_CONCAT."""
+
+    name: str
+    operand: Expression | None
+    distinct: bool = False
+    separator: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exists(Spanned):
+    group: Group
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TripleTime(Spanned):
+    """C-SPARQL's ``timestamp(s p o)``: the time of a triple in the window."""
+
+    pattern: TriplePattern
+
+
+Expression = Var | Term | Unary | Binary | In | Call | FunctionCall | Aggregate | Exists | TripleTime
+
+
+# --- graph patterns --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Triples(Spanned):
+    """A block of adjacent triple patterns (a basic graph pattern, before paths are translated)."""
+
+    patterns: tuple[TriplePattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(Spanned):
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Bind(Spanned):
+    expression: Expression
+    variable: Var
+
+
+@dataclass(frozen=True, slots=True)
+class Values(Spanned):
+    """Rows of terms; None is UNDEF."""
+
+    variables: tuple[Var, ...]
+    rows: tuple[tuple[Term | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Optional(Spanned):
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class Minus(Spanned):
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class GraphGroup(Spanned):
+    graph: Var | Term
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class Service(Spanned):
+    endpoint: Var | Term
+    group: Group
+    silent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StreamGroup(Spanned):
+    """``STREAM <s> {…}``, with a window when written ``STREAM <s> [RANGE …] {…}`` (CQELS)."""
+
+    stream: Var | Term
+    group: Group
+    window: WindowSpec | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WindowGroup(Spanned):
+    """``WINDOW :w {…}``."""
+
+    window: Var | Term
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class Current(Spanned):
+    """``CURRENT {…}``: a pattern over the facts that hold now (TEF-SPARQL)."""
+
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class Combined(Spanned):
+    """``left OPERATOR right``."""
+
+    operator: Operator
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class SeqNot(Spanned):
+    """``left SEQ NOT absent SEQ right`` or ``left SEQ NOT absent WITHIN bound``: ``right`` or ``bound`` is None."""
+
+    left: Pattern
+    absent: Pattern
+    right: Pattern | None = None
+    bound: Duration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat(Spanned):
+    """``pattern REPEAT least [TO most | OR MORE] [BY …] [WHERE (…)] [NOT {…}] [LONGEST] [AS (…)]``.
+
+    ``most`` is None for OR MORE.  In the condition ``PREVIOUS(?p)`` and ``FIRST(?p)`` are calls; a column is a variable
+    with an aggregate, or with the call of FIRST or LAST.
+    """
+
+    pattern: Pattern
+    least: int
+    most: int | None
+    by: tuple[Var, ...] = ()
+    condition: Expression | None = None
+    absent: Pattern | None = None
+    longest: bool = False
+    columns: tuple[Projection, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Within(Spanned):
+    """``{…} WITHIN bound``: the group's solutions that last no longer than the bound."""
+
+    pattern: Pattern
+    bound: Duration
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Spanned):
+    """``{ … }``: its elements in order.  A sub-SELECT is a group whose only element is a ``Query``."""
+
+    elements: tuple[Element, ...]
+
+
+# RSEP-QL ([RSEP] Example 4)
+
+
+@dataclass(frozen=True, slots=True)
+class EventDeclaration(Spanned):
+    """``EVENT ON :w {…} AS E1``."""
+
+    window: Var | Term
+    group: Group
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventName(Spanned):
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventUnary(Spanned):
+    """``FIRST E`` or ``LAST E``."""
+
+    operator: str
+    operand: EventPattern
+
+
+@dataclass(frozen=True, slots=True)
+class EventSequence(Spanned):
+    """``left SEQ right``; ``policy`` is ``""``, ``naive``, ``chronological`` or ``recent``."""
+
+    left: EventPattern
+    right: EventPattern
+    policy: str = ""
+
+
+EventPattern = EventName | EventUnary | EventSequence
+
+
+@dataclass(frozen=True, slots=True)
+class Match(Spanned):
+    """``MATCH {…}``: an event pattern over declared names, or (ours) a group with EP-SPARQL operators."""
+
+    pattern: EventPattern | Group
+
+
+Pattern = Group | StreamGroup | WindowGroup | GraphGroup | Current | Combined | SeqNot | Repeat | Within
+# --- queries ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Projection(Spanned):
+    """One column of a SELECT: a variable, or an expression and the variable it is bound to."""
+
+    variable: Var
+    expression: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Spanned):
+    """``projections`` is empty for ``SELECT *``; ``modifier`` is ``""``, ``DISTINCT`` or ``REDUCED``."""
+
+    projections: tuple[Projection, ...]
+    modifier: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Construct(Spanned):
+    """``template`` is None for ``CONSTRUCT WHERE {…}``."""
+
+    template: tuple[TriplePattern, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ask(Spanned):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Describe(Spanned):
+    """``subjects`` is empty for ``DESCRIBE *``."""
+
+    subjects: tuple[Var | Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact(Spanned):
+    """``CONSTRUCT FACT {…} (UNION (SINCE …) (TILL …))``: triples that hold from one event until another."""
+
+    template: tuple[TriplePattern, ...]
+    since: tuple[Group, ...]
+    till: tuple[Group, ...]
+
+
+Form = Select | Construct | Ask | Describe | Fact
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSpec(Spanned):
+    """What stands between the brackets of a window.
+
+    ``kind``: ``sliding`` (with ``range``, ``slide``), ``tumbling``, ``landmark`` (``start``), ``interval``
+    (``start``, ``end``), ``identity``, ``now``.  Unwritten parts are None.
+    """
+
+    kind: str
+    range: Duration | None = None
+    slide: Duration | None = None
+    start: Expression | None = None
+    end: Expression | None = None
+    offset: Duration | None = None
+    t0: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetClause(Spanned):
+    """``FROM``/``FROM NAMED`` and their stream and window forms.
+
+    ``kind``: ``graph`` (FROM <g>), ``stream`` (FROM STREAM <s> [..]), ``window`` (FROM [NAMED] WINDOW :w ON <s> [..];
+    ``nested`` is the window it stands on when that is no stream: ON WINDOW :v).
+    """
+
+    kind: str
+    iri: Term
+    named: bool = False
+    source: Term | None = None
+    window: WindowSpec | None = None
+    nested: str = ""
+    rescan: Duration | None = None  # FROM <g> [RESCAN d]: how often the stored graph is read again
+
+
+@dataclass(frozen=True, slots=True)
+class OrderKey(Spanned):
+    expression: Expression
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Register(Spanned):
+    """``REGISTER QUERY name AS`` or ``REGISTER STREAM name [COMPUTED EVERY d] AS``."""
+
+    kind: str  # "QUERY" or "STREAM"
+    name: str
+    every: Duration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportItem(Spanned):
+    """One report policy: ``kind`` is CC, WC, NC (each perhaps OF a ``window``), P (a ``period``) or AT (``times``)."""
+
+    kind: str
+    window: Term | None = None
+    period: Duration | None = None
+    times: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportClause(Spanned):
+    """Report policies in the text, e.g. ``REPORT ON WINDOW CLOSE AND NON-EMPTY CONTENT OF :w``."""
+
+    items: tuple[ReportItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Query(Spanned):
+    """One query or rule.  ``r2s`` is ``""``, ``RSTREAM``, ``ISTREAM`` or ``DSTREAM``.
+
+    ``within`` stands after the WHERE clause (a sliding window over solutions); ``policy`` is ``""`` or one of
+    ``unrestricted``, ``chronological``, ``recent``.  ``group_by`` holds expressions or projections
+    (``GROUP BY (expr AS ?v)``).
+    """
+
+    form: Form
+    where: Group | None
+    dataset: tuple[DatasetClause, ...] = ()
+    group_by: tuple[Projection | Expression, ...] = ()
+    having: tuple[Expression, ...] = ()
+    order_by: tuple[OrderKey, ...] = ()
+    limit: int | None = None
+    offset: int | None = None
+    values: Values | None = None
+    within: Duration | None = None
+    policy: str = ""
+    register: Register | None = None
+    r2s: str = ""
+    report: ReportClause | None = None
+    dialect: str = ""  # recognised by its spelling: "c-sparql", "cqels", "sparqlstream", "rsp-ql", "rsep-ql"
+    events: tuple[EventDeclaration, ...] = ()  # those declared before WHERE
+
+
+Element = (
+    Triples
+    | Filter
+    | Bind
+    | Values
+    | Optional
+    | Minus
+    | GraphGroup
+    | Service
+    | StreamGroup
+    | WindowGroup
+    | Current
+    | Combined
+    | SeqNot
+    | Repeat
+    | Within
+    | Group
+    | EventDeclaration
+    | Match
+    | Query
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Document(Spanned):
+    """A file of queries: they share the prologue that stands before them.
+
+    ``warnings`` are those of the parser; ``text`` is what every span points into (both take no part in equality).
+    """
+
+    queries: tuple[Query, ...]
+    base: str = ""
+    prefixes: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
+    text: Source = field(default=Source(""), compare=False, repr=False)

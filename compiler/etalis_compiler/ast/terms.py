@@ -1,0 +1,142 @@
+"""What every node has, terms, paths, triple patterns and lengths of time: the parts that hold no other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open range of character offsets in the source text."""
+
+    start: int
+    end: int
+
+
+NOWHERE = Span(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Spanned:
+    """What every node has: the text it came from, which is no part of what it says."""
+
+    span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+# --- terms -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Var(Spanned):
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Term(Spanned):
+    """An IRI or a literal, as its canonical N-Triples spelling."""
+
+    spelling: str
+
+
+@dataclass(frozen=True, slots=True)
+class Blank(Spanned):
+    """A blank node of the query; ``label`` is unique within the query (``[]`` and collections get labels too)."""
+
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class TripleTerm(Spanned):
+    """A triple term with a variable or a blank node in it (one without is a ``Term``); RDF 1.2."""
+
+    subject: Node
+    predicate: Var | Term
+    object: Node
+
+
+Node = Var | Term | Blank | TripleTerm
+
+
+# --- property paths --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PathIri(Spanned):
+    iri: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathInverse(Spanned):
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class PathSequence(Spanned):
+    parts: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PathAlternative(Spanned):
+    parts: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PathRepeat(Spanned):
+    """``p*``, ``p+`` or ``p?``."""
+
+    path: Path
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathNegated(Spanned):
+    """``!(p1|^p2|…)``: any predicate not in ``forward``, or backwards any not in ``inverse``."""
+
+    forward: tuple[str, ...]
+    inverse: tuple[str, ...]
+
+
+Path = PathIri | PathInverse | PathSequence | PathAlternative | PathRepeat | PathNegated
+
+
+@dataclass(frozen=True, slots=True)
+class TriplePattern(Spanned):
+    """A pattern whose predicate is a variable, an IRI (``Term``) or a path that is more than one IRI."""
+
+    subject: Node
+    predicate: Var | Term | Path
+    object: Node
+
+
+class Operator(Enum):
+    """The binary operators between groups; EQUALS and Allen's relations bind tighter than the others."""
+
+    SEQ = "SEQ"
+    NEXT = "NEXT"
+    NOT = "NOT"
+    EQUALS = "EQUALS"
+    MEETS = "MEETS"
+    OVERLAPS = "OVERLAPS"
+    STARTS = "STARTS"
+    DURING = "DURING"
+    FINISHES = "FINISHES"
+    PAR = "PAR"
+    OPTIONALSEQ = "OPTIONALSEQ"
+    EQUALSOPTIONAL = "EQUALSOPTIONAL"
+    AND = "AND"
+    UNION = "UNION"
+
+
+ALLEN = frozenset({Operator.MEETS, Operator.OVERLAPS, Operator.STARTS, Operator.DURING, Operator.FINISHES})
+TIGHT = ALLEN | {Operator.EQUALS, Operator.PAR}
+"""Those that bind tighter than SEQ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duration(Spanned):
+    """The bound of a WITHIN or window: a duration literal, a number of events, triples or BGPs."""
+
+    kind: str  # "duration" (spelling is an xsd duration lexical such as PT5M), "EVENTS", "TRIPLES", "BGP"
+    lexical: str = ""
+    count: int = 0

@@ -1,0 +1,88 @@
+"""NOT, SEQ NOT, NEXT and REPEAT: the operators for which every side must have a time."""
+
+from __future__ import annotations
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+from ..faults import Fault
+from .builder import Above, Builder, Part, map_ref, reads, steps
+
+
+def timed(part: Part, operator: str) -> ir.Ref:
+    """The part's streamed solutions; refused where it may have others."""
+    if part.timed is None or part.timeless is not None or part.late is not None:
+        raise Fault(
+            "timeless-side",
+            f"a side of {operator} may come from the background alone, and what has no time is not before or after "
+            "anything",
+            "put a triple that only the stream holds into this group, or write STREAM <s> { … } around it",
+        )
+    return part.timed
+
+
+def lower_absence(pattern: alg.Absence, above: Above, b: Builder) -> Part:
+    """What is absent is seen whole, whatever a policy has consumed, and carries no more than what it shares."""
+    wanted, conditions, bound = above
+    word = "NOT" if pattern.right is None and pattern.bound is None else "SEQ NOT"
+    left_scope, absent_scope = alg.scope(pattern.left), alg.scope(pattern.absent)
+    right_scope = frozenset() if pattern.right is None else alg.scope(pattern.right)
+    around = left_scope | right_scope
+    left = timed(b.lower(pattern.left, (wanted | right_scope | absent_scope) & left_scope), word)
+    absent = timed(b.observing().lower(pattern.absent, around & absent_scope), word)
+    right = None
+    certain: frozenset[str] = frozenset()
+    sure = alg.certain(pattern.left)
+    if pattern.right is not None:
+        right = timed(b.lower(pattern.right, (wanted | left_scope | absent_scope) & right_scope), word)
+        certain = sure & alg.certain(pattern.right)
+        sure |= alg.certain(pattern.right)
+    columns = frozenset(left.columns) | frozenset(() if right is None else right.columns)
+    node = ir.Absence(
+        head=tuple(sorted(columns if b.consuming else columns & wanted)),
+        left=left,
+        absent=absent,
+        right=right,
+        certain=tuple(sorted(certain)),
+        shared=tuple(sorted(sure & alg.certain(pattern.absent))),
+        deadline=pattern.bound,
+        steps=steps(conditions, bound if right is None else None),
+        bound=bound,
+        policy=b.policy if b.consuming and right is not None else "",
+    )
+    return Part(b.add(node), None)
+
+
+def lower_runs(pattern: alg.Runs, above: Above, b: Builder) -> Part:
+    """An element carries what the clauses read; what comes out are the keys and what was counted."""
+    operands = reads(a.operand for a in pattern.aggregates if a.operand is not None)
+    scope = alg.scope(pattern.child)
+    read = frozenset(pattern.keys) | reads(pattern.condition) | operands
+    if any(a.operand is None and a.distinct for a in pattern.aggregates):
+        read |= frozenset(name for name in scope if name[0] not in "._")
+    child = timed(b.lower(pattern.child, read & scope), "REPEAT")
+    absent = None
+    if pattern.absent is not None:
+        shared = frozenset(pattern.keys) & alg.scope(pattern.absent)
+        absent = timed(b.observing().lower(pattern.absent, shared), "the NOT of REPEAT")
+    # What the element never binds has no column: it is the same, unbound, in all elements.
+    keys = tuple(key for key in pattern.keys if key in child.columns)
+    aggregates = tuple(a for a in pattern.aggregates if not _is_unbound(a, child.columns))
+    node = ir.Run(
+        head=tuple(sorted({*keys, *(a.variable for a in aggregates)})),
+        child=child,
+        absent=absent,
+        least=pattern.least,
+        most=pattern.most,
+        keys=keys,
+        condition=pattern.condition,
+        longest=pattern.longest,
+        aggregates=aggregates,
+        bound=None if pattern.longest else above.bound,  # a run that is too long is still the longest
+    )
+    return Part(map_ref(b.add(node), above.needed, b, above.steps), None)
+
+
+def _is_unbound(call: alg.AggregateCall, columns: tuple[str, ...]) -> bool:
+    """Is this the FIRST or LAST of what no element binds?"""
+    return call.name in ("FIRST", "LAST") and isinstance(call.operand, alg.Var) and call.operand.name not in columns

@@ -1,0 +1,179 @@
+"""What the lowering of every operator shares: the two halves of a pattern, what stands above it, the nodes so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.traversal import own_names
+
+from ..knowledge import KnowledgeSummary
+
+Names = frozenset[str]
+
+
+class Above(NamedTuple):
+    """What stands above a pattern: the variables that are read there, filters, and a bound on the duration."""
+
+    needed: Names
+    conditions: tuple[alg.Expr, ...] = ()
+    bound: alg.Bound | None = None
+
+    @property
+    def steps(self) -> tuple[ir.Step, ...]:
+        return steps(self.conditions, self.bound)
+
+
+class Part(NamedTuple):
+    """The two halves of a pattern; ``late`` are timeless solutions that are known when the stream has ended."""
+
+    timed: ir.Ref | None
+    timeless: alg.Pattern | None
+    late: alg.Pattern | None = None
+
+
+Lowering = Callable[[alg.Pattern, Above, "Builder"], Part]
+
+
+@dataclass(slots=True)
+class Builder:
+    """Collects nodes; equal nodes are one."""
+
+    lowering: Lowering
+    summary: KnowledgeSummary
+    policy: str = "unrestricted"
+    query: str = ""
+    nodes: dict[str, ir.Node] = field(default_factory=dict)
+    serial: int = 0
+
+    def lower(
+        self,
+        pattern: alg.Pattern,
+        needed: Names,
+        conditions: tuple[alg.Expr, ...] = (),
+        bound: alg.Bound | None = None,
+    ) -> Part:
+        """The nodes for a pattern under filters and a bound on its duration; ``needed`` is read above it."""
+        return self.lowering(pattern, Above(needed, conditions, bound), self)
+
+    def apart(self) -> Builder:
+        """A builder for the same background whose nodes are its own."""
+        return Builder(self.lowering, self.summary)
+
+    def observing(self) -> Builder:
+        """A builder for what is looked at: it shares the nodes, and consumes nothing."""
+        return Builder(self.lowering, self.summary, query=self.query, nodes=self.nodes)
+
+    @property
+    def consuming(self) -> bool:
+        return self.policy != "unrestricted"
+
+    def add(self, node: ir.Node) -> ir.Ref:
+        """The node in its canonical form, as seen from the query (columns carry the query's variable names)."""
+        if self.consuming and isinstance(node, ir.Leaf):
+            # A leaf consumes nothing and can be shared; its columns keep their alphabetical order.
+            head = tuple(sorted(node.head))
+            others = [name for name in dict.fromkeys(_mentioned(node)) if name not in head]
+            order = {name: f"~{i}" for i, name in enumerate((*head, *others))}
+            return self._store(alg.rename(replace(node, head=head), order), head)
+        if self.consuming and not isinstance(node, ir.Leaf):
+            self.serial += 1
+            node = replace(node, head=tuple(sorted(node.head)), owner=f"{self.query}#{self.serial}")
+            return self._store(node, node.head)
+        order = {name: f"~{i}" for i, name in enumerate(dict.fromkeys(_mentioned(node)))}
+        head = tuple(sorted(node.head, key=lambda n: int(order[n][1:])))
+        node = replace(node, head=head)
+        return self._store(alg.rename(node, order), head)
+
+    def _store(self, node: ir.Node, columns: tuple[str, ...]) -> ir.Ref:
+        identifier = ir.identify(node)
+        self.nodes.setdefault(identifier, node)
+        return ir.Ref(identifier, columns)
+
+
+def _mentioned(node: ir.Node) -> Iterable[str]:
+    """Every variable of a node, in the order in which they first occur."""
+    for ref in ir.refs(node):
+        yield from ref.columns
+    match node:
+        case ir.Leaf():
+            for position in (node.subject, node.predicate, node.object):
+                if isinstance(position, alg.Var):
+                    yield position.name
+        case ir.Group():
+            yield from (a.variable for a in node.aggregates)
+            yield from (name for name, _ in node.extends)
+        case ir.Outer():
+            yield from _bound_by(node.condition)
+            if node.background is not None:
+                yield from sorted(alg.scope(node.background))
+            yield from _bound_by(node.steps)
+            if node.mark:
+                yield node.mark
+        case ir.Recall():
+            yield from sorted(alg.scope(node.pattern))
+            yield node.mark
+        case ir.Run():
+            yield from (a.variable for a in node.aggregates)
+        case ir.Map() | ir.Join() | ir.Absence():
+            yield from _bound_by(node.steps)
+        case _:
+            yield from own_names(node)
+    yield from node.head
+
+
+def _bound_by(steps: tuple[ir.Step, ...]) -> Iterable[str]:
+    for step in steps:
+        if isinstance(step, ir.Assign):
+            yield step.variable
+        elif isinstance(step, ir.Background):
+            yield from sorted(alg.scope(step.pattern))
+
+
+def reads(conditions: Iterable[alg.Expr]) -> Names:
+    return frozenset().union(*map(alg.variables, conditions))
+
+
+def guard(pattern: alg.Pattern | None, conditions: tuple[alg.Expr, ...]) -> alg.Pattern | None:
+    return alg.Filter(pattern, conditions) if pattern is not None and conditions else pattern
+
+
+def steps(conditions: Iterable[alg.Expr], bound: alg.Bound | None = None) -> tuple[ir.Step, ...]:
+    tests: list[ir.Step] = [] if bound is None else [ir.Duration(bound)]
+    return (*tests, *map(ir.Condition, conditions))
+
+
+def map_ref(ref: ir.Ref | None, wanted: Names, b: Builder, steps: tuple[ir.Step, ...]) -> ir.Ref | None:
+    """The node, with steps after it."""
+    if ref is None or not steps:
+        return ref
+    visible = frozenset(ref.columns) | frozenset(_bound_by(steps))
+    head = visible if b.consuming else visible & wanted
+    return b.add(ir.Map(tuple(sorted(head)), ref, steps))
+
+
+def mapped(part: Part, above: Above, b: Builder) -> Part:
+    """The part under the filters and the bound above it."""
+    timed = map_ref(part.timed, above.needed, b, above.steps)
+    return Part(timed, guard(part.timeless, above.conditions), guard(part.late, above.conditions))
+
+
+def unite(refs: list[ir.Ref], wanted: Names, b: Builder, distinct: bool = False) -> ir.Ref | None:
+    """One node for several branches."""
+    if not refs:
+        return None
+    if len(refs) == 1 and not distinct:
+        return refs[0]
+    columns = frozenset().union(*(r.columns for r in refs))
+    return b.add(ir.Union(tuple(sorted(columns & wanted)), tuple(refs), distinct))
+
+
+def look_up(ref: ir.Ref, pattern: alg.Pattern, above: Above, b: Builder) -> ir.Ref:
+    """A timed solution joined with timeless ones, looked up when it arrives."""
+    if pattern == alg.UNIT:
+        return map_ref(ref, above.needed, b, above.steps) or ref
+    step = ir.Background(pattern, tuple(sorted(alg.scope(pattern) - frozenset(ref.columns))))
+    return map_ref(ref, above.needed, b, (step, *above.steps)) or ref

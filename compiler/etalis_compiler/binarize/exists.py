@@ -1,0 +1,89 @@
+"""EXISTS in filters and in expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+from ..correlation import is_correlated
+from ..late import only_forward, settled
+from .builder import Builder, Names, Part, guard, map_ref, reads, steps
+
+
+def filter_exists(part: Part, certain: Names, b: Builder, conditions: tuple[alg.Expr, ...]) -> Part:
+    """FILTER with EXISTS in it: each EXISTS becomes a column, then the filter is a plain one."""
+    timed = part.timed
+    for condition in conditions:
+        if timed is not None:
+            timed, plain = mark_all(timed, certain, b, condition)
+            timed = map_ref(timed, frozenset(timed.columns), b, (ir.Condition(plain),))
+    if part.timeless is not None and any(is_streamed(c, b) for c in conditions):
+        settled(part.late)
+        return Part(timed, None, only_forward(alg.Filter(alg.Known(part.timeless), conditions)))
+    return Part(timed, guard(part.timeless, conditions), guard(part.late, conditions))
+
+
+def mark_all(ref: ir.Ref, certain: Names, b: Builder, e: alg.Expr) -> tuple[ir.Ref, alg.Expr]:
+    """The node with a column for every EXISTS in the expression, and the expression that reads them."""
+    match e:
+        case alg.Exists(pattern):
+            b.serial += 1
+            mark = f".e{b.serial}"
+            return _mark(ref, certain, b, pattern, mark), alg.Var(mark)
+        case alg.Apply(op, args):
+            rewritten = []
+            for arg in args:
+                ref, plain = mark_all(ref, certain, b, arg)
+                rewritten.append(plain)
+            return ref, alg.Apply(op, tuple(rewritten))
+    return ref, e
+
+
+def _mark(ref: ir.Ref, certain: Names, b: Builder, pattern: alg.Pattern, mark: str) -> ir.Ref:
+    """The node with the column ``mark``: has the pattern a solution that is compatible?"""
+    columns = frozenset(ref.columns)
+    conditions: tuple[alg.Expr, ...] = ()
+    inner = pattern
+    if isinstance(inner, alg.Filter):
+        own = alg.scope(inner.child)
+        conditions = tuple(c for c in inner.conditions if not alg.variables(c) <= own)
+        kept = tuple(c for c in inner.conditions if alg.variables(c) <= own)
+        inner = alg.Filter(inner.child, kept) if kept else inner.child
+    head = tuple(sorted(columns | {mark}))
+    if any(map(alg.has_exists, conditions)) or is_correlated(inner, columns):
+        leaves = watched((alg.Exists(pattern),), b)
+        return b.add(ir.Recall(head, ref, pattern, mark, leaves))
+    shared = columns & alg.scope(inner)
+    right = b.observing().lower(inner, shared | reads(conditions) & alg.scope(inner))
+    node = ir.Outer(
+        head=head,
+        op="exists",
+        left=ref,
+        right=right.timed,
+        background=right.timeless,
+        certain=tuple(sorted(certain & columns & alg.certain(inner))),
+        condition=steps(conditions),
+        mark=mark,
+    )
+    return b.add(node)
+
+
+def watched(conditions: Iterable[alg.Expr], b: Builder) -> tuple[str, ...]:
+    """The leaves of the patterns inside EXISTS: their occurrences make up the history that is asked."""
+    private = b.apart()
+    for condition in conditions:
+        for part in alg.subexpressions(condition):
+            if isinstance(part, alg.Exists):
+                private.lower(only_forward(part.pattern), alg.scope(part.pattern))
+    leaves = {name: node for name, node in private.nodes.items() if isinstance(node, ir.Leaf)}
+    for name, node in leaves.items():
+        b.nodes.setdefault(name, node)
+    return tuple(sorted(leaves))
+
+
+def is_streamed(e: alg.Expr, b: Builder) -> bool:
+    """May an EXISTS in the expression find an occurrence?"""
+    patterns = (part.pattern for part in alg.subexpressions(e) if isinstance(part, alg.Exists))
+    return any(b.apart().lower(p, alg.scope(p)).timed is not None for p in patterns)

@@ -1,0 +1,54 @@
+"""AND, SEQ, EQUALS, Allen's relations, PAR and NEXT."""
+
+from __future__ import annotations
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+from ..late import settled
+from .absence import timed
+from .builder import Above, Builder, Part, guard, look_up, steps, unite
+
+_OPERATORS = {alg.Join: "and", alg.SeqJoin: "seq", alg.EqJoin: "equals"}
+
+
+def lower_join(pattern: alg.Join | alg.SeqJoin | alg.EqJoin | alg.TimeJoin, above: Above, b: Builder) -> Part:
+    """At op Bt, and each timed side with the timeless solutions of the other."""
+    wanted, conditions, bound = above
+    left_scope, right_scope = alg.scope(pattern.left), alg.scope(pattern.right)
+    left = b.lower(_freed(pattern.left, bound), (wanted | right_scope) & left_scope)
+    op = pattern.op if isinstance(pattern, alg.TimeJoin) else _OPERATORS[type(pattern)]
+    # What NEXT's right side is held to decides what is next, so it stays.
+    second = pattern.right if op == "next" else _freed(pattern.right, bound)
+    right = b.lower(second, (wanted | left_scope) & right_scope)
+    if op == "next":
+        timed(left, "NEXT")
+        timed(right, "NEXT")
+    settled(left.late)
+    settled(right.late)
+    branches: list[ir.Ref] = []
+    if left.timed is not None and right.timed is not None:
+        certain = alg.certain(pattern.left) & alg.certain(pattern.right)
+        columns = frozenset(left.timed.columns) | frozenset(right.timed.columns)
+        head = tuple(sorted(columns if b.consuming else columns & wanted))
+        policy = b.policy if b.consuming and op != "and" else ""
+        node = ir.Join(head, op, left.timed, right.timed, tuple(sorted(certain)), steps(conditions), bound, policy)
+        branches.append(b.add(node))
+    if left.timed is not None and right.timeless is not None:
+        branches.append(look_up(left.timed, right.timeless, above, b))
+    if left.timeless is not None and right.timed is not None:
+        branches.append(look_up(right.timed, left.timeless, above, b))
+    timeless = None
+    if left.timeless is not None and right.timeless is not None:
+        timeless = guard(alg.conjoin(left.timeless, right.timeless), conditions)
+    return Part(unite(branches, wanted, b), timeless)
+
+
+def _freed(side: alg.Pattern, bound: alg.Bound | None) -> alg.Pattern:
+    """A single streamed triple need not be held to the bound of the join above it: the join tests the whole."""
+    match side:
+        case alg.Filter(child, conditions):
+            return alg.Filter(_freed(child, bound), conditions)
+        case alg.Within(alg.BGP(triples) as child, own) if len(triples) == 1 and own == bound:
+            return child
+    return side

@@ -1,0 +1,110 @@
+"""The lowering of every pattern, by its type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+from ..knowledge import KnowledgeSummary
+from ..late import settled
+from ..rewrites.push_windows import tighter
+from .absence import lower_absence, lower_runs
+from .builder import Above, Builder, Part, guard, map_ref, mapped, reads, unite
+from .exists import filter_exists, is_streamed, mark_all
+from .joins import lower_join
+from .outer import lower_minus, lower_outer
+from .paths import lower_path
+from .selects import lower_subselect
+from .triples import lower_bgp, lower_block
+
+
+def builder(
+    summary: KnowledgeSummary, policy: str = "unrestricted", query: str = "", nodes: dict[str, ir.Node] | None = None
+) -> Builder:
+    """A builder that lowers every pattern there is; ``nodes`` are those of the queries before."""
+    return Builder(lower_pattern, summary, policy, query, {} if nodes is None else nodes)
+
+
+def lower_pattern(pattern: alg.Pattern, above: Above, b: Builder) -> Part:
+    """Take filters and bounds off the pattern, then lower it by its type."""
+    needed, conditions, bound = above
+    match pattern:
+        case alg.Filter(child, own):
+            return b.lower(child, needed, own + conditions, bound)
+        case alg.Within(child, own_bound):
+            if bound is not None and bound.months != own_bound.months:
+                return mapped(b.lower(child, needed | reads(conditions), (), own_bound), above, b)
+            return b.lower(child, needed, conditions, tighter(bound, own_bound))
+    if any(map(alg.has_exists, conditions)) and not isinstance(pattern, alg.SubSelect):
+        plain = tuple(c for c in conditions if not alg.has_exists(c))
+        marked = tuple(c for c in conditions if alg.has_exists(c))
+        inner = b.lower(pattern, needed | reads(marked) & alg.scope(pattern), plain, bound)
+        return filter_exists(inner, alg.certain(pattern), b, marked)
+    lowering = _LOWERINGS.get(type(pattern))
+    if lowering is None:
+        raise TypeError(f"not a pattern: {pattern!r}")
+    wanted = alg.scope(pattern) if b.consuming else needed | reads(conditions)
+    part: Part = lowering(pattern, Above(wanted, conditions, bound), b)
+    return part
+
+
+def _lower_timeless(pattern: alg.Pattern, above: Above, b: Builder) -> Part:
+    return Part(None, guard(pattern, above.conditions))
+
+
+def _lower_union(pattern: alg.Union, above: Above, b: Builder) -> Part:
+    halves = [b.lower(side, above.needed & alg.scope(side)) for side in (pattern.left, pattern.right)]
+    timed = unite([h.timed for h in halves if h.timed is not None], above.needed, b)
+    timeless = _either([h.timeless for h in halves if h.timeless is not None])
+    late = _either([h.late for h in halves if h.late is not None])
+    return mapped(Part(timed, timeless, late), above, b)
+
+
+def _either(sides: list[alg.Pattern]) -> alg.Pattern | None:
+    if len(sides) == 2:
+        return alg.Union(sides[0], sides[1])
+    return sides[0] if sides else None
+
+
+def _lower_extend(pattern: alg.Extend, above: Above, b: Builder) -> Part:
+    child, variable, expression = pattern.child, pattern.variable, pattern.expression
+    inner = b.lower(child, (above.needed - {variable}) | alg.variables(expression) & alg.scope(child))
+    timed, value = inner.timed, expression
+    if alg.has_exists(expression) and timed is not None:
+        timed, value = mark_all(timed, alg.certain(child), b, expression)
+    if inner.timeless is not None and is_streamed(expression, b):
+        settled(inner.late)
+        inner = Part(timed, None, alg.Known(inner.timeless))
+    timeless = None if inner.timeless is None else alg.Extend(inner.timeless, variable, expression)
+    late = None if inner.late is None else alg.Extend(inner.late, variable, expression)
+    return Part(
+        map_ref(timed, above.needed, b, (ir.Assign(variable, value), *above.steps)),
+        guard(timeless, above.conditions),
+        guard(late, above.conditions),
+    )
+
+
+# One line for each operator.  A lowering reads of ``above`` what is needed including what the conditions read; under
+# a consuming policy that is all of the pattern's scope.
+_LOWERINGS: dict[type, Any] = {
+    alg.BGP: lower_bgp,
+    alg.PathPattern: lower_path,
+    alg.Block: lower_block,
+    alg.GraphNames: _lower_timeless,
+    alg.Table: _lower_timeless,
+    alg.Join: lower_join,
+    alg.SeqJoin: lower_join,
+    alg.EqJoin: lower_join,
+    alg.TimeJoin: lower_join,
+    alg.Absence: lower_absence,
+    alg.Runs: lower_runs,
+    alg.Union: _lower_union,
+    alg.Extend: _lower_extend,
+    alg.LeftJoin: lower_outer,
+    alg.EqLeftJoin: lower_outer,
+    alg.SeqRightJoin: lower_outer,
+    alg.Minus: lower_minus,
+    alg.SubSelect: lower_subselect,
+}

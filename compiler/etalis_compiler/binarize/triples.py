@@ -1,0 +1,167 @@
+"""Triple patterns: leaves, and blocks of them as chains of joins."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.terms import RDF_TYPE
+
+from ..faults import Fault
+from .builder import Above, Builder, Names, Part, guard, map_ref, steps, unite
+
+MAX_BACKGROUND_TRIPLES = 8
+
+
+def lower_bgp(bgp: alg.BGP, above: Above, b: Builder) -> Part:
+    """One chain of joins for each set of triples that the stream may provide."""
+    if bgp.graph is not None or not bgp.triples:
+        return Part(None, guard(bgp, above.conditions))
+    triples = bgp.triples  # a pattern written twice may match two occurrences
+    stored = [] if bgp.stream else [i for i, t in enumerate(triples) if b.summary.may_hold(t)]
+    if len(stored) > MAX_BACKGROUND_TRIPLES:
+        raise Fault(
+            "background-triples",
+            f"{len(stored)} triple patterns of one block may match the stream as well as the background",
+            f"at most {MAX_BACKGROUND_TRIPLES} may: put patterns that are meant for the background into GRAPH, "
+            "or split the block",
+        )
+    branches = []
+    for size in range(len(stored) + 1):
+        for looked_up in combinations(stored, size):
+            timed = [t for i, t in enumerate(triples) if i not in looked_up]
+            if timed:
+                rest = tuple(triples[i] for i in looked_up)
+                branches.append(_bgp_chain(timed, rest, above, b, not stored, bgp.stream))
+    timeless = None
+    if len(stored) == len(triples):
+        timeless = guard(alg.BGP(triples), above.conditions)
+    ref = unite(branches, alg.scope(bgp), b, distinct=len(branches) > 1)
+    if b.consuming and ref is not None and any(name[0] in "._" for name in ref.columns):
+        visible = tuple(name for name in sorted(ref.columns) if name[0] not in "._")
+        ref = b.add(ir.Map(visible, ref))
+    return Part(ref, timeless)
+
+
+def _bgp_chain(
+    timed: list[alg.Triple],
+    looked_up: tuple[alg.Triple, ...],
+    above: Above,
+    b: Builder,
+    alone: bool,
+    stream: str,
+) -> ir.Ref:
+    wanted, conditions, bound = above
+    order = timed if b.consuming else _connected(timed)
+    # What reads the interval, or is drawn anew each time, belongs to the whole block.
+    last = tuple(c for c in conditions if alg.operators(c) & (alg.INTERVAL | alg.VOLATILE))
+    waiting = [c for c in conditions if c not in last]
+
+    def ready(names: Names) -> tuple[alg.Expr, ...]:
+        now = [c for c in waiting if alg.variables(c) <= names]
+        waiting[:] = [c for c in waiting if c not in now]
+        return tuple(now)
+
+    if b.consuming:
+        # The blank nodes of a block are dropped after it; all other variables decide the order of candidates.
+        wanted = frozenset(name for name in wanted if name[0] not in "._")
+    single = alone and len(timed) == 1
+    ref = lower_leaf(order[0], b, wanted if single else None, stream)
+    names = _triple_variables(order[0])
+    ref = map_ref(ref, wanted if single else names, b, steps(ready(names), bound)) or ref
+    for triple in order[1:]:
+        own = _triple_variables(triple)
+        leaf = lower_leaf(triple, b, None, stream)
+        leaf = map_ref(leaf, own, b, steps([c for c in waiting if alg.variables(c) <= own], bound)) or leaf
+        shared = tuple(sorted(names & own))
+        names |= own
+        ref = b.add(ir.Join(tuple(sorted(names)), "and", ref, leaf, shared, steps(ready(names)), bound))
+    if looked_up:
+        extra = frozenset().union(*map(_triple_variables, looked_up))
+        step = ir.Background(alg.BGP(looked_up), tuple(sorted(extra - names)))
+        names |= extra
+        ref = b.add(ir.Map(tuple(sorted(names)), ref, (step, *steps(ready(names)))))
+    if waiting or last:
+        # The first kind reads variables that no triple binds.
+        ref = b.add(ir.Map(tuple(sorted(names)), ref, steps((*waiting, *last))))
+    if len(timed) > 1 and alone:
+        ref = b.add(ir.Map(tuple(sorted(names)), ref, (), distinct=True))
+    return ref
+
+
+def lower_block(block: alg.Block, above: Above, b: Builder) -> Part:
+    """Joined triple patterns and paths: a set over all variables, before any of them is dropped."""
+    wanted, conditions, bound = above
+    early = tuple(c for c in conditions if not alg.operators(c) & (alg.INTERVAL | alg.VOLATILE))
+    late = tuple(c for c in conditions if c not in early)
+    part = b.lower(block.child, alg.scope(block.child), early, bound)
+    timed = part.timed
+    if timed is not None:
+        timed = b.add(ir.Map(tuple(sorted(timed.columns)), timed, (), distinct=True))
+        visible = tuple(name for name in sorted(timed.columns) if name in wanted and name[0] not in "._")
+        if late or b.consuming:
+            timed = b.add(ir.Map(visible if b.consuming else tuple(sorted(timed.columns)), timed, steps(late)))
+    return Part(timed, guard(part.timeless, late))
+
+
+def _connected(triples: list[alg.Triple]) -> list[alg.Triple]:
+    """As written, but a triple that shares a variable with those before it comes first."""
+    rest = list(triples)
+    order = [rest.pop(0)]
+    names = _triple_variables(order[0])
+    while rest:
+        best = next((t for t in rest if _triple_variables(t) & names), rest[0])
+        rest.remove(best)
+        order.append(best)
+        names |= _triple_variables(best)
+    return order
+
+
+def _triple_variables(t: alg.Triple) -> Names:
+    return alg.node_variables(t.subject, t.predicate, t.object)
+
+
+def lower_leaf(t: alg.Triple, b: Builder, wanted: Names | None, stream: str = "") -> ir.Ref:
+    """The leaf, or the leaves, that see the occurrences of a triple pattern and of what implies it."""
+    names = _triple_variables(t)
+    head = tuple(sorted(names if wanted is None else names & wanted))
+
+    def leaf(s: ir.Position, p: ir.Position, o: ir.Position, entailed: bool = False) -> ir.Ref:
+        return b.add(ir.Leaf(head, s, p, o, stream, entailed))
+
+    if not b.summary.entailed:
+        return leaf(t.subject, t.predicate, t.object)
+    if isinstance(t.predicate, alg.Var):
+        return leaf(t.subject, t.predicate, t.object, True)
+    predicate = t.predicate.term
+    if predicate == RDF_TYPE and (isinstance(t.object, alg.Var) or b.summary.type_is_ruled):
+        return leaf(t.subject, t.predicate, t.object, True)
+    if predicate == RDF_TYPE and isinstance(t.object, alg.Const):
+        classes = b.summary.classes_implying(t.object.term)
+        properties = b.summary.properties_implying(RDF_TYPE)
+        branches = [leaf(t.subject, _one_of(properties), _one_of(classes))]
+        of_domain, of_range = b.summary.implies_type(t.object.term)
+        if of_domain:
+            branches.append(leaf(t.subject, _one_of(of_domain), ir.Any()))
+        if of_range:
+            branches.append(_resources(leaf(ir.Any(), _one_of(of_range), t.subject), t.subject, b))
+        several = len(branches) > 1 or len(classes) > 1 or len(properties) > 1
+        return unite(branches, names, b, distinct=several) or branches[0]
+    properties = b.summary.properties_implying(predicate)
+    if RDF_TYPE in properties and predicate != RDF_TYPE:
+        return leaf(t.subject, t.predicate, t.object, True)  # entailed types imply it as well
+    ref = leaf(t.subject, _one_of(properties), t.object)
+    return ref if len(properties) == 1 else unite([ref], names, b, distinct=True) or ref
+
+
+def _resources(ref: ir.Ref, node: alg.Var | alg.Const, b: Builder) -> ir.Ref:
+    """A range says nothing of literals."""
+    if isinstance(node, alg.Const) or node.name not in ref.columns:
+        return ref
+    test = alg.Apply("!", (alg.Apply("ISLITERAL", (node,)),))
+    return b.add(ir.Map(ref.columns, ref, (ir.Condition(test),)))
+
+
+def _one_of(terms: Names) -> ir.Position:
+    return alg.Const(next(iter(terms))) if len(terms) == 1 else ir.OneOf(tuple(sorted(terms)))

@@ -1,0 +1,42 @@
+"""What is wrong or doubtful about the windows of a plan."""
+
+from __future__ import annotations
+
+from .. import ast
+from ..diagnostics import Diagnostic, Source
+from .plan import Identity, Landmark, Sliding, WindowPlan
+from .shapes import MAX_OVERLAP
+
+
+def check_closing(plan: WindowPlan, source: Source, query: ast.Query) -> None:
+    """Windows that report when they close must not close all the time."""
+    closing = {s.window for s in plan.report if s.kind == "WC"}
+    for window in plan.windows:
+        shape = window.shape
+        if not isinstance(shape, Sliding) or not closing & {"", window.name}:
+            continue
+        if shape.width // shape.slide > MAX_OVERLAP:
+            raise source.error(
+                "limit",
+                f"the window {window.name} is {shape.width // shape.slide:,} times as long as it slides, and would "
+                "report each time",
+                query.span.start,
+                query.span.end,
+                hint="let it slide further (SLIDE), or report on content change: REPORT ON CONTENT CHANGE",
+            )
+
+
+def unbounded_windows(plan: WindowPlan, source: Source, query: ast.Query) -> list[Diagnostic]:
+    """Windows that keep everything."""
+    return [
+        source.diagnostic(
+            "warning",
+            "unbounded",
+            f"the window {window.name} of {plan.name} keeps every item of its stream as long as the query runs",
+            query.span.start,
+            query.span.start + 1,
+            hint="bound it where that is meant: [RANGE PT1H SLIDE PT1M], [RANGE 1000 EVENTS]",
+        )
+        for window in plan.windows
+        if isinstance(window.shape, Identity | Landmark)
+    ]

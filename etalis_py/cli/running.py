@@ -1,0 +1,80 @@
+"""What ``run`` on either engine shares: the engine of a program, and what is said of events that were left out."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from etalis_py.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from etalis_py import Engine, Event
+    from etalis_py.program import Program
+
+
+def engine_for(program: Program, **options: Any) -> Engine:
+    """The engine of a program; a graph that is missing is a fault of the query."""
+    from etalis_py import Engine
+    from etalis_py.executors.windows.refresh import MissingGraph
+
+    try:
+        return Engine(program, **options)
+    except MissingGraph as error:
+        raise UsageError(str(error)) from None
+
+
+def refuse_for_windows(options: Namespace) -> None:
+    """What windows have no answer to."""
+    if options.timeline:
+        raise UsageError(
+            "--timeline draws the events of a match; a row of a windowed query has none of its own, it is made of all "
+            "that its windows hold: leave --timeline out"
+        )
+    if options.explain_matches and options.format == "trig":
+        raise UsageError("--explain-matches with windows says which windows were looked at: write jsonl")
+
+
+def late_reason(lateness: int) -> str:
+    """Why an event is a dead letter."""
+    return "came after its instant was over" + (f", later than the {lateness / 1e6:g} s allowed" if lateness else "")
+
+
+def reason_for(lateness: int, revise: int) -> Callable[[Event], str]:
+    """Why an event, or a correction, is a dead letter."""
+    from etalis_py.events import Retraction
+
+    late = late_reason(max(lateness, revise))
+    nothing = f"withdraws what never was, or what is older than the {revise / 1e6:g} s that may be corrected"
+    return lambda event: nothing if isinstance(event, Retraction) else late
+
+
+def report_left_out(errors: int, late: int, kept: bool, revised: bool = False) -> None:
+    """What was left out is always said."""
+    where = "see the dead letters" if kept else "--dead-letters FILE keeps them"
+    if errors:
+        _note(errors, "part", f"of the input could not be read and was skipped; {where}")
+    if late:
+        more = "--revise D" if revised else "--lateness D"
+        fate = "came too late, or withdrew what never was," if revised else "came too late"
+        _note(late, "event", f"{fate} and was left out; {more} allows for more; {where}")
+
+
+def report_unread(unrouted: int, inputs: frozenset[str]) -> None:
+    """Items that no query asked for, where that may be a slip."""
+    if unrouted:
+        reason = f"was of a stream that no query reads; they read {', '.join(sorted(inputs))}: --stream NAME=SOURCE"
+        _note(unrouted, "event", reason)
+
+
+def report_unmet(warnings: Iterable[str]) -> None:
+    """What the queries ask for and no event had."""
+    for warning in warnings:
+        print(f"etalis: warning: {warning}", file=sys.stderr)
+
+
+def _note(count: int, what: str, fate: str) -> None:
+    if count != 1:
+        what, fate = what + "s", fate.replace("was ", "were ")
+    print(f"etalis: {count:,} {what} {fate}", file=sys.stderr)

@@ -1,0 +1,69 @@
+"""``etalis run --watch``: the run again whenever one of its files has changed."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterable
+from glob import glob
+from pathlib import Path
+
+from etalis_py.cli.errors import UsageError, guarded
+from etalis_py.cli.sources import is_live, mappings_of, split_name
+
+LOOK_EVERY = 0.2  # seconds; a change is seen at once for a person, and looking costs nothing
+
+Stamp = tuple[int, int]
+
+
+def check_watch(options: Namespace) -> None:
+    """What can be run a second time?"""
+    if options.engine == "spark":
+        raise UsageError("--watch is for the local engine: leave --engine spark out")
+    for text in options.stream:
+        if text == "-" or is_live(split_name(text)[1]):
+            raise UsageError(f"--watch runs again over files, and --stream {text} is read once only: leave one out")
+    if "-" in options.query:
+        raise UsageError("--watch reads a query again, and standard input can be read once only: name a file")
+
+
+def files_of(options: Namespace) -> list[Path]:
+    """The files of a run: its queries, streams, mappings and background, as they are there now."""
+    named = [split_name(text) for text in options.stream]
+    mappings = mappings_of(options, [name for name, _ in named])
+    patterns = [*options.query, *(source for _, source in named), *options.background, *mappings.values()]
+    patterns += [name for name in (options.context, options.background_stream) if name is not None]
+    return [Path(name) for pattern in patterns for name in (glob(pattern) or [pattern])]
+
+
+def watch(
+    run: Callable[[], int],
+    files: Callable[[], Iterable[Path]],
+    wait: Callable[[float], None] = time.sleep,
+) -> int:
+    """Run; after each change of a file run again.  Ctrl-C ends it."""
+    while True:
+        before = _stamps(files())
+        guarded(run)
+        print(f"etalis: watching {', '.join(map(str, before))} (Ctrl-C stops)", file=sys.stderr)
+        try:
+            while (after := _stamps(files())) == before:
+                wait(LOOK_EVERY)
+        except KeyboardInterrupt:
+            return 0
+        changed = [str(path) for path in {**before, **after} if before.get(path) != after.get(path)]
+        print(f"\netalis: {', '.join(changed)} changed", file=sys.stderr)
+
+
+def _stamps(files: Iterable[Path]) -> dict[Path, Stamp]:
+    """When each file was written and how large it is; an editor may have taken one away for a moment."""
+    stamps = {}
+    for path in files:
+        try:
+            status = path.stat()
+        except OSError:
+            stamps[path] = (0, -1)
+        else:
+            stamps[path] = (status.st_mtime_ns, status.st_size)
+    return stamps

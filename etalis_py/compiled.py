@@ -1,0 +1,88 @@
+"""Loops over numbers and bytes, compiled by Numba: compiled once on a machine, then kept.
+
+All of them together take some twenty seconds to compile.  So nobody waits for them who did not ask for columns: a
+process of its own compiles them (``etalis_py.warming``), and until it is done everything runs in rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from platform import machine, node
+from typing import Any, TypeVar, cast
+
+from etalis_compiler.tables import cache_directory
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+_ABANDONED = 600  # seconds after which a process that compiles must be gone
+
+
+def kernel(function: Kernel) -> Kernel:
+    """The function, compiled on first use; the machine code is kept beside the source or in the user's cache."""
+    import numba  # takes a while to import
+
+    try:
+        return cast(Kernel, numba.njit(cache=True, nogil=True)(function))
+    except RuntimeError:  # there is no folder that can be written
+        return cast(Kernel, numba.njit(nogil=True)(function))
+
+
+def can_compile() -> bool:
+    """Is there a Numba?"""
+    return find_spec("numba") is not None
+
+
+def ready() -> bool:
+    """Are the kernels compiled on this machine?  Where they are not, this starts it, once, and does not wait for it."""
+    done = finished()
+    if done.exists():
+        return True
+    _compile_beside(done)
+    return False
+
+
+@cache
+def finished() -> Path:
+    """The file that says that all kernels of this version are compiled on this machine."""
+    here = Path(__file__).parent
+    sources = [here / "compiled.py", *here.glob("executors/columns/kernels/*.py"), here / "streams/columns/scanning.py"]
+    parts = [version("numba"), version("numpy"), sys.version, machine(), node(), str(here)]
+    parts += [f"{file.name} {file.stat().st_mtime_ns}" for file in sorted(sources)]
+    parts.append(os.environ.get("NUMBA_CACHE_DIR", ""))
+    name = hashlib.blake2b("\n".join(parts).encode(), digest_size=12).hexdigest()
+    return cache_directory() / f"kernels-{name}.compiled"
+
+
+@cache
+def _compile_beside(done: Path) -> subprocess.Popen[bytes] | None:
+    """Start a process that compiles all kernels, unless one is at it."""
+    begun = done.with_suffix(".begun")
+    try:
+        done.parent.mkdir(parents=True, exist_ok=True)
+        if begun.exists() and time.time() - begun.stat().st_mtime > _ABANDONED:
+            begun.unlink(missing_ok=True)
+        with begun.open("x"):
+            pass
+    except FileExistsError:
+        return None
+    except OSError:  # nothing can be kept here, so there is nothing to compile ahead
+        return None
+    nothing = subprocess.DEVNULL
+    process = subprocess.Popen(
+        [sys.executable, "-m", "etalis_py.warming"], stdin=nothing, stdout=nothing, stderr=nothing
+    )
+    if sys.stderr.isatty():
+        print(
+            "etalis: the loops for large inputs are compiled now, once on this machine (about 20 s); until then this "
+            "runs in rows",
+            file=sys.stderr,
+        )
+    return process

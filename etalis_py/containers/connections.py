@@ -1,0 +1,145 @@
+"""What a connection may do before it has asked anything: be one of a number from its address, and wait for a time.
+
+uvicorn counts connections in all, and closes one that rests between requests; a request whose head never ends keeps its
+place for ever.  These protocols add what is missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from functools import partial
+from typing import Any
+
+import msgspec
+from uvicorn import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from .limits import Limits
+from .problems import Problem
+
+
+class Places:
+    """The open connections of each address."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._taken: Counter[str] = Counter()
+
+    def take(self, address: str) -> bool:
+        """Count one more, unless there are enough."""
+        if self._taken[address] >= self.limits.connections_per_address:
+            return False
+        self._taken[address] += 1
+        return True
+
+    def leave(self, address: str) -> None:
+        self._taken[address] -= 1
+        if self._taken[address] <= 0:
+            del self._taken[address]
+
+
+class _Http(H11Protocol):
+    """HTTP/1.1 as uvicorn speaks it, with a place for each connection, and a time for each head of a request."""
+
+    def __init__(self, places: Places, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._places = places
+        self._address: str | None = None
+        self._head_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        limits = self._places.limits
+        address = _address(transport)
+        if self._places.take(address):
+            self._address = address
+            self._await_head()
+        else:
+            detail = f"{limits.connections_per_address} connections from {address} are open (connections_per_address)"
+            self._refuse(Problem("limit", detail))
+
+    def data_received(self, data: bytes) -> None:
+        if self._address is None or self.transport.is_closing():
+            return
+        super().data_received(data)
+        if self.transport.get_protocol() is not self:  # a WebSocket by now, which gives the place back
+            self._address = None
+            self._stop_timer()
+        elif self._is_asked():
+            self._stop_timer()
+        elif self._head_timer is None and not self.transport.is_closing():
+            self._await_head()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self._is_asked() and self._head_timer is None and self.conn.trailing_data[0]:
+            self._await_head()  # the next head has begun already
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        if self._address is not None:
+            self._places.leave(self._address)
+            self._address = None
+        super().connection_lost(exc)
+
+    def _is_asked(self) -> bool:
+        """Is a request being answered?"""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _await_head(self) -> None:
+        self._head_timer = self.loop.call_later(self._places.limits.header_seconds, self._out_of_time)
+
+    def _stop_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _out_of_time(self) -> None:
+        self._head_timer = None
+        if not self._is_asked() and not self.transport.is_closing():
+            seconds = self._places.limits.header_seconds
+            self._refuse(Problem("timeout", f"no request arrived within {seconds:g} s (header_seconds)"))
+
+    def _refuse(self, problem: Problem) -> None:
+        body = msgspec.json.encode(problem.document("/"))
+        reason = "Request Timeout" if problem.status == 408 else "Too Many Requests"
+        head = (
+            f"HTTP/1.1 {problem.status} {reason}\r\ncontent-type: application/problem+json\r\n"
+            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + body)
+        self.transport.close()
+
+
+class _WebSocket(WebSocketsSansIOProtocol):
+    """A WebSocket as uvicorn speaks it; its connection keeps its place until it is lost."""
+
+    def __init__(self, places: Places, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._places = places
+        self._address: str | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._address = _address(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._address is not None:
+            self._places.leave(self._address)
+            self._address = None
+        super().connection_lost(exc)
+
+
+def _address(transport: asyncio.Transport) -> str:
+    peer = transport.get_extra_info("peername")
+    return str(peer[0]) if peer else ""
+
+
+def guard(config: Config, limits: Limits) -> None:
+    """Let a server's connections be of these kinds."""
+    places = Places(limits)
+    config.load()
+    config.http_protocol_class = partial(_Http, places)  # type: ignore[assignment]
+    config.ws_protocol_class = partial(_WebSocket, places)  # type: ignore[assignment]

@@ -1,0 +1,70 @@
+"""Members as events, and matches as members: what goes in and out of a program that runs on a container."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+from etalis_rules.terms import literal
+
+from etalis_py.events import Event
+from etalis_py.streams.clock import render_datetime
+from etalis_py.streams.elements import RETRACTS
+
+from . import vocabulary as v
+from .changes import is_name
+from .graphs import DATE_TIME, DATE_TIME_STAMP, Base, ntriples, stamped, triples_of
+from .runners import MatchLike
+from .store import Stored
+
+
+def match_document(match: MatchLike) -> dict[str, object]:
+    """The match as JSON, its interval as ``from`` and ``to`` in xsd:dateTime whatever the stream's own clock is."""
+    interval = (match.start_us, match.end_us)
+    start, end = (None if time is None else render_datetime(time) for time in interval)
+    return {"match": match.to_dict(), "from": start, "to": end}
+
+
+def as_event(member: Stored, base: Base) -> Event:
+    """A member as an event: it ends at its time, and starts at its ``prov:startedAtTime`` where it gives one."""
+    triples = triples_of(base.out(member.body))
+    me = f"<{base.out_iri(member.path + member.name)}>"
+    started = stamped(triples, me).stamps.get(v.STARTED_AT)
+    start = started.time if started and started.own and started.time <= member.time else member.time
+    return Event(start, member.time, triples, f"<{base.out_iri(member.path)}>", me)
+
+
+def match_name(match_id: str) -> str:
+    """The name of the member that a match becomes."""
+    if is_name(match_id) and not match_id.isdigit():
+        return match_id
+    return "m-" + hashlib.blake2b(match_id.encode(), digest_size=16).hexdigest()
+
+
+def match_graph(match: MatchLike, order: str, prefix: str = "") -> bytes:
+    """The graph that a match is written as (Turtle, about ``<>``): its triples, or its row, and its interval.
+
+    A match outside of time gives none, and gets the time at which it arrives.  One that is taken back names the member
+    that it was (``prefix`` is that of its name), so that a program that reads the container takes it back as well.
+    """
+    lines = [ntriples(match.triples) if match.triples else _row(match.bindings)]
+    if match.retracted:
+        lines.append(f"<> {RETRACTS[0]} <{match_name(prefix + match.id)}> .\n".encode())
+    if match.start_us is not None and match.end_us is not None:
+        start = literal(render_datetime(match.start_us), DATE_TIME)
+        end = literal(render_datetime(match.end_us), DATE_TIME_STAMP)
+        lines.append(f"<> {v.STARTED_AT} {start} .\n<> {order} {end} .\n".encode())
+    return b"".join(lines)
+
+
+def _row(bindings: Mapping[str, str]) -> bytes:
+    """A row of SELECT in the result-set vocabulary of the SPARQL tests."""
+    pairs = [
+        f"[ <{v.RS}variable> {literal(name)} ; <{v.RS}value> {term} ]"
+        for name, term in sorted(bindings.items())
+        if term
+    ]
+    names = ", ".join(literal(name) for name in sorted(bindings)) or '""'
+    listed = f" ; <{v.RS}binding> {', '.join(pairs)}" if pairs else ""
+    solution = f"<{v.RS}solution> [ a <{v.RS}Solution>{listed} ]"
+    return f"<> a <{v.RS}ResultSet> ; <{v.RS}resultVariable> {names} ; {solution} .\n".encode()

@@ -1,0 +1,208 @@
+"""What the server, its nursery and the processes forked there say to each other; all of it is plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from .graphs import Graph
+from .patch import Operation
+from .store import Stored
+
+
+class Message(msgspec.Struct, frozen=True, tag=True):
+    """Decoded by its name."""
+
+
+# -- server → nursery ---------------------------------------------------------------------------------------------
+
+
+class Setup(Message, frozen=True, tag=True):
+    """The first message: where modules are found, and ``module:function`` which makes the factory of runners."""
+
+    path: list[str]
+    factory: str | None
+    options: dict[str, object]
+
+
+class Fork(Message, frozen=True, tag=True):
+    """Fork a process; its socket comes with this message.  ``memory`` is in bytes, on top of what it starts with."""
+
+    number: int
+    memory: int
+    nice: int
+
+
+class Kill(Message, frozen=True, tag=True):
+    """End a process and whatever it started."""
+
+    number: int
+
+
+# -- nursery → server ---------------------------------------------------------------------------------------------
+
+
+class Ready(Message, frozen=True, tag=True):
+    """The modules are loaded; ``error`` says why programs cannot run, where they cannot."""
+
+    error: str
+
+
+class Forked(Message, frozen=True, tag=True):
+    number: int
+    pid: int
+
+
+class Ended(Message, frozen=True, tag=True):
+    """A process has ended, with this status of ``os.waitpid``."""
+
+    number: int
+    status: int
+
+
+# -- server → process ---------------------------------------------------------------------------------------------
+
+
+class Compile(Message, frozen=True, tag=True):
+    """Compile the query of a program.  ``seconds`` is processor time, as in all that follows."""
+
+    query: str
+    stream: str
+    inner: str
+    outer: str
+    rules: int
+    seconds: float
+
+
+class Push(Message, frozen=True, tag=True):
+    """Take these members, each within ``seconds``; matches become members of ``output``, by names with ``prefix``."""
+
+    members: list[Stored]
+    output: str
+    prefix: str
+    order: str
+    triples: int
+    longest: int
+    seconds: float
+
+
+class Idle(Message, frozen=True, tag=True):
+    """No event has come for a while: close the open instant."""
+
+    output: str
+    prefix: str
+    order: str
+    triples: int
+    longest: int
+    seconds: float
+
+
+class Why(Message, frozen=True, tag=True):
+    """Explain one of the kept matches."""
+
+    match: str
+    seconds: float
+
+
+class WhyNot(Message, frozen=True, tag=True):
+    """Say why a match did not come: ``where`` and ``at`` say which one was expected."""
+
+    where: str
+    at: str
+    seconds: float
+
+
+class ReadGraph(Message, frozen=True, tag=True):
+    """Parse the graph of a body."""
+
+    data: bytes
+    media_type: str
+    path: str
+    inner: str
+    outer: str
+    triples: int
+    longest: int
+    depth: int
+    seconds: float
+
+
+class ReadPatch(Message, frozen=True, tag=True):
+    """Parse a patch."""
+
+    data: bytes
+    path: str
+    inner: str
+    outer: str
+    depth: int
+    seconds: float
+
+
+# -- process → server ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A match: its JSON, and the graph to be stored where it is one of CONSTRUCT."""
+
+    id: str
+    document: bytes
+    graph: Graph | None
+
+
+class Compiled(Message, frozen=True, tag=True):
+    """The rules as a graph, as JSON, and what is doubtful about the query."""
+
+    rules: bytes
+    warnings: list[str]
+
+
+class Refused(Message, frozen=True, tag=True):
+    """A fault of what the client sent: the kind and the detail of a ``Problem``."""
+
+    kind: str
+    detail: str
+
+
+class Failed(Message, frozen=True, tag=True):
+    """The program failed and runs no more."""
+
+    detail: str
+
+
+class Step(Message, frozen=True, tag=True):
+    """What came of members: ``taken`` more of them, ``found`` more matches.
+
+    Of rows of SELECT only the last thousand are sent; ``found`` counts all.  ``waits``: in so many seconds more may
+    come by time alone.  ``done``: nothing more comes of the message that was answered.
+    """
+
+    taken: int
+    found: int
+    matches: list[Found]
+    goals: int
+    waits: float | None
+    done: bool
+
+
+class Explained(Message, frozen=True, tag=True):
+    """An explanation as JSON."""
+
+    why: bytes
+
+
+class GraphRead(Message, frozen=True, tag=True):
+    graph: Graph
+
+
+class PatchRead(Message, frozen=True, tag=True):
+    """Operations whose blank nodes begin with ``blank``."""
+
+    operations: tuple[Operation, ...]
+    blank: str
+
+
+TO_NURSERY = msgspec.msgpack.Decoder(Setup | Fork | Kill)
+FROM_NURSERY = msgspec.msgpack.Decoder(Ready | Forked | Ended)
+TO_PROCESS = msgspec.msgpack.Decoder(Compile | Push | Idle | Why | WhyNot | ReadGraph | ReadPatch)
+FROM_PROCESS = msgspec.msgpack.Decoder(Compiled | Refused | Failed | Step | Explained | GraphRead | PatchRead)

@@ -1,0 +1,52 @@
+"""The options of ``serve``: one frozen value, and the same names as keywords."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypedDict
+
+from .limits import Limits
+
+
+class ServerOptions(TypedDict, total=False):
+    """The keywords of ``serve``; see ``Options``."""
+
+    host: str
+    port: int
+    store: Path | str | None
+    token: str | None
+    base_url: str | None
+    allow_origins: Sequence[str]
+    limits: Limits | None
+    runner_factory: str | None
+    runner_options: Mapping[str, object]
+    idle: float
+    ready: Callable[[str], None] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What may be asked of a server.
+
+    ``store`` is a file, or None for memory only.  ``port`` 0 takes any free one; ``ready`` is called with the address.
+    ``token`` is asked of every change, and must be given where ``host`` is not loopback.  ``base_url`` is the public
+    address behind a proxy, ``allow_origins`` are the web sites whose pages may use the server.
+
+    ``runner_factory`` makes programs runnable: ``module:function``, which is called with ``runner_options`` (plain
+    data) in a process apart and answers a ``RunnerFactory``.  ``idle`` is after how many seconds without an event a
+    program's open instant is closed.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    store: Path | str | None = "streams.db"
+    token: str | None = None
+    base_url: str | None = None
+    allow_origins: Sequence[str] = ()
+    limits: Limits | None = None
+    runner_factory: str | None = None
+    runner_options: Mapping[str, object] = field(default_factory=dict)
+    idle: float = 1.0
+    ready: Callable[[str], None] | None = None

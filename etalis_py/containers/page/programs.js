@@ -1,0 +1,324 @@
+// Programs: the overview of all, and for the chosen stream each with its matches, rules and text.
+import { $, ask, bytes, clock, counted, download, json, lasting, make, number, rate, readable, shorten, term, triple } from "./basics.js";
+import { drawRules, drawTimeline, rowVariable, sparkline } from "./charts.js";
+import { queryEditor } from "./forms.js";
+
+const LISTED = 20;
+const TIMELINE = 200;
+const cards = new Map();
+let stream = "/";
+let wanted = null;
+
+// -- the overview ----------------------------------------------------------------------------------------------------
+
+const health = (p) => (p.state === "running" && p.behind > 1000 ? "behind" : p.state);
+
+function lag(p, containers) {
+  if (p.state !== "running") return "–";
+  if (!p.behind) return "up to date";
+  const newest = containers.get(p.input)?.newest;
+  const seconds = newest && p.newest ? (Date.parse(newest) - Date.parse(p.newest)) / 1000 : 0;
+  const graphs = p.behind > 10000 ? "more than 10,000 graphs" : counted(p.behind, "graph");
+  return seconds > 0 ? `${graphs}, ${lasting(seconds)}` : graphs;
+}
+
+export function showOverview(status) {
+  const containers = new Map(status.containers.map((c) => [c.path, c]));
+  const holder = $("overview-rows");
+  const focused = document.activeElement?.dataset?.program;
+  $("overview-none").hidden = status.programs.length > 0;
+  $("overview-table").hidden = !status.programs.length;
+  holder.replaceChildren(...status.programs.map((p) => {
+    const cell = (label, attributes, ...children) => make("td", { "data-label": label, ...attributes }, ...children);
+    const last = p.last?.[0];
+    return make("tr", { class: p.state },
+      cell("program", {}, make("a", { href: `${p.input}#${encodeURIComponent(p.program)}`, "data-path": p.input, "data-program": p.program }, p.name),
+        make("div", { class: "hint" }, `reads ${p.input}`), p.error ? make("div", { class: "reason" }, p.error) : null),
+      cell("state", {}, make("span", { class: `badge ${health(p)}` }, health(p))),
+      cell("graphs/s in", { class: "number" }, rate(p.rateIn), sparkline(p.historyIn, `graphs read per second in the last two minutes`)),
+      cell("matches/s out", { class: "number" }, rate(p.rateOut), sparkline(p.historyOut, `matches per second in the last two minutes`)),
+      cell("waiting", { class: "number" }, lag(p, containers)),
+      cell("goals", { class: "number" }, number(p.goals)),
+      cell("memory", { class: "number" }, p.state === "running" ? bytes(p.memory) : "–"),
+      cell("matches", { class: "number" }, number(p.matches)),
+      cell("last match", {}, last ? make("a", { href: linkTo(p, last.match.id), class: "last" }, brief(describe(last.match), 80)) : "none yet",
+        last?.to ? make("div", { class: "hint" }, clock(last.to)) : null));
+  }));
+  if (focused) holder.querySelector(`a[data-program="${CSS.escape(focused)}"]`)?.focus();
+}
+
+// -- matches ---------------------------------------------------------------------------------------------------------
+
+const linkTo = (p, id) => `${p.input}#${encodeURIComponent(p.program)}=${encodeURIComponent(id)}`;
+
+const brief = (text, most = 60) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
+// A match in a line; of long ones the beginning.
+const describe = (match) => brief(inFull(match), 200);
+
+function inFull(match) {
+  if (typeof match.boolean === "boolean") return match.boolean ? "yes" : "no";
+  if (match.triples) return match.triples.map((line) => readableTriple(line).join(" ")).join("; ");
+  return Object.entries(match.bindings ?? {}).map(([name, value]) => `?${name} = ${brief(readable(value, stream))}`).join(", ") || "(no bindings)";
+}
+
+function readableTriple(line) {
+  const [s, p] = line.split(" ", 2);
+  return [s, p, line.slice(s.length + p.length + 2).replace(/ \.$/, "")].map((one) => brief(readable(one, stream)));
+}
+
+// The columns of the matches: a variable each, or subject, predicate and object for a single triple.
+function columns(matches) {
+  const names = new Set(matches.flatMap((m) => Object.keys(m.match.bindings ?? {})));
+  if (names.size) return { heads: [...names].map((name) => `?${name}`), row: (m) => [...names].map((name) => readable(m.match.bindings?.[name], stream)) };
+  if (matches.every((m) => m.match.triples?.length === 1)) return { heads: ["subject", "predicate", "object"], row: (m) => readableTriple(m.match.triples[0]) };
+  return { heads: ["match"], row: (m) => [describe(m.match)] };
+}
+
+function drawMatches(known) {
+  const { p, matches, card } = known;
+  const list = card.querySelector(".matches");
+  card.querySelector(".export").hidden = !matches.length;
+  drawZoomed(known);
+  if (!matches.length) {
+    list.replaceChildren();
+    return;
+  }
+  const { heads, row } = columns(matches);
+  list.replaceChildren(make("table", { class: "cards" },
+    make("thead", {}, make("tr", {}, ...[...heads, "from", "to", "explanation"].map((name) => make("th", { scope: "col" }, name)))),
+    make("tbody", {}, ...matches.slice(-LISTED).reverse().map((m) => make("tr", { class: m.match.retracted || gone(matches, m) ? "retracted" : "" },
+      ...row(m).map((value, i) => make("td", { "data-label": heads[i] }, brief(value, 120))),
+      make("td", { class: "time", "data-label": "from" }, clock(m.from)), make("td", { class: "time", "data-label": "to" }, clock(m.to)),
+      make("td", {}, make("a", { href: linkTo(p, m.match.id), class: "why", "aria-label": `Why ${describe(m.match)}`, onclick: (event) => follow(event, known, m) }, "Why")))))));
+}
+
+// Whether a later line takes a match back.
+const gone = (matches, m) => matches.findLast((other) => other.match.id === m.match.id).match.retracted === true;
+
+function drawZoomed(known) {
+  const timeline = known.card.querySelector(".timeline");
+  const timed = known.matches.filter((m) => m.from && m.to && !m.match.retracted && !gone(known.matches, m));
+  known.card.querySelector(".zoom").hidden = timed.length < 2;
+  if (!timed.length) {
+    timeline.replaceChildren(make("p", { class: "hint" }, known.matches.length ? "None of these matches has a time." : "No matches yet."));
+    return;
+  }
+  const low = Math.min(...timed.map((m) => Date.parse(m.from))), high = Math.max(...timed.map((m) => Date.parse(m.to)));
+  const length = (high - low) / known.zoom;
+  const middle = Math.min(high - length / 2, Math.max(low + length / 2, known.middle ?? high));
+  known.shift = length / 2;
+  known.middle = known.zoom > 1 ? middle : null;
+  timeline.replaceChildren(drawTimeline({
+    matches: timed, width: timeline.clientWidth || 640, span: known.zoom > 1 ? [middle - length / 2, middle + length / 2] : [low, high],
+    variable: rowVariable(timed), label: (value) => readable(value, stream), describe: (m) => describe(m.match), open: (m) => explain(known.p, m),
+  }));
+}
+
+function exportTable(known) {
+  const { heads, row } = columns(known.matches);
+  const quoted = (value) => (/[",\n\r]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+  const lines = known.matches.map((m) => [...row(m), m.from ?? "", m.to ?? "", m.match.id]);
+  download(`${known.p.name}.csv`, "text/csv", [[...heads, "from", "to", "id"], ...lines].map((line) => `${line.map(quoted).join(",")}\r\n`).join(""));
+}
+
+// -- why -------------------------------------------------------------------------------------------------------------
+
+function follow(event, known, m) {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  explain(known.p, m);
+}
+
+const isTriple = (value) => Array.isArray(value) && value.length === 3 && value.every((one) => typeof one === "string" && /^[<_"]/.test(one));
+
+// An explanation: each rule with what it was applied to, down to the events.
+function steps(node) {
+  const times = node.start === undefined ? "" : node.start === node.end ? clock(node.start) : `${clock(node.start)} to ${clock(node.end)}`;
+  return make("div", { class: "step" },
+    make("span", { class: node.triple ? "kind" : "rule" }, node.rule), " ", node.triple ? tree(node.triple) : "",
+    times ? make("span", { class: "hint" }, ` ${times}`) : "",
+    node.because?.length ? make("ul", {}, ...node.because.map((one) => make("li", {}, steps(one)))) : null);
+}
+
+const isStep = (value) => typeof value?.rule === "string" && Object.keys(value).every((key) => ["rule", "triple", "start", "end", "stream", "because"].includes(key));
+
+function tree(value) {
+  if (isStep(value)) return steps(value);
+  if (isTriple(value)) return make("span", {}, ...value.flatMap((one) => [term(one, stream), " "]));
+  if (Array.isArray(value)) return make("ol", {}, ...value.map((one) => make("li", {}, tree(one))));
+  if (value !== null && typeof value === "object") return make("dl", {}, ...Object.entries(value).flatMap(([name, one]) => [make("dt", {}, name), make("dd", {}, tree(one))]));
+  if (typeof value === "string" && value.includes("\n")) return make("pre", {}, value);
+  return String(value);
+}
+
+async function explain(p, { match, from, to }) {
+  const body = $("why-body");
+  $("why-title").textContent = `Why ${describe(match)}`;
+  history.replaceState(null, "", linkTo(p, match.id));
+  body.replaceChildren("…");
+  $("why").showModal();
+  try {
+    const answer = await json(`${p.program}?match=${encodeURIComponent(match.id)}`);
+    const link = location.href;
+    body.replaceChildren(
+      make("p", { class: "hint" }, from ? `${clock(from)} to ${clock(to)}` : "outside of time"), tree(answer.why),
+      make("p", {}, make("a", { href: link }, "Link to this match")));
+  } catch (error) {
+    body.replaceChildren(make("p", { class: "problem" }, error.message));
+  }
+}
+
+// Why a match did not come: a condition on the variables of the query, and when it should have ended.
+async function whyNot(event, p) {
+  event.preventDefault();
+  const form = event.target, answer = form.querySelector(".why-not-answer");
+  const asked = new URLSearchParams({ where: form.elements.where.value, at: form.elements.at.value });
+  answer.replaceChildren("…");
+  try {
+    const { whyNot: { text } } = await json(`${p.program}?${asked}`);
+    answer.replaceChildren(make("pre", { tabindex: "0" }, text));
+  } catch (error) {
+    answer.replaceChildren(make("p", { class: "problem", role: "alert" }, error.message));
+  }
+}
+
+function whyNotForm(known) {
+  const name = known.p.name;
+  return make("details", { class: "why-not" }, make("summary", {}, "Why not?"),
+    make("form", { onsubmit: (event) => whyNot(event, known.p) },
+      make("div", { class: "fields" },
+        make("div", {}, make("label", { for: `where-${name}` }, "The match that was expected, as ?c = :acme"), make("input", { id: `where-${name}`, name: "where", autocomplete: "off" })),
+        make("div", {}, make("label", { for: `at-${name}` }, "Its end, or two times as T1/T2"), make("input", { id: `at-${name}`, name: "at", autocomplete: "off" }))),
+      make("div", { class: "buttons" }, make("button", { type: "submit" }, "Why not?")),
+      make("div", { class: "why-not-answer", "aria-live": "polite" })));
+}
+
+$("why").addEventListener("close", () => history.replaceState(null, "", location.pathname));
+
+// What the address asks for: a program, and one of its matches.
+export function goTo(hash) {
+  const [program, match] = hash.replace(/^#/, "").split("=").map(decodeURIComponent);
+  wanted = program ? { program, match } : null;
+  reveal();
+}
+
+function reveal() {
+  const known = wanted && cards.get(wanted.program);
+  if (!known?.drawn) return;
+  const { match } = wanted;
+  wanted = null;
+  known.card.scrollIntoView({ block: "start" });
+  const one = match && known.matches.find((m) => m.match.id === match);
+  if (one) explain(known.p, one);
+  else if (match) explain(known.p, { match: { id: match }, from: null, to: null });
+}
+
+// -- the programs of a stream ----------------------------------------------------------------------------------------
+
+export function leave(path) {
+  stream = path;
+  cards.clear();
+  $("programs").replaceChildren();
+}
+
+export async function showPrograms(programs) {
+  const holder = $("programs");
+  for (const [path, known] of cards) {
+    if (!programs.some((p) => p.program === path)) {
+      known.card.remove();
+      cards.delete(path);
+    }
+  }
+  if (!programs.length) holder.replaceChildren(make("p", { class: "hint" }, "No program reads this stream."));
+  else holder.querySelector("p.hint:only-child")?.remove();
+  for (const p of programs) {
+    let known = cards.get(p.program);
+    if (!known) {
+      known = { p, last: 0, matches: [], drawn: false, zoom: 1, middle: null };
+      known.card = programCard(known);
+      cards.set(p.program, known);
+      holder.append(known.card);
+    }
+    await update(p, known);
+  }
+  reveal();
+}
+
+function programCard(known) {
+  const { p } = known;
+  const title = `program-${p.name}`;
+  const button = (name, action, label) => make("button", { class: "plain", type: "button", "aria-label": label ?? null, onclick: action }, name);
+  const zoom = (factor) => () => { known.zoom = Math.max(1, known.zoom * factor); drawZoomed(known); };
+  const shift = (sign) => () => { known.middle = (known.middle ?? 0) + sign * known.shift; drawZoomed(known); };
+  return make("article", { class: "program", "aria-labelledby": title },
+    make("header", {}, make("h4", { id: title }, p.name), make("span", { class: "badge" }), make("span", { class: "actions" },
+      make("button", { class: "plain pause", type: "button", onclick: () => act(known, togglePause) }, "Pause"),
+      button("Delete", () => act(known, remove)))),
+    make("p", { class: "problem", role: "alert" }),
+    make("p", { class: "hint counts" }),
+    make("ul", { class: "warnings" }),
+    make("div", { class: "bar" }, make("h5", {}, "Matches"), make("span", { class: "zoom", hidden: "" },
+      button("+", zoom(2), "Zoom in"), button("−", zoom(0.5), "Zoom out"), button("‹", shift(-1), "Earlier"), button("›", shift(1), "Later")),
+      make("button", { class: "plain export", type: "button", hidden: "", onclick: () => exportTable(known) }, "Save as CSV")),
+    make("div", { class: "timeline" }),
+    make("div", { class: "wide matches", tabindex: "0", role: "group", "aria-label": `Matches of ${p.name}` }),
+    whyNotForm(known),
+    make("details", {}, make("summary", {}, "Rules"), make("div", { class: "wide rules", tabindex: "0", role: "group", "aria-label": `Rules of ${p.name}` })),
+    make("details", { class: "edit" }, make("summary", {}, "Query"), queryEditor({
+      text: p.query, stream: () => p.input, action: "Save and run", hint: "It reads what comes from now on; what it reported stays.",
+      submit: async (text) => {
+        await ask(p.program, { method: "PUT", headers: { "Content-Type": "application/sparql-query" }, body: text });
+        Object.assign(known, { last: 0, matches: [], drawn: false });
+        return "Saved and running";
+      },
+    })));
+}
+
+function counts(p) {
+  const written = p.written || p.repeated
+    ? `${number(p.written)} written to ${p.output}${p.repeated ? `, ${number(p.repeated)} were there already` : ""}`
+    : p.matches ? "shown here only: rows of SELECT are not written, CONSTRUCT writes graphs" : "";
+  return [`${counted(p.pushed, "graph")} read`, `${counted(p.matches, "match", "matches")}`, written, p.refused ? `${number(p.refused)} refused` : ""].filter(Boolean).join(" · ");
+}
+
+async function update(p, known) {
+  const { card } = known;
+  known.p = p;
+  const badge = card.querySelector(".badge");
+  badge.textContent = health(p);
+  badge.className = `badge ${health(p)}`;
+  card.querySelector(".pause").textContent = p.state === "running" || p.state === "starting" ? "Pause" : "Resume";
+  card.querySelector(".counts").textContent = counts(p);
+  if (!known.failed) card.querySelector(".problem").textContent = p.error;
+  card.querySelector(".warnings").replaceChildren(...p.warnings.map((text) => make("li", {}, make("pre", {}, text))));
+  if (p.matches < known.last) Object.assign(known, { last: 0, matches: [], drawn: false });
+  if (known.drawn && p.matches === known.last) return;
+  const detail = await json(`${p.program}?after=${known.last}`);
+  if (!known.drawn) card.querySelector(".rules").replaceChildren(drawRules(detail.rules));
+  if (detail.found.length || !known.drawn) {
+    known.matches = known.matches.concat(detail.found).slice(-TIMELINE);
+    known.last = known.matches.at(-1)?.number ?? 0;
+    drawMatches(known);
+  }
+  known.drawn = p.state !== "starting";
+}
+
+async function act(known, action) {
+  try {
+    known.failed = false;
+    await action(known.p);
+  } catch (error) {
+    known.failed = true;
+    known.card.querySelector(".problem").textContent = error.message;
+  }
+}
+
+async function togglePause(p) {
+  const paused = p.state === "running" || p.state === "starting";
+  await ask(p.program, { method: "PATCH", headers: { "Content-Type": "application/merge-patch+json" }, body: JSON.stringify({ paused }) });
+}
+
+async function remove(p) {
+  if (confirm(`Delete the program ${p.name}? What it has written stays.`)) await ask(p.program, { method: "DELETE" });
+}

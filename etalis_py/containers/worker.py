@@ -1,0 +1,237 @@
+"""What runs in a process of its own, forked by the nursery: one program, or the parsers of documents.
+
+The process answers one message after the other.  Each names the processor time it may take: beyond it the kernel ends
+the process (SIGPROF), whatever code is running.  Memory beyond the limit fails to be had, which ends it as well.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from .frames import frame, receive
+from .graphs import BLANK, GRAPH_BYTES, TURTLE, Base, Graph, parse
+from .match_graphs import as_event, match_document, match_graph, match_name
+from .messages import (
+    TO_PROCESS,
+    Compile,
+    Compiled,
+    Explained,
+    Failed,
+    Found,
+    GraphRead,
+    Idle,
+    Message,
+    PatchRead,
+    Push,
+    ReadGraph,
+    ReadPatch,
+    Refused,
+    Step,
+    Why,
+    WhyNot,
+)
+from .nesting import check_depth
+from .patch import parse_patch
+from .problems import Problem
+from .runners import MatchLike, ProgramRunner, RunnerFactory
+
+KEPT = 1_000
+OUT_OF_MEMORY = 70
+_PIECE_BYTES = 256 * 1024
+_PIECE_SECONDS = 0.05
+_RULES_BYTES = 4 * 1024 * 1024
+
+
+def work(connection: socket.socket, factory: RunnerFactory | None) -> int:
+    """Answer messages until the server closes the socket; the exit code."""
+    process = _Process(connection, factory)
+    try:
+        while True:
+            process.answer(receive(connection, TO_PROCESS))
+    except (EOFError, ConnectionError):
+        return 0
+    except MemoryError:
+        return OUT_OF_MEMORY
+
+
+class _Process:
+    def __init__(self, connection: socket.socket, factory: RunnerFactory | None) -> None:
+        self._connection, self._factory = connection, factory
+        self._program: _Program | None = None
+
+    def answer(self, message: Message) -> None:
+        _allow(message.seconds)  # type: ignore[attr-defined]
+        try:
+            match message:
+                case Compile():
+                    self._send(self._compile(message))
+                case Push() | Idle() if self._program:
+                    self._program.step(message, self._send)
+                case Why() if self._program:
+                    self._send(Explained(self._program.why(message.match)))
+                case WhyNot() if self._program:
+                    self._send(Explained(self._program.why_not(message.where, message.at)))
+                case ReadGraph():
+                    self._send(_read_graph(message))
+                case ReadPatch():
+                    self._send(_read_patch(message))
+        except Problem as problem:
+            self._send(Refused(problem.kind, problem.detail))
+        except (MemoryError, ConnectionError):
+            raise
+        except RecursionError:
+            self._send(Failed("it nests too deeply for this server"))
+        except Exception as error:  # a program that fails stops and says why; the server goes on
+            if "bad_alloc" in str(error):  # as C++ says it
+                raise MemoryError from error
+            self._send(Failed(f"{type(error).__name__}: {error}"))
+        finally:
+            _allow(0)
+
+    def _send(self, message: Message) -> None:
+        self._connection.sendall(frame(message))
+
+    def _compile(self, message: Compile) -> Message:
+        if self._factory is None:
+            raise Problem("no-engine", "programs cannot be registered: this server was started without an engine")
+        try:
+            runner = self._factory(message.query, message.stream)
+        except ValueError as error:
+            raise Problem("bad-query", str(error)) from None
+        rules = runner.graph()
+        nodes = rules.get("nodes")
+        count = len(nodes) if isinstance(nodes, Sequence) else 0
+        document = msgspec.json.encode(rules)
+        if count > message.rules or len(document) > _RULES_BYTES:
+            raise Problem("too-costly", f"the query compiles to {count} rules and goals; at most {message.rules}")
+        self._program = _Program(runner, Base(message.inner, message.outer))
+        return Compiled(document, runner.warnings())
+
+
+def _allow(seconds: float) -> None:
+    """From now on the process has this much processor time; 0 is as much as it takes."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
+class _Program:
+    """A program at work.  State: the runner's, and the last thousand matches, to explain them."""
+
+    def __init__(self, runner: ProgramRunner, base: Base) -> None:
+        self._runner, self._base = runner, base
+        self._kept: deque[MatchLike] = deque(maxlen=KEPT)
+        self._goals, self._counted = 0, 0.0
+
+    def _open_goals(self) -> int:
+        """Counted once a second, since that means to look at all of the state."""
+        if time.monotonic() - self._counted > 1.0:
+            self._goals, self._counted = self._runner.goals(), time.monotonic()
+        return self._goals
+
+    def why(self, match: str) -> bytes:
+        """The explanation of a kept match, as JSON."""
+        kept = next((one for one in self._kept if one.id == match and not one.retracted), None)
+        if kept is None:
+            raise Problem("not-found", f"the match {match!r} is not among the last {KEPT} of this program")
+        return _as_json(kept.why())
+
+    def why_not(self, where: str, at: str) -> bytes:
+        """Why an expected match did not come, as text and as JSON."""
+        try:
+            report = self._runner.why_not(where, at)
+        except ValueError as error:
+            raise Problem("bad-request", str(error)) from None
+        return msgspec.json.encode({"text": str(report), "report": msgspec.Raw(_as_json(report))})
+
+    def step(self, message: Push | Idle, send: Callable[[Message], None]) -> None:
+        """Take members one by one; what comes of them is sent when it is much, after a while, and at the end."""
+        piece = _Piece(message)
+        if isinstance(message, Idle):
+            self._take(self._runner.idle(), piece, send)
+        else:
+            for member in message.members:
+                _allow(message.seconds)
+                self._take(self._runner.push(as_event(member, self._base)), piece, send)
+                piece.taken += 1
+                if piece.is_due():
+                    piece.send(send, self._open_goals())
+        piece.send(send, self._open_goals(), waits=self._runner.waits(), done=True)
+
+    def _take(self, matches: Sequence[MatchLike], piece: _Piece, send: Callable[[Message], None]) -> None:
+        for match in matches:
+            self._kept.append(match)
+            piece.add(match, self._base)
+            if piece.is_large():
+                piece.send(send, self._open_goals())
+
+
+def _as_json(explanation: object) -> bytes:
+    as_dict = getattr(explanation, "to_dict", None)
+    plain = (str, int, float, bool, list, dict, tuple, type(None))
+    if as_dict is not None:
+        explanation = as_dict()
+    return msgspec.json.encode(explanation if isinstance(explanation, plain) else str(explanation))
+
+
+class _Piece:
+    """Matches on their way to the server."""
+
+    def __init__(self, message: Push | Idle) -> None:
+        self._message = message
+        self._clear()
+
+    def _clear(self) -> None:
+        self.taken = self._found = self._bytes = 0
+        self._matches: deque[Found] = deque()
+        self._since = time.monotonic()
+
+    def add(self, match: MatchLike, base: Base) -> None:
+        document = msgspec.json.encode(match_document(match))
+        if len(document) > self._message.longest:
+            raise ValueError(f"a match is longer than {self._message.longest} bytes (match_bytes); select less of it")
+        self._found += 1
+        # What is taken back is a member of its own, beside the one that it takes back.
+        name = f"{match.id}-retracted" if match.retracted else match.id
+        self._matches.append(Found(name, document, self._graph(match, name, base)))
+        self._bytes += len(document)
+        while not match.triples and (
+            len(self._matches) > KEPT or (self._bytes > _PIECE_BYTES and len(self._matches) > 1)
+        ):
+            self._bytes -= len(self._matches.popleft().document)  # a row of SELECT is shown only, and nobody asked yet
+
+    def _graph(self, match: MatchLike, name: str, base: Base) -> Graph | None:
+        if not match.triples:
+            return None
+        message = self._message
+        path = message.output + match_name(name)
+        return parse(
+            match_graph(match, message.order, message.prefix), TURTLE, path, base, message.triples, GRAPH_BYTES
+        )
+
+    def is_large(self) -> bool:
+        return self._bytes > _PIECE_BYTES
+
+    def is_due(self) -> bool:
+        return self.is_large() or time.monotonic() - self._since > _PIECE_SECONDS
+
+    def send(
+        self, send: Callable[[Message], None], goals: int, *, waits: float | None = None, done: bool = False
+    ) -> None:
+        send(Step(self.taken, self._found, list(self._matches), goals, waits, done))
+        self._clear()
+
+
+def _read_graph(message: ReadGraph) -> Message:
+    check_depth(message.data, message.media_type, message.depth)
+    base = Base(message.inner, message.outer)
+    return GraphRead(parse(message.data, message.media_type, message.path, base, message.triples, message.longest))
+
+
+def _read_patch(message: ReadPatch) -> Message:
+    check_depth(message.data, TURTLE, message.depth)
+    return PatchRead(parse_patch(message.data.decode(), message.path, Base(message.inner, message.outer)), BLANK)

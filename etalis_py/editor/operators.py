@@ -1,0 +1,57 @@
+"""The operators of the language as an editor explains them: how each is written, and what it means."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Operator(NamedTuple):
+    """How it is written, and what it means; [a, a′] is the interval of the left side, [b, b′] that of the right."""
+
+    form: str
+    meaning: str
+
+
+OPERATORS: dict[str, Operator] = {
+    "SEQ": Operator("{A} SEQ {B}", "A ends before B starts: a′ < b."),
+    "NEXT": Operator("{A} NEXT {B}", "A SEQ B, where B is the first that follows for the same key."),
+    "EQUALS": Operator("{A} EQUALS {B}", "Both have the same interval."),
+    "MEETS": Operator("{A} MEETS {B}", "B starts when A ends: a < b, a′ = b, a′ < b′."),
+    "OVERLAPS": Operator("{A} OVERLAPS {B}", "A starts first, and they share some time: a < b < a′ < b′."),
+    "STARTS": Operator("{A} STARTS {B}", "Both start together, A ends first: a = b, a′ < b′."),
+    "DURING": Operator("{A} DURING {B}", "A lies inside B: b < a, a′ < b′."),
+    "FINISHES": Operator("{A} FINISHES {B}", "Both end together, B starts first: b < a, a′ = b′."),
+    "PAR": Operator("{A} PAR {B}", "They share an instant: a ≤ b′, b ≤ a′."),
+    "OPTIONALSEQ": Operator("{A} OPTIONALSEQ {B}", "B, and with it an earlier A, where there was one."),
+    "EQUALSOPTIONAL": Operator("{A} EQUALSOPTIONAL {B}", "A, and with it a B of the same interval, if there is one."),
+    "AND": Operator("{A} AND {B}", "Both, in any order. The interval is the hull."),
+    "UNION": Operator("{A} UNION {B}", "Either."),
+    "OPTIONAL": Operator("{A} OPTIONAL {B}", "A, and with it a B that ends by then, where there was one."),
+    "MINUS": Operator("{A} MINUS {B}", "A, unless a compatible B ended by the end of the group."),
+    "NOT": Operator(
+        "{A} SEQ NOT {N} SEQ {C}  or  {P} NOT {N}  or  {A} SEQ NOT {N} WITHIN d",
+        "No N between A and C; no N during P; or no N for d after A.",
+    ),
+    "REPEAT": Operator(
+        "{A} REPEAT m [TO n | OR MORE] [BY ?k …] [WHERE (F)] [NOT {N}] [LONGEST] [AS (agg AS ?v, …)]",
+        "A run of A, each the next of the one before. F holds at every step, with PREVIOUS(?x) and FIRST(?x).",
+    ),
+    "WITHIN": Operator(
+        "{A} WITHIN 10 s  or  WHERE {…} WITHIN 10 s",
+        "The match takes at most that long. After the WHERE clause of a grouped query: a sliding window.",
+    ),
+    "STREAM": Operator("STREAM <s> {A}", "Only events of that stream."),
+    "WINDOW": Operator("WINDOW :w {A}", "What the window holds."),
+    "POLICY": Operator("USING POLICY recent", "Events are used up: by the latest partner, or the earliest."),
+    "GETSTARTTIME": Operator("getSTARTTIME()", "When the solution of the group starts."),
+    "GETENDTIME": Operator("getENDTIME()", "When the solution of the group ends."),
+    "GETDURATION": Operator("getDURATION()", "How long the solution of the group takes."),
+    "PREVIOUS": Operator("PREVIOUS(?x)", "In the condition of a REPEAT: the value in the element before."),
+    "CONSTRUCT": Operator("CONSTRUCT {…} WHERE {…}", "A rule: each triple is an event again, for all queries."),
+    "REGISTER": Operator("REGISTER QUERY name AS …", "Gives the query a name; REGISTER STREAM names what it makes."),
+}
+WORDS = (
+    *("SELECT", "CONSTRUCT", "ASK", "DESCRIBE", "WHERE", "FILTER", "BIND", "VALUES", "GROUP", "BY", "HAVING"),
+    *("ORDER", "LIMIT", "OFFSET", "DISTINCT", "PREFIX", "BASE", "FROM", "NAMED", "GRAPH", "EXISTS", "USING", "QUERY"),
+    *("AS", "ON", "RANGE", "STEP", "RSTREAM", "ISTREAM", "DSTREAM", "LONGEST", "MORE", "OR", "TO"),
+)

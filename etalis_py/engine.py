@@ -1,0 +1,318 @@
+"""The engine: programs in any mixture of EP-SPARQL, RSP-QL and RSEP-QL over a stream of events.
+
+It plans which executor runs what (``_load``) and hands the events to the kernel, which knows no executor by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Unpack
+
+from etalis_compiler.pipeline import Compilation
+from etalis_compiler.rsp import Circle, Fact, WindowPlan
+from etalis_rules import program as ir
+
+from etalis_py.executors.rows import dump
+from etalis_py.executors.rows.executor import RowExecutor
+from etalis_py.executors.windows.executor import WindowExecutor
+from etalis_py.executors.windows.refresh import TimeVarying, graph_name
+from etalis_py.kernel.dataset import whole
+from etalis_py.kernel.options import EngineOptions, Options
+from etalis_py.kernel.position import NEVER
+from etalis_py.kernel.revision import Revision
+from etalis_py.knowledge import Knowledge, load
+from etalis_py.planning import RulePlan
+from etalis_py.program import Program, program_from
+from etalis_py.stages import (
+    Carried,
+    carry_over,
+    entailed_by,
+    groups_of,
+    merged,
+    numbered_stages,
+    reporting_plans,
+    rule_executor,
+    with_policy,
+)
+from etalis_py.storing import Stored
+from etalis_py.values.limits import LIMITS, Limits
+
+RuleStage = tuple[RulePlan, RowExecutor]
+Groups = list[tuple[str, list[str]]]
+Given = Program | Compilation | str | Path | Iterable[str | Path]
+
+
+class Engine(Stored):
+    """Evaluates programs over a stream of events.  Its options are those of ``Options``.
+
+    >>> from etalis_py import Engine, event
+    >>> engine = Engine("SELECT ?c WHERE { ?c :p ?x } SEQ { ?c :q ?y }")
+    >>> len(engine.push(event("<urn:c> <http://example.org/p> 1", 1)))
+    0
+    >>> engine.push(event("<urn:c> <http://example.org/q> 2", 2)); engine.close()
+    []
+    [<q1 [1, 2] ?c=<urn:c>>]
+
+    A windowed query answers when time has passed a time at which it is evaluated:
+
+    >>> engine = Engine("SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT5S] { WINDOW :w { ?x :p ?y } }")
+    >>> engine.push(event("<urn:a> :p 1", 3)), engine.push(event("<urn:b> :p 1", 11))
+    ([], [<q1 [0, 5] ?x=<urn:a>>])
+    >>> engine.close()
+    [<q1 [10, 15] ?x=<urn:b>>]
+    """
+
+    def __init__(self, program: Given | None = None, **options: Unpack[EngineOptions]) -> None:
+        given = Options(**options)
+        # With a horizon the journal is the input, which no executor has to keep.
+        super().__init__(replace(given, journal=given.journal and not given.revise))
+        self._journals = given.journal
+        self.knowledge: Any = knowledge_of(given.background, given.entailment, given.named, given.limits)
+        self.programs: dict[str, Program] = {}
+        self.updates: list[tuple[int, str, list[Any], list[Any]]] = []  # of the background, for the next journal
+        self._graphs: TimeVarying | None = None
+        self._given = self.knowledge is not None
+        self._rule_stages: list[RuleStage] = []
+        self._windows: list[WindowExecutor] = []
+        if program is not None:
+            self.add(program)
+        else:
+            self._load()
+        if given.revise:
+            self._revision = Revision(self, given.revise, given.lateness, journal=given.journal)
+
+    # --- programs ---
+
+    def add(self, program: Given, *, policy: str | None = None, name: str | None = None) -> str:
+        """Add a program while the engine runs; returns the id by which ``remove`` knows it."""
+        added = program_from(program)
+        identifier = name or f"program{len(self.programs) + 1}"
+        while name is None and identifier in self.programs:
+            identifier += "'"
+        if identifier in self.programs:
+            raise ValueError(f"there is a program named {identifier} already; remove it first or choose another name")
+        taken = {query for other in self.programs.values() for query in other.queries}
+        clash = sorted(taken & set(added.queries))
+        if clash:
+            raise ValueError(f"queries named {', '.join(clash)} are running already; rename them or REGISTER a name")
+        if added.windowed and self.options.eager:
+            raise ValueError("windows are evaluated when their instant is over: leave eager out")
+        self._set_aside()
+        self.programs[identifier] = replace(added, policy=policy or self.options.policy or added.policy)
+        knowledge, plans = self.knowledge, [(plan, plan.knowledge, plan.queries) for plan, _ in self._rule_stages]
+        try:
+            self._load()
+        except Exception:
+            del self.programs[identifier]
+            self.knowledge = knowledge
+            for plan, seen, queries in plans:
+                plan.knowledge, plan.queries = seen, queries
+            self._load()
+            raise
+        if self._at.started:
+            for _, executor in self._rule_stages:
+                executor.report_timeless(self._at.now, frozenset(added.queries))
+            for number, stage in enumerate(self._stages):
+                self._collect(number, stage)
+        if self._revision is not None:
+            self._revision.restart()
+        return identifier
+
+    def remove(self, identifier: str) -> None:
+        """Stop a program: its goals and windows go, goals that it shares with others stay."""
+        if identifier not in self.programs:
+            known = ", ".join(self.programs) or "none"
+            raise KeyError(f"no program {identifier}; running: {known}")
+        self._set_aside()
+        del self.programs[identifier]
+        self._load()
+        if self._revision is not None:
+            self._revision.restart()
+
+    @property
+    def rules(self) -> ir.Rules:
+        """The rules of the EP-SPARQL queries that are loaded."""
+        return self._rule_stages[0][0].rules if self._rule_stages else ir.Rules((), (), ())
+
+    @property
+    def plans(self) -> tuple[WindowPlan, ...]:
+        """The plans of the windowed queries, with the report policies that they were given."""
+        return tuple(plan for executor in self._windows for plan in executor.plans)
+
+    @property
+    def outputs(self) -> tuple[ir.Output, ...]:
+        """The queries that report, without the rules that the schema of the background adds."""
+        return tuple(shape.output for shape in self._shapes if not shape.hidden)
+
+    @property
+    def source(self) -> str:
+        """The generated Python."""
+        return "\n".join(executor.source for _, executor in self._rule_stages)
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether some query is evaluated over windows."""
+        return bool(self._windows)
+
+    def __repr__(self) -> str:
+        """Its queries, where it stands and what it holds."""
+        queries = [query for program in self.programs.values() for query in program.queries]
+        counters, at = self.counters, self._at
+        kept = counters.kept()
+        held = [f"{kept.goals:,} goals"] + [f"{kept.items:,} items in windows"] * self.has_windows
+        running = ", ".join(queries) or "no queries"
+        now = f" at {self.render(at.now)}" if at.now > NEVER and not at.finished else ", ended" * at.finished
+        return f"<Engine{now}: {running}; {counters.events:,} events, {counters.matches:,} matches, {', '.join(held)}>"
+
+    # --- planning ---
+
+    def _load(self) -> None:
+        """Plan all programs as one; the state of what stays is kept."""
+        program = merged(self.programs.values())
+        if program.windowed:
+            knowledge, steps, groups = self._windowed(program)
+        else:
+            knowledge, steps, groups = self.knowledge, {}, [("rules", list(program.queries))]
+        rules = [frozenset(queries) for kind, queries in groups if kind == "rules"]
+        carried = carry_over(rules, [(plan.names, executor) for plan, executor in self._rule_stages])
+        rule_stages: list[RuleStage] = []
+        windows: list[WindowExecutor] = []
+        executors: list[Any] = []
+        for kind, queries in groups:
+            if kind == "rules":
+                carry = carried[len(rule_stages)]
+                rule_stages.append(self._rules_stage(program, queries, knowledge, carry))
+                executors.append(rule_stages[-1][1])
+            else:
+                assert self._graphs is not None
+                alone = not program.compilation.queries
+                chosen = [steps[name] for name in queries]
+                windows.append(WindowExecutor(chosen, self._graphs, self.options, self.counters, alone=alone))
+                windows[-1].go_on_from(self._windows)
+                executors.append(windows[-1])
+        self._rule_stages, self._windows = rule_stages, windows
+        for executor in executors:
+            executor.feeding = executor is not executors[-1]
+        if not program.windowed:
+            self._graphs = None
+            self.knowledge = self._rule_stages[0][0].knowledge
+        unnamed = program.unnamed if self.options.stream is None else self.options.stream
+        lockstep = self._graphs is not None and bool(self._graphs.loaders)
+        self._arrange(*numbered_stages(executors, program), unnamed=unnamed, lockstep=lockstep)
+
+    def _windowed(
+        self, program: Program
+    ) -> tuple[Knowledge, dict[str, WindowPlan | Fact], list[tuple[str, list[str]]]]:
+        """The background of a program with windows, its windows and facts by name, and the stages of an instant."""
+        options = self.options
+        self.knowledge = knowledge = whole(self.knowledge) or Knowledge({}, options.entailment)
+        graphs = TimeVarying(knowledge, program.plans, options.graphs, options.named, given=self._given)
+        plans = reporting_plans(program.plans, options.report)
+        if not options.changes:
+            graphs.check(plans)
+        try:
+            stages = program.stages(entailed_by(knowledge))
+        except Circle as circle:
+            raise ValueError(
+                f"{circle}, through what the background says of their vocabulary: let one of them make other "
+                'predicates, or load the background with entailment="rdf"'
+            ) from None
+        if self._graphs is not None:
+            graphs.go_on_from(self._graphs)
+        self._graphs = graphs
+        steps: dict[str, WindowPlan | Fact] = {plan.name: plan for plan in plans}
+        return knowledge, steps | {fact.name: fact for fact in program.facts}, groups_of(stages)
+
+    def _rules_stage(self, program: Program, names: Sequence[str], knowledge: Any, carry: Carried) -> RuleStage:
+        """The EP-SPARQL queries of these names: in a stage that ran before, or a new one."""
+        queries = tuple(query for query in program.compilation.queries if query.name in set(names))
+        if carry.place is None:
+            plan = RulePlan(knowledge, self.options.changes, self.limits)
+            executor = rule_executor(self.options, self.counters)
+        else:
+            plan, executor = self._rule_stages[carry.place]
+        plan.choose(queries)
+        alone = len(self.programs) == 1 and len(queries) == len(program.compilation.queries)
+        lowered = program.rules() if alone else None
+        plan.plan(with_policy(queries, program.policy), started=self._at.started, lowered=lowered)
+        nodes = {name for name, _ in executor.rules.nodes}
+        executor.load_rules(plan.rules, plan.knowledge, plan.makers)
+        if carry.states:
+            dump.adopt(executor, carry.states, nodes)
+        return plan, executor
+
+    # --- the background ---
+
+    def update(
+        self, graph: str = "", add: Iterable[Any] = (), remove: Iterable[Any] = (), *, at: int | None = None
+    ) -> Any:
+        """Change the background.
+
+        Where rules run, the open instant is over, and the new version holds from the next one on; windows see it in
+        the evaluations that have not happened yet.  ``at``, in microseconds: it has held since the instant at that time
+        was over, which takes ``Engine(…, revise=…)``; the next call reports what that changes.
+        """
+        if self._revision is not None:
+            return self._revision.update(graph, list(add), list(remove), at)
+        if at is not None:
+            raise ValueError("an update in the past is a correction: make the engine with Engine(…, revise=…)")
+        return self.change(graph, list(add), list(remove))
+
+    def change(self, graph: str, add: list[Any], remove: list[Any]) -> Any:
+        """The same, from the next instant on."""
+        if self.knowledge is None or (self._graphs is not None and not self._graphs.given):
+            raise ValueError("this engine has no background to change: make it with Engine(…, background=[])")
+        if len(self._rule_stages) > 1:
+            raise ValueError(
+                "the background of this program cannot change while it runs: its rules run in several stages, because "
+                "windows feed some of them; run what feeds the windows and what they feed as two programs"
+            )
+        at = self._at
+        if self._rule_stages and at.pending:
+            self._close_instant()
+            at.closed = max(at.closed, at.now)
+        name = graph if self._graphs is None else graph_name(graph)
+        return self.learn(name, add, remove)
+
+    def learn(self, graph: str, add: list[Any], remove: list[Any]) -> Any:
+        """Take an update over into the knowledge, the programs and, where it changes them, the rules."""
+        if self._rule_stages:
+            change, other_rules = self._rule_stages[0][0].learn(graph, add, remove)
+        else:
+            change, other_rules = self.knowledge.update(graph, add, remove), False
+        if self.options.journal:
+            self.updates.append((change.version, graph, add, remove))
+        self.renew(rules=other_rules)
+        return change
+
+    def renew(self, *, rules: bool) -> None:
+        """The background has another version; ``rules``: other rules follow from it."""
+        for executor in self._executors:
+            executor.renew()
+        if not rules:
+            return
+        if self._graphs is None:
+            self._load()
+            return
+        for plan, executor in self._rule_stages:
+            plan.plan(plan.queries, started=self._at.started)
+            executor.load_rules(plan.rules, plan.knowledge, plan.makers)
+        self._arrange(
+            *numbered_stages([stage.executor for stage in self._stages], merged(self.programs.values())),
+            unnamed=self._unnamed,
+            lockstep=self._lockstep,
+        )
+
+
+def knowledge_of(background: Any, entailment: str, named: Any = None, limits: Limits = LIMITS) -> Any:
+    """The background as it is given, or loaded from what is given; None where there is none."""
+    if named and hasattr(background, "default"):
+        raise ValueError("named graphs are loaded with the background: give what load(…, named=…) makes, alone")
+    if (background is None and not named) or hasattr(background, "default"):
+        return background
+    return load(() if background is None else background, entailment=entailment, named=named, limits=limits)
+
+
+__all__ = ["Engine", "knowledge_of"]

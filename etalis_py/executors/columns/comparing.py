@@ -1,0 +1,128 @@
+"""Conditions of a join that the kernels test themselves: a number of one side compared with one of the other.
+
+The two numbers are computed once for each row (``vectors``).  A row whose value is an error pairs with nothing.  As
+soon as some value is not one whose double compares as it does (``ODD``), or numbers meet times, they are tested on
+the pairs by ``values`` instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+from etalis_py.executors.columns.frames import Frame
+from etalis_py.executors.columns.kernels.computing import ODD, prepare_side
+from etalis_py.executors.columns.kernels.joining import EQUAL, LESS, UNEQUAL
+from etalis_py.executors.columns.vectors import is_numeric, value
+from etalis_py.values.expressions import MIRRORED
+
+_CODES = {"<": LESS, "<=": LESS, ">": LESS, ">=": LESS, "=": EQUAL, "!=": UNEQUAL}
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The conditions ``left op right`` of a join, with the operators as SPARQL writes them."""
+
+    operators: tuple[str, ...]
+    lefts: tuple[alg.Expr, ...]
+    rights: tuple[alg.Expr, ...]
+
+    @property
+    def codes(self) -> np.ndarray:
+        """The operators as the kernels know them."""
+        return np.array([_CODES[op] for op in self.operators], np.int64)
+
+    def waiting(self) -> Side:
+        """The values of the left, as goals."""
+        lefts = [-1.0 if op in (">", ">=") else 1.0 for op in self.operators]
+        return Side(self.lefts, lefts, [False] * len(self.lefts))
+
+    def arriving(self) -> Side:
+        """The values of the right, for goals of the left: x > y is −x < −y, and x ≤ y is x < the double after y."""
+        signs = [-1.0 if op in (">", ">=") else 1.0 for op in self.operators]
+        return Side(self.rights, signs, [op in ("<=", ">=") for op in self.operators])
+
+    def mirrored(self) -> Compared:
+        """The same conditions with the sides exchanged."""
+        return Compared(tuple(MIRRORED[op] for op in self.operators), self.rights, self.lefts)
+
+    def conditions(self) -> tuple[ir.Step, ...]:
+        """The same as steps, for pairs."""
+        sides = zip(self.operators, self.lefts, self.rights, strict=True)
+        return tuple(ir.Condition(alg.Apply(op, (left, right))) for op, left, right in sides)
+
+
+def split_conditions(
+    steps: Sequence[ir.Step], left: Sequence[str], right: Sequence[str], certain: Sequence[str]
+) -> tuple[Compared, tuple[ir.Step, ...]]:
+    """The conditions that begin a rule and compare the two sides, and the steps that are left.
+
+    A variable that both sides have, and that is not certain, belongs to neither: either may bind it.
+    """
+    unsure = (set(left) & set(right)) - set(certain)
+    own, other = frozenset(left) - unsure, frozenset(right) - unsure
+    compared: list[tuple[str, alg.Expr, alg.Expr]] = []
+    rest: list[ir.Step] = []
+    first = 0
+    while first < len(steps) and isinstance(steps[first], ir.Condition):
+        first += 1
+    for step in steps[:first]:
+        assert isinstance(step, ir.Condition)
+        for e in _conjuncts(step.expression):
+            parted = _parted(e, own, other)
+            if parted is None:
+                rest.append(ir.Condition(e))
+            else:
+                compared.append(parted)
+    operators = tuple(op for op, _, _ in compared)
+    sides = tuple(a for _, a, _ in compared), tuple(b for _, _, b in compared)
+    return Compared(operators, *sides), (*rest, *steps[first:])
+
+
+def _conjuncts(e: alg.Expr) -> list[alg.Expr]:
+    if isinstance(e, alg.Apply) and e.op == "&&":
+        return [part for arg in e.args for part in _conjuncts(arg)]
+    return [e]
+
+
+def _parted(e: alg.Expr, own: frozenset[str], other: frozenset[str]) -> tuple[str, alg.Expr, alg.Expr] | None:
+    if not (isinstance(e, alg.Apply) and e.op in _CODES):
+        return None
+    a, b = e.args
+    if not (is_numeric(a) and is_numeric(b)):
+        return None
+    of_a, of_b = alg.variables(a), alg.variables(b)
+    if of_a <= own and of_b <= other:
+        return e.op, a, b
+    if of_a <= other and of_b <= own:
+        return MIRRORED[e.op], b, a
+    return None
+
+
+class Side:
+    """The values of one side of a join, and of which sort they have been."""
+
+    def __init__(self, expressions: Sequence[alg.Expr], signs: Sequence[float], nexts: Sequence[bool]) -> None:
+        self.expressions = expressions
+        self.signs = signs
+        self.nexts = nexts
+        self.sorts = np.full(len(expressions), ODD, np.int8)
+
+    def values(self, frame: Frame) -> tuple[np.ndarray, np.ndarray, bool]:
+        """A row of doubles for each solution, where one is an error, and whether one is odd."""
+        rows = len(frame)
+        values = np.empty((rows, len(self.expressions)), np.float64)
+        failed = np.zeros(rows, np.bool_)
+        some_odd = False
+        for i, e in enumerate(self.expressions):
+            v = value(e, frame.columns, rows, frame.terms)
+            sign, following = self.signs[i], self.nexts[i]
+            self.sorts[i], odd = prepare_side(
+                v.kinds, v.doubles, v.mantissas, sign, following, i, values, failed, self.sorts[i]
+            )
+            some_odd = some_odd or odd
+        return values, failed, some_odd

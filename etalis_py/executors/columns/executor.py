@@ -1,0 +1,236 @@
+"""The executor of rules that runs large batches in columns, and everything else in rows.
+
+Goals are in one of two forms: in the buckets of rows, or in the arrays of columns.  They change over when a batch is
+taken that runs in the other form, which costs as much as there are goals; the state of aggregates, paths and slices
+is that of rows in both.  So the answers, snapshots and ids of matches are the same in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from etalis_rules import program as ir
+
+from etalis_py.compiled import ready
+from etalis_py.executors.columns.network import unsupported
+from etalis_py.executors.rows.executor import RowExecutor
+from etalis_py.executors.rows.goals import rebuilt
+from etalis_py.kernel.batch import as_reported
+from etalis_py.kernel.options import Options
+from etalis_py.kernel.position import Counters
+from etalis_py.kernel.protocol import Batch, Dispatch, Kept, Row
+from etalis_py.values import SparqlError
+from etalis_py.values.errors import LimitExceeded
+
+if TYPE_CHECKING:
+    from etalis_py.executors.columns.rules import ColumnRules
+
+ENOUGH = 1 << 14
+"""So many rows must have come in batches before a run changes to columns: a short one never waits for them."""
+
+
+class ColumnExecutor(RowExecutor):
+    """Rules in columns where they have that form; ``always``: small batches too."""
+
+    def __init__(self, options: Options, counters: Counters, *, always: bool) -> None:
+        super().__init__(options, counters)
+        self.always = always
+        self._reasons: list[str | None] = []
+        self._columns: ColumnRules | None = None
+        self.in_columns = False
+        self._taken = 0  # rows that came in batches
+
+    @property
+    def form(self) -> Literal["rows", "columns"]:  # type: ignore[override]
+        """The form of the goals."""
+        return "columns" if self.in_columns else "rows"
+
+    @property
+    def reads(self) -> Literal["rows", "columns"]:  # type: ignore[override]
+        """The form of batch that is best for it."""
+        return "rows" if self.reason is not None else "columns"
+
+    # --- rules ---
+
+    def load_rules(self, rules: ir.Rules, knowledge: Any, makers: dict[str, Any]) -> None:
+        self.to_rows()
+        super().load_rules(rules, knowledge, makers)
+        self._columns = None
+        self._reasons.clear()
+
+    @property
+    def reason(self) -> str | None:
+        """Why these rules run in rows only; None when they need not."""
+        if not self._reasons:
+            self._reasons.append(self._reason())
+        return self._reasons[0]
+
+    def _reason(self) -> str | None:
+        if self.options.explain:
+            return "explanations are kept"
+        if self.options.journal:
+            return "a journal is kept"
+        if self.options.eager:
+            return "every push closes its instant"
+        return unsupported(self.rules, self.knowledge)
+
+    # --- time ---
+
+    def dispatch(self) -> Dispatch | None:  # type: ignore[override]
+        if self.always and self.reason is None:
+            return None
+        self.to_rows()
+        return super().dispatch()
+
+    def take(self, batch: Batch) -> None:
+        if not self._fits(batch):
+            self.to_rows()
+            super().take(batch)
+            return
+        if not len(batch):
+            return
+        self.reports += self._in_columns().take(batch.columns)
+        self._since_house += len(batch)
+        if self._since_house >= self.options.sweep_every:
+            self._keep_columns(batch.through)
+            self._since_house = 0
+        if self.feeding:
+            self.reports[:] = as_reported(self.reports, one_by_one=True)
+            self._derive()
+
+    def _fits(self, batch: Batch) -> bool:
+        if self.reason is not None:
+            return False
+        if self.always or self.in_columns:
+            return True
+        self._taken += len(batch)
+        return self._taken >= ENOUGH and ready()
+
+    def _keep_columns(self, now: int) -> None:
+        columns = self._in_columns()
+        self.counters.pruned += columns.sweep(now)
+        live = columns.live()
+        if live > self.options.limits.goals:
+            raise LimitExceeded(
+                f"{live} goals are open, the limit is {self.options.limits.goals}; bound the patterns with WITHIN, use "
+                "a consuming policy, or raise Limits(goals=…)"
+            )
+
+    def forget_terms(self) -> None:
+        """Forget the terms that no goal has."""
+        if self.in_columns and self._columns is not None:
+            self._columns.forget_terms()
+
+    # --- the two forms ---
+
+    def _in_columns(self) -> ColumnRules:
+        """The rules in columns, with all goals."""
+        from etalis_py.executors.columns.rules import ColumnRules  # loads the compiled kernels: half a second
+
+        if self._columns is None:
+            schema = getattr(self.knowledge, "schema", None)
+            entailed = (lambda t: (t,)) if schema is None else (lambda t: (t, *schema.entailed(t)))
+            self._columns = ColumnRules(
+                self.rules,
+                self.state.background,
+                entailed,
+                self._row_operator,
+                self._runtime.arrangement,
+                self._give,
+                self._runtime,
+            )
+        if not self.in_columns:
+            self.in_columns = True
+            self._fill(self._columns)
+        return self._columns
+
+    def _row_operator(self, name: str) -> Callable[[int, list[Row]], list[Row]]:
+        """A row operator on plain rows: the values that it reads are decoded here."""
+        node = self.state.nodes[name]
+        layout = self.state.layouts[ir.refs(node)[0].node]
+        if not layout.values:
+            return self.operator(name)
+        advance = self.operator(name)
+        return lambda t, rows: advance(t, [rebuilt(layout, x) for x in rows])
+
+    def _fill(self, columns: ColumnRules) -> None:
+        """Goals from the buckets of rows into columns, and windows."""
+        from etalis_py.executors.columns.windowed import window_of  # as above
+
+        for name, operator in columns.windows(every=True):
+            group = self.state.groups.get(name)
+            rows = [] if group is None else window_of(group.snapshot())
+            if group is not None:
+                group.clear()
+            operator.fill(rows)
+        for node, side, waiting in columns.stores():
+            store = self.state.stores.get((node, side))
+            if store is None:
+                continue
+            width = store.layout.width
+            goals = [x[:width] for x in store.dump()]
+            store.clear()
+            if goals:
+                waiting.fill(goals, columns.terms)
+
+    def _give(self, name: str, rows: list[Row]) -> None:
+        """The row operator of an aggregate goes on with these solutions in its window."""
+        group = self.state.groups[name]
+        layout = self.state.layouts[group.node.child.node]
+        groups = [[None, [list(x) for x in rows], None]] if rows else []
+        group.restore([groups, [], []], lambda x: rebuilt(layout, x))
+
+    def to_rows(self) -> None:
+        """Give the goals back to the buckets of rows."""
+        if not self.in_columns or self._columns is None:
+            return
+        self.in_columns = False
+        for name, operator in self._columns.windows():
+            self._give(name, operator.rows())
+        for node, side, waiting in self._columns.stores():
+            store = self.state.stores[(node, side)]
+            for x in waiting.emptied(self._columns.terms):
+                try:
+                    store.insert(store.rebuild(x))
+                except SparqlError:
+                    continue  # what it is compared by is an error, so it pairs with nothing
+
+    # --- state ---
+
+    def close(self, t: int) -> None:
+        if self._columns is None or any(o.late is not None or o.timeless is not None for o in self.rules.outputs):
+            self.to_rows()
+            super().close(t)
+            return
+        # Only aggregates have something to say at the end, so goals stay where they are.
+        windows = list(self._columns.windows()) if self.in_columns else []
+        for name, operator in windows:
+            self._give(name, operator.rows())
+        super().close(t)
+        for name, _ in windows:
+            self.state.groups[name].clear()
+
+    def dump(self) -> dict[str, Any]:
+        self.to_rows()
+        return super().dump()
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        self.to_rows()
+        super().load(state)
+
+    def replay(self, entries: Sequence[Any]) -> None:
+        self.to_rows()
+        super().replay(entries)
+
+    def kept(self) -> Kept:
+        kept = super().kept()
+        if self.in_columns and self._columns is not None:
+            for node, _, waiting in self._columns.stores():
+                live = waiting.store.live()
+                kept.goals += live
+                kept.per_rule[node] = kept.per_rule.get(node, 0) + live
+            for node, operator in self._columns.windows():
+                kept.goals += len(operator.window)
+                kept.per_rule[node] = len(operator.window)
+        return kept

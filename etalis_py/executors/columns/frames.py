@@ -1,0 +1,197 @@
+"""The steps of a rule over many solutions at once: filters, BIND, WITHIN, joins with the background."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from etalis_compiler.rewrites.push_windows import longest
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.calendar import add_months
+
+from etalis_py.executors.columns.tables import Table
+from etalis_py.executors.columns.terms import Terms
+from etalis_py.executors.columns.vectors import ASK, TRUE, truth  # type: ignore[attr-defined]
+from etalis_py.sparql import BackgroundSource, prepare
+from etalis_py.values import SparqlError
+from etalis_py.values.expressions import condition, term
+
+_TIMED = frozenset(("GETSTARTTIME", "GETENDTIME", "GETDURATION", "NOW"))
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """What an expression may ask for beyond its solution."""
+
+    now: int
+
+    def exists(self, pattern: alg.Pattern, mu: dict[str, str], start: int, end: int) -> bool:
+        raise SparqlError("EXISTS cannot stand here")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Solutions under the names that their variables have in a rule.
+
+    ``rows`` are the numbers that the solutions had when the rule began with them.
+    """
+
+    terms: Terms
+    at: np.ndarray
+    end: np.ndarray
+    start: np.ndarray
+    columns: dict[str, np.ndarray]
+    rows: np.ndarray
+
+    @classmethod
+    def of(cls, terms: Terms, table: Table, names: Sequence[str]) -> Frame:
+        """The solutions of a node where it is used by these names."""
+        columns = dict(zip(names, table.columns, strict=True))
+        return cls(terms, table.at, table.end, table.start, columns, np.arange(len(table)))
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def keep(self, rows: np.ndarray) -> Frame:
+        """These rows, by number or by mask."""
+        end = self.end[rows]
+        at = end if self.at is self.end else self.at[rows]
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return Frame(self.terms, at, end, self.start[rows], columns, self.rows[rows])
+
+    def table(self, head: Sequence[str]) -> Table:
+        """The solutions with these columns; what is not bound here is unbound."""
+        columns = tuple(self.columns[name] if name in self.columns else np.zeros(len(self), np.int32) for name in head)
+        return Table(self.at, self.end, self.start, columns)
+
+    # --- expressions ---
+
+    def holds(self, e: alg.Expr) -> np.ndarray:
+        """Where the expression is true; an error is not."""
+        result = truth(e, self.columns, len(self), self.terms)
+        asked = np.flatnonzero(result == ASK)
+        if len(asked):
+            test = condition(e)
+            result[asked] = [test(*given) for given in self._solutions(e, asked)]
+        return result == TRUE
+
+    def bound(self, e: alg.Expr) -> np.ndarray:
+        """The terms that the expression gives; an error leaves the variable unbound."""
+        if isinstance(e, alg.Var):
+            column = self.columns.get(e.name)
+            return np.zeros(len(self), np.int32) if column is None else column
+        if isinstance(e, alg.Const):
+            return np.full(len(self), self.terms.id_of(e.term), np.int32)
+        function = term(e)
+        known: dict[Any, str] = {}
+        spelled = []
+        timed = is_timed(e)
+        for mu, start, end, context in self._solutions(e, np.arange(len(self))):
+            key = (*mu.values(), start, end, context.now) if timed else tuple(mu.values())
+            value = known.get(key)
+            if value is None:
+                value = known[key] = function(mu, start, end, context)
+            spelled.append(value)
+        return self.terms.intern(spelled)
+
+    def _solutions(self, e: alg.Expr, rows: np.ndarray) -> Iterator[tuple[dict[str, str], int, int, Instant]]:
+        """What ``values.expressions`` wants of these rows; a variable that is unbound is the empty term."""
+        names = [name for name in sorted(alg.variables(e)) if name in self.columns]
+        texts = [self.terms.spellings(self.columns[name][rows]) for name in names]
+        times = [part[rows].tolist() for part in (self.start, self.end, self.at)]
+        for i, (start, end, at) in enumerate(zip(*times, strict=True)):
+            yield {name: text[i] for name, text in zip(names, texts, strict=True)}, start, end, Instant(at)
+
+
+def is_timed(e: alg.Expr) -> bool:
+    """Does the expression read the solution's interval or the instant?"""
+    return any(isinstance(part, alg.Apply) and part.op in _TIMED for part in alg.subexpressions(e))
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The steps of a rule, ready to be applied to solutions; look-ups in the background are shared by equal terms."""
+
+    steps: tuple[ir.Step, ...]
+    background: BackgroundSource | None
+
+    def applied(self, frame: Frame) -> Frame:
+        """What the steps leave of these solutions, and bind in them."""
+        for step in self.steps:
+            if not len(frame):
+                return replace(
+                    frame, columns={**frame.columns, **{name: frame.rows.astype(np.int32) for name in _binds(step)}}
+                )
+            match step:
+                case ir.Condition(e):
+                    frame = frame.keep(frame.holds(e))
+                case ir.Assign(variable, e):
+                    frame = replace(frame, columns={**frame.columns, variable: frame.bound(e)})
+                case ir.Duration(bound):
+                    frame = frame.keep(in_time(bound, frame.start, frame.end))
+                case ir.Background(pattern, binds):
+                    frame = self._looked_up(frame, pattern, binds)
+        return frame
+
+    def _looked_up(self, frame: Frame, pattern: alg.Pattern, binds: tuple[str, ...]) -> Frame:
+        """Each solution with each compatible one of the background."""
+        known = sorted(alg.scope(pattern) & frame.columns.keys())
+        wanted = sorted({*binds, *known})
+        distinct, which = _distinct_rows([frame.columns[name] for name in known], len(frame))
+        texts = [frame.terms.spellings(column) for column in distinct]
+        answers: list[tuple[str, ...]] = []
+        counts = []
+        prepared = prepare(pattern)
+        for row in zip(*texts, strict=True) if texts else ((),):
+            mu = {name: value for name, value in zip(known, row, strict=True) if value}
+            solutions = [
+                tuple(solution.get(name, "") for name in wanted)
+                for solution, _, _ in prepared.solve(mu, self.background, None)  # type: ignore[arg-type]
+            ]
+            answers += solutions
+            counts.append(len(solutions))
+        repeated = np.array(counts, np.int64)
+        begins = np.cumsum(repeated) - repeated
+        each = repeated[which]
+        rows = np.repeat(np.arange(len(frame)), each)
+        within = np.arange(len(rows)) - np.repeat(np.cumsum(each) - each, each)
+        chosen = begins[which][rows] + within
+        frame = frame.keep(rows)
+        columns = dict(frame.columns)
+        for i, name in enumerate(wanted):
+            columns[name] = frame.terms.intern([answer[i] for answer in answers])[chosen]
+        return replace(frame, columns=columns)
+
+
+def _binds(step: ir.Step) -> tuple[str, ...]:
+    match step:
+        case ir.Assign(variable, _):
+            return (variable,)
+        case ir.Background(_, binds):
+            return binds
+    return ()
+
+
+def _distinct_rows(columns: list[np.ndarray], rows: int) -> tuple[list[np.ndarray], np.ndarray]:
+    """The distinct rows of some columns, and which of them each row is."""
+    if not columns:
+        return [], np.zeros(rows, np.int64)
+    distinct, which = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
+    return list(distinct.T), which.reshape(-1)
+
+
+def in_time(bound: alg.Bound, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Where end − start ≤ bound; months are counted by the calendar."""
+    if not bound.months:
+        return end - start <= bound.micros
+    moments, which = np.unique(start, return_inverse=True)
+    limits = np.array([add_months(moment, bound.months) + bound.micros for moment in moments.tolist()], np.int64)
+    return end <= limits[which]
+
+
+def longest_micros(bound: alg.Bound | None) -> int | None:
+    """The greatest length that a bound allows, or None."""
+    return None if bound is None else longest(bound)

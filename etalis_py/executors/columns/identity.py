@@ -1,0 +1,91 @@
+"""Which terms have to be told apart: where rules join, compare or count by the identity of terms.
+
+A position of the input that is only shown, or only read as a value, need not be looked up in the dictionary: each of
+its terms gets an id of its own (``Terms.append``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+from etalis_py.executors.columns.network import Network
+
+SUBJECT, OBJECT = 0, 2
+
+
+def unidentified(net: Network) -> frozenset[int]:
+    """The positions of occurrences (SUBJECT, OBJECT) whose terms need no identity."""
+    if any(targets for fed in net.fed.values() for _, targets in fed):
+        return frozenset()  # what is derived is compared with what came in
+    compared = compared_columns(net)
+    loose = {SUBJECT, OBJECT}
+    for name, node in net.nodes.items():
+        if isinstance(node, ir.Leaf):
+            for place, position in ((SUBJECT, node.subject), (OBJECT, node.object)):
+                if node.entailed or not _free(position, node, compared[name]):
+                    loose.discard(place)
+    return frozenset(loose)
+
+
+def _free(position: ir.Position, leaf: ir.Leaf, compared: set[str]) -> bool:
+    match position:
+        case ir.Any():
+            return True
+        case alg.Var(name):
+            once = [leaf.subject, leaf.predicate, leaf.object].count(position) == 1
+            return once and name not in compared
+    return False
+
+
+def compared_columns(net: Network) -> dict[str, set[str]]:
+    """For each node the columns of its head that some rule above it compares by identity."""
+    compared: dict[str, set[str]] = {name: set() for name in net.nodes}
+    for _, output in net.outputs.values():
+        if output.source is not None and output.distinct:
+            _mark(compared, net, output.source, output.variables)
+    for name in reversed(net.order):
+        node = net.nodes.get(name)
+        if node is not None:
+            wanted = _wanted(node, compared[name])
+            for ref in ir.refs(node):
+                _mark(compared, net, ref, wanted)
+    return compared
+
+
+def _mark(compared: dict[str, set[str]], net: Network, ref: ir.Ref, names: Iterable[str]) -> None:
+    wanted = frozenset(names)
+    head = net.nodes[ref.node].head
+    compared[ref.node].update(column for column, name in zip(head, ref.columns, strict=True) if name in wanted)
+
+
+def _wanted(node: ir.Node, above: set[str]) -> set[str]:
+    """The variables of a rule's body that must be told apart, given the columns of its head that must."""
+    wanted = set(above)
+    match node:
+        case ir.Map():
+            wanted |= _sources(node.steps, wanted)
+            return wanted | set(node.child.columns) if node.distinct else wanted
+        case ir.Union():
+            return wanted | set(node.head) if node.distinct else wanted
+        case ir.Join():
+            wanted |= set(node.left.columns) & set(node.right.columns)
+            return wanted | _sources(node.steps, wanted)
+        case ir.Outer() if node.right is not None:
+            wanted |= (set(node.left.columns) & set(node.right.columns)) | set(node.scope)
+            return wanted | _sources(node.steps, wanted)
+        case ir.Group():
+            return wanted | set(node.keys)
+    return wanted
+
+
+def _sources(steps: tuple[ir.Step, ...], wanted: set[str]) -> set[str]:
+    """The variables that are copied into wanted ones."""
+    copied: set[str] = set()
+    for step in reversed(steps):
+        match step:
+            case ir.Assign(variable, alg.Var(name)) if variable in wanted | copied:
+                copied.add(name)
+    return copied

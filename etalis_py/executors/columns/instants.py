@@ -1,0 +1,59 @@
+"""Operators that work an instant at a time on rows: any aggregate, property paths, ORDER BY and LIMIT.
+
+They are those of the executor of rows, given the solutions of each instant as tuples; so they cost what they cost
+there, a microsecond or two for each solution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from etalis_py.executors.columns.tables import Table
+from etalis_py.executors.columns.terms import Terms
+from etalis_py.kernel.batch import Row
+
+Advance = Callable[[int, list[Row]], list[Row]]
+
+
+class InstantOperator:
+    """``advance`` of a row operator over the instants of a batch."""
+
+    def __init__(self, advance: Advance, width: int, terms: Terms) -> None:
+        self._advance = advance
+        self._width = width
+        self._terms = terms
+
+    def advance(self, child: Table) -> Table:
+        """What the operator gives, instant by instant."""
+        instants: list[int] = []
+        rows: list[Row] = []
+        for t, solutions in rows_by_instant(child, self._terms):
+            given = self._advance(t, solutions)
+            instants += [t] * len(given)
+            rows += given
+        return table_of_rows(instants, rows, self._width, self._terms)
+
+
+def rows_by_instant(table: Table, terms: Terms) -> Iterator[tuple[int, list[Row]]]:
+    """The solutions of each instant as tuples: end, start and terms."""
+    if not len(table):
+        return
+    columns = [terms.spellings(column) for column in table.columns]
+    rows = list(zip(table.end.tolist(), table.start.tolist(), *columns, strict=True))
+    ends = [*(np.flatnonzero(np.diff(table.at)) + 1).tolist(), len(rows)]
+    begin = 0
+    for end in ends:
+        yield int(table.at[begin]), rows[begin:end]
+        begin = end
+
+
+def table_of_rows(instants: Sequence[int], rows: Sequence[Row], width: int, terms: Terms) -> Table:
+    """Tuples as a table; whatever stands behind the columns is left out."""
+    if not rows:
+        return Table.empty(width)
+    end, start, *columns = list(zip(*rows, strict=True))[: 2 + width]
+    ends = np.array(end, np.int64)
+    ids = tuple(terms.intern(list(column)) for column in columns)
+    return Table(np.array(instants, np.int64), ends, np.array(start, np.int64), ids)

@@ -1,0 +1,398 @@
+"""Join: SEQ, EQUALS and AND over a batch.
+
+SEQ gives the pairs of compatible solutions x, y with x.end < y.start, EQUALS those of equal intervals, AND all; the
+interval is the hull ([EP] §4.2).  Under a consuming policy an arriving y takes one x, the latest or the earliest, and
+retracts it.
+
+Cost: for each row a look-up of its key and a copy of it, for each goal in its window and of its key some nanoseconds;
+one more of a kernel's kind where a condition is not a comparison of numbers.  State: the left rows of SEQ, both sides
+of AND, none of EQUALS, as ``GoalStore``.
+
+A trace of ``{?c :p ?x} SEQ {?c :p ?y} FILTER (?x < ?y)``: 3@1 waits; 2@2 finds 3, which is not less; 5@3 finds 3 and 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from etalis_rules import program as ir
+
+from etalis_py.executors.columns.comparing import Side, split_conditions
+from etalis_py.executors.columns.frames import Frame, Steps, longest_micros
+from etalis_py.executors.columns.kernels import joining
+from etalis_py.executors.columns.kernels.joining import (
+    UNBOUNDED,
+    consume,
+    count_candidates,
+    pick,
+    probe,
+    remove_marked,
+)
+from etalis_py.executors.columns.store import GoalStore, Keys
+from etalis_py.executors.columns.tables import Table, canonical, in_order, together
+from etalis_py.executors.columns.terms import Terms
+from etalis_py.kernel.batch import Row
+from etalis_py.sparql import BackgroundSource
+
+AT_ONCE = 1 << 20
+"""So many pairs are tested at a time where one of them is chosen,"""
+MANY_AT_ONCE = 1 << 22
+"""and so many where all are taken."""
+NO_OPERATORS = np.zeros(0, np.int64)
+RELATIONS = {
+    "and": joining.ANY,
+    "seq": joining.BEFORE,
+    "equals": joining.ANY,  # the intervals are part of the key
+    "meets": joining.MEETS,
+    "overlaps": joining.OVERLAPS,
+    "starts": joining.STARTS,
+    "during": joining.DURING,
+    "finishes": joining.FINISHES,
+    "par": joining.PAR,
+}
+"""The joins that have a columnar form."""
+MUTUAL = ("and", "par")
+"""Either side may come last, so both wait."""
+TOGETHER = ("equals", "finishes")
+"""Both sides end at the same instant, so none waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The goals of one side of a node: their store, keys, variables, and what conditions compare of them."""
+
+    store: GoalStore
+    keys: Keys
+    names: tuple[str, ...]
+    key: list[int]
+    side: Side
+
+    def fill(self, goals: Sequence[Row], terms: Terms) -> None:
+        """Insert goals that come from elsewhere, in order of their ends within each key."""
+        end, start, *parts = zip(*goals, strict=True)
+        ends = np.array(end, np.int64)
+        ids = tuple(terms.intern(list(part)) for part in parts)
+        self.insert(Table(ends, ends, np.array(start, np.int64), ids).take(np.argsort(ends, kind="stable")), terms)
+
+    def insert(self, table: Table, terms: Terms) -> None:
+        """Insert goals in order of their ends."""
+        values, failed, odd = self.side.values(Frame.of(terms, table, self.names))
+        keys = self.keys.numbers(table.matrix(self.key), create=True)
+        keys[failed] = -1
+        self.store.odd |= odd
+        self.store.insert(keys, table.end, table.start, table.matrix(), values)
+
+    def emptied(self, terms: Terms) -> Iterator[Row]:
+        """The goals, which are forgotten here, in order of their ends within each key."""
+        ends, starts, ids = self.store.goals()
+        self.store.clear()
+        order = np.argsort(ends, kind="stable")
+        columns = [terms.spellings(column) for column in ids[order].T]
+        return zip(ends[order].tolist(), starts[order].tolist(), *columns, strict=True)
+
+
+class JoinOperator:
+    """One join node and its goals."""
+
+    def __init__(
+        self, node: ir.Join, terms: Terms, background: BackgroundSource | None, watch: Callable[[list[Table]], None]
+    ) -> None:
+        """``watch`` is shown the pairs so far while there are many candidates, and may refuse them."""
+        self.node = node
+        self.terms = terms
+        self._watch = watch
+        self.left, self.right = node.left.columns, node.right.columns
+        self.compared, rest = split_conditions(node.steps, self.left, self.right, node.certain)
+        exact = (ir.Duration(node.bound),) if node.bound is not None and node.bound.months else ()
+        self.rest = Steps((*exact, *rest), background)
+        self.asked = Steps((*exact, *self.compared.conditions(), *rest), background)
+        self.codes = self.compared.codes
+        self.relation = RELATIONS[node.op]
+        self.longest = longest_micros(node.bound)
+        self.bound = UNBOUNDED if self.longest is None else self.longest
+        self.key_left = [self.left.index(name) for name in node.certain]
+        self.key_right = [self.right.index(name) for name in node.certain]
+        self.unsure = sorted((set(self.left) & set(self.right)) - set(node.certain))
+        self.latest = node.policy == "recent"
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all goals."""
+        self.keys = Keys(len(self.node.certain))
+        count = len(self.compared.lefts)
+        self.goals = GoalStore(self.keys, len(self.left), count, self.longest)
+        self.awaited = GoalStore(self.keys, len(self.right), count, self.longest)
+        mirrored = self.compared.mirrored()
+        self.awaiting, self.later = mirrored.waiting(), mirrored.arriving()
+        self.of_left, self.of_right = self.compared.waiting(), self.compared.arriving()
+
+    def sides(self) -> dict[str, Waiting]:
+        """What waits, by side: G the left, H the right."""
+        if self.node.op in TOGETHER:
+            return {}
+        left = Waiting(self.goals, self.keys, self.left, self.key_left, self.of_left)
+        if self.node.op not in MUTUAL:
+            return {"G": left}
+        return {"G": left, "H": Waiting(self.awaited, self.keys, self.right, self.key_right, self.awaiting)}
+
+    # --- a batch ---
+
+    def advance(self, left: Table, right: Table) -> Table:
+        """The new pairs."""
+        if self.node.op in MUTUAL:
+            return self._mutual(left, right)
+        if self.node.op in TOGETHER:
+            return self._together(left, right)
+        return self._in_sequence(left, right)
+
+    def _in_sequence(self, left: Table, right: Table) -> Table:
+        if self.node.policy:
+            left, right = canonical(left, self.terms), canonical(right, self.terms)
+        keys = self.keys.numbers(left.matrix(self.key_left), create=True)
+        sought = self.keys.numbers(right.matrix(self.key_right), create=False)
+        return self._joined(self.goals, self.relation, left, keys, right, sought)
+
+    def _together(self, left: Table, right: Table) -> Table:
+        if not len(left) or not len(right):
+            return Table.empty(len(self.node.head))
+        if self.node.policy:
+            left, right = canonical(left, self.terms), canonical(right, self.terms)
+        intervals = self.node.op == "equals"
+        numbers = Keys(len(self.key_left) + 1 + intervals, np.int64)
+        keys = numbers.numbers(timed_keys(left, self.key_left, intervals), create=True)
+        sought = numbers.numbers(timed_keys(right, self.key_right, intervals), create=False)
+        goals = GoalStore(numbers, len(self.left), len(self.compared.lefts), None)
+        self.of_left, self.of_right = self.compared.waiting(), self.compared.arriving()
+        return self._joined(goals, self.relation, left, keys, right, sought)
+
+    def _mutual(self, left: Table, right: Table) -> Table:
+        keys = self.keys.numbers(left.matrix(self.key_left), create=True)
+        sought = self.keys.numbers(right.matrix(self.key_right), create=True)
+        x_values, x_failed, x_odd = self._values(self.of_left, left, self.left)
+        y_values, y_failed, y_odd = self._values(self.of_right, right, self.right)
+        keys[x_failed] = -1
+        sought[y_failed] = -1
+        backward, _, of_later = self._values(self.later, left, self.left)
+        forward, _, of_awaited = self._values(self.awaiting, right, self.right)
+        x_odd |= of_later
+        y_odd |= of_awaited
+        fast = self._fast(x_odd or y_odd or self.awaited.odd)
+        late = self._pairs(
+            self.awaited, self.relation, right=left, sought=keys, values=backward, fast=fast, mirrored=True
+        )
+        self.goals.odd |= x_odd
+        self.goals.insert(keys, left.end, left.start, left.matrix(), x_values)
+        early = self._pairs(
+            self.goals, self.relation, right=right, sought=sought, values=y_values, fast=fast, mirrored=False
+        )
+        self.awaited.odd |= y_odd
+        self.awaited.insert(sought, right.end, right.start, right.matrix(), forward)
+        head = self.node.head
+        return in_order(together([early, late], len(head)))
+
+    # --- pairs ---
+
+    def _values(self, side: Side, table: Table, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, bool]:
+        return side.values(Frame.of(self.terms, table, names))
+
+    def _fast(self, odd: bool) -> bool:
+        """Can the kernels compare everything?  Both sides have one sort of values."""
+        one = (self.of_left.sorts == self.of_right.sorts) | (self.of_left.sorts == 0) | (self.of_right.sorts == 0)
+        return not odd and not self.goals.odd and bool(one.all())
+
+    def _joined(
+        self, store: GoalStore, relation: int, left: Table, keys: np.ndarray, right: Table, sought: np.ndarray
+    ) -> Table:
+        x_values, x_failed, x_odd = self._values(self.of_left, left, self.left)
+        y_values, y_failed, y_odd = self._values(self.of_right, right, self.right)
+        keys[x_failed] = -1
+        sought[y_failed] = -1
+        fast = self._fast(x_odd or y_odd or store.odd)
+        store.odd |= x_odd
+        terms = left.matrix()
+        if self.node.policy and fast and not self.rest.steps and not self.unsure:
+            return self._consumed(store, relation, left, keys, terms, x_values, right, sought, y_values)
+        store.insert(keys, left.end, left.start, terms, x_values)
+        if self.node.policy:
+            return self._picked(store, relation, right, sought, y_values, fast)
+        return self._pairs(store, relation, right=right, sought=sought, values=y_values, fast=fast, mirrored=False)
+
+    def _pairs(
+        self,
+        store: GoalStore,
+        relation: int,
+        *,
+        right: Table,
+        sought: np.ndarray,
+        values: np.ndarray,
+        fast: bool,
+        mirrored: bool,
+    ) -> Table:
+        """All pairs of goals with these rows, after the steps; ``mirrored``: the rows are of the left side.
+
+        Where there are very many candidates, some rows at a time.
+        """
+        operators = self.codes if fast else NO_OPERATORS
+        store.fit()
+        parts: list[Table] = []
+        for first, last in self._portions(store, relation, right, sought, MANY_AT_ONCE):
+            some = slice(first, last)
+            whole = last - first == len(right)
+            table = right if whole else right.take(some)  # type: ignore[arg-type]
+            goals, rows = probe(
+                relation,
+                sought[some],
+                table.end,
+                table.start,
+                values[some],
+                self.bound,
+                operators,
+                store.buckets,
+                store.ends,
+                store.starts,
+                store.values,
+            )
+            frame = self._frame(store.ends[goals], store.starts[goals], store.terms[goals], table, rows, mirrored)
+            parts.append((self.rest if fast else self.asked).applied(frame).table(self.node.head))
+            if not whole:
+                self._watch(parts)
+        return together(parts, len(self.node.head))
+
+    def _frame(
+        self,
+        ends: np.ndarray,
+        starts: np.ndarray,
+        goals: np.ndarray,
+        right: Table,
+        rows: np.ndarray,
+        mirrored: bool = False,
+    ) -> Frame:
+        """Pairs of goals and rows under the names of this node."""
+        waiting, arriving = (self.right, self.left) if mirrored else (self.left, self.right)
+        columns = {name: goals[:, i].copy() for i, name in enumerate(waiting)}
+        end = np.maximum(ends, right.end[rows])
+        start = np.minimum(starts, right.start[rows])
+        others = {name: column[rows] for name, column in zip(arriving, right.columns, strict=True)}
+        return compatible(Frame(self.terms, end, end, start, columns, np.arange(len(rows))), others, self.unsure)
+
+    # --- consumption ---
+
+    def _consumed(
+        self,
+        store: GoalStore,
+        relation: int,
+        left: Table,
+        keys: np.ndarray,
+        terms: np.ndarray,
+        x_values: np.ndarray,
+        right: Table,
+        sought: np.ndarray,
+        y_values: np.ndarray,
+    ) -> Table:
+        """One goal for each row, chosen by the kernel; only when no pair has to be asked."""
+        store.reserve(keys, int(left.end[0]) if len(left) else 0)
+        rows = np.empty(len(right), np.int64)
+        ends, starts = np.empty(len(right), np.int64), np.empty(len(right), np.int64)
+        goals = np.empty((len(right), len(self.left)), np.int32)
+        count = consume(
+            relation,
+            self.latest,
+            keys,
+            left.end,
+            left.start,
+            terms,
+            x_values,
+            sought,
+            right.end,
+            right.start,
+            y_values,
+            self.bound,
+            self.codes,
+            store.buckets,
+            store.ends,
+            store.starts,
+            store.terms,
+            store.values,
+            rows,
+            ends,
+            starts,
+            goals,
+        )
+        return self._frame(ends[:count], starts[:count], goals[:count], right, rows[:count]).table(self.node.head)
+
+    def _picked(
+        self, store: GoalStore, relation: int, right: Table, sought: np.ndarray, y_values: np.ndarray, fast: bool
+    ) -> Table:
+        """One goal for each row, of the pairs that pass all tests; some rows at a time."""
+        store.fit()
+        parts = []
+        for first, last in self._portions(store, relation, right, sought, AT_ONCE):
+            some = slice(first, last)
+            table = right.take(some)  # type: ignore[arg-type]
+            operators = self.codes if fast else NO_OPERATORS
+            goals, rows = probe(
+                relation,
+                sought[some],
+                table.end,
+                table.start,
+                y_values[some],
+                self.bound,
+                operators,
+                store.buckets,
+                store.ends,
+                store.starts,
+                store.values,
+            )
+            frame = self._frame(store.ends[goals], store.starts[goals], store.terms[goals], table, rows)
+            frame = (self.rest if fast else self.asked).applied(frame)
+            chosen = np.empty(len(frame), np.int64)
+            taken = np.zeros(len(store.ends), np.bool_)
+            pairs = goals[frame.rows], rows[frame.rows]
+            chosen = chosen[: pick(self.latest, *pairs, taken, chosen)]
+            touched = sought[some][pairs[1][chosen]]
+            remove_marked(touched, taken, store.buckets, store.ends, store.starts, store.terms, store.values)
+            parts.append(frame.keep(chosen).table(self.node.head))
+        return together(parts, len(self.node.head))
+
+    def _portions(
+        self, store: GoalStore, relation: int, right: Table, sought: np.ndarray, at_once: int
+    ) -> list[tuple[int, int]]:
+        """Rows with about so many candidates each time."""
+        if not len(right):
+            return []
+        if len(right) * len(store.ends) <= at_once:
+            return [(0, len(right))]
+        counts = np.empty(len(right), np.int64)
+        count_candidates(relation, sought, right.end, right.start, self.bound, store.buckets, store.ends, counts)
+        portion = np.cumsum(counts) // at_once
+        cuts = [0, *(np.flatnonzero(np.diff(portion)) + 1).tolist(), len(right)]
+        return list(pairwise(cuts))
+
+
+def compatible(pairs: Frame, others: dict[str, np.ndarray], unsure: Sequence[str]) -> Frame:
+    """Pairs with the columns of their other side; those that bind an ``unsure`` variable differently are left out."""
+    agreed: np.ndarray | None = None
+    columns = dict(pairs.columns)
+    for name, other in others.items():
+        if name in unsure:
+            one = columns[name]
+            agree = (one == other) | (one == 0) | (other == 0)
+            agreed = agree if agreed is None else agreed & agree
+            other = np.where(one != 0, one, other)
+        columns[name] = other
+    frame = replace(pairs, columns=columns)
+    return frame if agreed is None or agreed.all() else frame.keep(agreed)
+
+
+def timed_keys(table: Table, key: list[int], intervals: bool = True) -> np.ndarray:
+    """Key and end of each row, and with ``intervals`` its start."""
+    rows = np.empty((len(table), len(key) + 1 + intervals), np.int64)
+    for i, column in enumerate(key):
+        rows[:, i] = table.columns[column]
+    rows[:, len(key)] = table.end
+    if intervals:
+        rows[:, -1] = table.start
+    return rows

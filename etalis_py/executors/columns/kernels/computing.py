@@ -1,0 +1,182 @@
+"""Arithmetic and comparison of values in columns, a pass for each operation.
+
+A value is ``(kind, double, mantissa, scale)`` as in ``parsing``; FAILED is an error and OTHER whatever has to be
+computed by ``values``.  A column of one row stands for a constant.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from etalis_py.compiled import kernel
+from etalis_py.executors.columns.kernels.parsing import DECIMAL, DOUBLE, INTEGER, OTHER, TIME
+
+FAILED = 7
+FALSE, TRUE, ERROR, ASK = 0, 1, 2, 3
+"""Truth of a condition; ASK where ``values`` has to decide."""
+
+ADD, SUBTRACT, MULTIPLY, DIVIDE = 0, 1, 2, 3
+LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, UNEQUAL = 0, 1, 2, 3, 4, 5
+NUMBERS, TIMES, ODD = 1, 2, 0
+"""What a comparable value is: the doubles of two of one sort compare as the values do."""
+
+EXACT = 2**53
+"""Below it a mantissa is a double, and with a scale of at most 18 its quotient is the double next to the decimal."""
+DIGITS = 10**15
+"""Doubles distinguish and order numbers of at most 15 digits."""
+FACTOR = 2**31
+SCALE = 18
+UP = 9
+_TENS = np.array([float(10**n) for n in range(SCALE + 1)])
+_WHOLE_TENS = np.array([10**n for n in range(UP + 1)], np.int64)
+
+
+@kernel
+def gather_values(ids, kinds, doubles, mantissas, scales, to_kinds, to_doubles, to_mantissas, to_scales):
+    """The values of terms; that of the unbound one is an error."""
+    for i in range(len(ids)):
+        term = ids[i]
+        to_kinds[i] = kinds[term] if term else FAILED
+        to_doubles[i] = doubles[term]
+        to_mantissas[i] = mantissas[term]
+        to_scales[i] = scales[term]
+
+
+@kernel
+def exactly(op, mantissa, scale, other, other_scale):
+    """``(mantissa, scale, right)`` of a sum, difference or product: whether it fits in int64."""
+    fits = abs(mantissa) < FACTOR and abs(other) < FACTOR
+    if op == MULTIPLY:
+        both = scale + other_scale
+        return mantissa * other, both, fits and both <= SCALE
+    both = max(scale, other_scale)
+    up, other_up = both - scale, both - other_scale
+    if not fits or up > UP or other_up > UP:
+        return 0, 0, False
+    left, right = mantissa * _WHOLE_TENS[up], other * _WHOLE_TENS[other_up]
+    return (left + right if op == ADD else left - right), both, True
+
+
+@kernel
+def in_doubles(op, one, other):
+    """The operation of IEEE, with its infinities."""
+    if op == ADD:
+        return one + other
+    if op == SUBTRACT:
+        return one - other
+    if op == MULTIPLY:
+        return one * other
+    if other != 0.0:
+        return one / other
+    if one == 0.0 or math.isnan(one):
+        return math.nan
+    return math.copysign(math.inf, one) * math.copysign(1.0, other)
+
+
+@kernel
+def calculate(
+    op,
+    a_kinds,
+    a_doubles,
+    a_mantissas,
+    a_scales,
+    b_kinds,
+    b_doubles,
+    b_mantissas,
+    b_scales,
+    kinds,
+    doubles,
+    mantissas,
+    scales,
+):
+    """``a op b``: exact numbers exactly, doubles as doubles, and OTHER where that is not certain."""
+    a_step, b_step = np.uint64(len(a_kinds) != 1), np.uint64(len(b_kinds) != 1)
+    for row in range(np.uint64(len(kinds))):
+        i, j = row * a_step, row * b_step
+        a, b = a_kinds[i], b_kinds[j]
+        kinds[row], doubles[row], mantissas[row], scales[row] = OTHER, 0.0, 0, 0
+        if a == FAILED or b == FAILED:
+            kinds[row] = FAILED
+            continue
+        a_exact, b_exact = a in (INTEGER, DECIMAL), b in (INTEGER, DECIMAL)
+        if a_exact and b_exact:
+            if op == DIVIDE:
+                continue
+            m, s, right = exactly(op, a_mantissas[i], np.int64(a_scales[i]), b_mantissas[j], np.int64(b_scales[j]))
+            integers = a == INTEGER and b == INTEGER
+            if right and (integers or m != 0):  # a decimal zero has a sign
+                kinds[row] = INTEGER if integers else DECIMAL
+                doubles[row], mantissas[row], scales[row] = m / _TENS[s], m, s
+        elif (a == DOUBLE or (a_exact and abs(a_mantissas[i]) < EXACT)) and (
+            b == DOUBLE or (b_exact and abs(b_mantissas[j]) < EXACT)
+        ):
+            kinds[row] = DOUBLE
+            doubles[row] = in_doubles(op, a_doubles[i], b_doubles[j])
+
+
+@kernel
+def sort_of(kind, mantissa):
+    """NUMBERS, TIMES, ODD or FAILED."""
+    if kind == DOUBLE or (kind in (INTEGER, DECIMAL) and abs(mantissa) < DIGITS):
+        return NUMBERS
+    if kind == TIME and abs(mantissa) < EXACT:
+        return TIMES
+    return FAILED if kind == FAILED else ODD
+
+
+@kernel
+def prepare_side(kinds, doubles, mantissas, sign, nextafter, place, values, failed, sort):
+    """Write doubles into column ``place`` of ``values``: with a change of sign, and the next double, where asked.
+
+    Marks the rows that are errors.  Returns the sort of all others, given that of earlier ones (ODD where there were
+    none), and whether some other is odd or of another sort.
+    """
+    step = np.uint64(len(kinds) != 1)
+    odd = False
+    for row in range(np.uint64(len(failed))):
+        i = row * step
+        one = sort_of(kinds[i], mantissas[i])
+        number = doubles[i] if sign > 0 else -doubles[i]
+        if nextafter:
+            if math.isinf(number) and one != FAILED:
+                one = ODD
+            number = np.nextafter(number, np.inf)
+        values[row, place] = number
+        if one == FAILED:
+            failed[row] = True
+            continue
+        if sort == ODD:
+            sort = one
+        odd = odd or one != sort or sort == ODD
+    return sort, odd
+
+
+@kernel
+def holds(op, one, other):
+    """The comparison of two doubles."""
+    if op == LESS:
+        return one < other
+    if op == LESS_EQUAL:
+        return one <= other
+    if op == GREATER:
+        return one > other
+    if op == GREATER_EQUAL:
+        return one >= other
+    return (one == other) == (op == EQUAL)
+
+
+@kernel
+def compare(op, a_kinds, a_doubles, a_mantissas, b_kinds, b_doubles, b_mantissas, truth):
+    """FALSE, TRUE, ERROR or ASK for each row."""
+    a_step, b_step = np.uint64(len(a_kinds) != 1), np.uint64(len(b_kinds) != 1)
+    for row in range(np.uint64(len(truth))):
+        i, j = row * a_step, row * b_step
+        a, b = sort_of(a_kinds[i], a_mantissas[i]), sort_of(b_kinds[j], b_mantissas[j])
+        if a == FAILED or b == FAILED:
+            truth[row] = ERROR
+        elif a != b or a == ODD:
+            truth[row] = ASK
+        else:
+            truth[row] = TRUE if holds(op, a_doubles[i], b_doubles[j]) else FALSE

@@ -1,0 +1,168 @@
+"""The goal store: the goals of a key stand together, ordered by end, in a bucket of one arena.
+
+A row of ``buckets`` is the bucket of one key: where it begins in the arena, its first and last goal (relative to that;
+what lies before the first has expired), and its room.  The arena are ``ends``, ``starts``, ``terms`` (a row of ids a
+goal) and ``values`` (a row of doubles a goal: what conditions compare).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from etalis_py.compiled import kernel
+
+AT, LOW, HIGH, ROOM = 0, 1, 2, 3
+
+
+@kernel
+def room_for(live, new):
+    """The room of a bucket that moves: as it is when it is new, twice of what it holds when it has grown."""
+    return 2 * (live + new) if live else new
+
+
+@kernel
+def space_needed(keys, buckets, counts):
+    """Count the new goals of each key; returns the space of the buckets that have to move for them."""
+    for key in keys:
+        if key >= 0:
+            counts[key] += 1
+    space = 0
+    for key in keys:
+        if key >= 0 and counts[key] > 0:
+            live = buckets[key, HIGH] - buckets[key, LOW]
+            if buckets[key, HIGH] + counts[key] > buckets[key, ROOM]:
+                space += room_for(live, counts[key])
+            counts[key] = -counts[key]
+    for key in keys:
+        if key >= 0 and counts[key] < 0:
+            counts[key] = -counts[key]
+    return space
+
+
+@kernel
+def make_room(keys, buckets, counts, used, ends, starts, terms, values):
+    """Move the buckets that are too small for their new goals to the end of the arena; returns where it ends then.
+
+    ``counts`` are zero afterwards.
+    """
+    for key in keys:
+        if key < 0 or counts[key] == 0:
+            continue
+        low, high = buckets[key, LOW], buckets[key, HIGH]
+        live = high - low
+        if high + counts[key] > buckets[key, ROOM]:
+            source = buckets[key, AT] + low
+            needed = live + counts[key]
+            if low > 0 and 2 * needed <= buckets[key, ROOM]:
+                target = buckets[key, AT]  # enough has expired in place
+            else:
+                target = used
+                buckets[key, ROOM] = room_for(live, counts[key])
+                used += buckets[key, ROOM]
+            for i in range(live):
+                copy_goal(ends, starts, terms, values, source + i, ends, starts, terms, values, target + i)
+            buckets[key, AT] = target
+            buckets[key, LOW] = 0
+            buckets[key, HIGH] = live
+        counts[key] = 0
+    return used
+
+
+@kernel
+def copy_goal(ends, starts, terms, values, source, to_ends, to_starts, to_terms, to_values, target):
+    """Copy one goal within an arena or between two."""
+    x, y = np.uint64(source), np.uint64(target)
+    to_ends[y] = ends[x]
+    to_starts[y] = starts[x]
+    for k in range(np.uint64(terms.shape[1])):
+        to_terms[y, k] = terms[x, k]
+    for k in range(np.uint64(values.shape[1])):
+        to_values[y, k] = values[x, k]
+
+
+@kernel
+def live_space(buckets, count):
+    """The goals of all buckets, and the space that they take when they are packed with some room."""
+    live = space = 0
+    for key in range(count):
+        goals = buckets[key, HIGH] - buckets[key, LOW]
+        live += goals
+        space += goals + (goals >> 1)
+    return live, space
+
+
+@kernel
+def expire_all(buckets, count, ends, oldest):
+    """Let go of all goals that ended before ``oldest``; returns how many."""
+    dropped = 0
+    for key in range(count):
+        at, low, high = buckets[key, AT], buckets[key, LOW], buckets[key, HIGH]
+        first = low
+        while low < high and ends[at + low] < oldest:
+            low += 1
+        dropped += low - first
+        buckets[key, LOW] = low
+    return dropped
+
+
+@kernel
+def repack(buckets, count, ends, starts, terms, values, to_ends, to_starts, to_terms, to_values):
+    """Copy all buckets into another arena, tightly but for half of their goals; returns where it ends."""
+    used = 0
+    for key in range(count):
+        source = buckets[key, AT] + buckets[key, LOW]
+        live = buckets[key, HIGH] - buckets[key, LOW]
+        for i in range(live):
+            copy_goal(ends, starts, terms, values, source + i, to_ends, to_starts, to_terms, to_values, used + i)
+        buckets[key, AT] = used
+        buckets[key, LOW] = 0
+        buckets[key, HIGH] = live
+        buckets[key, ROOM] = live + (live >> 1)
+        used += live + (live >> 1)
+    return used
+
+
+@kernel
+def append(keys, new_ends, new_starts, new_terms, new_values, buckets, ends, starts, terms, values):
+    """Insert goals in order; their buckets have room."""
+    for i in range(len(keys)):
+        key = keys[i]
+        if key >= 0:
+            at = buckets[key, AT] + buckets[key, HIGH]
+            copy_goal(new_ends, new_starts, new_terms, new_values, i, ends, starts, terms, values, at)
+            buckets[key, HIGH] += 1
+
+
+@kernel
+def remove(buckets, key, place, ends, starts, terms, values):
+    """Retract the goal at ``place`` of a bucket: the shorter part of the bucket moves by one."""
+    at, low, high = buckets[key, AT], buckets[key, LOW], buckets[key, HIGH]
+    if place - low < high - 1 - place:
+        for i in range(at + place, at + low, -1):
+            copy_goal(ends, starts, terms, values, i - 1, ends, starts, terms, values, i)
+        buckets[key, LOW] = low + 1
+    else:
+        for i in range(at + place, at + high - 1):
+            copy_goal(ends, starts, terms, values, i + 1, ends, starts, terms, values, i)
+        buckets[key, HIGH] = high - 1
+
+
+@kernel
+def places_of_all(buckets, count, places):
+    """Where all goals stand in the arena, key by key."""
+    n = 0
+    for key in range(count):
+        for i in range(buckets[key, LOW], buckets[key, HIGH]):
+            places[n] = buckets[key, AT] + i
+            n += 1
+    return n
+
+
+@kernel
+def mark_terms(buckets, count, terms, marked):
+    """Mark the terms of all goals."""
+    for key in range(count):
+        at = buckets[key, AT]
+        for i in range(buckets[key, LOW], buckets[key, HIGH]):
+            for k in range(terms.shape[1]):
+                marked[terms[at + i, k]] = True

@@ -1,0 +1,191 @@
+"""Spellings to numbers: a hash table over bytes, with open addressing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from etalis_py.compiled import kernel
+from etalis_py.executors.columns.kernels.words import load_word
+
+_FIRST = np.uint64(0x9E3779B97F4A7C15)
+_SECOND = np.uint64(0xD6E8FEB86659FD93)
+_ONE, _EIGHT = np.uint64(1), np.uint64(8)
+
+
+@kernel
+def hash_bytes(data, begin, length):
+    """A 64-bit hash, eight bytes at a time.  Indices are unsigned here and below: no negative one need be expected."""
+    mixed = length * _FIRST
+    i, end = begin, begin + length
+    while i + _EIGHT <= end:
+        word = load_word(data, i)
+        mixed = (mixed ^ word) * _SECOND
+        mixed ^= mixed >> np.uint64(32)
+        i += _EIGHT
+    word = np.uint64(0)
+    while i < end:
+        word = (word << _EIGHT) | np.uint64(data[i])
+        i += _ONE
+    mixed = (mixed ^ word) * _FIRST
+    return (mixed ^ (mixed >> np.uint64(29))) | _ONE
+
+
+@kernel
+def copy_bytes(source, begin, target, at, length):
+    """Copy some bytes."""
+    i = np.uint64(0)
+    while i < length:
+        target[at + i] = source[begin + i]
+        i += _ONE
+
+
+@kernel
+def same_bytes(one, begin, other, at, length):
+    """Are these bytes equal?"""
+    i = np.uint64(0)
+    while i < length:
+        if one[begin + i] != other[at + i]:
+            return False
+        i += _ONE
+    return True
+
+
+@kernel
+def intern(data, begins, ends, arena, offsets, hashes, table, count, ids):
+    """The id of every spelling ``data[begins[i]:ends[i]]``; new ones are appended.  Returns how many there are then.
+
+    The arrays have room for all of them.  ``table`` has a power of two of slots and is at most half full; a slot is
+    an id with the upper half of its hash before it, or -1.
+    """
+    mask = np.uint64(len(table) - 1)
+    for n in range(len(begins)):
+        begin = np.uint64(begins[n])
+        length = np.uint64(ends[n]) - begin
+        wanted = hash_bytes(data, begin, length)
+        tag = np.int64(wanted >> np.uint64(33))
+        slot = wanted & mask
+        while True:
+            held = table[slot]
+            if held < 0:
+                copy_bytes(data, begin, arena, np.uint64(offsets[count]), length)
+                offsets[count + 1] = offsets[count] + np.int64(length)
+                hashes[count] = wanted
+                table[slot] = (tag << 32) | count
+                ids[n] = count
+                count += 1
+                break
+            if held >> 32 == tag:
+                known = held & 0xFFFFFFFF
+                at = np.uint64(offsets[known])
+                if np.uint64(offsets[known + 1]) - at == length and same_bytes(data, begin, arena, at, length):
+                    ids[n] = known
+                    break
+            slot = (slot + _ONE) & mask
+    return count
+
+
+@kernel
+def rehash(hashes, count, table):
+    """Fill an empty table with the terms that are there; a hash of 0 is that of a term that is not looked up."""
+    mask = np.uint64(len(table) - 1)
+    for term in range(count):
+        if hashes[term] == 0:
+            continue
+        slot = hashes[term] & mask
+        while table[slot] >= 0:
+            slot = (slot + _ONE) & mask
+        table[slot] = (np.int64(hashes[term] >> np.uint64(33)) << 32) | term
+
+
+@kernel
+def lengths(offsets, ids, ends):
+    """The running total of the lengths of these terms, from 0."""
+    total = 0
+    ends[0] = 0
+    for i in range(len(ids)):
+        total += offsets[ids[i] + 1] - offsets[ids[i]]
+        ends[i + 1] = total
+    return total
+
+
+@kernel
+def gather(arena, offsets, ids, ends, out):
+    """The bytes of these terms, one after the other."""
+    for i in range(len(ids)):
+        begin, at = np.uint64(offsets[ids[i]]), np.uint64(ends[i])
+        copy_bytes(arena, begin, out, at, np.uint64(ends[i + 1]) - at)
+
+
+@kernel
+def number_distinct(ids, numbers, distinct):
+    """Replace ids by numbers in order of first appearance; returns how many there are.
+
+    ``numbers`` is 0 for every term, and is so again afterwards.
+    """
+    count = 0
+    for i in range(len(ids)):
+        term = ids[i]
+        if numbers[term] == 0:
+            distinct[count] = term
+            count += 1
+            numbers[term] = count
+        ids[i] = numbers[term] - 1
+    for i in range(count):
+        numbers[distinct[i]] = 0
+    return count
+
+
+@kernel
+def spell_integers(numbers, tail, arena, offsets, hashes, count):
+    """Append the literals of these numbers, which end with ``tail``; returns how many terms there are then."""
+    digits = np.empty(20, np.uint8)
+    at = np.uint64(offsets[count])
+    for i in range(len(numbers)):
+        left = numbers[i]
+        arena[at] = 34
+        at += _ONE
+        if left < 0:
+            arena[at] = 45
+            at += _ONE
+        n = np.uint64(0)
+        while True:
+            rest = left // 10 if left >= 0 else -(-left // 10)
+            digits[n] = np.uint8(48 + abs(left - rest * 10))
+            n += _ONE
+            left = rest
+            if left == 0:
+                break
+        while n > 0:
+            n -= _ONE
+            arena[at] = digits[n]
+            at += _ONE
+        copy_bytes(tail, np.uint64(0), arena, at, np.uint64(len(tail)))
+        at += np.uint64(len(tail))
+        hashes[count] = 0
+        count += 1
+        offsets[count] = at
+    return count
+
+
+@kernel
+def is_run(ids):
+    """Is each id one more than the one before?"""
+    for i in range(1, len(ids)):
+        if ids[i] != ids[i - 1] + 1:
+            return False
+    return len(ids) > 0 and ids[0] > 0
+
+
+@kernel
+def compact(kept, arena, offsets, hashes):
+    """Move the bytes and hashes of these terms, which rise, to the front."""
+    at = offsets[0]
+    for i in range(len(kept)):
+        term = kept[i]
+        begin, end = offsets[term], offsets[term + 1]
+        hashes[i] = hashes[term]
+        offsets[i] = at
+        for k in range(begin, end):
+            arena[np.uint64(at + k - begin)] = arena[np.uint64(k)]
+        at += end - begin
+    offsets[len(kept)] = at

@@ -1,0 +1,87 @@
+"""Rows of numbers to numbers: hash tables over matrices, with open addressing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from etalis_py.compiled import kernel
+
+_FIRST = np.uint64(0x9E3779B97F4A7C15)
+_SECOND = np.uint64(0xD6E8FEB86659FD93)
+
+
+@kernel
+def hash_row(rows, i):
+    """A 64-bit hash of row ``i``."""
+    mixed, row = _FIRST, np.uint64(i)
+    for k in range(np.uint64(rows.shape[1])):
+        mixed = (mixed ^ np.uint64(rows[row, k])) * _SECOND
+        mixed ^= mixed >> np.uint64(32)
+    return mixed
+
+
+@kernel
+def same_row(rows, i, others, j):
+    """Are the two rows equal?"""
+    one, other = np.uint64(i), np.uint64(j)
+    for k in range(np.uint64(rows.shape[1])):
+        if rows[one, k] != others[other, k]:
+            return False
+    return True
+
+
+@kernel
+def number_keys(rows, keys, slots, count, create, numbers):
+    """The number of the key in each row; -1 where it is unknown and not to be created.  Returns how many there are.
+
+    ``keys`` has room for all of them, ``slots`` a power of two of places and is at most half full; -1 is free.
+    """
+    mask = np.uint64(len(slots) - 1)
+    for i in range(rows.shape[0]):
+        slot = hash_row(rows, i) & mask
+        while True:
+            number = slots[slot]
+            if number < 0:
+                if not create:
+                    numbers[i] = -1
+                    break
+                for k in range(rows.shape[1]):
+                    keys[count, k] = rows[i, k]
+                slots[slot] = count
+                numbers[i] = count
+                count += 1
+                break
+            if same_row(rows, i, keys, number):
+                numbers[i] = number
+                break
+            slot = (slot + np.uint64(1)) & mask
+    return count
+
+
+@kernel
+def rehash_keys(keys, count, slots):
+    """Fill empty slots with the keys that are there."""
+    mask = np.uint64(len(slots) - 1)
+    for number in range(count):
+        slot = hash_row(keys, number) & mask
+        while slots[slot] >= 0:
+            slot = (slot + np.uint64(1)) & mask
+        slots[slot] = number
+
+
+@kernel
+def first_of_equal_rows(rows, slots, first):
+    """Mark the first of each set of equal rows; ``slots`` is as in ``number_keys``, and empty."""
+    mask = np.uint64(len(slots) - 1)
+    for i in range(rows.shape[0]):
+        slot = hash_row(rows, i) & mask
+        first[i] = True
+        while True:
+            other = slots[slot]
+            if other < 0:
+                slots[slot] = i
+                break
+            if same_row(rows, i, rows, other):
+                first[i] = False
+                break
+            slot = (slot + np.uint64(1)) & mask

@@ -1,0 +1,45 @@
+"""The canonical order of rows: by instant, end and start, and where these are equal by terms."""
+
+from __future__ import annotations
+
+from etalis_py.compiled import kernel
+
+
+@kernel
+def rises(numbers):
+    """Is each number greater than the one before?"""
+    for i in range(1, len(numbers)):
+        if numbers[i] <= numbers[i - 1]:
+            return False
+    return True
+
+
+@kernel
+def order_state(instants, ends, starts, tied):
+    """Whether rows are in order of instant, end and start; marks those that are equal in all three to a neighbour.
+
+    Returns 0 (in order), 1 (in order but for terms: some are tied) or 2 (not in order).
+    """
+    state = 0
+    for i in range(1, len(instants)):
+        if instants[i] != instants[i - 1]:
+            if instants[i] < instants[i - 1]:
+                return 2
+            continue
+        if ends[i] == ends[i - 1] and starts[i] == starts[i - 1]:
+            tied[i] = tied[i - 1] = True
+            state = 1
+        elif ends[i] < ends[i - 1] or (ends[i] == ends[i - 1] and starts[i] < starts[i - 1]):
+            return 2
+    return state
+
+
+@kernel
+def mark_ties(numbers, tied):
+    """Mark rows whose number equals that of a neighbour; returns whether there are any."""
+    any_tied = False
+    for i in range(1, len(numbers)):
+        if numbers[i] == numbers[i - 1]:
+            tied[i] = tied[i - 1] = True
+            any_tied = True
+    return any_tied

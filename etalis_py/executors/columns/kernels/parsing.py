@@ -1,0 +1,168 @@
+"""Numbers from the bytes of literals: what XML Schema allows and an int64 or a double holds exactly.
+
+Whatever is not of that kind, or might not be, is left undecided: the parsers of ``values`` decide it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from etalis_py.compiled import kernel
+from etalis_py.executors.columns.kernels.rounding import FAILED_TO_ROUND, round_decimal
+from etalis_py.executors.columns.kernels.words import load_word
+
+OTHER, INTEGER, DECIMAL, DOUBLE, TIME, UNDECIDED, LONG_DOUBLE = 0, 1, 2, 3, 4, 5, 6
+"""The kinds of a term; the last two are gone when it has been decided."""
+
+
+def _word(text: bytes) -> np.uint64:
+    return np.uint64(int.from_bytes(text, "little"))
+
+
+_XSD = b'"^^<http://www.w3.org/2001/XMLSchema#'
+_XSD_LENGTH = len(_XSD)
+_XSD_LAST = np.uint64(_XSD_LENGTH - 8)
+_XSD_WORDS = tuple(_word(_XSD[i : i + 8]) for i in (0, 8, 16, 24, _XSD_LENGTH - 8))
+_INTEGER, _DECIMAL, _DOUBLE = _word(b"integer>"), _word(b"decimal>"), _word(b"#double>")
+_TENS = np.array([float(10**n) for n in range(23)])
+_MOST = 10**17
+_EXACT = 2**53
+
+
+@kernel
+def is_xsd(data, begin):
+    """Do a closing quote and the namespace of XML Schema stand here?  There are bytes enough."""
+    at = np.uint64(begin)
+    return (
+        load_word(data, at + _XSD_LAST) == _XSD_WORDS[4]
+        and load_word(data, at) == _XSD_WORDS[0]
+        and load_word(data, at + np.uint64(8)) == _XSD_WORDS[1]
+        and load_word(data, at + np.uint64(16)) == _XSD_WORDS[2]
+        and load_word(data, at + np.uint64(24)) == _XSD_WORDS[3]
+    )
+
+
+@kernel
+def datatype_of(data, begin, end):
+    """INTEGER, DECIMAL or DOUBLE with the place of the closing quote; UNDECIDED of other types, else OTHER."""
+    if end - begin < 2 or data[begin] != 34 or data[end - 1] != 62:
+        return OTHER, end
+    if end - begin < _XSD_LENGTH + 8:
+        return UNDECIDED, end
+    last = load_word(data, np.uint64(end - 8))
+    if last == _INTEGER:
+        kind, close = INTEGER, end - 8 - _XSD_LENGTH
+    elif last == _DECIMAL:
+        kind, close = DECIMAL, end - 8 - _XSD_LENGTH
+    elif last == _DOUBLE:
+        kind, close = DOUBLE, end - 7 - _XSD_LENGTH
+    else:
+        return UNDECIDED, end
+    if close > begin and is_xsd(data, close):
+        return kind, close
+    return UNDECIDED, end
+
+
+@kernel
+def parse_number(data, begin, end, kind):
+    """``(kind, double, mantissa, scale)`` of a lexical form; ``mantissa / 10**scale`` is the exact value."""
+    i = begin
+    negative = False
+    if i < end and (data[i] == 43 or data[i] == 45):
+        negative = data[i] == 45
+        i += 1
+    mantissa = 0
+    digits = 0
+    scale = 0
+    point = False
+    fits = True
+    while i < end:
+        c = data[i]
+        if 48 <= c <= 57:
+            digits += 1
+            if mantissa < _MOST:
+                mantissa = mantissa * 10 + (c - 48)
+                if point:
+                    scale += 1
+            else:
+                fits = False
+        elif c == 46 and not point and kind != INTEGER:
+            point = True
+        else:
+            break
+        i += 1
+    if digits == 0:
+        return UNDECIDED, 0.0, 0, 0
+    exponent = 0
+    if kind == DOUBLE and i < end and (data[i] == 69 or data[i] == 101):
+        i += 1
+        downward = False
+        if i < end and (data[i] == 43 or data[i] == 45):
+            downward = data[i] == 45
+            i += 1
+        first = i
+        while i < end and 48 <= data[i] <= 57:
+            if exponent < 100_000:
+                exponent = exponent * 10 + (data[i] - 48)
+            i += 1
+        if i == first:
+            return UNDECIDED, 0.0, 0, 0
+        if downward:
+            exponent = -exponent
+    if i != end:
+        return UNDECIDED, 0.0, 0, 0
+    if not fits:
+        return (LONG_DOUBLE if kind == DOUBLE else UNDECIDED), 0.0, 0, 0
+    power = exponent - scale
+    if mantissa > _EXACT or power > 22 or power < -22:
+        if kind == DOUBLE:
+            number = round_decimal(mantissa, power) if mantissa else FAILED_TO_ROUND
+            if number == FAILED_TO_ROUND:
+                return LONG_DOUBLE, 0.0, 0, 0
+            return DOUBLE, (-number if negative else number), 0, 0
+        if scale > 18:
+            return UNDECIDED, 0.0, 0, 0
+    number = float(mantissa)
+    if power < 0:
+        number = number / _TENS[min(-power, 22)]
+    elif power > 0:
+        number = number * _TENS[power]
+    if negative and (mantissa or kind != INTEGER):
+        return kind, -number, -mantissa, scale
+    return kind, number, mantissa, scale
+
+
+@kernel
+def decode(arena, offsets, first, last, kinds, numbers, mantissas, scales):
+    """The values of the terms from ``first`` to ``last``; returns how many are long doubles, and undecided."""
+    long = undecided = 0
+    for term in range(first, last):
+        begin, end = offsets[term], offsets[term + 1]
+        kind, close = datatype_of(arena, begin, end)
+        number, mantissa, scale = 0.0, 0, 0
+        if INTEGER <= kind <= DOUBLE:
+            kind, number, mantissa, scale = parse_number(arena, begin + 1, close, kind)
+        numbers[term] = number
+        mantissas[term] = mantissa
+        scales[term] = scale
+        kinds[term] = kind
+        if kind == LONG_DOUBLE:
+            long += 1
+        elif kind == UNDECIDED:
+            undecided += 1
+    return long, undecided
+
+
+@kernel
+def lexical_forms(arena, offsets, terms, tail, ends, out):
+    """The lexical forms of doubles, without a plus sign, one after the other; ``tail`` is the length of the rest."""
+    at = 0
+    ends[0] = 0
+    for n in range(len(terms)):
+        begin, end = offsets[terms[n]] + 1, offsets[terms[n] + 1] - tail
+        if arena[begin] == 43:
+            begin += 1
+        for i in range(begin, end):
+            out[at] = arena[i]
+            at += 1
+        ends[n + 1] = at

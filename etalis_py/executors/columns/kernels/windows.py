@@ -1,0 +1,24 @@
+"""Sliding windows over columns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from etalis_py.compiled import kernel
+
+
+@kernel
+def least_in_windows(numbers, firsts, lasts, out):
+    """The least of ``numbers[firsts[i] : lasts[i]]`` for windows whose bounds never go back."""
+    held = np.empty(len(numbers), np.int64)  # places of numbers that rise, the least first
+    low = high = taken = 0
+    for i in range(len(firsts)):
+        while taken < lasts[i]:
+            while high > low and numbers[held[high - 1]] > numbers[taken]:
+                high -= 1
+            held[high] = taken
+            high += 1
+            taken += 1
+        while held[low] < firsts[i]:
+            low += 1
+        out[i] = numbers[held[low]]

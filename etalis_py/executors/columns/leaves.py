@@ -1,0 +1,95 @@
+"""Leaves: the occurrences of a batch that match a triple pattern.
+
+Cost: a comparison for each occurrence and constant.  An occurrence counts once however often, and in however many
+streams, its triple comes with the same interval; in ``STREAM <s>`` once for that stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+import numpy as np
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+from etalis_py.executors.columns.kernels.ordering import mark_ties
+from etalis_py.executors.columns.occurrences import Occurrences
+from etalis_py.executors.columns.tables import Table, distinct, together
+from etalis_py.executors.columns.terms import Terms
+
+Triple = tuple[str, str, str]
+Entailed = Callable[[Triple], Iterable[Triple]]
+
+
+def occurrence_tables(batch: Occurrences, terms: Terms, loose: Collection[int]) -> tuple[Table, Table]:
+    """The occurrences as solutions with the columns s, p, o and stream, and with s, p and o; each once.
+
+    ``loose`` are the places of columns whose ids do not tell equal terms: they are looked up where it matters.
+    """
+    table = Table(batch.end, batch.end, batch.start, (batch.s, batch.p, batch.o, batch.stream))
+    tied = np.zeros(len(table), np.bool_)
+    if not mark_ties(table.end, tied):
+        return table, Table(table.at, table.end, table.start, table.columns[:3])
+    identified = list(table.columns)
+    rows = np.flatnonzero(tied)
+    for place in loose:
+        identified[place] = table.columns[place].copy()
+        identified[place][rows] = terms.distinguished(table.columns[place][rows])
+    table = distinct(Table(table.at, table.end, table.start, tuple(identified)))
+    return table, distinct(Table(table.at, table.end, table.start, table.columns[:3]))
+
+
+class LeafOperator:
+    """One leaf."""
+
+    def __init__(self, node: ir.Leaf, terms: Terms, entailed: Entailed) -> None:
+        self.node = node
+        self.terms = terms
+        self.entailed = entailed
+        self.positions = (node.subject, node.predicate, node.object)
+
+    def advance(self, occurrences: Table) -> Table:
+        """The occurrences (with the columns s, p, o) that match; of a leaf of one stream, those of this stream."""
+        if self.node.entailed:
+            occurrences = self._consequences(occurrences)
+        kept = np.ones(len(occurrences), np.bool_)
+        places: dict[str, int] = {}
+        for place in (1, 0, 2):
+            position, column = self.positions[place], occurrences.columns[place]
+            match position:
+                case alg.Const(term):
+                    kept &= column == self.terms.id_of(term)
+                case ir.OneOf(terms):
+                    kept &= self._among(column, terms)
+                case ir.NoneOf(terms):
+                    kept &= ~self._among(column, terms)
+                case alg.Var(name) if name in places:
+                    kept &= column == occurrences.columns[places[name]]
+                case alg.Var(name):
+                    places[name] = place
+        matching = occurrences if kept.all() else occurrences.take(np.flatnonzero(kept))
+        columns = tuple(matching.columns[places[name]] for name in self.node.head)
+        return Table(matching.at, matching.end, matching.start, columns)
+
+    def _among(self, column: np.ndarray, terms: tuple[str, ...]) -> np.ndarray:
+        ids = self.terms.intern(list(terms))
+        marked = np.zeros(self.terms.count, np.bool_)
+        marked[ids] = True
+        return marked[column]
+
+    def _consequences(self, occurrences: Table) -> Table:
+        """What the schema derives, each once: asked for each distinct triple."""
+        triples, which = np.unique(occurrences.matrix(), axis=0, return_inverse=True)
+        which = which.reshape(-1)
+        texts = [self.terms.spellings(column) for column in triples.T]
+        derived = [list(self.entailed(triple)) for triple in zip(*texts, strict=True)]
+        rounds = max(map(len, derived), default=0)
+        tables = []
+        for i in range(rounds):
+            some = np.array([i < len(each) for each in derived], np.bool_)
+            rows = np.flatnonzero(some[which])
+            spelled = [each[i] if i < len(each) else ("", "", "") for each in derived]
+            columns = tuple(self.terms.intern([triple[k] for triple in spelled])[which[rows]] for k in range(3))
+            part = occurrences.take(rows)
+            tables.append(Table(part.at, part.end, part.start, columns))
+        return distinct(together(tables, 3))

@@ -1,0 +1,59 @@
+"""The occurrences of many instants as columns of numbers: a batch of the kernel, with its terms looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from etalis_py.executors.columns.terms import Terms
+from etalis_py.kernel.batch import Columns
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """One occurrence a row, ordered by ``end``; an instant is never cut in two.
+
+    ``end`` and ``start`` are int64 microseconds; ``s``, ``p``, ``o`` and ``stream`` ids (int32) of the engine's
+    ``Terms``; the default stream is 0, as the unbound term is.
+    """
+
+    end: np.ndarray
+    start: np.ndarray
+    s: np.ndarray
+    p: np.ndarray
+    o: np.ndarray
+    stream: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.end)
+
+    @classmethod
+    def of_columns(cls, terms: Terms, columns: Columns, loose: Collection[int] = ()) -> Occurrences:
+        """Look up the terms of a batch in columns; those of ``loose`` positions get ids of their own."""
+        end, start = _times(columns.end), _times(columns.start)
+        stream = np.zeros(len(end), np.int32) if columns.stream is None else terms.intern(columns.stream)
+        spo = (
+            terms.append(column) if place in loose else terms.intern(column)
+            for place, column in enumerate((columns.s, columns.p, columns.o))
+        )
+        return cls(end, start, *spo, stream)  # type: ignore[call-arg]
+
+
+def pieces(columns: Columns, rows: int) -> Iterator[Columns]:
+    """The same in pieces of about so many rows; the rows of an instant stay together."""
+    end = np.asarray(columns.end)
+    first = 0
+    while first < len(end):
+        last = min(first + rows, len(end))
+        if last < len(end):
+            last = int(np.searchsorted(end, end[last - 1], "right"))
+        yield columns.rows(first, last)
+        first = last
+
+
+def _times(column: Any) -> np.ndarray:
+    """Times from numpy or Arrow, copied: kernels are compiled once more for arrays that must not be written to."""
+    return np.array(column, np.int64)

@@ -1,0 +1,223 @@
+"""Outer: a mandatory left and a right that may be absent, over a batch.
+
+OPTIONAL takes every compatible right that ended by the end of the left, OPTIONALSEQ those that ended before it began,
+EQUALSOPTIONAL those of its interval; a left without one stands alone.  MINUS drops a left with a compatible right that
+shares one of ``scope``; EXISTS says in the column ``mark`` whether there is one.  The right of a batch is complete
+before its left is looked at, and a right that comes later changes nothing: so a left is decided once.
+
+Cost: as of a join.  State: all rights (within the bound, where the condition has one); of EQUALSOPTIONAL none.
+
+A trace of ``{?c :q ?y} OPTIONAL {?c :p ?x}``: p 1@1 waits; q 2@2 gives (1, 2); p 3@3 waits; q 4@4 gives (1, 4), (3, 4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.terms import FALSE, TRUE
+
+from etalis_py.executors.columns.comparing import split_conditions
+from etalis_py.executors.columns.frames import Frame, Steps, longest_micros
+from etalis_py.executors.columns.joins import NO_OPERATORS, Waiting, compatible, timed_keys
+from etalis_py.executors.columns.kernels.joining import ANY, BEFORE, UNBOUNDED, UNTIL, pick, probe, remove_marked
+from etalis_py.executors.columns.store import GoalStore, Keys
+from etalis_py.executors.columns.tables import Table, canonical, in_order, together
+from etalis_py.executors.columns.terms import Terms
+from etalis_py.sparql import BackgroundSource, prepare
+
+_RELATIONS = {"optionalseq": BEFORE, "equalsoptional": ANY}
+
+
+class OuterOperator:
+    """One outer node and the rights that wait in it."""
+
+    def __init__(self, node: ir.Outer, terms: Terms, background: BackgroundSource | None) -> None:
+        self.node = node
+        self.terms = terms
+        self.knowledge = background
+        self.left = node.left.columns
+        self.right = () if node.right is None else node.right.columns
+        self.compared, rest = split_conditions(node.condition, self.right, self.left, node.certain)
+        self.rest, self.asked = Steps(rest, background), Steps(node.condition, background)
+        self.after = Steps(node.steps, background)
+        self.longest = longest_micros(node.bound)
+        self.bound = UNBOUNDED if self.longest is None else self.longest
+        self.key_left = [self.left.index(name) for name in node.certain]
+        self.key_right = [self.right.index(name) for name in node.certain] if self.right else []
+        shared = set(self.left) & set(self.right)
+        self.shared = shared & set(node.scope) if node.op == "minus" else shared
+        self.unsure = sorted(self.shared - set(node.certain))
+        self.seen = self._seen_in_background()
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all goals."""
+        self.keys = Keys(len(self.node.certain))
+        count = len(self.compared.lefts)
+        self.goals = GoalStore(self.keys, len(self.right), count, self.longest)
+        self.of_right, self.of_left = self.compared.waiting(), self.compared.arriving()
+
+    def sides(self) -> dict[str, Waiting]:
+        """What waits, by side."""
+        if self.node.right is None or self.node.op == "equalsoptional":
+            return {}
+        return {"G": Waiting(self.goals, self.keys, self.right, self.key_right, self.of_right)}
+
+    # --- a batch ---
+
+    def advance(self, left: Table, right: Table | None = None) -> Table:
+        """The lefts of the batch, each decided."""
+        pairs: Frame | None = None
+        hit = np.zeros(len(left), np.bool_)
+        if self.node.policy:
+            left = canonical(left, self.terms)
+        if right is not None:
+            pairs, rows = self._pairs(left, canonical(right, self.terms) if self.node.policy else right)
+            hit[rows] = True
+        alone = Frame.of(self.terms, left, self.left)
+        if self.node.op in ("minus", "exists"):
+            return self._tested(alone, hit)
+        parts = [] if pairs is None else [self.after.applied(pairs)]
+        if self.node.background is not None:
+            partners = self._in_background(alone, self.node.background)
+            hit[partners.rows] = True
+            parts.append(self.after.applied(partners))
+        parts.append(self.after.applied(alone.keep(~hit)))
+        head = self.node.head
+        return in_order(together([part.table(head) for part in parts], len(head)))
+
+    def _tested(self, alone: Frame, hit: np.ndarray) -> Table:
+        """MINUS and EXISTS."""
+        if self.node.background is not None and not hit.all():
+            rows = np.flatnonzero(~hit)
+            hit[rows] = self.seen(alone.keep(rows))
+        if self.node.op == "minus":
+            return self.after.applied(alone.keep(~hit)).table(self.node.head)
+        true, false = self.terms.id_of(TRUE), self.terms.id_of(FALSE)
+        mark = np.where(hit, np.int32(true), np.int32(false))
+        marked = replace(alone, columns={**alone.columns, self.node.mark: mark})
+        return self.after.applied(marked).table(self.node.head)
+
+    # --- partners in the stream ---
+
+    def _pairs(self, left: Table, right: Table) -> tuple[Frame, np.ndarray]:
+        """Pairs that pass the condition (one for each left or right, under a policy), and their lefts."""
+        if self.node.op == "equalsoptional":
+            keys = Keys(len(self.key_left) + 2, np.int64)
+            goals = GoalStore(keys, len(self.right), len(self.compared.lefts), None)
+            waiting = keys.numbers(timed_keys(right, self.key_right), create=True)
+            sought = keys.numbers(timed_keys(left, self.key_left), create=False)
+            self.of_right, self.of_left = self.compared.waiting(), self.compared.arriving()
+        else:
+            keys, goals = self.keys, self.goals
+            waiting = keys.numbers(right.matrix(self.key_right), create=True)
+            sought = keys.numbers(left.matrix(self.key_left), create=False)
+        x_values, x_failed, x_odd = self.of_right.values(Frame.of(self.terms, right, self.right))
+        y_values, y_failed, y_odd = self.of_left.values(Frame.of(self.terms, left, self.left))
+        waiting[x_failed] = -1
+        sought[y_failed] = -1
+        goals.odd |= x_odd
+        goals.insert(waiting, right.end, right.start, right.matrix(), x_values)
+        goals.fit()
+        one = (self.of_left.sorts == self.of_right.sorts) | (self.of_left.sorts == 0) | (self.of_right.sorts == 0)
+        fast = not goals.odd and not y_odd and bool(one.all())
+        places, rows = probe(
+            _RELATIONS.get(self.node.op, UNTIL),
+            sought,
+            left.end,
+            left.start,
+            y_values,
+            self.bound,
+            self.compared.codes if fast else NO_OPERATORS,
+            goals.buckets,
+            goals.ends,
+            goals.starts,
+            goals.values,
+        )
+        frame = self._frame(goals, places, left, rows)
+        frame = (self.rest if fast else self.asked).applied(frame)
+        if self.node.policy == "" or self.node.op not in _RELATIONS:
+            return frame, rows[frame.rows]
+        chosen = self._picked(goals, sought, places[frame.rows], rows[frame.rows])
+        return frame.keep(chosen), rows[frame.rows][chosen]
+
+    def _frame(self, goals: GoalStore, places: np.ndarray, left: Table, rows: np.ndarray) -> Frame:
+        """Pairs of waiting rights and lefts that are compatible; in MINUS only what is in scope is compared."""
+        terms = goals.terms[places]
+        end = left.end[rows]
+        start = np.minimum(goals.starts[places], left.start[rows])
+        numbers = np.arange(len(rows))
+        lefts = {name: column[rows] for name, column in zip(self.left, left.columns, strict=True)}
+        rights = {name: terms[:, i].copy() for i, name in enumerate(self.right)}
+        if self.node.op != "minus":
+            return compatible(Frame(self.terms, end, end, start, rights, numbers), lefts, self.unsure)
+        scope = {name: rights[name] for name in self.unsure}
+        frame = Frame(self.terms, end, end, start, rights, numbers)
+        kept = np.full(len(rows), bool(self.shared))
+        if self.shared and not self.node.certain:
+            both = [(lefts[name] != 0) & (scope[name] != 0) for name in self.unsure]
+            kept &= np.logical_or.reduce(both)
+        for name in self.unsure:
+            kept &= (lefts[name] == scope[name]) | (lefts[name] == 0) | (scope[name] == 0)
+        return replace(frame, columns={**rights, **lefts}).keep(kept)
+
+    def _picked(self, goals: GoalStore, sought: np.ndarray, places: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Which pairs a consuming policy leaves.
+
+        In OPTIONALSEQ each left takes a right; in EQUALSOPTIONAL, as in EQUALS, each right a left.
+        """
+        latest = self.node.policy == "recent"
+        chosen = np.empty(len(rows), np.int64)
+        if self.node.op == "optionalseq":
+            taken = np.zeros(len(goals.ends), np.bool_)
+            chosen = chosen[: pick(latest, places, rows, taken, chosen)]
+            arena = (goals.buckets, goals.ends, goals.starts, goals.terms, goals.values)
+            remove_marked(sought[rows[chosen]], taken, *arena)
+            return chosen
+        order = np.lexsort((rows, places))
+        taken = np.zeros(int(rows.max(initial=-1)) + 1, np.bool_)
+        chosen = chosen[: pick(latest, rows[order], places[order], taken, chosen)]
+        return np.sort(order[chosen])
+
+    # --- partners in the background ---
+
+    def _in_background(self, alone: Frame, pattern: alg.Pattern) -> Frame:
+        binds = tuple(sorted(alg.scope(pattern) - frozenset(self.left)))
+        return Steps((ir.Background(pattern, binds), *self.node.condition), self.knowledge).applied(alone)
+
+    def _seen_in_background(self):
+        """A function from lefts to whether the background has a partner for each."""
+        pattern = self.node.background
+        if pattern is None:
+            return None
+        if self.node.op == "exists":
+
+            def exists(alone: Frame) -> np.ndarray:
+                seen = np.zeros(len(alone), np.bool_)
+                numbered = replace(alone, rows=np.arange(len(alone)))
+                seen[self._in_background(numbered, pattern).rows] = True
+                return seen
+
+            return exists
+        shared = [name for name in self.node.scope if name in self.left]
+        prepared = prepare(pattern)
+        certain = alg.certain(pattern)
+
+        def removed(mu: dict[str, str]) -> bool:
+            if certain & mu.keys():
+                return next(iter(prepared.solve(mu, self.knowledge, None)), None) is not None  # type: ignore[arg-type]
+            return any(
+                solution.keys() & mu.keys() and all(solution.get(k, v) == v for k, v in mu.items())
+                for solution, _, _ in prepared.solve({}, self.knowledge, None)  # type: ignore[arg-type]
+            )
+
+        def minus(alone: Frame) -> np.ndarray:
+            texts = [self.terms.spellings(alone.columns[name]) for name in shared]
+            rows = list(zip(*texts, strict=True)) if texts else [()] * len(alone)
+            known = {row: removed({n: v for n, v in zip(shared, row, strict=True) if v}) for row in set(rows)}
+            return np.array([known[row] for row in rows], np.bool_)
+
+        return minus

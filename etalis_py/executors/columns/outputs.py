@@ -1,0 +1,58 @@
+"""Outputs: the solutions of a query in the order in which they are reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from etalis_rules import program as ir
+
+from etalis_py.executors.columns.instants import Advance, rows_by_instant, table_of_rows
+from etalis_py.executors.columns.reports import TableReport
+from etalis_py.executors.columns.tables import Table, canonical, firsts
+from etalis_py.executors.columns.terms import Terms
+from etalis_py.kernel.batch import Report
+
+
+class OutputOperator:
+    """One output; ``number`` is its place in the program.
+
+    Rows are in canonical order.  DISTINCT is a set over what is shown, within an instant; ORDER BY and LIMIT work on
+    rows, as a query with them gives few.
+    """
+
+    def __init__(
+        self, number: int, output: ir.Output, terms: Terms, arrangement: Callable[[int], Advance | None]
+    ) -> None:
+        assert output.source is not None
+        self.number = number
+        self.output = output
+        self.source = output.source
+        self.terms = terms
+        columns = output.source.columns
+        names = tuple(sorted(output.variables))
+        self.shown = [columns.index(name) for name in names if name in columns]
+        sliced = output.order or output.limit is not None or output.offset
+        self.slicing = arrangement(number) if sliced else None
+
+    def advance(self, solutions: Table, reports: list[Report | TableReport]) -> Table:
+        """Report the solutions; returns those from which a CONSTRUCT makes its triples."""
+        if not len(solutions):
+            return solutions
+        if self.slicing is not None:
+            return self._sliced(solutions, self.slicing, reports)
+        arranged = canonical(solutions, self.terms, self.shown)
+        if self.output.distinct:
+            kept = firsts(arranged, (arranged.end, arranged.start), self.shown)
+            arranged = arranged if kept is None else arranged.take(kept)
+        reports.append(TableReport(self.number, arranged, self.terms, self.shown))
+        return arranged
+
+    def _sliced(self, solutions: Table, slicing: Advance, reports: list[Report | TableReport]) -> Table:
+        instants, kept = [], []
+        for t, rows in rows_by_instant(solutions, self.terms):
+            some = slicing(t, rows)
+            if some:
+                reports.append((self.number, t, some))
+            instants += [t] * len(some)
+            kept += some
+        return table_of_rows(instants, kept, len(solutions.columns), self.terms)

@@ -1,0 +1,61 @@
+"""What a batch reports for one output, in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from etalis_py.executors.columns.tables import Table
+from etalis_py.executors.columns.terms import Terms
+from etalis_py.kernel.batch import Report, Row
+
+
+class TableReport:
+    """The solutions of many instants; a ``ColumnReport``.
+
+    An unbound term is null in ``terms``, and so is one in a column that is not shown.
+    """
+
+    __slots__ = ("end", "instants", "output", "start", "terms")
+
+    def __init__(self, output: int, table: Table, terms: Terms, shown: Collection[int]) -> None:
+        self.output = output
+        self.instants = table.at
+        self.end = table.end
+        self.start = table.start
+        self.terms: Sequence[Any] = [
+            terms.spelled(column) if place in shown else pa.nulls(len(table), pa.large_string())
+            for place, column in enumerate(table.columns)
+        ]
+
+    def __len__(self) -> int:
+        return len(self.end)
+
+    def reports(self) -> list[Report]:
+        """The same as rows, one report for each instant."""
+        rows = list(self._rows())
+        cuts = np.flatnonzero(np.diff(self.instants)) + 1
+        ends = [*cuts.tolist(), len(rows)]
+        begins = [0, *ends[:-1]]
+        instants = self.instants[begins].tolist() if rows else []
+        return [
+            (self.output, t, rows[begin:end])
+            for t, begin, end in zip(instants, begins, ends, strict=False)
+            if end > begin
+        ]
+
+    def _rows(self) -> Iterator[Row]:
+        columns = [
+            column.fill_null("").to_pylist() if column.null_count else column.to_pylist() for column in self.terms
+        ]
+        return zip(self.end.tolist(), self.start.tolist(), *columns, strict=True)
+
+
+def count_by_instant(instants: np.ndarray) -> tuple[int, int]:
+    """The instant with the most rows, and how many these are."""
+    moments, counts = np.unique(instants, return_counts=True)
+    most = int(np.argmax(counts))
+    return int(moments[most]), int(counts[most])

@@ -1,0 +1,237 @@
+"""Rules over a batch of many instants at a time: the operators of all nodes, and the order in which they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from etalis_rules import program as ir
+
+from etalis_py.executors.columns.constructs import derived
+from etalis_py.executors.columns.identity import compared_columns, unidentified
+from etalis_py.executors.columns.instants import Advance, InstantOperator
+from etalis_py.executors.columns.joins import JoinOperator, Waiting
+from etalis_py.executors.columns.leaves import Entailed, LeafOperator, occurrence_tables
+from etalis_py.executors.columns.network import network
+from etalis_py.executors.columns.occurrences import Occurrences, pieces
+from etalis_py.executors.columns.outer import OuterOperator
+from etalis_py.executors.columns.outputs import OutputOperator
+from etalis_py.executors.columns.reports import TableReport, count_by_instant
+from etalis_py.executors.columns.simple import MapOperator, UnionOperator
+from etalis_py.executors.columns.store import GoalStore, Keys
+from etalis_py.executors.columns.tables import Table, distinct, together
+from etalis_py.executors.columns.terms import Terms
+from etalis_py.executors.columns.windowed import WindowedOperator, is_windowed
+from etalis_py.executors.rows.runtime import Runtime
+from etalis_py.executors.rows.traits import computes, multiplies
+from etalis_py.executors.rows.weighing import FEW
+from etalis_py.kernel.batch import Columns, Report, Row
+from etalis_py.sparql import BackgroundSource
+
+AT_ONCE = 1 << 16
+"""So many occurrences are evaluated at a time: what is made of them should fit into a cache."""
+
+
+MOST_TERMS = 1 << 17
+"""The dictionary may hold so many terms before it forgets some."""
+
+
+class ColumnRules:
+    """Rules that have a columnar form (``network.unsupported``), their operators and goals.
+
+    ``operator`` gives the row operator of a node, ``arrangement`` what ORDER BY or LIMIT does to the rows of an output
+    in an instant: both are those of the executor of rows, and so is their state.  ``give`` puts solutions into the
+    window of such an operator.  ``runtime`` has the limits, and the errors of what goes beyond them.
+    """
+
+    def __init__(
+        self,
+        rules: ir.Rules,
+        background: BackgroundSource,
+        entailed: Entailed,
+        operator: Callable[[str], Advance],
+        arrangement: Callable[[int], Advance | None],
+        give: Callable[[str, list[Row]], None],
+        runtime: Runtime,
+    ) -> None:
+        self.terms = Terms()
+        self.network = network(rules)
+        self._loose = unidentified(self.network)
+        self._runtime = runtime
+        self._limited = frozenset(name for name, node in rules.nodes if multiplies(node) or computes(node))
+        self._most_terms = MOST_TERMS
+        compared = compared_columns(self.network)
+        feeding = any(targets for fed in self.network.fed.values() for _, targets in fed)
+        self._operators = {
+            name: _operator(
+                name,
+                node,
+                self.terms,
+                background,
+                entailed,
+                operator,
+                give,
+                self._watch,
+                feeding or bool(compared[name]),
+            )
+            for name, node in self.network.nodes.items()
+        }
+        self._outputs = {
+            name: OutputOperator(number, output, self.terms, arrangement)
+            for name, (number, output) in self.network.outputs.items()
+            if output.source is not None
+        }
+
+    def take(self, columns: Columns) -> list[Report | TableReport]:
+        """Evaluate complete instants; what they report, a piece of the batch at a time, and of a piece by output."""
+        reports: list[Report | TableReport] = []
+        for piece in pieces(columns, AT_ONCE):
+            reports += self._evaluate(Occurrences.of_columns(self.terms, piece, self._loose))
+            if self.terms.count > self._most_terms:
+                self.forget_terms()
+        return reports
+
+    def forget_terms(self) -> None:
+        """Keep only the terms of goals: the dictionary would grow with the stream.
+
+        It happens when there are four times as many terms as the goals had the last time, so each term pays little.
+        """
+        marked = self.terms.unmarked()
+        stores: dict[int, list[GoalStore]] = {}
+        keys: dict[int, Keys] = {}
+        for _, _, waiting in self.stores():
+            waiting.store.mark_terms(marked)
+            keys[id(waiting.keys)] = waiting.keys
+            stores.setdefault(id(waiting.keys), []).append(waiting.store)
+        for _, operator in self.windows():
+            for column in operator.window.columns:
+                marked[column] = True
+        live = {name: np.logical_or.reduce([store.live_keys() for store in some]) for name, some in stores.items()}
+        renumbered = self.terms.retain(marked)
+        for name, some in stores.items():
+            for store in some:
+                store.retain(live[name], renumbered)
+            keys[name].retain(live[name], renumbered)
+        for _, operator in self.windows():
+            table = operator.window
+            columns = tuple(renumbered[column] for column in table.columns)
+            operator.window = Table(table.at, table.end, table.start, columns)
+        self._most_terms = max(MOST_TERMS, 4 * self.terms.count)
+
+    # --- state ---
+
+    def stores(self) -> Iterator[tuple[str, str, Waiting]]:
+        """Node, side and goals of everything that waits."""
+        for name, operator in self._operators.items():
+            if isinstance(operator, JoinOperator | OuterOperator):
+                for side, waiting in operator.sides().items():
+                    yield name, side, waiting
+
+    def windows(self, *, every: bool = False) -> Iterator[tuple[str, WindowedOperator]]:
+        """The aggregations whose windows are kept in columns; ``every``: those that could be."""
+        operators = self._operators.items()
+        return ((name, o) for name, o in operators if isinstance(o, WindowedOperator) and (o.fast or every))
+
+    def live(self) -> int:
+        """How many goals wait, and how many solutions stand in windows."""
+        waiting = sum(waiting.store.live() for _, _, waiting in self.stores())
+        return waiting + sum(len(operator.window) for _, operator in self.windows())
+
+    def sweep(self, now: int) -> int:
+        """Let expired goals go; returns how many."""
+        return sum(waiting.store.sweep(now) for _, _, waiting in self.stores())
+
+    # --- a batch ---
+
+    def _evaluate(self, piece: Occurrences) -> list[Report | TableReport]:
+        by_stream, anywhere = occurrence_tables(piece, self.terms, self._loose)
+        more: dict[str, list[Table]] = {}
+        tables: dict[str, Table] = {}
+        reports: list[Report | TableReport] = []
+        for name in self.network.order:
+            if name in self._outputs:
+                output = self._outputs[name]
+                solutions = output.advance(tables[output.source.node], reports)
+                for template, targets in self.network.fed.get(name, ()):
+                    if targets and len(solutions):
+                        columns = derived(output.output, template, solutions, self.terms)
+                        for target in targets:
+                            more.setdefault(target, []).append(columns)
+            elif name in self._operators:
+                table = tables[name] = self._node(name, tables, by_stream, anywhere, more.get(name, []))
+                if name in self._limited:
+                    self._watch(name, [table])
+        return sorted(reports, key=_number)
+
+    def _watch(self, name: str, parts: list[Table]) -> None:
+        """Refuse too many solutions of a node in one instant, or too large ones."""
+        limits, count = self._runtime.limits, sum(map(len, parts))
+        size = sum(self._estimated_bytes(part) for part in parts)
+        if count > limits.derivations or size > limits.bytes:
+            _, most = count_by_instant(np.concatenate([part.at for part in parts]))
+            if most > limits.derivations:
+                self._runtime.too_many(name)
+            if size * most // count > limits.bytes:
+                self._runtime.too_large(name, most, size * most // count)
+
+    def _estimated_bytes(self, table: Table) -> int:
+        """About how much the solutions take, from a few: their columns, and their texts wherever they stand."""
+        if len(table) <= FEW:
+            return 0
+        sample = np.arange(0, len(table), len(table) // FEW + 1)
+        texts = sum(sum(map(len, self.terms.spellings(column[sample]))) for column in table.columns)
+        return len(table) * (24 + 4 * len(table.columns) + texts // len(sample))
+
+    def _node(self, name: str, tables: dict[str, Table], by_stream: Table, anywhere: Table, more: list[Table]) -> Table:
+        node, operator = self.network.nodes[name], self._operators[name]
+        match node:
+            case ir.Leaf():
+                return operator.advance(_seen(node, by_stream, anywhere, more, self.terms))
+            case ir.Union():
+                return operator.advance([tables[ref.node] for ref in node.branches])
+        return operator.advance(*(tables[ref.node] for ref in ir.refs(node)))
+
+
+def _number(report: Report | TableReport) -> int:
+    return report.output if isinstance(report, TableReport) else report[0]
+
+
+def _seen(leaf: ir.Leaf, by_stream: Table, anywhere: Table, more: list[Table], terms: Terms) -> Table:
+    """The occurrences that a leaf looks at, with the columns s, p and o."""
+    if not leaf.stream:
+        three = [Table(t.at, t.end, t.start, t.columns[:3]) for t in more]
+        return distinct(together([anywhere, *three], 3)) if more else anywhere
+    stream = terms.id_of(leaf.stream)
+    parts = [part.take(part.columns[3] == stream) for part in (by_stream, *more)]
+    three = [Table(t.at, t.end, t.start, t.columns[:3]) for t in parts]
+    return distinct(together(three, 3)) if more else three[0]
+
+
+def _operator(
+    name: str,
+    node: ir.Node,
+    terms: Terms,
+    background: BackgroundSource,
+    entailed: Entailed,
+    operator: Callable[[str], Advance],
+    give: Callable[[str, list[Row]], None],
+    watch: Callable[[str, list[Table]], None],
+    compared: bool,
+) -> Any:
+    match node:
+        case ir.Leaf():
+            return LeafOperator(node, terms, entailed)
+        case ir.Map():
+            return MapOperator(node, terms, background)
+        case ir.Union():
+            return UnionOperator(node)
+        case ir.Join():
+            return JoinOperator(node, terms, background, lambda parts: watch(name, parts))
+        case ir.Outer():
+            return OuterOperator(node, terms, background)
+        case ir.Group() if is_windowed(node):
+            return WindowedOperator(node, terms, operator(name), lambda rows: give(name, rows), compared=compared)
+        case ir.Group() | ir.Slice() | ir.Closure():
+            return InstantOperator(operator(name), len(node.head), terms)
+    raise TypeError(f"no columnar form of {type(node).__name__}")

@@ -1,0 +1,168 @@
+"""The goals that wait on one side of a node, as arrays, found by the numbers of their join keys."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from etalis_py.executors.columns.kernels import goals as g
+from etalis_py.executors.columns.kernels.keys import number_keys, rehash_keys
+
+
+class Keys:
+    """The join keys of a node as numbers from 0: rows of term ids, shared by both of its sides."""
+
+    def __init__(self, width: int, kind: type = np.int32) -> None:
+        self.width = width
+        self.count = 0
+        self._keys = np.empty((16, width), kind)  # type: ignore[var-annotated]
+        self._slots = np.full(64, -1, np.int64)
+
+    def numbers(self, rows: np.ndarray, *, create: bool) -> np.ndarray:
+        """The number of each row's key; -1 where no goal can have it (when they are not created)."""
+        if not self.width:
+            self.count = 1
+            return np.zeros(len(rows), np.int64)
+        if create and self.count + len(rows) > len(self._keys):
+            room = 2 * (self.count + len(rows))
+            grown = np.empty((room, self.width), self._keys.dtype)
+            grown[: self.count] = self._keys[: self.count]
+            self._keys = grown
+            self._slots = np.full(1 << (2 * room).bit_length(), -1, np.int64)
+            rehash_keys(self._keys, self.count, self._slots)
+        numbers = np.empty(len(rows), np.int64)
+        self.count = number_keys(rows, self._keys, self._slots, self.count, create, numbers)
+        return numbers
+
+    def retain(self, live: np.ndarray, renumbered: np.ndarray) -> None:
+        """Forget the keys that are not live; terms have other ids now."""
+        if not self.width:
+            return
+        keys = renumbered[self._keys[: self.count][live]]
+        self.count = len(keys)
+        self._keys[: self.count] = keys
+        self._slots[:] = -1
+        rehash_keys(self._keys, self.count, self._slots)
+
+
+class GoalStore:
+    """A struct of arrays (``kernels.goals``).
+
+    Inserting costs a copy of the goal, and now and then one of its bucket; a goal takes 16 bytes for its times, 4 for
+    each column and 8 for each value that conditions compare, and up to as much again as room to grow.
+    """
+
+    def __init__(self, keys: Keys, width: int, values: int, longest: int | None) -> None:
+        self.keys = keys
+        self.longest = longest
+        self.buckets = np.zeros((16, 4), np.int64)
+        self._counts = np.zeros(16, np.int64)
+        self.used = 0
+        self.ends, self.starts, self.terms, self.values = _arena(16, width, values)
+        self.odd = False
+        """Whether some goal has a value that the kernels cannot compare."""
+
+    def reserve(self, keys: np.ndarray, now: int) -> None:
+        """Make room for goals with these keys."""
+        self.fit()
+        space = g.space_needed(keys, self.buckets, self._counts)
+        if self.used + space > len(self.ends):
+            self.repack(len(keys), now)
+        self.used = g.make_room(
+            keys, self.buckets, self._counts, self.used, self.ends, self.starts, self.terms, self.values
+        )
+
+    def fit(self) -> None:
+        """Have a bucket for every key."""
+        count = self.keys.count
+        if count > len(self.buckets):
+            self.buckets = _grown(self.buckets, 2 * count)
+            self._counts = np.zeros(2 * count, np.int64)
+
+    def repack(self, new: int, now: int) -> None:
+        """Drop what has expired, and move to an arena with room for the goals to double, and for new ones."""
+        if self.longest is not None:
+            g.expire_all(self.buckets, self._count, self.ends, now - self.longest)
+        live, packed = g.live_space(self.buckets, self._count)
+        # Rooms are cut, so any bucket may have to move afterwards.
+        room = packed + 2 * (live + new) + 16
+        arena = _arena(room, self.terms.shape[1], self.values.shape[1])
+        self.used = g.repack(
+            self.buckets,
+            self._count,
+            self.ends,
+            self.starts,
+            self.terms,
+            self.values,
+            *arena,
+        )
+        self.ends, self.starts, self.terms, self.values = arena
+
+    def insert(
+        self, keys: np.ndarray, ends: np.ndarray, starts: np.ndarray, terms: np.ndarray, values: np.ndarray
+    ) -> None:
+        """Goals in order of their ends; a key of -1 is not inserted."""
+        if not len(keys):
+            return
+        self.reserve(keys, int(ends[0]))
+        arena = (self.buckets, self.ends, self.starts, self.terms, self.values)
+        g.append(keys, ends, starts, terms, values, *arena)
+
+    @property
+    def _count(self) -> int:
+        return min(self.keys.count, len(self.buckets))
+
+    def live(self) -> int:
+        """How many goals wait; those that have expired but were not swept yet are counted."""
+        return int(g.live_space(self.buckets, self._count)[0])
+
+    def sweep(self, now: int) -> int:
+        """Let expired goals go; returns how many."""
+        if self.longest is None:
+            return 0
+        return int(g.expire_all(self.buckets, self._count, self.ends, now - self.longest))
+
+    def goals(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Ends, starts and terms of all goals, key by key."""
+        places = np.empty(self.live(), np.int64)
+        g.places_of_all(self.buckets, self._count, places)
+        return self.ends[places], self.starts[places], self.terms[places]
+
+    def live_keys(self) -> np.ndarray:
+        """Which keys have a goal."""
+        held = self.buckets[: self._count, g.HIGH] > self.buckets[: self._count, g.LOW]
+        return np.concatenate([held, np.zeros(self.keys.count - self._count, np.bool_)])
+
+    def mark_terms(self, marked: np.ndarray) -> None:
+        """Mark the terms of all goals."""
+        g.mark_terms(self.buckets, self._count, self.terms, marked)
+
+    def retain(self, live: np.ndarray, renumbered: np.ndarray) -> None:
+        """Forget the keys that are not live, which have no goal; terms have other ids now.  Before ``Keys.retain``."""
+        if self.keys.width:
+            kept = np.flatnonzero(live[: self._count])
+            self.buckets[: len(kept)] = self.buckets[kept]
+            self.buckets[len(kept) :] = 0
+        places = np.empty(self.live(), np.int64)
+        g.places_of_all(self.buckets, len(self.buckets), places)
+        self.terms[places] = renumbered[self.terms[places]]
+
+    def clear(self) -> None:
+        """Forget all goals."""
+        self.buckets[:] = 0
+        self.used = 0
+        self.odd = False
+
+
+def _arena(room: int, width: int, values: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    return (
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty((room, width), np.int32),
+        np.empty((room, values), np.float64),
+    )
+
+
+def _grown(array: np.ndarray, rows: int) -> np.ndarray:
+    grown = np.zeros((rows, *array.shape[1:]), array.dtype)
+    grown[: len(array)] = array
+    return grown

@@ -1,0 +1,117 @@
+"""Solutions of many instants as columns, and their canonical order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from etalis_py.executors.columns.kernels.keys import first_of_equal_rows
+from etalis_py.executors.columns.kernels.ordering import mark_ties, order_state, rises
+from etalis_py.executors.columns.terms import Terms
+
+NO_TIMES = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The solutions of a node, ordered by the instant in which they are known.
+
+    ``at`` is that instant: the solution's end, but for what an aggregate gave.  ``columns`` are ids, in the order of
+    the node's head.
+    """
+
+    at: np.ndarray
+    end: np.ndarray
+    start: np.ndarray
+    columns: tuple[np.ndarray, ...]
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def take(self, rows: np.ndarray) -> Table:
+        """These rows, by number or by mask."""
+        end = self.end[rows]
+        at = end if self.at is self.end else self.at[rows]
+        return Table(at, end, self.start[rows], tuple(column[rows] for column in self.columns))
+
+    def matrix(self, columns: Sequence[int] | None = None) -> np.ndarray:
+        """Columns side by side, a row a solution."""
+        chosen = self.columns if columns is None else [self.columns[i] for i in columns]
+        rows = np.empty((len(self), len(chosen)), np.int32)
+        for i, column in enumerate(chosen):
+            rows[:, i] = column
+        return rows
+
+    @staticmethod
+    def empty(width: int) -> Table:
+        return Table(NO_TIMES, NO_TIMES, NO_TIMES, tuple(np.zeros(0, np.int32) for _ in range(width)))
+
+
+def together(tables: Sequence[Table], width: int) -> Table:
+    """The rows of all tables in order of their instants; of one instant, those of an earlier table first."""
+    filled = [table for table in tables if len(table)]
+    if not filled:
+        return Table.empty(width)
+    if len(filled) == 1:
+        return filled[0]
+    end = np.concatenate([table.end for table in filled])
+    on_time = all(table.at is table.end for table in filled)
+    at = end if on_time else np.concatenate([table.at for table in filled])
+    start = np.concatenate([table.start for table in filled])
+    columns = tuple(np.concatenate(parts) for parts in zip(*(table.columns for table in filled), strict=True))
+    return in_order(Table(at, end, start, columns))
+
+
+def in_order(table: Table) -> Table:
+    """The rows by instant."""
+    if len(table) and (table.at[1:] < table.at[:-1]).any():
+        return table.take(np.argsort(table.at, kind="stable"))
+    return table
+
+
+def distinct(table: Table) -> Table:
+    """The solutions of each instant as a set over start and columns: the first of equal ones stays."""
+    kept = firsts(table, (table.start,))
+    return table if kept is None else table.take(kept)
+
+
+def firsts(table: Table, times: tuple[np.ndarray, ...], columns: Sequence[int] | None = None) -> np.ndarray | None:
+    """Which rows are the first of their instant with these times and columns (all of them); None where all are."""
+    if rises(table.at):
+        return None
+    tied = np.zeros(len(table), np.bool_)
+    mark_ties(table.at, tied)
+    rows = np.flatnonzero(tied)
+    chosen = table.columns if columns is None else [table.columns[i] for i in columns]
+    matrix = np.empty((len(rows), 1 + len(times) + len(chosen)), np.int64)
+    for i, column in enumerate((table.at, *times, *chosen)):
+        matrix[:, i] = column[rows]
+    first = np.empty(len(rows), np.bool_)
+    first_of_equal_rows(matrix, np.full(1 << (2 * len(rows)).bit_length(), -1, np.int64), first)
+    if first.all():
+        return None
+    kept = np.ones(len(table), np.bool_)
+    kept[rows] = first
+    return kept
+
+
+def canonical(table: Table, terms: Terms, order: Sequence[int] | None = None) -> Table:
+    """The rows by instant, end, start and the spellings of these columns (of all, as they stand)."""
+    tied = np.zeros(len(table), np.bool_)
+    state = order_state(table.at, table.end, table.start, tied)
+    if state == 0:
+        return table
+    if state == 2:
+        table = table.take(np.lexsort((table.start, table.end, table.at)))
+        tied[:] = False
+        if order_state(table.at, table.end, table.start, tied) == 0:
+            return table
+    columns = table.columns if order is None else [table.columns[i] for i in order]
+    rows = np.flatnonzero(tied)
+    ranks = [terms.ranks(column[rows]) for column in reversed(columns)]
+    times = (table.start[rows], table.end[rows], table.at[rows])
+    permuted = np.arange(len(table))
+    permuted[rows] = rows[np.lexsort((*ranks, *times))]
+    return table.take(permuted)

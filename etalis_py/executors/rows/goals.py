@@ -1,0 +1,222 @@
+"""The goals that wait at one side of a node: what they are kept in, and how generated code goes about it.
+
+Definition.  A goal is a solution that has happened and awaits a partner ([EP] §5, rules (11) and (12)).  A store maps
+the join key to a *bucket* of goals, in the order of their ends, because instants follow one another.  A goal that is
+alone is kept in a tuple, which costs the garbage collector nothing; with a second one the bucket is a list.  ``edges``
+has for some keys a number beyond which no goal of the bucket lies (see ``joins``); what is missing there can be found
+again.
+
+Cost: ``insert`` and ``probe`` are one look-up, however many goals there are that do not join; ``probe`` with a time is
+a binary search besides.  ``expire`` drops what is older than the window allows, a bucket in one cut.  State: the goals
+within the window.
+
+Generated code does the same without a call: ``write_insert``, ``write_prune`` and ``write_retract`` are the only places
+that write it, and their twins here say what they mean.
+
+>>> store = GoalStore(1, "j", "G", Layout(("k",), ()), key=(2,), longest=10)
+>>> for goal in ((1, 1, "<a>"), (2, 2, "<b>"), (3, 3, "<a>")): store.insert(goal)
+>>> store.probe("<a>"), store.probe("<a>", before=3)
+([(1, 1, '<a>'), (3, 3, '<a>')], [(1, 1, '<a>')])
+>>> store.expire(12), list(store.dump())
+(1, [(3, 3, '<a>'), (2, 2, '<b>')])
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from etalis_compiler.rewrites.push_windows import longest
+from etalis_rules import algebra as alg
+
+from etalis_py.executors.rows.frames import decode_or_none
+from etalis_py.executors.rows.layout import Layout
+from etalis_py.executors.rows.writer import Writer
+from etalis_py.values import SparqlError
+
+Solution = tuple[Any, ...]
+Buckets = dict[Any, list[Solution] | tuple[Solution, ...]]
+
+
+@dataclass(slots=True)
+class GoalStore:
+    """The goals of one side of a node: who waits there, in which layout, and for how long.
+
+    ``number`` stands for the store in the journal.  ``explained``: a goal ends with why it is there.  ``extend`` adds
+    what is computed when a goal is inserted.  ``changed`` is called when goals are put in or taken out by anything but
+    generated code.
+    """
+
+    number: int
+    node: str
+    side: str
+    layout: Layout
+    key: tuple[int, ...]
+    longest: int | None
+    explained: bool = False
+    buckets: Buckets = field(default_factory=dict)
+    edges: dict[Any, Any] = field(default_factory=dict)
+    waited: int = 0
+    extend: Callable[[Solution], Solution] | None = None
+    changed: Callable[[], None] | None = None
+
+    def key_of(self, x: Solution) -> Any:
+        if not self.key:
+            return None
+        return x[self.key[0]] if len(self.key) == 1 else tuple(x[i] for i in self.key)
+
+    def rebuild(self, x: Solution) -> Solution:
+        """A stored solution with the values it carries decoded again."""
+        whole = rebuilt(self.layout, x)
+        return whole if self.extend is None else self.extend(whole)
+
+    def lay_out(self, layout: Layout) -> None:
+        """Go on with goals in another layout: other rules read other values of them."""
+        width, explained = self.layout.width, self.explained
+        self.layout = layout
+        goals = list(self.dump())
+        self.clear()
+        for x in goals:
+            try:
+                self.insert(self.rebuild((*x[:width], x[-1]) if explained else x[:width]))
+            except SparqlError:
+                continue  # what it is compared by is an error, so it pairs with nothing
+
+    def insert(self, x: Solution) -> None:
+        """A goal that ends no earlier than those that wait under its key."""
+        if self.changed is not None:
+            self.changed()
+        key = self.key_of(x)
+        self.edges.pop(key, None)
+        bucket = self.buckets.get(key)
+        if bucket is None:
+            self.buckets[key] = (x,)
+        elif isinstance(bucket, tuple):
+            self.buckets[key] = [*bucket, x]
+        else:
+            bucket.append(x)
+
+    def probe(self, key: Any, before: int | None = None) -> Sequence[Solution]:
+        """The goals under a key, in the order of their ends; ``before``: those that ended before it."""
+        bucket = self.buckets.get(key, ())
+        return list(bucket) if before is None else list(bucket[: bisect_left(bucket, (before,))])
+
+    def retract(self, x: Solution) -> None:
+        """Take a goal out; its times and columns tell which."""
+        if self.changed is not None:
+            self.changed()
+        width = self.layout.width
+        key = self.key_of(x)
+        bucket = self.buckets.get(key, ())
+        for i, goal in enumerate(bucket):
+            if goal[:width] == x[:width]:
+                if len(bucket) == 1:
+                    del self.buckets[key]
+                    self.edges.pop(key, None)
+                else:
+                    del bucket[i]  # type: ignore[union-attr]
+                return
+
+    def dump(self) -> Iterator[Solution]:
+        """Every goal, bucket by bucket; inserting them in this order gives the same store."""
+        return (goal for bucket in self.buckets.values() for goal in bucket)
+
+    def live(self) -> int:
+        """How many goals wait."""
+        return sum(map(len, self.buckets.values()))
+
+    def estimated_bytes(self) -> int:
+        """About how much memory the goals take, from those of a few keys."""
+        buckets = self.buckets
+        sample = [x for bucket in islice(buckets.values(), _SAMPLE) for x in bucket[:_SAMPLE]]
+        sample += [x for bucket in islice(reversed(buckets.values()), _SAMPLE) for x in bucket[-_SAMPLE:]]
+        return 100 * len(buckets) + estimated_bytes(sample) * self.live() // max(1, len(sample))
+
+    def expire(self, now: int) -> int:
+        """Drop the goals that no window lets match any more, and empty buckets; returns how many were dropped."""
+        dropped = 0
+        empty = []
+        for key, bucket in self.buckets.items():
+            if self.longest is not None and bucket and bucket[0][0] < now - self.longest:
+                stale = bisect_left(bucket, (now - self.longest,))
+                dropped += stale
+                if isinstance(bucket, list):
+                    del bucket[:stale]
+                else:
+                    bucket = ()
+            if not bucket:
+                empty.append(key)
+        for key in empty:
+            del self.buckets[key]
+            self.edges.pop(key, None)
+        return dropped
+
+    def clear(self) -> None:
+        if self.changed is not None:
+            self.changed()
+        self.buckets.clear()
+        self.edges.clear()
+
+
+_SAMPLE = 32
+
+
+def estimated_bytes(solutions: Sequence[Solution]) -> int:
+    """About how much memory solutions take, from a few that are evenly spread among them.
+
+    A term that several of them share is counted each time.
+    """
+    sample = solutions[:: len(solutions) // _SAMPLE + 1]
+    return sum(map(_bytes, sample)) * len(solutions) // max(1, len(sample))
+
+
+def _bytes(x: Solution) -> int:
+    return 56 + 8 * len(x) + sum([49 + len(term) for term in x if term.__class__ is str])
+
+
+def rebuilt(layout: Layout, x: Solution) -> Solution:
+    """The solution with the decoded values of its layout; what it already has beyond its columns is kept last."""
+    width = layout.width
+    values = [decode_or_none(x[layout.column(name)]) for name in layout.values]
+    return (*x[:width], *values, *x[width:])
+
+
+# --- the same, written into generated code ---------------------------------------------------------------------
+
+
+def write_insert(w: Writer, goals: str, insort: str = "") -> None:
+    """``insert`` of goal ``x`` under key ``k``, whose bucket is ``b``; ``insort`` where one may come late."""
+    with w.block("if b is None:"):
+        w(f"{goals}[k] = (x,)")
+    # What is known late may have ended earlier than what waits already.
+    with w.block("elif b.__class__ is tuple:"):
+        w(f"{goals}[k] = {'sorted((*b, x))' if insort else '[*b, x]'}")
+    with w.block("else:"):
+        w(f"{insort}(b, x)" if insort else "b.append(x)")
+
+
+def write_prune(w: Writer, bound: alg.Bound | None, *, exactly: bool = False) -> None:
+    """``expire`` of bucket ``b``: when half of it can no longer be in time, or ``exactly`` each goal.
+
+    Half a bucket at a time costs each goal little; those that stay behind are refused by the test of the window.
+    """
+    if bound is None:
+        return
+    with w.block(f"if b[{'0' if exactly else 'len(b) >> 1'}][0] < t - {longest(bound)}:"):
+        with w.block("if b.__class__ is tuple:"):
+            w("b = ()")  # the sweep takes it out of the store
+        with w.block("else:"):
+            w(f"del b[:bisect_left(b, (t - {longest(bound)},))]")
+
+
+def write_retract(w: Writer, goals: str, key: str, edges: str = "") -> None:
+    """``retract`` of goal ``i`` of bucket ``b``; an empty bucket goes too, with its edge."""
+    with w.block("if len(b) == 1:"):
+        w(f"del {goals}[{key}]")
+        if edges:
+            w(f"{edges}.pop({key}, None)")
+    with w.block("else:"):
+        w("del b[i]")

@@ -1,0 +1,320 @@
+"""Aggregation over a stream of solutions.
+
+In an instant in which a solution entered, the full current result is computed over the solutions still in the
+window, HAVING, ORDER BY, DISTINCT, LIMIT and OFFSET applied; the rows that are new in it (as ⟨μ, start, end⟩) are
+reported.  A row's interval is the hull of the solutions that contribute to it, so it may have ended before now: when
+old solutions left a group that got no new one.
+
+Cost per solution: one ``add`` and, with a window, one ``remove`` for each aggregate; with ORDER BY, DISTINCT or LIMIT
+the whole result is looked at again.  State: the accumulators of each group and, with a window, its solutions.
+
+A trace of ``SELECT (SUM(?p) AS ?s) … WITHIN 10 SECONDS``: 1@1 → 1 [1,1]; 2@5 → 3 [1,5]; 4@12 → 6 [5,12].
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cmp_to_key
+from typing import Any
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.calendar import add_months
+
+from etalis_py.values import SparqlError, rank_key
+from etalis_py.values.expressions import condition, term
+from etalis_py.values.functions import Accumulator, accumulator, restore_accumulator
+from etalis_py.values.time import TIMELESS_END, TIMELESS_START
+
+Solution = tuple[Any, ...]
+Key = tuple[str, ...]
+Operand = Callable[[Solution], tuple[Any, Any]]
+
+
+@dataclass(slots=True)
+class Members:
+    """One group: its accumulators and what is in the window."""
+
+    accumulators: list[Accumulator]
+    window: deque[Solution] | None
+    count: int = 0
+    start: int = TIMELESS_START
+    end: int = TIMELESS_END
+    lows: deque[Solution] = field(default_factory=deque)
+
+    def enter(self, x: Solution) -> None:
+        self.count += 1
+        self.end = max(self.end, x[0])
+        if self.window is None:
+            self.start = min(self.start, x[1])
+            return
+        self.window.append(x)
+        # The earliest start in a first-in first-out window: those that start later and leave later, in order.
+        while self.lows and self.lows[-1][1] > x[1]:
+            self.lows.pop()
+        self.lows.append(x)
+
+    def leave(self) -> Solution:
+        assert self.window is not None
+        x = self.window.popleft()
+        if self.lows and self.lows[0] is x:
+            self.lows.popleft()
+        self.count -= 1
+        return x
+
+    def hull(self, floor: tuple[int, int]) -> tuple[int, int]:
+        """The interval of what is in the window; ``floor`` is the hull of solutions that never leave."""
+        if self.window is None:
+            return min(self.start, floor[0]), max(self.end, floor[1])
+        if not self.window:
+            return floor
+        return min(self.lows[0][1], floor[0]), max(self.window[-1][0], floor[1])
+
+
+class Grouping:
+    """The state of one ``Group`` node and its rules."""
+
+    def __init__(
+        self,
+        node: ir.Group,
+        columns: tuple[str, ...],
+        operands: Iterable[Operand | None],
+        because: Callable[[list[Any]], Any] | None = None,
+        look_back: Callable[[alg.Pattern, dict[str, str], int, int], bool] | None = None,
+    ) -> None:
+        self.node = node
+        self.columns = columns
+        self.operands = tuple(operands)
+        self.key_columns = tuple(2 + columns.index(k) if k in columns else -1 for k in node.keys)
+        self.groups: dict[Key, Members] = {}
+        self.order: deque[tuple[int, Key]] = deque()
+        self.rows: dict[Key, list[Solution]] = {}
+        self.reported: dict[Key, Solution] = {}  # the last row of each group, when every group has its own
+        self.previous: Counter[Solution] = Counter()  # the last full result, when it is sliced
+        self.extends = tuple((name, term(e)) for name, e in node.extends)
+        self.having = tuple(condition(e) for e in node.having)
+        self.order_by = tuple((term(k.expression), k.descending) for k in node.order)
+        self.sliced = bool(node.order or node.distinct or node.limit is not None or node.offset)
+        self.canonical = tuple(2 + columns.index(c) for c in node.canonical)
+        self.windowed = node.window is not None
+        self.now = 0
+        self.because = because
+        self.look_back = look_back
+
+    def exists(self, pattern: alg.Pattern, mu: dict[str, str], start: int, end: int) -> bool:
+        """EXISTS for a row: it sees what has ended by now."""
+        if self.look_back is None:
+            raise SparqlError("EXISTS cannot be asked here")
+        return self.look_back(pattern, mu, self.now, self.now)
+
+    # --- the rule ---
+
+    def advance(self, t: int, solutions: list[Solution]) -> list[Solution]:
+        """The rows to report in an instant in which these solutions entered."""
+        if not solutions:
+            return []
+        self.now = t
+        touched = self._expire(t)
+        if len(solutions) > 1:
+            solutions = sorted(solutions, key=lambda x: (x[0], x[1], *(x[i] for i in self.canonical)))
+        for x in solutions:
+            touched.add(self._enter(x))
+        for key in touched:
+            self._refresh(key)
+        return self._sliced() if self.sliced else self._changed(touched)
+
+    def _key(self, x: Solution) -> Key:
+        return tuple(x[i] if i > 0 else "" for i in self.key_columns)
+
+    def _enter(self, x: Solution) -> Key:
+        key = self._key(x)
+        members = self.groups.get(key)
+        if members is None:
+            accumulators = [
+                accumulator(a.name, distinct=a.distinct, separator=a.separator) for a in self.node.aggregates
+            ]
+            members = self.groups[key] = Members(accumulators, deque() if self.windowed else None)
+        members.enter(x)
+        self._count(members, x, add=True)
+        window = self.node.window
+        if window is not None and window.events:
+            while members.count > window.events:
+                self._count(members, members.leave(), add=False)
+        elif window is not None:
+            self.order.append((x[0], key))
+        return key
+
+    def _count(self, members: Members, x: Solution, add: bool) -> None:
+        for accumulated, operand in zip(members.accumulators, self.operands, strict=True):
+            if operand is None:
+                value: Any = x[2 : 2 + len(self.columns)]
+                given: Any = value
+            else:
+                try:
+                    value, given = operand(x)
+                except SparqlError:
+                    accumulated.fail() if add else accumulated.unfail()
+                    continue
+            if add:
+                accumulated.add(value, given)
+            else:
+                accumulated.remove(value, given)
+
+    def _expire(self, t: int) -> set[Key]:
+        window = self.node.window
+        touched: set[Key] = set()
+        if window is None or window.events:
+            return touched
+        opening = add_months(t - window.micros, -window.months) if window.months else t - window.micros
+        while self.order and self.order[0][0] <= opening:
+            _, key = self.order.popleft()
+            members = self.groups[key]
+            self._count(members, members.leave(), add=False)
+            touched.add(key)
+        return touched
+
+    # --- rows ---
+
+    def _refresh(self, key: Key) -> None:
+        members = self.groups[key]
+        if not members.count and self.node.keys:
+            del self.groups[key]
+            self.rows.pop(key, None)
+            return
+        row = self._row(key, members)
+        if row is None:
+            self.rows.pop(key, None)
+        else:
+            self.rows[key] = [row]
+
+    def _row(self, key: Key, members: Members) -> Solution | None:
+        start, end = members.hull((TIMELESS_START, TIMELESS_END))
+        mu = {name: value for name, value in zip(self.node.keys, key, strict=True) if value}
+        for call, accumulated in zip(self.node.aggregates, members.accumulators, strict=True):
+            try:
+                mu[call.variable] = accumulated.result()
+            except SparqlError:
+                continue
+        if not all(test(mu, start, end, self) for test in self.having):
+            return None
+        for name, function in self.extends:
+            value = function(mu, start, end, self)
+            if value:
+                mu[name] = value
+        row: Solution = (end, start, *(mu.get(c, "") for c in self.node.head))
+        if self.order_by:
+            row = (*row, tuple(function(mu, start, end, self) for function, _ in self.order_by))
+        return row
+
+    def _changed(self, touched: set[Key]) -> list[Solution]:
+        changed = []
+        for key in touched:
+            rows = self.rows.get(key)
+            if rows is None:
+                self.reported.pop(key, None)
+                continue
+            if self.reported.get(key) != rows[0]:
+                self.reported[key] = rows[0]
+                changed.append(self._explained(rows[0], key))
+        return changed
+
+    def _explained(self, row: Solution, key: Key) -> Solution:
+        if self.because is None:
+            return row
+        members = self.groups[key]
+        return (*row, self.because([x[-1] for x in members.window or ()]))
+
+    def _sliced(self) -> list[Solution]:
+        """The full result after ORDER BY, DISTINCT and LIMIT, and what is new in it."""
+        width = 2 + len(self.node.head)
+        rows = [(row, key) for key, group in self.rows.items() for row in group]
+        # Canonical order first: by end, start, and the terms in alphabetical order of their variables.
+        columns = [2 + self.node.head.index(name) for name in self.node.shown]
+        rows.sort(key=lambda item: (item[0][0], item[0][1], *(item[0][i] for i in columns)))
+        if self.order_by:
+            directions = [descending for _, descending in self.order_by]
+            rows.sort(key=cmp_to_key(lambda a, b: compare_keys(a[0][width], b[0][width], directions)))  # type: ignore[index]
+        if self.node.distinct:
+            rows = list({item[0][:width]: item for item in reversed(rows)}.values())[::-1]
+        stop = None if self.node.limit is None else self.node.offset + self.node.limit
+        rows = rows[self.node.offset : stop]
+        left = self.previous.copy()
+        changed = []
+        for row, key in rows:
+            bare = row[:width]
+            if left[bare] > 0:
+                left[bare] -= 1
+            else:
+                changed.append(self._explained(bare, key))
+        self.previous = Counter(row[:width] for row, _ in rows)
+        return changed
+
+    def at_end(self, seen: bool) -> list[Solution]:
+        """What an ungrouped aggregate says of a stream without a solution."""
+        if seen or self.node.keys or self.groups:
+            return []
+        accumulators = [accumulator(a.name, distinct=a.distinct, separator=a.separator) for a in self.node.aggregates]
+        row = self._row((), Members(accumulators, None))
+        return [] if row is None else [row[: 2 + len(self.node.head)]]
+
+    # --- state ---
+
+    def live(self) -> int:
+        """The solutions that are kept."""
+        return sum(len(m.window) if m.window is not None else 1 for m in self.groups.values())
+
+    def clear(self) -> None:
+        self.groups.clear()
+        self.order.clear()
+        self.rows.clear()
+        self.previous.clear()
+        self.reported.clear()
+
+    def snapshot(self) -> list[Any]:
+        """Plain data: what ``restore`` needs to make the same state again."""
+        width = 2 + len(self.columns)
+        groups = []
+        for key, m in self.groups.items():
+            window = None if m.window is None else [list(x[:width]) for x in m.window]
+            accumulated = None if m.window is not None else [a.state() for a in m.accumulators]
+            groups.append([list(key), accumulated, window, m.count, m.start, m.end])
+        previous = [[list(row), n] for row, n in self.previous.items()]
+        reported = [[list(key), list(row)] for key, row in self.reported.items()]
+        return [groups, [[end, list(key)] for end, key in self.order], previous, reported]
+
+    def restore(self, data: list[Any], rebuild: Callable[[Solution], Solution]) -> None:
+        """Take over a snapshot; ``rebuild`` decodes the values that a solution carries."""
+        self.clear()
+        groups, order, previous, reported = data
+        for raw, accumulated, window, count, start, end in groups:
+            key = tuple(raw)
+            if window is None:
+                accumulators = [restore_accumulator(a) for a in accumulated]
+                self.groups[key] = Members(accumulators, None, count, start, end)
+            else:
+                accumulators = [
+                    accumulator(a.name, distinct=a.distinct, separator=a.separator) for a in self.node.aggregates
+                ]
+                members = self.groups[key] = Members(accumulators, deque())
+                for stored in window:
+                    x = rebuild(tuple(stored))
+                    members.enter(x)
+                    self._count(members, x, add=True)
+            self._refresh(key)
+        self.order.extend((end, tuple(key)) for end, key in order)
+        self.previous.update({tuple(row): n for row, n in previous})
+        self.reported.update({tuple(key): tuple(row) for key, row in reported})
+
+
+def compare_keys(a: tuple[str, ...], b: tuple[str, ...], directions: list[bool]) -> int:
+    """ORDER BY: negative, zero or positive for two rows of key terms."""
+    for x, y, descending in zip(a, b, directions, strict=True):
+        if x == y:
+            continue
+        one, other = rank_key(x), rank_key(y)
+        if one != other:
+            first = -1 if one < other else 1
+            return -first if descending else first
+    return 0

@@ -1,0 +1,123 @@
+"""What generated code needs of the run time, as values.
+
+Writing the functions of a program has no side effects.  Wherever their source uses an object of the run time, the plan
+has its name and one of these values; the executor finds or creates the objects when it loads the plan
+(``Runtime.provide``).  Functions of the library need no such value: they stand in the plan themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from etalis_compiler.rewrites.push_windows import longest
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+from etalis_py.executors.rows.layout import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A goal store: who waits there, in which layout, by which columns and for how long at most.
+
+    ``number`` stands for it in the journal.  ``extend`` is the source of a function that adds what is computed when a
+    goal is inserted; empty where nothing is.
+    """
+
+    number: int
+    node: str
+    side: str
+    layout: Layout
+    key: tuple[int, ...]
+    longest: int | None
+    extend: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Goals:
+    """The buckets of a goal store, or their edges."""
+
+    node: str
+    side: str
+    part: Literal["buckets", "edges"]
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A part of the deadlines at which the goals of a node are due."""
+
+    node: str
+    bound: alg.Bound
+    part: Literal["queue", "take", "add"]
+
+
+@dataclass(frozen=True, slots=True)
+class OfInstant:
+    """A set or dictionary that is empty between instants."""
+
+    kind: Literal["set", "dict"]
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """A look-up in the background: from the terms of ``known`` to rows of ``wanted``."""
+
+    pattern: alg.Pattern
+    known: tuple[str, ...]
+    wanted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MinusLookUp:
+    """Whether the background holds a compatible solution that shares a bound variable."""
+
+    pattern: alg.Pattern
+    shared: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator that is an object: how it advances, or what interrupts its runs.
+
+    "advance at once" is given all solutions of an instant in one call.
+    """
+
+    node: str
+    part: Literal["advance", "advance at once", "interrupt"] = "advance"
+
+
+@dataclass(frozen=True, slots=True)
+class OfOutput:
+    """How the rows of an output are arranged, or to which of them its rule is applied and which nodes it makes."""
+
+    number: int
+    part: Literal["arrange", "applied", "fresh"]
+
+
+@dataclass(frozen=True, slots=True)
+class OfRuntime:
+    """A method or list of the run time, by its name there."""
+
+    name: str
+
+
+Need: TypeAlias = Goals | Deadline | OfInstant | LookUp | MinusLookUp | Operator | OfOutput | OfRuntime
+
+
+def waiting_at(node: ir.Node, side: str) -> tuple[ir.Ref, tuple[str, ...], int | None]:
+    """What waits at a side of a node, by which variables, and for how long at most."""
+    bound: alg.Bound | None
+    match node:
+        case ir.Join():
+            waiting, key, bound = (node.right if side == "H" else node.left), node.certain, node.bound
+        case ir.Outer() if node.right is not None:
+            waiting, key, bound = node.right, node.certain, node.bound
+        case ir.Absence() if side == "N":
+            waiting, key, bound = node.absent, node.shared, node.bound
+        case ir.Absence():
+            waiting, bound = node.left, node.bound
+            key = node.certain if node.right is not None else node.shared
+        case _:
+            raise TypeError(f"no goals wait at {node!r}")
+    return waiting, key, None if bound is None else longest(bound)

@@ -1,0 +1,355 @@
+"""REPEAT: runs of solutions, each the next of the one before it.
+
+Definition.  x₁ … x_k, m ≤ k ≤ n, that agree on the BY variables; x_{i+1} is among the first of them that follow x_i
+(start after its end, and none that does so ends earlier); the condition holds at every step; no N that is compatible
+on the BY variables lies between two of them.  LONGEST keeps, of the runs with the same last element, those with the
+most.  A row is reported when its last element ends: the BY variables, what was counted, and the hull.
+
+State: for each key the elements that have no next one yet (mostly one), each with the runs that end in it: as many as
+may still become longer, or with LONGEST the longest alone where the condition asks neither for FIRST nor for at most n.
+Cost per solution: those runs.  One element with one run is the usual state of LONGEST; it is a ``Single``, and a
+function that is written for the node (``operands``) goes on from there.
+
+A trace of ``{?c :price ?x} REPEAT 3 BY ?c WHERE (?x > PREVIOUS(?x))``: 1@1, 2@2, 3@3 → [1, 3]; 4@4 → [2, 4].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.calendar import add_months
+
+from etalis_py.values import SparqlError
+from etalis_py.values.functions import Accumulator, accumulator, restore_accumulator
+
+Solution = tuple[Any, ...]
+Key = tuple[str, ...]
+Step = Callable[[Solution, Solution, Solution, int], bool]
+Operand = Callable[[Solution], tuple[Any, Any]]
+Row = Callable[[int, Solution, Solution, Sequence[Accumulator]], Solution]
+
+
+Run = tuple[int, Solution, Sequence[Accumulator], tuple[Any, ...]]
+"""One run so far: how long it is, its first element, what was counted, and why it holds, if explanations are kept."""
+
+
+class Element:
+    """A solution without a next one, the runs that end in it, and the end of the first N that came after it."""
+
+    __slots__ = ("blocked", "runs", "x")
+
+    def __init__(self, x: Solution, runs: list[Run], blocked: int | None = None) -> None:
+        self.x = x
+        self.runs = runs
+        self.blocked = blocked
+
+
+class Single:
+    """A key of LONGEST with one element and one run: how long it is, its first element, and what was counted."""
+
+    __slots__ = ("blocked", "count", "first", "totals", "x")
+
+    def __init__(
+        self,
+        x: Solution,
+        totals: Sequence[Accumulator],
+        count: int = 1,
+        first: Solution = (),
+        blocked: int | None = None,
+    ) -> None:
+        self.x = x
+        self.totals = totals
+        self.count = count
+        self.first = first or x
+        self.blocked = blocked
+
+    def element(self) -> Element:
+        return Element(self.x, [(self.count, self.first, self.totals, ())], self.blocked)
+
+
+@dataclass(slots=True)
+class Partition:
+    """The elements of one key: those of earlier instants, and those of instant ``now``."""
+
+    open: list[Element] = field(default_factory=list)
+    fresh: list[Element] = field(default_factory=list)
+    now: int = 0
+
+    def settle(self, t: int) -> None:
+        """Instant ``now`` is over: what it followed has had its next one."""
+        fresh, before = self.fresh, self.open
+        self.now = t
+        if not fresh:
+            return
+        latest = fresh[0].x[1] if len(fresh) == 1 else max([e.x[1] for e in fresh])
+        kept = [e for e in before if e.x[0] >= latest]
+        if kept:
+            self.open, self.fresh = kept + fresh, []
+            return
+        before.clear()
+        self.open, self.fresh = fresh, before
+
+    def single(self, t: int) -> Single | None:
+        """The same for instant ``t``, if there is one element with one run."""
+        if self.now != t:
+            self.settle(t)
+        if self.fresh or len(self.open) != 1 or len(self.open[0].runs) != 1:
+            return None
+        (e,) = self.open
+        ((count, first, totals, _),) = e.runs
+        return Single(e.x, totals, count, first, e.blocked)
+
+
+class Runs:
+    """The state of one ``Run`` node and its rules."""
+
+    def __init__(
+        self,
+        node: ir.Run,
+        step: Step | None,
+        operands: Iterable[Operand | None],
+        row: Row,
+        may_be_unbound: bool,
+        because: Callable[[tuple[Any, ...]], Any] | None = None,
+    ) -> None:
+        """``row`` makes a row of a run's length, first and last element and what was counted.
+
+        ``may_be_unbound``: whether an element, or what must be absent, may leave a BY variable unbound.
+        """
+        self.node = node
+        self.may_be_unbound = may_be_unbound
+        self.step = step
+        self.because = because
+        self.columns = node.child.columns
+        self.keys = tuple(2 + self.columns.index(k) for k in node.keys)
+        self.key_of = _getter(self.keys)
+        self.counted = tuple(zip(counted(node), operands, strict=True))
+        seen = () if node.absent is None else node.absent.columns
+        self.absent_keys = tuple(2 + seen.index(k) if k in seen else 0 for k in node.keys)
+        self.absent_of = _getter(self.absent_keys) if all(self.absent_keys) else None
+        self.longest_alone = keeps_longest_alone(node)
+        self.row = row
+        self.at_once: Callable[[int, Sequence[Solution]], Sequence[Solution]] = self.advance  # type: ignore[assignment]
+        """``advance`` for all solutions of an instant in one call."""
+        self.partitions: dict[Any, Partition | Single] = {}
+        self.waited = 0
+
+    def advance(self, t: int, rows: list[Solution]) -> list[Solution]:
+        """The rows of the runs that end in these solutions."""
+        solutions: list[Solution] = []
+        node, partitions, key_of, freely = self.node, self.partitions, self.key_of, self._goes_on_freely
+        for x in rows:
+            key = key_of(x)
+            partition = partitions.get(key)
+            if partition.__class__ is not Partition:
+                partition = partitions[key] = Partition([] if partition is None else [partition.element()], now=t)  # type: ignore[union-attr]
+            elif partition.now != t:
+                partition.settle(t)
+            runs = [self._begun(x)]
+            for e in partition.open:
+                if e.x[0] < x[1] and (e.blocked is None or x[1] <= e.blocked):
+                    runs += [self._extended(r, x) for r in e.runs if freely or self._goes_on(r, e.x, x, t)]
+            chosen = runs
+            if node.longest and len(runs) > 1:
+                most = max([r[0] for r in runs])
+                chosen = [r for r in runs if r[0] == most]
+            solutions += [self._row(r, x) for r in chosen if r[0] >= node.least]
+            if self.longest_alone:
+                runs = chosen
+            elif node.most is not None:
+                runs = [r for r in runs if r[0] != node.most]
+            partition.fresh.append(Element(x, runs))
+        return solutions
+
+    def interrupt(self, t: int, rows: list[Solution]) -> None:
+        """Solutions of N: no run goes on over them, from an element that ended before they started."""
+        direct = self.absent_of if not self.may_be_unbound else None
+        partitions = self.partitions
+        for n in rows:
+            if direct is None:
+                for partition in self._compatible(n):
+                    _block(partition, n)
+                continue
+            e = partitions.get(direct(n))
+            if e.__class__ is not Single:
+                _block(e, n)
+            elif e.blocked is None and e.x[0] < n[1]:
+                e.blocked = n[0]
+
+    def _compatible(self, n: Solution) -> Iterable[Partition | Single]:
+        values = tuple([n[i] if i else "" for i in self.absent_keys])
+        keyed = ((_values(key, len(self.keys)), partition) for key, partition in self.partitions.items())
+        return [p for key, p in keyed if all(a == b or not a or not b for a, b in zip(key, values, strict=True))]
+
+    @property
+    def _goes_on_freely(self) -> bool:
+        """Whether no condition and no window keeps a run from going on."""
+        return self.step is None and self.node.bound is None
+
+    def _goes_on(self, r: Run, last: Solution, x: Solution, t: int) -> bool:
+        bound = self.node.bound
+        if bound is not None and x[0] > limit_of(r[1][1], bound):
+            return False
+        return self.step is None or self.step(x, last, r[1], t)
+
+    def _begun(self, x: Solution) -> Run:
+        because = () if self.because is None else (x[-1],)
+        return 1, x, self.begun(x), because
+
+    def begun(self, x: Solution) -> list[Accumulator]:
+        """What is counted of a run of one element."""
+        totals = [accumulator(a.name, distinct=a.distinct, separator=a.separator) for a, _ in self.counted]
+        self.count(totals, x)
+        return totals
+
+    def _extended(self, r: Run, x: Solution) -> Run:
+        count, first, totals, because = r
+        if self.because is not None:
+            because = (*because, x[-1])
+        if totals:
+            totals = [restore_accumulator(total.state()) for total in totals]
+            self.count(totals, x)
+        return count + 1, first, totals, because
+
+    def count(self, totals: Sequence[Accumulator], x: Solution) -> None:
+        """Count one more element in."""
+        for total, (_, operand) in zip(totals, self.counted, strict=True):
+            if operand is None:
+                value: Any = x[2 : 2 + len(self.columns)]
+                total.add(value, value)
+                continue
+            try:
+                total.add(*operand(x))
+            except SparqlError:
+                total.fail()
+
+    def _row(self, r: Run, x: Solution) -> Solution:
+        row = self.row(r[0], r[1], x, r[2])
+        return row if self.because is None else (*row, self.because(r[3]))
+
+    # --- state ---
+
+    def expire(self, now: int) -> int:
+        """Forget the elements that no run within the window can go on from; how many they were.
+
+        A run that ends in an element began no later than the element did.
+        """
+        bound = self.node.bound
+        if bound is None:
+            return 0
+        before, empty = self.live(), []
+        for key, partition in self.partitions.items():
+            if isinstance(partition, Partition):
+                for elements in (partition.open, partition.fresh):
+                    elements[:] = [e for e in elements if limit_of(e.x[1], bound) >= now]
+            kept = _elements(partition)
+            if not kept or limit_of(max([e.x[1] for e in kept]), bound) < now:
+                empty.append(key)
+        for key in empty:
+            del self.partitions[key]
+        return before - self.live()
+
+    def live(self) -> int:
+        """How many elements wait for a next one."""
+        return sum(len(_elements(p)) for p in self.partitions.values())
+
+    def clear(self) -> None:
+        self.partitions.clear()
+
+    def snapshot(self, plain: Callable[[Solution], list[Any]], plain_why: Callable[[Any], Any]) -> list[Any]:
+        """Plain data: what ``restore`` needs to make the same state again.
+
+        ``plain`` gives the times, columns and provenance of a solution, ``plain_why`` a provenance alone.
+        """
+
+        def packed(e: Element) -> list[Any]:
+            runs = [
+                [n, plain(first), [a.state() for a in totals], [*map(plain_why, why)]]
+                for n, first, totals, why in e.runs
+            ]
+            return [plain(e.x), runs, e.blocked]
+
+        return [
+            [p.x[0], [packed(p.element())], []]
+            if isinstance(p, Single)
+            else [p.now, [*map(packed, p.open)], [*map(packed, p.fresh)]]
+            for p in self.partitions.values()
+        ]
+
+    def restore(self, data: list[Any], rebuild: Callable[[list[Any]], Solution], reason: Callable[[Any], Any]) -> None:
+        """Take over a snapshot; the two functions undo those of ``snapshot``."""
+        self.clear()
+
+        def unpacked(raw: list[Any]) -> Element:
+            x, runs, blocked = raw
+            restored: list[Run] = [
+                (count, rebuild(first), [restore_accumulator(a) for a in totals], tuple(map(reason, why)))
+                for count, first, totals, why in runs
+            ]
+            return Element(rebuild(x), restored, blocked)
+
+        for now, open_, fresh in data:
+            partition = Partition([*map(unpacked, open_)], [*map(unpacked, fresh)], now)
+            self.partitions[self.key_of((partition.open or partition.fresh)[0].x)] = partition
+
+
+def _elements(partition: Partition | Single | None) -> Sequence[Element | Single]:
+    """What has no next one yet under a key."""
+    match partition:
+        case None:
+            return ()
+        case Single():
+            return (partition,)
+    return (*partition.open, *partition.fresh)
+
+
+def _block(partition: Partition | Single | None, n: Solution) -> None:
+    """No run goes on over ``n`` from an element of this key that ended before it started."""
+    for e in _elements(partition):
+        if e.blocked is None and e.x[0] < n[1]:
+            e.blocked = n[0]
+
+
+def _getter(places: tuple[int, ...]) -> Callable[[Solution], Any]:
+    """A function from a solution to its key: the terms of the BY variables."""
+    return itemgetter(*places) if places else lambda x: None
+
+
+def _values(key: Any, size: int) -> Key:
+    """The terms of a key."""
+    return () if size == 0 else (key,) if size == 1 else key
+
+
+def result(total: Accumulator) -> str:
+    try:
+        return total.result()
+    except SparqlError:
+        return ""
+
+
+def counted(node: ir.Run) -> tuple[alg.AggregateCall, ...]:
+    """The aggregates that need an accumulator: not COUNT(*), FIRST and LAST."""
+    return tuple(a for a in node.aggregates if not is_plain(a))
+
+
+def is_plain(a: alg.AggregateCall) -> bool:
+    return a.name in ("FIRST", "LAST") or (a.name == "COUNT" and a.operand is None and not a.distinct)
+
+
+def keeps_longest_alone(node: ir.Run) -> bool:
+    """Does a longest run stay the longest, whatever comes?"""
+    return node.longest and node.most is None and not _asks_first(node.condition)
+
+
+def _asks_first(condition: tuple[alg.Expr, ...]) -> bool:
+    return any("FIRST" in alg.operators(e) for e in condition)
+
+
+def limit_of(start: int, bound: alg.Bound) -> int:
+    """The latest end of what starts then and lasts no longer than the bound."""
+    return (add_months(start, bound.months) if bound.months else start) + bound.micros

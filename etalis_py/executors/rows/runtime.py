@@ -1,0 +1,360 @@
+"""What the generated functions of a program call and fill: reports, the sets of an instant, operators, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from etalis_compiler.rewrites.push_windows import longest
+from etalis_compiler.stratify import output_id
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.terms import FALSE, TRUE
+
+from etalis_py.executors.rows.closure import PathClosure
+from etalis_py.executors.rows.frames import decode_or_none
+from etalis_py.executors.rows.goals import Solution, estimated_bytes, rebuilt
+from etalis_py.executors.rows.needs import (
+    Deadline,
+    Goals,
+    LookUp,
+    MinusLookUp,
+    Need,
+    OfInstant,
+    OfOutput,
+    OfRuntime,
+    Operator,
+)
+from etalis_py.executors.rows.operands import group_operator, loaded, runs_operator
+from etalis_py.executors.rows.plan import Generated, RowPlan, load_functions
+from etalis_py.executors.rows.runs import Runs, limit_of
+from etalis_py.executors.rows.slicing import Slicing, canonical_key, is_arranged
+from etalis_py.executors.rows.state import State
+from etalis_py.kernel.templates import Making, making
+from etalis_py.values import SparqlError
+from etalis_py.values.errors import LimitExceeded
+from etalis_py.values.limits import Limits
+
+
+class Context:
+    """What an expression outside generated code may ask for."""
+
+    def __init__(self, now: int) -> None:
+        self.now = now
+
+    def exists(self, pattern: alg.Pattern, mu: dict[str, str], start: int, end: int) -> bool:
+        raise SparqlError("EXISTS cannot stand here")
+
+
+class Runtime:
+    """The objects behind the names in generated code; one for each loaded set of rules."""
+
+    def __init__(
+        self,
+        rules: ir.Rules,
+        plan: RowPlan,
+        state: State,
+        limits: Limits,
+        entailed: Callable[[tuple[str, str, str]], Iterable[tuple[str, str, str]]] | None = None,
+        journaling: bool = False,
+    ) -> None:
+        self.rules = rules
+        self.plan = plan
+        self.state = state
+        self.limits = limits
+        self.reports: list[tuple[int, int, list[Solution]]] = []
+        self.makers: dict[str, Any] = {}
+        self.entailed = entailed or (lambda triple: (triple,))
+        self.journaling = journaling
+        names = [output_id(output.query) for output in rules.outputs]
+        recursive = {name for stratum in rules.strata if len(stratum) > 1 for name in stratum}
+        self.rounds = frozenset(number for number, name in enumerate(names) if name in recursive)
+        """The outputs whose rows come round by round."""
+        self.scope: dict[str, Any] = {**plan.objects, "look_back": state.look_back}
+
+    # --- what generated code needs ---
+
+    def functions(self) -> Generated:
+        """The functions of the plan, with all that they need."""
+        for store in self.plan.stores:
+            goals = self.state.store(store)
+            goals.extend = loaded(store.extend, "extend", self.scope)
+            if goals.layout != store.layout:
+                goals.lay_out(store.layout)
+        scope = {**self.scope, **{name: self.provide(need) for name, need in self.plan.needs.items()}}
+        self.scope = scope | {"made": self.makers}
+        return load_functions(self.plan, self.scope)
+
+    def provide(self, need: Need) -> Any:
+        """The object that a plan asks for: that which is there, or a new one."""
+        state = self.state
+        match need:
+            case Goals(node, side, part):
+                return getattr(state.stores[node, side], part)
+            case Deadline(node, bound, part):
+                return getattr(state.deadlines(node, bound), part)
+            case OfInstant(kind):
+                return set() if kind == "set" else {}
+            case LookUp(pattern, known, wanted):
+                return state.lookup(pattern, known, wanted)
+            case MinusLookUp(pattern, shared):
+                return state.minus_lookup(pattern, shared)
+            case Operator(name, "interrupt"):
+                return self.runs_of(name).interrupt
+            case Operator(name, part):
+                return self.operator(name, state.nodes[name], at_once=part == "advance at once")
+            case OfOutput(number, "arrange"):
+                return self.arrangement(number)
+            case OfOutput(number, part):
+                return getattr(self._making(number), part)
+            case OfRuntime(name):
+                return getattr(self, name)
+
+    @property
+    def journal(self) -> Any:
+        return self.state.journal
+
+    @property
+    def alarm(self) -> list[int]:
+        return self.state.alarm
+
+    @property
+    def look_back(self) -> Any:
+        return self.state.look_back
+
+    # --- limits ---
+
+    def weigh(self, node: str, solutions: list[Solution]) -> int:
+        """Fail if a node has too many solutions in this instant, or too large ones; else when to weigh them again."""
+        count, limits = len(solutions), self.limits
+        if count > limits.derivations:
+            self.too_many(node)
+        size = estimated_bytes(solutions)
+        if size > limits.bytes:
+            self.too_large(node, count, size)
+        return min(2 * count, limits.derivations)
+
+    def too_many(self, node: str) -> None:
+        raise LimitExceeded(
+            f"more than {self.limits.derivations} solutions of {self.describe(node)} in one instant; "
+            "add a WITHIN or a join variable, or raise Limits(derivations=…)"
+        )
+
+    def too_large(self, node: str, count: int, size: int) -> None:
+        raise LimitExceeded(
+            f"the {count} solutions of {self.describe(node)} in one instant take about {size} bytes, the limit is "
+            f"{self.limits.bytes}; make them fewer or their texts shorter, or raise Limits(bytes=…)"
+        )
+
+    def too_deep(self, node: str) -> None:
+        raise LimitExceeded(
+            f"the recursion through {self.describe(node)} did not end within {self.limits.rounds} rounds of one "
+            "instant; make its rules derive finitely many triples, or raise Limits(rounds=…)"
+        )
+
+    def describe(self, node: str) -> str:
+        """The queries that a node belongs to, for messages."""
+        nodes = dict(self.rules.nodes)
+        users = []
+        for output in self.rules.outputs:
+            stack = [] if output.source is None else [output.source.node]
+            while stack:
+                here = stack.pop()
+                if here == node:
+                    users.append(output.query)
+                    break
+                stack.extend(ref.node for ref in ir.refs(nodes[here]))
+        return f"query {', '.join(users)}" if users else node.removeprefix("out:")
+
+    # --- instants ---
+
+    def remember(self, s: str, p: str, o: str, start: int, t: int, stream: str) -> None:
+        """Add an occurrence to the history, for what is evaluated backwards."""
+        self.state.history.add(start, t, ((s, p, o),), stream)
+        if self.journaling:
+            self.state.journal.append(("", t, [(s, p, o, start, stream)]))
+
+    # --- operators that are objects ---
+
+    def operator(
+        self, name: str, node: ir.Node, *, at_once: bool = False
+    ) -> Callable[[int, list[Solution]], list[Solution]]:
+        """``advance`` of the node's operator, which is made on first use and kept with the state.
+
+        ``at_once``: it is given all solutions of an instant in one call.
+        """
+        state = self.state
+        match node:
+            case ir.Group():
+                group = state.groups.get(name)
+                if group is None:
+                    code = self.plan.operators[name]
+                    group = state.groups[name] = group_operator(name, node, code, self.scope, explain=state.explain)
+                return self._carrying(name, group.advance)
+            case ir.Run():
+                runs = self.runs_of(name)
+                return self._carrying(name, runs.at_once if at_once else runs.advance)  # type: ignore[arg-type]
+            case ir.Closure():
+                closure = state.closures.get(name)
+                if closure is None:
+                    closure = state.closures[name] = self._closure(node)
+                return self._reordered(name, node, closure)
+            case ir.Slice():
+                sliced = state.slices.get(name)
+                if sliced is None:
+                    sliced = Slicing(
+                        node.child.columns, node.canonical, node.distinct, node.order, node.limit, node.offset
+                    )
+                    state.slices[name] = sliced
+                return self._projected(name, node, sliced)
+            case ir.Recall():
+                return self._recall(name, node)
+        raise TypeError(f"not an operator: {node!r}")
+
+    def _carrying(
+        self, name: str, advance: Callable[[int, list[Solution]], list[Solution]]
+    ) -> Callable[[int, list[Solution]], list[Solution]]:
+        """The rows with the decoded values that the rules above read."""
+        layout = self.state.layouts[name]
+        if not layout.values:
+            return advance
+        return lambda t, rows: [rebuilt(layout, x) for x in advance(t, rows)]
+
+    def runs_of(self, name: str) -> Runs:
+        """The operator of a REPEAT, which is made on first use and kept with the state."""
+        runs = self.state.runs.get(name)
+        if runs is None:
+            node, explain = self.state.nodes[name], self.state.explain
+            assert isinstance(node, ir.Run)
+            runs = runs_operator(name, node, self.plan.operators[name], self.scope, explain=explain)
+            self.state.runs[name] = runs
+        return runs
+
+    def _closure(self, node: ir.Closure) -> PathClosure:
+        bound = node.bound
+        forward = backward = None
+        if isinstance(node.background, alg.PathPattern):
+            source, target = _ends(node.background)
+            ahead = self.state.lookup(node.background, (source,), (target,))
+            behind = self.state.lookup(node.background, (target,), (source,))
+            forward = lambda term: dict.fromkeys([term, *(row[0] for row in ahead((term,), 0))])  # noqa: E731
+            backward = lambda term: dict.fromkeys([term, *(row[0] for row in behind((term,), 0))])  # noqa: E731
+        if bound is None:
+            return PathClosure(None, None, forward, backward)
+        return PathClosure(lambda start, end: end <= limit_of(start, bound), longest(bound), forward, backward)
+
+    def _reordered(
+        self, name: str, node: ir.Closure, closure: PathClosure
+    ) -> Callable[[int, list[Solution]], list[Solution]]:
+        """The edge's columns as (from, to), the head's as they stand."""
+        source, target = node.ends
+        i, j = 2 + node.edge.columns.index(source), 2 + node.edge.columns.index(target)
+        flip = node.head.index(source) > node.head.index(target)
+
+        layout = self.state.layouts[name]
+        explain = self.state.explain
+
+        def advance(t: int, edges: list[Solution]) -> list[Solution]:
+            solutions = []
+            for p in closure.advance(t, [(x[0], x[1], x[i], x[j], *(x[-1:] if explain else ())) for x in edges]):
+                row = rebuilt(layout, (p[0], p[1], p[3], p[2]) if flip else p[:4])
+                solutions.append((*row, p[-1]) if explain else row)
+            return solutions
+
+        return advance
+
+    def _projected(self, name: str, node: ir.Slice, sliced: Slicing) -> Callable[[int, list[Solution]], list[Solution]]:
+        layout = self.state.layouts[name]
+        places = [2 + node.child.columns.index(c) if c in node.child.columns else -1 for c in node.head]
+        explain = self.state.explain
+
+        def advance(t: int, rows: list[Solution]) -> list[Solution]:
+            solutions = []
+            for x in sliced.advance(t, rows):
+                row = (x[0], x[1], *(x[i] if i > 0 else "" for i in places))
+                carried = [decode_column(node, x, c) for c in layout.values]
+                solutions.append((*row, *carried, x[-1]) if explain else (*row, *carried))
+            return solutions
+
+        return advance
+
+    def _recall(self, name: str, node: ir.Recall) -> Callable[[int, list[Solution]], list[Solution]]:
+        layout = self.state.layouts[name]
+        columns = node.child.columns
+        explain = self.state.explain
+        look_back = self.state.look_back
+
+        def advance(t: int, rows: list[Solution]) -> list[Solution]:
+            solutions = []
+            for x in rows:
+                terms = {c: x[2 + i] for i, c in enumerate(columns)}
+                terms[node.mark] = TRUE if look_back(node.pattern, terms, x[0], t) else FALSE
+                row = rebuilt(layout, (x[0], x[1], *(terms.get(c, "") for c in node.head)))
+                solutions.append((*row, x[-1]) if explain else row)
+            return solutions
+
+        return advance
+
+    # --- reports ---
+
+    def arrangement(self, number: int) -> Callable[[int, list[Solution]], list[Solution]] | None:
+        """DISTINCT, ORDER BY, LIMIT and OFFSET of an output, or None when its rows are only sorted."""
+        output = self.rules.outputs[number]
+        assert output.source is not None
+        if not is_arranged(output):
+            return None
+        key = "out:" + output.query
+        sliced = self.state.slices.get(key)
+        if sliced is None:
+            sliced = Slicing(
+                output.source.columns,
+                tuple(sorted(output.variables)),
+                output.distinct,
+                output.order,
+                output.limit,
+                output.offset,
+            )
+            self.state.slices[key] = sliced
+        return sliced.advance
+
+    def settle(self, first: int) -> None:
+        """Put the reports of an instant, from ``first`` on, into the order of the program; rows into canonical order.
+
+        They were made stratum by stratum, and in a recursion round by round.
+        """
+        reports = self.reports
+        unsettled, t = reports[first:], reports[-1][1]
+        by_output: dict[int, list[list[Solution]]] = {}
+        for number, _, rows in unsettled:
+            by_output.setdefault(number, []).append(rows)
+        del reports[first:]
+        for number in sorted(by_output):
+            parts = by_output[number]
+            rows = parts[0]
+            if len(parts) > 1 or number in self.rounds:
+                rows = sorted((row for part in parts for row in part), key=self.sort_key(number))
+            reports.append((number, t, rows))
+
+    def sort_key(self, number: int) -> Callable[[Solution], Any] | None:
+        output = self.rules.outputs[number]
+        assert output.source is not None
+        return canonical_key(output.source.columns, tuple(sorted(output.variables)))
+
+    def _making(self, number: int) -> Making | None:
+        """How the rule of an output makes blank nodes; None where its template has none."""
+        output = self.rules.outputs[number]
+        assert output.source is not None
+        return making(output, output.source.columns, self.makers)
+
+
+def decode_column(node: ir.Slice, x: Solution, column: str) -> object:
+    """The value of a column of the sliced solution."""
+    if column not in node.child.columns:
+        return None
+    return decode_or_none(x[2 + node.child.columns.index(column)])
+
+
+def _ends(pattern: alg.PathPattern) -> tuple[str, str]:
+    assert isinstance(pattern.subject, alg.Var)
+    assert isinstance(pattern.object, alg.Var)
+    return pattern.subject.name, pattern.object.name

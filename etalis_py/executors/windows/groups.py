@@ -1,0 +1,308 @@
+"""Aggregates that follow a sliding window: a triple is added to its group when it enters, taken out when it leaves.
+
+It serves queries with GROUP BY or aggregates over one triple pattern in one window, with filters and expressions on
+its solution alone: what such a query answers is a function of sums that change by what enters and leaves.  The cost of
+a quad is the same whatever range / slide is; the cost of an evaluation is that of its groups.  Everything else is
+evaluated over the whole content.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from etalis_compiler.rsp import Current, WindowPlan
+from etalis_rules import algebra as alg
+
+from etalis_py.events import Event, Triple
+from etalis_py.executors.windows.content import Content
+from etalis_py.sparql.prepared import Prepared
+from etalis_py.sparql.registry import Registry
+from etalis_py.sparql.run import Bindings, Run, Runner, Solution
+from etalis_py.sparql.scoping import Env
+from etalis_py.sparql.selects import compile_select
+from etalis_py.values import SparqlError, decode
+from etalis_py.values.expressions import condition, term
+from etalis_py.values.functions import Accumulator, accumulator, add_all, remove_all
+from etalis_py.values.time import TIMELESS_END, TIMELESS_START
+
+Totals = list[Accumulator]
+Take = Callable[[Iterable[Event]], None]
+"""Told of items."""
+Changes = defaultdict[str, tuple[list[Any], list[str]]]
+"""The values, and their spellings, that enter or leave a group."""
+
+Steps = tuple[alg.Triple, str, tuple[tuple[str, alg.Expr] | alg.Expr, ...]]
+
+
+def incremental(plan: WindowPlan, stored: bool) -> Steps | None:
+    """The one triple pattern of the query, its window, and the filters and BINDs on it; None where it has more.
+
+    ``stored``: a stored default graph holds something, so that patterns outside WINDOW see more than windows.
+    """
+    select = plan.select
+    if not select.grouped or plan.matches or plan.times or alg.is_volatile(alg.SubSelect(select)):
+        return None
+    steps: list[tuple[str, alg.Expr] | alg.Expr] = []
+    pattern = select.pattern
+    while not isinstance(pattern, alg.BGP):
+        match pattern:
+            case alg.Filter(child, conditions):
+                steps[:0] = conditions
+                pattern = child
+            case alg.Extend(child, variable, expression):
+                steps.insert(0, (variable, expression))
+                pattern = child
+            case _:
+                return None
+    exprs = [s[1] if isinstance(s, tuple) else s for s in steps]
+    exprs += [a.operand for a in select.aggregates if a.operand is not None]
+    if any(map(alg.has_exists, exprs)):
+        return None
+    if len(pattern.triples) != 1 or pattern.graph is not None:
+        return None
+    if any(isinstance(w.shape, Current) for w in plan.windows):
+        return None  # facts come and go, not items
+    names = [w.name for w in plan.windows if (w.name == pattern.stream if pattern.stream else w.default)]
+    if len(names) != 1 or len(plan.windows) != 1 or (not pattern.stream and stored):
+        return None
+    return pattern.triples[0], names[0], tuple(steps)
+
+
+class GroupedContent(Content):
+    """The content of a window without its triples and their index: what enters or leaves changes the groups."""
+
+    __slots__ = ("_enters", "_leaves")
+
+    def __init__(self, groups: Groups) -> None:
+        super().__init__()
+        self._enters, self._leaves = groups.changes()
+
+    def _enter_all(self, items: Sequence[Event]) -> None:
+        self.changes_in += len(items)
+        self._enters(items)
+
+    def _leave_all(self, items: Sequence[Event]) -> None:
+        self._leaves(items)
+
+
+class Groups:
+    """The groups of a query, kept up to date."""
+
+    def __init__(
+        self, select: alg.Select, pattern: alg.Triple, steps: tuple[tuple[str, alg.Expr] | alg.Expr, ...]
+    ) -> None:
+        self._select = select
+        self._groups: dict[tuple[str, ...], tuple[list[int], Totals]] = {}
+        self._match = _matcher(pattern)
+        self._predicate = pattern.predicate.term if isinstance(pattern.predicate, alg.Const) else None
+        self._steps = [(s[0], term(s[1])) if isinstance(s, tuple) else (None, condition(s)) for s in steps]
+        self._keys = select.keys
+        self._operands = [
+            None if a.operand is None else (a.operand.name if isinstance(a.operand, alg.Var) else term(a.operand))
+            for a in select.aggregates
+        ]
+        self._context = _Context()
+        self._places = _plain(pattern, self._steps, select, self._operands)
+        self._runner = self._finish()
+
+    # --- what enters and leaves ---
+
+    def changes(self) -> tuple[Take, Take]:
+        """What to call when items enter, and when they leave; a triple leaves with the last item that has it."""
+        return self._by_pattern() if self._places is None else self._by_place(*self._places)
+
+    def _by_pattern(self) -> tuple[Take, Take]:
+        """Each triple as a solution of the pattern, then filters, key and operands."""
+        predicate, match, change = self._predicate, self._match, self._change
+        counts: dict[Triple, int] = {}
+
+        def enter(items: Iterable[Event]) -> None:
+            for triple in _triples(items, predicate):
+                number = counts[triple] = counts.get(triple, 0) + 1
+                if number == 1 and (mu := match(triple)) is not None:
+                    change(mu, 1)
+
+        def leave(items: Iterable[Event]) -> None:
+            for triple in _triples(items, predicate):
+                number = counts.pop(triple)
+                if number > 1:
+                    counts[triple] = number - 1
+                elif (mu := match(triple)) is not None:
+                    change(mu, -1)
+
+        return enter, leave
+
+    def _by_place(self, key_at: int, operand_at: int) -> tuple[Take, Take]:
+        """The same for ``?key <p> ?value`` without filters: key and operand are read off the triple.
+
+        The value of a triple is kept beside it while it is held, and a group takes all of its changes at once.
+        """
+        predicate = self._predicate
+        values: dict[Triple, Any] = {}
+        more: dict[Triple, int] = {}  # those that several items have: how many
+
+        def enter(items: Iterable[Event]) -> None:
+            changes: Changes = defaultdict(lambda: ([], []))
+            for triple in _triples(items, predicate):
+                if triple in values:
+                    more[triple] = more.get(triple, 1) + 1
+                    continue
+                spelling = triple[operand_at]
+                value = values[triple] = decode(spelling)
+                of_group = changes[triple[key_at] if key_at >= 0 else ""]
+                of_group[0].append(value)
+                of_group[1].append(spelling)
+            apply_changes(changes, 1)
+
+        def leave(items: Iterable[Event]) -> None:
+            changes: Changes = defaultdict(lambda: ([], []))
+            for triple in _triples(items, predicate):
+                if more and triple in more:
+                    more[triple] -= 1
+                    if more[triple] == 1:
+                        del more[triple]
+                    continue
+                of_group = changes[triple[key_at] if key_at >= 0 else ""]
+                of_group[0].append(values.pop(triple))
+                of_group[1].append(triple[operand_at])
+            apply_changes(changes, -1)
+
+        groups, new = self._groups, self._new
+
+        def apply_changes(changes: Changes, sign: int) -> None:
+            tell = add_all if sign > 0 else remove_all
+            for name, (numbers, spellings) in changes.items():
+                key = (name,) if key_at >= 0 else ()
+                group = groups.get(key)
+                if group is None:
+                    group = groups[key] = new()
+                group[0][0] += sign * len(numbers)
+                for total in group[1]:
+                    tell(total, numbers, spellings)
+                if not group[0][0]:
+                    del groups[key]
+
+        return enter, leave
+
+    def _change(self, mu: Bindings, sign: int) -> None:
+        for variable, step in self._steps:
+            value = step(mu, TIMELESS_START, TIMELESS_END, self._context)
+            if variable is not None and isinstance(value, str):
+                mu = {**mu, variable: value} if value else mu
+            elif not value:
+                return
+        key = tuple([mu.get(k, "") for k in self._keys])
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = self._new()
+        group[0][0] += sign
+        for operand, total in zip(self._operands, group[1], strict=True):
+            self._count(mu, operand, total, sign)
+        if not group[0][0]:
+            del self._groups[key]
+
+    def _count(self, mu: Bindings, operand: Any, total: Accumulator, sign: int) -> None:
+        change = total.add if sign > 0 else total.remove
+        if operand is None:
+            change(None, (*sorted(mu.items()), TIMELESS_START, TIMELESS_END))
+            return
+        spelling = (
+            mu.get(operand, "")
+            if isinstance(operand, str)
+            else operand(mu, TIMELESS_START, TIMELESS_END, self._context)
+        )
+        if not spelling:
+            total.fail() if sign > 0 else total.unfail()
+            return
+        change(decode(spelling), spelling)
+
+    def _new(self) -> tuple[list[int], Totals]:
+        return [0], [accumulator(a.name, distinct=a.distinct, separator=a.separator) for a in self._select.aggregates]
+
+    # --- the answer ---
+
+    def rows(self) -> Iterator[Solution]:
+        """One solution per group: its keys and what its aggregates are."""
+        groups = self._groups
+        if not self._keys and not groups:
+            yield self._row((), self._new()[1])
+            return
+        for key, (_, totals) in groups.items():
+            yield self._row(key, totals)
+
+    def _row(self, key: tuple[str, ...], totals: Totals) -> Solution:
+        row = {k: t for k, t in zip(self._keys, key, strict=True) if t}
+        for call, total in zip(self._select.aggregates, totals, strict=True):
+            try:
+                result = total.result()
+            except SparqlError:  # an aggregate that is an error leaves its variable unbound
+                continue
+            if result:
+                row[call.variable] = result
+        return row, TIMELESS_START, TIMELESS_END
+
+    def _finish(self) -> Runner:
+        """HAVING, the columns, ORDER BY, DISTINCT and LIMIT, as the backward evaluator does them."""
+        select = self._select
+        names = (*select.keys, *(a.variable for a in select.aggregates))
+        rest = replace(select, pattern=alg.Table(names, ()), grouped=False, keys=(), aggregates=())
+
+        def grouped(pattern: alg.Pattern, env: Env, registry: Registry) -> Runner:
+            return lambda mu, run: self.rows()
+
+        return compile_select(rest, Env(), self._registry, grouped)
+
+    @property
+    def _registry(self) -> Registry:
+        return Registry(False, lambda inner: Prepared(inner, substitute=True))
+
+    def solve(self, run: Run) -> list[Bindings]:
+        """The rows of the answer."""
+        return [mu for mu, _, _ in self._runner({}, run)]
+
+
+class _Context:
+    """What the expressions of a filter may ask: nothing that changes (the query is not volatile)."""
+
+    now = 0
+
+    def exists(self, pattern: alg.Pattern, mu: Bindings, start: int, end: int) -> bool:
+        raise SparqlError("EXISTS cannot stand here")
+
+
+def _triples(items: Iterable[Event], predicate: str | None) -> Iterator[Triple]:
+    """The triples with that predicate."""
+    if predicate is None:
+        return (triple for item in items for triple in item[2])
+    return (triple for item in items for triple in item[2] if triple[1] == predicate)
+
+
+def _matcher(pattern: alg.Triple) -> Callable[[Triple], Bindings | None]:
+    nodes = (pattern.subject, pattern.predicate, pattern.object)
+
+    def match(triple: Triple) -> Bindings | None:
+        mu: Bindings = {}
+        for node, there in zip(nodes, triple, strict=True):
+            if isinstance(node, alg.Const):
+                if node.term != there:
+                    return None
+            elif mu.setdefault(node.name, there) != there:
+                return None
+        return mu
+
+    return match
+
+
+def _plain(pattern: alg.Triple, steps: Any, select: alg.Select, operands: list[Any]) -> tuple[int, int] | None:
+    """Where the key and the operand stand, when all there is is ``?key <p> ?value`` without filters."""
+    if steps or not isinstance(pattern.predicate, alg.Const) or len(select.keys) > 1 or not operands:
+        return None
+    places = {n.name: i for i, n in ((0, pattern.subject), (2, pattern.object)) if isinstance(n, alg.Var)}
+    if len(places) != 2 or len(set(operands)) != 1 or operands[0] not in places:
+        return None
+    if select.keys and select.keys[0] not in places:
+        return None
+    return places[select.keys[0]] if select.keys else -1, places[operands[0]]

@@ -1,0 +1,72 @@
+"""What ``explain`` says of a program: windows and facts, then the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from etalis_compiler.explain import Explanation, explain
+from etalis_compiler.rsp import Fact, WindowPlan
+from etalis_rules import program as ir
+
+from etalis_py.executors.columns.network import unsupported
+from etalis_py.executors.windows.explain import Explainer, plan_data
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramExplanation(Explanation):
+    """A program explained; ``str()`` is the text.
+
+    ``executor`` says how the rules run over large batches, ``windows`` is the part about windowed queries and facts.
+    """
+
+    executor: str = ""
+    windows: str = ""
+    windowed: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        plans: Sequence[WindowPlan],
+        facts: Sequence[Fact],
+        rules: ir.Rules,
+        prefixes: Mapping[str, str],
+        readers: Mapping[str, Sequence[str]],
+        knowledge: Any = None,
+    ) -> ProgramExplanation:
+        """Explain plans, facts and rules; ``readers``: who reads what each query makes."""
+        explained = explain(rules, prefixes)
+        same: dict[str, Any] = {f.name: getattr(explained, f.name) for f in fields(Explanation)}
+        if rules.outputs:
+            same["executor"] = _large_batches(rules, knowledge)
+        if not plans and not facts:
+            return cls(**same)
+        about = Explainer(prefixes, readers)
+        names = [output.query for output in rules.outputs]
+        text = "\n".join([*map(about.fact, facts), *map(about.plan, plans), *map(about.rule, names)])
+        data = {
+            "windowed": [plan_data(plan) for plan in plans],
+            "facts": [{"query": f.name, "keys": list(f.keys), "stream": f.feeds} for f in facts],
+        }
+        return cls(**same, windows=text, windowed=data)
+
+    def __str__(self) -> str:
+        rules = Explanation.__str__(self) if self.rules.outputs or not self.windows else ""
+        executor = f"large batches\n  {self.executor}" if self.executor else ""
+        return "\n\n".join(filter(None, (self.windows, rules, executor)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that ``--json`` prints."""
+        rules = Explanation.to_dict(self)
+        if self.executor:
+            rules["large_batches"] = self.executor
+        if not self.windows:
+            return rules
+        return {**self.windowed, "rules": rules if self.rules.outputs else None}
+
+
+def _large_batches(rules: ir.Rules, knowledge: Any) -> str:
+    """Which executor runs the rules over large batches, and why, if it is that of rows."""
+    reason = unsupported(rules, knowledge)
+    return "run in columns" if reason is None else f"run in rows, because {reason}"

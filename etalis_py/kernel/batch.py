@@ -1,0 +1,230 @@
+"""What goes into an executor and what comes out: batches of complete instants, and reports.
+
+Both have a form of rows and a form of columns.  A batch makes the other form when it is asked for, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Protocol
+
+from etalis_py.events import Event
+
+Row = tuple[Any, ...]
+"""A solution as it is reported: end, start, then its terms as N-Triples spellings, ``""`` where unbound."""
+
+Report = tuple[int, int, list[Row]]
+"""The solutions of one instant: the number of the output, the instant, the rows in the order of the output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Events in the flat form, one triple a row, ordered by ``end``.
+
+    ``end`` and ``start`` are int64 (microseconds); ``s``, ``p``, ``o``, ``stream`` and ``graph`` are Arrow arrays of
+    N-Triples spellings, dictionary-encoded or not; ``stream`` and ``graph`` may be None, when no event names one.
+    Neighbouring rows with the same number in ``event`` are one event; where it is None, each row is one.
+    """
+
+    end: Any
+    start: Any
+    s: Any
+    p: Any
+    o: Any
+    stream: Any = None
+    event: Any = None
+    graph: Any = None
+
+    def __len__(self) -> int:
+        return len(self.end)
+
+    def rows(self, first: int, last: int) -> Columns:
+        """Some of the rows, without a copy."""
+        return Columns(*(c if c is None else c[first:last] for c in (getattr(self, f.name) for f in fields(self))))
+
+
+class ColumnReport(Protocol):
+    """The solutions of many instants for one output, in columns.  They become rows only where somebody wants rows.
+
+    ``end``, ``start`` and ``instants`` are int64, one for each solution, ordered by instant and within it as the
+    output's rows are; ``terms`` are Arrow arrays of spellings, in the order of the output's columns.
+    """
+
+    output: int
+    instants: Any
+    end: Any
+    start: Any
+    terms: Sequence[Any]
+
+    def __len__(self) -> int: ...
+
+    def reports(self) -> list[Report]:
+        """The same as rows, one report for each instant."""
+
+
+def as_reported(reports: Sequence[Any], *, one_by_one: bool) -> list[Any]:
+    """Reports in order of time and output: one in columns stays so when it is alone, or when none is of another output.
+
+    ``one_by_one``: each instant for itself, in rows.
+    """
+    wide = [report for report in reports if not isinstance(report, tuple)]
+    if not wide:
+        return list(reports)
+    if len(wide) == len(reports) and len({report.output for report in wide}) == 1 and not one_by_one:
+        return wide
+    rows = [part for r in reports for part in ((r,) if isinstance(r, tuple) else r.reports())]
+    return sorted(rows, key=lambda report: (report[1], report[0]))
+
+
+def extent(columns: Columns) -> tuple[int, int, bool]:
+    """The first and the last end, and whether all ends rise and no event starts after its end."""
+    import numpy as np  # takes a while to import
+
+    end, start = np.asarray(columns.end), np.asarray(columns.start)
+    if not len(end):
+        return 0, 0, False
+    in_order = not (end[1:] < end[:-1]).any() and not (start > end).any()
+    return int(end[0]), int(end[-1]), bool(in_order)
+
+
+def cut_last_instant(columns: Columns) -> tuple[Columns, Columns]:
+    """All instants but the last, which may go on, and the last."""
+    import numpy as np  # takes a while to import
+
+    end = np.asarray(columns.end)
+    cut = int(np.searchsorted(end, end[-1], "left"))
+    return columns.rows(0, cut), columns.rows(cut, len(end))
+
+
+def count_events(columns: Columns) -> int:
+    """How many events there are."""
+    return len(columns) if columns.event is None else _count_runs(columns.event)
+
+
+def _count_runs(column: Any) -> int:
+    """How often the value changes from row to row, and one for the first row."""
+    import numpy as np  # takes a while to import
+
+    values = np.asarray(column)
+    return int((values[1:] != values[:-1]).sum()) + 1 if len(values) else 0
+
+
+def together(one: Columns, other: Columns) -> Columns:
+    """The rows of both."""
+    import numpy as np  # takes a while to import
+    import pyarrow as pa
+
+    def joined(first: Any, second: Any) -> Any:
+        chunks = [pa.array(part).cast(pa.large_string()) for part in (first, second)]
+        return pa.concat_arrays(chunks)
+
+    end, start = (
+        np.concatenate([np.asarray(a), np.asarray(b)]) for a, b in ((one.end, other.end), (one.start, other.start))
+    )
+
+    def joined_names(first: Any, second: Any) -> Any:
+        if first is None and second is None:
+            return None
+        return joined([""] * len(one) if first is None else first, [""] * len(other) if second is None else second)
+
+    event = None
+    if one.event is not None or other.event is not None:
+        event = np.concatenate([_event_numbers(one), _event_numbers(other) + len(one)])
+    s, p, o = (joined(getattr(one, name), getattr(other, name)) for name in "spo")
+    stream, graph = joined_names(one.stream, other.stream), joined_names(one.graph, other.graph)
+    return Columns(end, start, s, p, o, stream, event, graph)
+
+
+def _event_numbers(columns: Columns) -> Any:
+    """The number of each row's event, from 0."""
+    import numpy as np  # takes a while to import
+
+    if columns.event is None:
+        return np.arange(len(columns))
+    numbers = np.asarray(columns.event)
+    return np.cumsum(np.diff(numbers, prepend=numbers[:1]) != 0)
+
+
+class Batch:
+    """Complete instants in order: ``rows`` are events ordered by end, ``columns`` the same in the flat form.
+
+    ``through`` is the time that the batch reaches: every instant up to and including it is over.
+    """
+
+    __slots__ = ("_columns", "_rows", "through")
+
+    def __init__(self, rows: Sequence[Event] | None, through: int, columns: Columns | None = None) -> None:
+        self._rows = rows
+        self._columns = columns
+        self.through = through
+
+    @property
+    def rows(self) -> Sequence[Event]:
+        """The events."""
+        if self._rows is None:
+            self._rows = list(_events(self._columns)) if self._columns is not None else []
+        return self._rows
+
+    @property
+    def columns(self) -> Columns:
+        """The triples, one a row."""
+        if self._columns is None:
+            self._columns = _columns(self._rows or ())
+        return self._columns
+
+    def instants(self) -> Iterator[tuple[int, list[Event]]]:
+        """The events of each instant."""
+        for end, events in groupby(self.rows, key=itemgetter(1)):
+            yield end, list(events)
+
+    def count(self) -> tuple[int, int]:
+        """How many instants have a triple, and how many triples there are."""
+        if self._rows is None:
+            return (0, 0) if self._columns is None else (_count_runs(self._columns.end), len(self._columns))
+        return len({end for _, end, triples, _, _ in self._rows if triples}), sum(len(e[2]) for e in self._rows)
+
+    def with_derived(self, derived: Iterable[Event]) -> Batch:
+        """The batch with events that earlier stages derived, each behind the others of its instant."""
+        more = list(derived)
+        if not more:
+            return self
+        return Batch(sorted([*self.rows, *more], key=itemgetter(1)), self.through)
+
+    def __len__(self) -> int:
+        return len(self._columns) if self._rows is None and self._columns is not None else len(self._rows or ())
+
+
+def _events(columns: Columns) -> Iterator[Event]:
+    start, end, *spo = (_list(column) for column in (columns.start, columns.end, columns.s, columns.p, columns.o))
+    nameless = [""] * len(columns)
+    streams, graphs = (nameless if names is None else _list(names) for names in (columns.stream, columns.graph))
+    if columns.event is None:
+        for begun, ended, s, p, o, stream, graph in zip(start, end, *spo, streams, graphs, strict=True):
+            yield Event(begun, ended, ((s, p, o),), stream or "", graph or "")
+        return
+    rows = zip(_list(columns.event), start, end, streams, graphs, zip(*spo, strict=True), strict=True)
+    for _, same in groupby(rows, key=itemgetter(0)):
+        (_, begun, ended, stream, graph, triple), *others = same
+        yield Event(begun, ended, (triple, *(other[5] for other in others)), stream or "", graph or "")
+
+
+def _list(column: Any) -> list[Any]:
+    values: list[Any] = column.to_pylist() if hasattr(column, "to_pylist") else column.tolist()
+    return values
+
+
+def _columns(events: Sequence[Event]) -> Columns:
+    import pyarrow as pa  # takes a while to import
+
+    rows = [(end, start, s, p, o, stream, g) for start, end, triples, stream, g in events for s, p, o in triples]
+    ends, starts, *terms = zip(*rows, strict=True) if rows else ((),) * 7
+    end, start = (pa.array(column, pa.int64()) for column in (ends, starts))
+    s, p, o, stream, graph = (pa.array(column, pa.string()).dictionary_encode() for column in terms)
+    numbers = None
+    if any(len(event[2]) > 1 for event in events):
+        numbers = pa.array([number for number, event in enumerate(events) for _ in event[2]], pa.int64())
+    named = graph if any(event[4] for event in events) else None
+    return Columns(end, start, s, p, o, stream, numbers, named)

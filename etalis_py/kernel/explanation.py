@@ -1,0 +1,139 @@
+"""Why a match holds: the tree of rules, goals, events and background triples behind it.
+
+drops [1, 3]
+└─ seq: left ends before right starts
+   ├─ event <urn:c> <urn:price> "10" [1, 1]
+   └─ event <urn:c> <urn:price> "6" [3, 3]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from etalis_rules import program as ir
+
+_OPERATORS = {
+    "seq": "SEQ: left ends before right starts",
+    "equals": "EQUALS: both have the same interval",
+    "next": "NEXT: right is the first that starts after left has ended",
+    "meets": "MEETS: right starts when left ends",
+    "overlaps": "OVERLAPS: right starts before left ends, and ends after it",
+    "starts": "STARTS: both start together, left ends first",
+    "during": "DURING: left lies inside right",
+    "finishes": "FINISHES: both end together, right starts first",
+    "par": "PAR: they share an instant",
+    "and": "joined",
+    "optional": "OPTIONAL",
+    "optionalseq": "OPTIONALSEQ",
+    "equalsoptional": "EQUALSOPTIONAL",
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation:
+    """One step: ``rule`` says what was applied, ``parts`` to what.  A leaf is an event or background knowledge."""
+
+    rule: str
+    parts: tuple[Explanation, ...] = ()
+    triple: tuple[str, str, str] | None = None
+    interval: tuple[int | str, int | str] | None = None
+    stream: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON."""
+        result: dict[str, Any] = {"rule": self.rule}
+        if self.triple is not None:
+            result["triple"] = list(self.triple)
+        if self.interval is not None:
+            result["start"], result["end"] = self.interval
+        if self.stream:
+            result["stream"] = self.stream
+        if self.parts:
+            result["because"] = [p.to_dict() for p in self.parts]
+        return result
+
+    def events(self) -> Iterator[Explanation]:
+        """The events at the leaves."""
+        if self.rule == "event":
+            yield self
+        for part in self.parts:
+            yield from part.events()
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from etalis_py.notebook import why_html  # notebooks only
+
+        return why_html(self)
+
+    def _lines(self) -> Iterator[str]:
+        yield self._title()
+        for i, part in enumerate(self.parts):
+            last = i == len(self.parts) - 1
+            for j, line in enumerate(part._lines()):
+                lead = ("└─ " if last else "├─ ") if j == 0 else ("   " if last else "│  ")
+                yield lead + line
+
+    def _title(self) -> str:
+        words = [self.rule]
+        if self.triple is not None:
+            words.append(" ".join(self.triple))
+        if self.interval is not None:
+            words.append(f"[{self.interval[0]}, {self.interval[1]}]")
+        if self.stream:
+            words.append(f"in {self.stream}")
+        return " ".join(words)
+
+
+def explainer(
+    rules: ir.Rules, output: ir.Output, render: Callable[[int], int | str]
+) -> Callable[[tuple[Any, ...]], Explanation]:
+    """A function from a row with provenance to its explanation."""
+    nodes = dict(rules.nodes)
+
+    def explain(row: tuple[Any, ...]) -> Explanation:
+        parts = (_build(row[-1]),) if not isinstance(row[-1], (str, int)) else ()
+        return Explanation(output.query, parts, interval=(render(row[1]), render(row[0])))
+
+    def _build(provenance: Any) -> Explanation:
+        if provenance.rule == "event":
+            s, p, o, start, end, stream = provenance.parts
+            return Explanation("event", (), (s, p, o), (render(start), render(end)), stream)
+        if provenance.rule == "background":
+            triples = [Explanation("background", (), part) for part in provenance.parts if len(part) == 3]
+            if triples:
+                return triples[0] if len(triples) == 1 else Explanation("background knowledge", tuple(triples))
+            bound = ", ".join(f"{name.lstrip('~.')} = {term}" for name, term in provenance.parts)
+            return Explanation(f"background knowledge: {bound}")
+        parts = tuple(_build(part) for part in provenance.parts)
+        return Explanation(_rule_text(provenance.rule), parts)
+
+    def _rule_text(rule: str) -> str:
+        if rule.startswith("out:"):
+            return f"derived by {rule[4:]}"
+        match nodes.get(rule):
+            case ir.Join(op=op) | ir.Outer(op=op):
+                return _OPERATORS.get(op, op)
+            case ir.Absence(deadline=None, right=None):
+                return "NOT: nothing that is excluded lies inside"
+            case ir.Absence(deadline=None):
+                return "SEQ NOT: nothing that is excluded lies between them"
+            case ir.Absence():
+                return "SEQ NOT … WITHIN: nothing that is excluded came in time"
+            case ir.Run():
+                return "REPEAT: each is the next of the one before"
+            case ir.Map():
+                return "joined with the background"
+            case ir.Group(window=None):
+                return "aggregated over solutions that are not kept, for the query has no window"
+            case ir.Group():
+                return "aggregated over"
+            case _:
+                return "derived"
+
+    return explain

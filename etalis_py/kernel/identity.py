@@ -1,0 +1,33 @@
+"""The id of a match: a hash of what it says, so that equal runs give equal ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from etalis_py.kernel.batch import Row
+    from etalis_py.kernel.matches import Shape
+
+
+def begun_identity(shape: Shape) -> blake2b:
+    """The hash of the first two lines of what an id is made of: it is computed once, and copied for every match."""
+    names = [v for v, i in zip(shape.variables, shape.places, strict=True) if i > 0]
+    return blake2b(f"{shape.output.query}\n{' '.join(names)}\n".encode(), digest_size=16)
+
+
+def identity_of(shape: Shape) -> Callable[[Row, int], str]:
+    """A hash of query, variables, terms, interval and ordinal, a line each; no name and no term holds a line break."""
+    places = (2,) if shape.output.form == "ask" else tuple(i for i in shape.places if i > 0)
+    begun = begun_identity(shape)
+    terms = "".join(f"{{row[{i}]}}\\n" for i in places)
+    text = f"""
+def identify(row, n):
+    begun = copy()
+    begun.update(f'{terms}{{row[1]}} {{row[0]}} {{n}}'.encode())
+    return begun.hexdigest()
+"""
+    scope: dict[str, Any] = {"copy": begun.copy}
+    exec(text, scope)
+    return scope["identify"]  # type: ignore[no-any-return]

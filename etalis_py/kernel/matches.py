@@ -1,0 +1,411 @@
+"""Matches: what a query found, lazily made from the rows of the engine.
+
+The order is fixed: by instant, then by query in the order of the program, then as the query orders its rows (ORDER BY,
+else end, start and the terms in alphabetical order of their variables).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, overload
+
+from etalis_rules import program as ir
+from etalis_rules.spelling import PREFIXES
+
+from etalis_py.kernel.batch import Report, Row, as_reported
+from etalis_py.kernel.garbage import few_collections
+from etalis_py.kernel.identity import identity_of
+from etalis_py.streams.json_terms import json_term
+from etalis_py.values import BlankValue, DateTime, Duration, IriValue, LangString, Opaque, decode
+from etalis_py.values.time import TIMELESS_END
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from etalis_py.notebook import Timeline
+
+Triple = tuple[str, str, str]
+AT_ONCE, FEW = 4096, 64
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How the rows of one query are read: its variables and where they stand; its template; its times.
+
+    ``triples`` makes the triples of a CONSTRUCT or DESCRIBE from a row; ``explain`` the explanation of a row.
+    """
+
+    output: ir.Output
+    variables: tuple[str, ...]
+    places: tuple[int, ...]
+    render: Callable[[int], int | str]
+    triples: Callable[[Row], tuple[Triple, ...]] | None = None
+    explain: Callable[[Row], Any] | None = None
+    adjacent: bool = True
+    """Whether equal rows of a report stand together."""
+    once: bool = False
+    """Whether only the first answer is reported (ASK)."""
+    hidden: bool = False
+    """Whether its rows are only there for others."""
+    retracted: bool = False
+    """Whether its rows take earlier ones back."""
+    prefixes: Mapping[str, str] = field(default_factory=lambda: PREFIXES)
+    """By which terms are shown."""
+    identify: Callable[[Row, int], str] = field(init=False, compare=False, repr=False)
+    """The id of a match, from its row and its ordinal."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "identify", identity_of(self))
+
+    @property
+    def query(self) -> str:
+        return self.output.query
+
+
+class Match:
+    """One solution of a query: its bindings, its interval, and what it constructs.
+
+    ``start`` and ``end`` are as the stream gave its times; both are None for a timeless solution.
+    """
+
+    __slots__ = ("_row", "_shape", "ordinal")
+
+    retracted = False
+    """Whether this takes an earlier match back, the one of the same id."""
+
+    def __init__(self, shape: Shape, row: Row, ordinal: int = 0) -> None:
+        self._shape = shape
+        self._row = row
+        self.ordinal = ordinal
+
+    @property
+    def query(self) -> str:
+        return self._shape.output.query
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """The terms, in alphabetical order of the variables; ``""`` where unbound."""
+        row = self._row
+        return tuple([row[i] if i > 0 else "" for i in self._shape.places])
+
+    @property
+    def bindings(self) -> dict[str, str]:
+        """Variable → term in N-Triples spelling, for the variables that are bound."""
+        row = self._row
+        shape = self._shape
+        return {v: row[i] for v, i in zip(shape.variables, shape.places, strict=True) if i > 0 and row[i]}
+
+    def __getitem__(self, variable: str) -> Any:
+        """The Python value of a variable: int, Decimal, float, bool, str, datetime values, or the IRI as a str."""
+        term = self.bindings.get(variable.removeprefix("?"))
+        if term is None:
+            known = ", ".join(self._shape.variables) or "no variables"
+            raise KeyError(f"{variable} is not bound in this match of {self.query}; it has {known}")
+        return python_value(term)
+
+    def get(self, variable: str, default: Any = None) -> Any:
+        """Like ``m[variable]``, with a default for an unbound variable."""
+        term = self.bindings.get(variable.removeprefix("?"))
+        return default if term is None else python_value(term)
+
+    @property
+    def is_timeless(self) -> bool:
+        return bool(self._row[0] == TIMELESS_END)
+
+    @property
+    def start_us(self) -> int | None:
+        return None if self.is_timeless else self._row[1]
+
+    @property
+    def end_us(self) -> int | None:
+        return None if self.is_timeless else self._row[0]
+
+    @property
+    def start(self) -> int | str | None:
+        return None if self.is_timeless else self._shape.render(self._row[1])
+
+    @property
+    def end(self) -> int | str | None:
+        return None if self.is_timeless else self._shape.render(self._row[0])
+
+    @property
+    def boolean(self) -> bool | None:
+        """The answer of an ASK query."""
+        if self._shape.output.form != "ask":
+            return None
+        return bool(self._row[2] == "true")
+
+    @property
+    def triples(self) -> tuple[Triple, ...] | None:
+        """What a CONSTRUCT or DESCRIBE makes of this solution; None for other queries."""
+        make = self._shape.triples
+        return None if make is None else make(self._row)
+
+    @property
+    def id(self) -> str:
+        """A name that is the same in every run over the same events."""
+        return self._shape.identify(self._row, self.ordinal)
+
+    def why(self) -> Any:
+        """The rules, goals, events and background triples behind this match, as a printable tree."""
+        if self._shape.explain is None:
+            raise ValueError("this match carries no explanation: make the engine with Engine(…, explain=True)")
+        return self._shape.explain(self._row)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that ``--format jsonl`` prints."""
+        result: dict[str, Any] = {"query": self.query, "id": self.id}
+        triples = self.triples
+        if triples is not None:
+            result["triples"] = [f"{s} {p} {o} ." for s, p, o in triples]
+        elif self._shape.output.form == "ask":
+            result["boolean"] = self.boolean
+        else:
+            result["bindings"] = {v: json_term(t) for v, t in self.bindings.items()}
+        result["start"], result["end"] = self.start, self.end
+        if self.retracted:
+            result["retracted"] = True
+        return result
+
+    def taken_back(self) -> Match:
+        """What says that this match does not hold any more."""
+        return Retracted(self._shape, self._row, self.ordinal)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Match) and self.id == other.id and self.retracted == other.retracted
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        triples = self.triples
+        if triples is not None:
+            shown = " . ".join(" ".join(t) for t in triples)
+        elif self._shape.output.form == "ask":
+            shown = str(self.boolean)
+        else:
+            shown = ", ".join(f"?{v}={t}" for v, t in self.bindings.items())
+        when = "timeless" if self.is_timeless else f"[{self.start}, {self.end}]"
+        return f"<{'retracted ' * self.retracted}{self.query} {when} {shown}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        cells = "".join(f"<tr><th>?{escape(v)}</th><td>{escape(t)}</td></tr>" for v, t in self.bindings.items())
+        return f"<table><caption>{escape(self.query)} [{self.start}, {self.end}]</caption>{cells}</table>"
+
+
+class Retracted(Match):
+    """A match that was reported, and does not hold after a correction of the input."""
+
+    __slots__ = ()
+
+    retracted = True
+
+
+def python_value(term: str) -> Any:
+    """A term as the Python object a user expects."""
+    from datetime import UTC, datetime, timedelta
+
+    value = decode(term)
+    match value:
+        case IriValue() | BlankValue():
+            return str(value)
+        case LangString():
+            return value.text
+        case DateTime():
+            moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value.us)
+            return moment.replace(tzinfo=None) if value.offset is None else moment
+        case Duration(0, micros):
+            return timedelta(microseconds=micros)
+        case Opaque():
+            return value.lexical
+    return value
+
+
+class Tabular(ABC):
+    """What has a table of matches has it in the forms of other libraries, too."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def to_arrow(self, *, query: str | None = None) -> pa.Table:
+        """A table with native types."""
+
+    def to_pandas(self, *, query: str | None = None) -> pd.DataFrame:
+        """The same as a frame of pandas."""
+        return self.to_arrow(query=query).to_pandas()
+
+    def to_polars(self, *, query: str | None = None) -> pl.DataFrame:
+        """The same as a frame of polars, which has to be installed."""
+        return polars_frame(self.to_arrow(query=query))
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The table of ``to_arrow``, for whatever reads Arrow."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+
+@dataclass(slots=True)
+class Matches(Tabular, Sequence[Match]):
+    """The matches of the instants that a call closed; made one by one as they are looked at."""
+
+    shapes: Sequence[Shape]
+    reports: list[Report] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return sum(len(report[2]) if isinstance(report, tuple) else len(report) for report in self.reports)
+
+    @property
+    def outputs(self) -> set[int]:
+        """The numbers of the queries that have matches here."""
+        return {report[0] if isinstance(report, tuple) else report.output for report in self.reports}
+
+    def _rows(self) -> list[Report]:
+        """The reports in rows; those in columns are changed into rows once."""
+        if not all(isinstance(report, tuple) for report in self.reports):
+            self.reports = as_reported(self.reports, one_by_one=True)
+        return self.reports
+
+    def __iter__(self) -> Iterator[Match]:
+        """Matches are made some thousand instants at a time: nothing else happens between them, not even garbage."""
+        reports = self._rows()
+        for first in range(0, len(reports), AT_ONCE):
+            some = reports if len(reports) <= AT_ONCE else reports[first : first + AT_ONCE]
+            if len(some) < FEW:
+                for number, _, rows in some:
+                    yield from self._matches_of(self.shapes[number], rows)
+                continue
+            with few_collections():
+                matches = self._matches_together(some)
+            yield from matches
+
+    def tables(self) -> Iterator[tuple[Shape, list[Row], list[int]]]:
+        """The rows of each query with their ordinals, for what takes many matches at once and by columns."""
+        tables: dict[int, tuple[list[Row], list[int]]] = {}
+        for number, _, rows in self._rows():
+            table = tables.get(number)
+            if table is None:
+                table = tables[number] = ([], [])
+            if len(rows) == 1:
+                table[0].append(rows[0])
+                table[1].append(0)
+            else:
+                for match in self._matches_of(self.shapes[number], rows):
+                    table[0].append(match._row)
+                    table[1].append(match.ordinal)
+        for number, (rows, ordinals) in tables.items():
+            yield self.shapes[number], rows, ordinals
+
+    def to_arrow(self, *, query: str | None = None) -> pa.Table:
+        """A table with native types: a column for each variable, then ``start``, ``end`` and ``id``.
+
+        Numbers, booleans and dates are what they are, all else is text; a CONSTRUCT gives rows of triples (``s``, ``p``
+        and ``o``).  ``query`` names one of several queries.
+        """
+        from etalis_py.kernel.tabular import arrow_table  # takes a while to import
+
+        return arrow_table([self], query)
+
+    def _matches_together(self, reports: Iterable[Report]) -> list[Match]:
+        shapes = self.shapes
+        matches: list[Match] = []
+        for number, _, rows in reports:
+            if len(rows) == 1:
+                matches.append(Match(shapes[number], rows[0]))
+            else:
+                matches += self._matches_of(shapes[number], rows)
+        return matches
+
+    def _matches_of(self, shape: Shape, rows: list[Row]) -> Iterator[Match]:
+        apart = shape.output.order or not shape.adjacent
+        return self._unsorted(shape, rows) if apart else self._sorted(shape, rows)
+
+    @staticmethod
+    def _sorted(shape: Shape, rows: list[Row]) -> Iterator[Match]:
+        # Rows are sorted, so equal ones stand together.
+        places = [0, 1, *(i for i in shape.places if i > 0)]
+        whole = sorted(places) == list(range(len(rows[0])))
+        before: Any = None
+        ordinal = 0
+        for row in rows:
+            key = row if whole else [row[i] for i in places]
+            ordinal = ordinal + 1 if key == before else 0
+            before = key
+            yield Match(shape, row, ordinal)
+
+    @staticmethod
+    def _unsorted(shape: Shape, rows: list[Row]) -> Iterator[Match]:
+        seen: dict[Any, int] = {}
+        for row in rows:
+            key = (row[0], row[1], *(row[i] for i in shape.places if i > 0))
+            ordinal = seen.get(key, 0)
+            seen[key] = ordinal + 1
+            yield Match(shape, row, ordinal)
+
+    @overload
+    def __getitem__(self, index: int) -> Match: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Match]: ...
+    def __getitem__(self, index: int | slice) -> Match | list[Match]:
+        return list(self)[index]
+
+    def __add__(self, other: Iterable[Match]) -> list[Match]:
+        return [*self, *other]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+    def _repr_html_(self) -> str:
+        from etalis_py.notebook import matches_html  # notebooks only
+
+        return matches_html(self, len(self), self.shapes)
+
+    def timeline(self) -> Timeline:
+        """The matches as a picture, a row for each, over time; a notebook shows it."""
+        from etalis_py.notebook import timeline_of
+
+        return timeline_of(self)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Revised(Matches):
+    """What a correction of the input changed: matches that are taken back, and matches that are new."""
+
+    chosen: list[Match] = field(default_factory=list)
+
+    def __init__(self, shapes: Sequence[Shape], chosen: Iterable[Match]) -> None:
+        self.shapes, self.reports, self.chosen = shapes, [], list(chosen)
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+    def __iter__(self) -> Iterator[Match]:
+        return iter(self.chosen)
+
+    def tables(self) -> Iterator[tuple[Shape, list[Row], list[int]]]:
+        """The rows of each query, those that are taken back apart."""
+        tables: dict[tuple[str, bool], tuple[Shape, list[Row], list[int]]] = {}
+        for match in self.chosen:
+            name = match.query, match.retracted
+            if name not in tables:
+                shape = replace(match._shape, retracted=True) if match.retracted else match._shape
+                tables[name] = (shape, [], [])
+            tables[name][1].append(match._row)
+            tables[name][2].append(match.ordinal)
+        yield from tables.values()
+
+
+def polars_frame(table: pa.Table) -> pl.DataFrame:
+    """An Arrow table as a frame of polars."""
+    try:
+        import polars
+    except ImportError:
+        raise ImportError("polars is not installed: pip install 'etalis-py[polars]'") from None
+    return polars.DataFrame(table)

@@ -1,0 +1,91 @@
+"""The options of an engine: one frozen value, and the same names as keywords of ``Engine`` and ``run``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
+
+from etalis_py.values.limits import Limits
+
+Render = Callable[[int], int | str]
+"""How a time is shown: microseconds to what the stream gave."""
+
+
+class EngineOptions(TypedDict, total=False):
+    """The keywords of ``Engine``; see ``Options``."""
+
+    background: Any
+    entailment: str
+    named: Mapping[str, Any] | None
+    changes: bool
+    graphs: Mapping[str, Callable[[int], Iterable[tuple[str, str, str]]]] | None
+    policy: str | None
+    lateness: int
+    revise: int
+    eager: bool
+    explain: bool
+    journal: bool
+    limits: Limits
+    render: Render | None
+    sweep_every: int
+    report: Mapping[str, Any] | None
+    duplicates: bool
+    start: int | None
+    stream: str | None
+    listen: Callable[[Any], None] | None
+    executor: Literal["auto", "rows", "columns"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What may be asked of an engine beside its program.
+
+    Knowledge: ``background`` (files, triples, or loaded knowledge), its ``entailment`` regime, ``named`` graphs by
+    IRI; ``changes``: it will be updated while the engine runs.  ``graphs``: time-varying graphs by name (``""``: the
+    default graph), read by windowed queries at every evaluation, or as often as RESCAN says.
+
+    Input: ``lateness`` in microseconds; ``revise``, in microseconds: how long what was said may still be corrected, by
+    events that come late and by retractions; ``eager``: close after every push; ``start``: windowed queries are
+    registered at this time instead of at the first event; ``stream``: the stream of events that name none (None: the
+    program's, where it reads one only).
+
+    Answers: the ``policy`` of queries that name none, ``explain``: matches can say why; ``render``: how times are
+    shown; ``report``: report policies of windowed queries by name (``""``: all); ``duplicates``: windows count a triple
+    as often as items state it; ``listen`` is called with each ``Answer`` of a windowed query, the empty ones too.
+
+    Running: the ``executor`` of rules: one event at a time (``rows``), a batch of columns at a time (``columns``), or
+    each where it is quicker (``auto``); ``limits``, ``journal``: keep what is needed for ``take_journal``;
+    ``sweep_every``: how many events lie between two sweeps of expired goals.
+    """
+
+    background: Any = None
+    entailment: str = "rdfs"
+    named: Mapping[str, Any] | None = None
+    changes: bool = False
+    graphs: Mapping[str, Callable[[int], Iterable[tuple[str, str, str]]]] | None = None
+    policy: str | None = None
+    lateness: int = 0
+    revise: int = 0
+    eager: bool = False
+    explain: bool = False
+    journal: bool = False
+    limits: Limits = Limits()  # noqa: RUF009 - frozen
+    render: Render | None = None
+    sweep_every: int = 8192
+    report: Mapping[str, Any] | None = None
+    duplicates: bool = False
+    start: int | None = None
+    stream: str | None = None
+    listen: Callable[[Any], None] | None = None
+    executor: Literal["auto", "rows", "columns"] = "auto"
+
+    def __post_init__(self) -> None:
+        if self.executor not in ("auto", "rows", "columns"):
+            raise ValueError(f'there is no executor "{self.executor}"; choose "auto", "rows" or "columns"')
+
+
+def seconds(us: int) -> int | str:
+    """Microseconds as whole seconds where they are, else as a decimal number of seconds."""
+    whole, rest = divmod(us, 1_000_000)
+    return whole if not rest else f"{whole}.{rest:06d}".rstrip("0")

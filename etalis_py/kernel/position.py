@@ -1,0 +1,167 @@
+"""Where an engine stands in its stream, and what it has counted."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from etalis_py.events import Event
+
+NEVER = -(2**63)
+FOREVER = 2**63 - 1
+
+
+@dataclass(slots=True)
+class Position:
+    """Where an engine stands.
+
+    ``now`` is the time of the open instant, whose events are ``pending``; every instant up to ``closed`` is over.
+    ``buffer`` holds what the lateness lets wait, by end and order of arrival; ``newest`` is the latest end in it so
+    far.  ``answered`` has the ASK queries that have been answered.
+    """
+
+    now: int = NEVER
+    closed: int = NEVER
+    newest: int = NEVER
+    arrivals: int = 0
+    started: bool = False
+    finished: bool = False
+    pending: list[Any] = field(default_factory=list)
+    buffer: list[tuple[int, int, Event]] = field(default_factory=list)
+    answered: set[str] = field(default_factory=set)
+
+    def ordered(self, events: Iterable[Event], lateness: int) -> list[Event]:
+        """Events whose time has come, in order; the others wait in the buffer."""
+        ready: list[Event] = []
+        for event in events:
+            if event.end <= self.closed or event.end < self.now:
+                ready.append(event)
+                continue
+            self.arrivals += 1
+            heapq.heappush(self.buffer, (event.end, self.arrivals, event))
+            self.newest = max(self.newest, event.end)
+            while self.buffer and self.buffer[0][0] < self.newest - lateness:
+                ready.append(heapq.heappop(self.buffer)[2])
+        return ready
+
+    def release(self, t: int) -> list[Event]:
+        """Take what has waited up to ``t`` out of the buffer."""
+        ready = []
+        while self.buffer and self.buffer[0][0] <= t:
+            ready.append(heapq.heappop(self.buffer)[2])
+        return ready
+
+    def plain(self) -> dict[str, Any]:
+        """The position as plain data."""
+        buffer = [[end, n, list(event)] for end, n, event in sorted(self.buffer, key=lambda waiting: waiting[:2])]
+        return {
+            "now": self.now,
+            "closed": self.closed,
+            "newest": self.newest,
+            "arrivals": self.arrivals,
+            "started": self.started,
+            "finished": self.finished,
+            "pending": [list(event) for event in self.pending],
+            "buffer": buffer,
+            "answered": sorted(self.answered),
+        }
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Position:
+        """The position that ``plain`` wrote."""
+        return cls(
+            now=plain["now"],
+            closed=plain["closed"],
+            newest=plain["newest"],
+            arrivals=plain["arrivals"],
+            started=plain["started"],
+            finished=plain["finished"],
+            pending=[event_of(fields) for fields in plain["pending"]],
+            buffer=[(end, n, event_of(fields)) for end, n, fields in plain["buffer"]],
+            answered=set(plain["answered"]),
+        )
+
+
+def event_of(fields: Any) -> Event:
+    """An event from the lists of stored state."""
+    start, end, triples, stream, graph = fields
+    return Event(start, end, tuple(tuple(triple) for triple in triples), stream, graph)
+
+
+@dataclass(slots=True)
+class Kept:
+    """What an engine keeps now: goals and the like, items in windows, and the goals of each rule node."""
+
+    goals: int = 0
+    items: int = 0
+    per_rule: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Counters:
+    """What an engine has done, and what it keeps now.
+
+    ``events`` were taken in, with ``triples`` in instants that are over; ``late`` ones are in ``dead_letters``.
+    ``unrouted``: events of streams that no windowed query reads (where there are only windowed ones); ``outside``:
+    items that no window will ever hold.  ``evaluations`` are those of windowed queries.  ``inconsistent`` counts how
+    often an answer-set program had no answer set, ``ignored`` the events that are outside what such a program allows.
+
+    ``corrections`` of the input were taken in (a burst counts as one), for which ``replayed`` events were taken again.
+
+    ``goals``, ``items`` (in windows) and ``per_rule`` are counted when they are looked at.
+    """
+
+    events: int = 0
+    triples: int = 0
+    late: int = 0
+    unrouted: int = 0
+    outside: int = 0
+    instants: int = 0
+    evaluations: int = 0
+    matches: int = 0
+    pruned: int = 0
+    inconsistent: int = 0
+    ignored: int = 0
+    corrections: int = 0
+    replayed: int = 0
+    kept: Callable[[], Kept] = field(default=Kept, repr=False, compare=False)
+
+    @property
+    def goals(self) -> int:
+        return self.kept().goals
+
+    @property
+    def items(self) -> int:
+        return self.kept().items
+
+    @property
+    def per_rule(self) -> dict[str, int]:
+        return self.kept().per_rule
+
+    def plain(self) -> dict[str, int]:
+        """The numbers as plain data."""
+        return {name: getattr(self, name) for name in STORED}
+
+    def go_to(self, plain: Mapping[str, int]) -> None:
+        """The numbers that ``plain`` wrote; what it does not have stays."""
+        for name in STORED:
+            setattr(self, name, plain.get(name, getattr(self, name)))
+
+
+STORED = (
+    "events",
+    "triples",
+    "late",
+    "unrouted",
+    "outside",
+    "instants",
+    "evaluations",
+    "matches",
+    "pruned",
+    "inconsistent",
+    "ignored",
+    "corrections",
+    "replayed",
+)

@@ -1,0 +1,157 @@
+"""The contract of an executor: what runs the rules or windows of one stage of a program.
+
+The kernel owns the clock.  It puts events in order, refuses late ones, cuts the stream into complete instants, passes
+them through the stages in order, and arranges what they report.  An executor computes: it takes complete instants and
+says which solutions they give.  It owns no clock, no lateness and no order of reports, and it never sees an instant
+again that is over.
+
+    push ──▶ order of input ──▶ Batch ──▶ stage 0 ──▶ (+ what it derives) ──▶ stage 1 ──▶ …  ──▶ Matches
+                                            └── reports ───────────────────────┴── reports ───▶
+
+**How to write one.**  Make a class with the attributes and methods of ``Executor``, and have the planner
+(``etalis_py.planning``) choose it.  The kernel calls, between construction and ``close``:
+
+* ``begin(t)``: once, before the first instant.  Reports what the background alone answers.
+* ``take(batch)``: complete instants in order, 1 to 10⁶ events, one instant or many.  Reports everything that these
+  instants give, and everything that falls due up to and including ``batch.through``, in order of time.  An empty batch
+  says that time has passed.
+* ``next_due()``: the first time at which it will report something even if no event comes (a window that closes, an
+  absence that is certain then), or None.  The kernel calls ``advance`` or ``take`` for it, and tells live sources
+  when to wake up.
+* ``horizon()``: after the end of the stream, the last time at which it still has something to say, or None.  The kernel
+  lets time run on until there, through all stages, and calls ``close`` at the end.
+* ``close(t)``: the stream has ended, at ``t``.  Reports what is only known then.
+
+Reports are appended to ``reports`` as ``(output, instant, rows)``, in order of time: ``output`` is the number of the
+output within the executor (its place in ``shapes``), ``rows`` are in the order of the output.  An executor of columns
+appends a ``ColumnReport`` instead, which holds many instants.  What later stages read (triples of CONSTRUCT) is
+appended to ``derived`` as events, if ``feeding`` is set.  The kernel empties both lists after each call.
+
+**State** is plain data (lists, dicts, strings, integers: MessagePack) and independent of the executor where it can be:
+goals are ``Goals``, by the id of their rule node and side, as columns of spellings.  So a component goes from one
+executor to another: ``other.load(one.dump())`` and the answers stay the same.  ``journal`` gives what changed since the
+last ``dump`` or ``journal``, and ``replay`` repeats it; a snapshot and the journals after it, in order, are the state.
+
+**The fast path.**  With one stage whose executor offers ``dispatch``, the kernel's loop calls the functions of an
+instant directly, and no batch is made: the cost of ``push_all`` is the loop and these calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from etalis_py.events import Event
+from etalis_py.kernel.batch import Batch, ColumnReport, Columns, Report, Row
+from etalis_py.kernel.matches import Shape
+from etalis_py.kernel.position import Kept
+
+Occurrence = tuple[str, str, str, int, str]
+"""A triple of an instant: subject, predicate, object, start, stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """The functions of an instant; both append to the ``reports`` of their executor.
+
+    ``single.get(p, other)(s, o, start, t, stream, p)`` runs an instant of one triple with predicate ``p``,
+    ``instant(t, occurrences)`` any other.
+    """
+
+    single: Mapping[str, Callable[..., None]]
+    other: Callable[..., None]
+    instant: Callable[[int, Sequence[Occurrence]], None]
+    keep: Callable[[int, int], None]
+    """``keep(events, now)`` after some thousand events, for what is done now and then."""
+    due: Callable[[int], int | None] | None = None
+    """``due(t)`` reports what falls due up to ``t`` and returns the next such time; None where nothing ever does.
+
+    An event that ends at that time makes an instant of its own with it, by ``instant``.
+    """
+    alarm: Sequence[int] = (0,)
+    """A time, which changes, before which nothing is due: ``due`` need not be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goals:
+    """What waits on one side of a node: ends, starts, then the columns of the node in its order, as spellings.
+
+    ``why`` has the provenance of each goal as plain data, when explanations are kept.
+    """
+
+    node: str
+    side: str
+    columns: tuple[Sequence[Any], ...]
+    why: Sequence[Any] | None = None
+
+
+class Executor(Protocol):
+    """What runs one stage; see the module's docstring for what each call means."""
+
+    kind: Literal["rules", "windows"]
+    """What it runs, as stored state names it."""
+    form: Literal["rows", "columns"]
+    """The form in which it keeps its goals now."""
+    reads: Literal["rows", "columns"]
+    """The form of batch that is best for it."""
+    shapes: list[Shape]
+    """How the rows of each output are read; their places are the numbers in ``reports``."""
+    reports: list[Any]
+    """``Report`` or ``ColumnReport``."""
+    derived: list[Event]
+    """Events for later stages."""
+    feeding: bool
+    """Whether a later stage reads what this one derives."""
+
+    def begin(self, t: int) -> None: ...
+
+    def take(self, batch: Batch) -> None: ...
+
+    def next_due(self) -> int | None: ...
+
+    def horizon(self) -> int | None: ...
+
+    def close(self, t: int) -> None: ...
+
+    def dispatch(self) -> Dispatch | None:
+        """The functions of the fast path; None where every instant has to come as a batch."""
+
+    def dump(self) -> dict[str, Any]:
+        """The whole state as plain data; ``goals`` has lists of the fields of ``Goals``."""
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Go on from a dump of an executor with the same nodes; raises ``SnapshotError`` if they differ."""
+
+    def journal(self) -> list[Any]:
+        """What changed since the last ``journal``, ``dump`` or ``load``, as plain data."""
+
+    def replay(self, entries: Sequence[Any]) -> None:
+        """Repeat a journal of an executor that stood where this one stands; reports nothing."""
+
+    def forget_journal(self) -> None:
+        """As if ``journal`` had been called, for whoever writes a snapshot instead."""
+
+    def journaling(self, on: bool) -> None:
+        """Keep a journal from here on, or none: what happens without one is stored by a snapshot."""
+
+    @property
+    def entries(self) -> int:
+        """How much the next journal has to tell."""
+
+    def kept(self) -> Kept:
+        """What it keeps now."""
+
+
+__all__ = [
+    "Batch",
+    "ColumnReport",
+    "Columns",
+    "Dispatch",
+    "Executor",
+    "Goals",
+    "Kept",
+    "Occurrence",
+    "Report",
+    "Row",
+]

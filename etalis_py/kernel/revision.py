@@ -1,0 +1,474 @@
+"""Corrections: an engine whose answers are those of the corrected input, within a horizon.
+
+What an engine reports is a function of its input, so a correction needs no truth maintenance.  The input of the
+horizon is kept, with a snapshot of the engine every so often; a correction at t goes back to the last snapshot before
+t, takes the corrected input again, and reports the difference by the ids of matches.  All corrections of one call are
+one replay.
+
+    input    1 2 3 4 │ 5 6 7 8 │ 9 10          │: a snapshot (a *point*)
+    correct        6: back to the point after 4, take 5 6′ 7 8 9 10, and compare what was reported since
+
+Cost: a correction takes the input since the point before it again: what came since its own time, and at most a quarter
+of the horizon (and 1,024 events) more.  Points lie an eighth to a quarter of the horizon apart.
+Writing one costs as much as its state is large, and a small share of the work may be spent on points that are nearer
+than a quarter: of the events taken in, and, since they save replays, a larger one of the events that were replayed.
+So where nothing is corrected points are few, and where much is corrected they are near.  Only where a quarter of the
+horizon holds so few events that writing the state takes more than an eighth of their time, points are farther apart.
+Memory: the events of the horizon, the matches reported in it, and
+the points; ``Limits.horizon`` bounds the events, loudly.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, zip_longest
+from operator import attrgetter, itemgetter
+from typing import Any, Protocol
+
+from etalis_py.events import Event, Retraction, UnexpectedRetraction
+from etalis_py.kernel.matches import Match, Matches, Revised, Shape
+from etalis_py.kernel.position import FOREVER, NEVER, Counters, Position
+from etalis_py.values.errors import LimitExceeded
+from etalis_py.values.limits import Limits
+
+EIGHTH, QUARTER = 8, 4  # of the horizon: the least and the greatest distance of two points
+WORTH = 8  # so many times what a point costs the events since the last one must have cost, if it is due
+FEWEST = 1024  # events between two points, and taken at once
+BYTES = 256  # of a state: what it takes to write them is about what an event takes
+SPARE, AFTER = 1 / 64, 1 / 4  # the share of the work on events, and on replays, that is spent on points
+_end = attrgetter("end")
+_second = itemgetter(1)
+
+
+class Revisable(Protocol):
+    """What is asked of an engine: its input in order, its time, its state."""
+
+    counters: Counters
+    limits: Limits
+    dead_letters: list[Event]
+    _at: Position
+
+    def take_in_order(self, events: Iterable[Event]) -> Matches: ...
+    def reach(self, t: int) -> Matches: ...
+    def end(self, until: int | None = None) -> Matches: ...
+    def change(self, graph: str, add: list[Any], remove: list[Any]) -> Any: ...
+    def save(self) -> bytes: ...
+    def go_back(self, data: bytes, *, fitted: bool = False) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A change of the background, after the events that end at ``end``."""
+
+    end: int
+    graph: str
+    add: list[Any]
+    remove: list[Any]
+
+
+Item = Event | Update
+
+
+@dataclass(slots=True)
+class Point:
+    """The state of the engine at a time, and what came and was reported after it, until the next point."""
+
+    now: int
+    state: bytes
+    items: list[Item] = field(default_factory=list)
+    reported: list[Matches] = field(default_factory=list)
+
+
+class Revision:
+    """The horizon of one engine, ``horizon`` microseconds long, and what is needed to correct what lies in it."""
+
+    def __init__(self, engine: Revisable, horizon: int, lateness: int, *, journal: bool = False) -> None:
+        self.engine = engine
+        self.recording = journal
+        self._inputs: list[list[Any]] = []
+        self.entries = 0  # how much they have to tell
+        self.horizon = horizon
+        self.lateness = lateness
+        self.newest = NEVER
+        self.buffer: list[tuple[int, int, Event]] = []
+        self.arrivals = 0
+        self.points: list[Point] = []
+        self._credit = 0.0  # the events' worth of work that may be spent on points
+        self.unreported: list[Matches] = []  # of updates, for the next call
+        self.restart()
+
+    def restart(self) -> None:
+        """Nothing before now can be corrected: the programs have changed."""
+        self.points = [Point(self.engine._at.now, self.engine.save())]
+
+    # --- input ---
+
+    def take(self, events: Iterable[Event]) -> Matches:
+        """Events and corrections as they come: what they report, and what is taken back."""
+        arrived = events if isinstance(events, (list, tuple)) else list(events)
+        if self.recording:
+            self._record("take", [_written(event) for event in arrived], len(arrived))
+        if not arrived:
+            return self._with_unreported(self._fed(()))
+        if self._are_in_order(arrived):
+            self.newest = max(self.newest, arrived[-1].end)
+            return self._with_unreported(self._fed(arrived))
+        return self._with_unreported(self._sorted_out(arrived))
+
+    def _with_unreported(self, matches: Matches) -> Matches:
+        if not self.unreported:
+            return matches
+        before, self.unreported = self.unreported, []
+        return as_one([*before, matches])
+
+    def _are_in_order(self, events: Sequence[Event]) -> bool:
+        """Is there nothing to correct in them?  This is the price of every event."""
+        if self.lateness:
+            return False
+        try:
+            ends = list(map(_second, events))
+        except UnexpectedRetraction:
+            return False
+        at = self.engine._at
+        # Where the newest event was withdrawn, the engine stands before it; what is too old stays too old.
+        reached = max(at.now, at.closed + 1, self.newest - self.horizon)
+        return ends[0] >= reached and ends == sorted(ends)
+
+    def _sorted_out(self, arrived: Iterable[Event]) -> Matches:
+        """Some of them are late, or corrections."""
+        at = self.engine._at
+        reached = max(at.now, at.closed + 1)
+        ready: list[Event] = []  # in order of arrival; what is late stands where it came
+        earliest: int | None = None
+        inserts = False
+        error: ValueError | None = None
+        for event in arrived:
+            if event.start > event.end:
+                error = ValueError(f"an event starts at {event.start} and ends before, at {event.end}: swap the two")
+                continue
+            retracts = isinstance(event, Retraction)
+            corrects = retracts or event.end < reached
+            too_old = corrects and (event.end < self.newest - self.horizon or event.end <= self.points[0].now)
+            if too_old or event.end < self.newest - max(self.horizon, self.lateness):
+                self._refuse(event)
+                continue
+            if isinstance(event, Retraction) and self._withdraw_waiting(event):
+                continue
+            if corrects:
+                ready.append(event)
+                inserts |= not retracts
+                earliest = event.end if earliest is None else min(earliest, event.end)
+                continue
+            self.newest = max(self.newest, event.end)
+            for released in self._in_time(event):
+                ready.append(released)
+                reached = released.end
+        matches = self._fed(ready) if earliest is None else self._corrected(ready, earliest, inserts)
+        if error is not None:
+            raise error
+        return matches
+
+    def _in_time(self, event: Event) -> Iterator[Event]:
+        """The event, and with a lateness those whose time has come by it."""
+        if not self.lateness:
+            yield event
+            return
+        self.arrivals += 1
+        heapq.heappush(self.buffer, (event.end, self.arrivals, event))
+        while self.buffer and self.buffer[0][0] < self.newest - self.lateness:
+            yield heapq.heappop(self.buffer)[2]
+
+    def _withdraw_waiting(self, event: Retraction) -> bool:
+        """Withdraw from the buffer of the lateness: whether all of it was there."""
+        kept = [(end, n, other) for end, n, other in self.buffer]
+        if not any(end == event.end for end, _, _ in kept):
+            return False
+        waiting = [other for _, _, other in kept]
+        missing = withdraw(waiting, event)
+        if missing == event.triples:
+            return False
+        there = {n: other for (_, n, _), other in zip(kept, waiting, strict=True) if other.triples}
+        self.buffer = [(end, n, there[n]) for end, n, _ in kept if n in there]
+        heapq.heapify(self.buffer)
+        if missing:
+            self._refuse(event._replace(triples=missing))
+        return True
+
+    def _refuse(self, event: Event) -> None:
+        self.engine.counters.late += 1
+        self.engine.dead_letters.append(event)
+
+    # --- going forward ---
+
+    def _fed(self, items: Sequence[Item]) -> Matches:
+        """Items in order into the engine, with points between them; what is reported."""
+        engine = self.engine
+        every: list[Matches] = []
+        if not items:
+            every.append(self._recorded(engine.take_in_order(())))
+        pieces = list(_pieces(items))
+        oldest = items[-1].end - self.horizon if items else NEVER
+        for some, after in zip_longest(pieces, pieces[1:]):
+            if isinstance(some, Update):
+                engine.change(some.graph, some.add, some.remove)
+                self.points[-1].items.append(some)
+                continue
+            every.append(self._recorded(engine.take_in_order(some)))
+            self.points[-1].items.extend(some)
+            self._credit += len(some) * SPARE
+            if after is None or isinstance(after, Update) or after[-1].end >= oldest:
+                self._mark()  # else there will be a later one before the horizon
+        self._forget()
+        return as_one(every)
+
+    def _recorded(self, matches: Matches) -> Matches:
+        if len(matches):
+            self.points[-1].reported.append(matches)
+        return matches
+
+    def _mark(self) -> None:
+        """A point, if the last one is far enough away."""
+        last, now = self.points[-1], self.engine._at.now
+        cost = len(last.state) / BYTES
+        if len(last.items) < FEWEST or now - last.now < self.horizon // EIGHTH:
+            return
+        due = now - last.now >= self.horizon // QUARTER and len(last.items) >= WORTH * cost
+        if due or self._credit >= cost:
+            self.points.append(Point(now, self.engine.save()))
+            self._credit -= len(self.points[-1].state) / BYTES
+
+    def _forget(self) -> None:
+        """Leave out what lies before the horizon."""
+        points, oldest = self.points, self.newest - self.horizon
+        while len(points) > 1 and points[1].now < oldest:
+            del points[0]
+        kept = sum(len(point.items) for point in points)
+        if kept > self.engine.limits.horizon:
+            raise LimitExceeded(
+                f"{kept} events lie in the revision horizon, the limit is {self.engine.limits.horizon}; make the "
+                "horizon shorter, or raise Limits(horizon=…)"
+            )
+
+    # --- going back ---
+
+    def _corrected(self, ready: Sequence[Event], earliest: int, inserts: bool) -> Matches:
+        """The difference that corrections make, ``earliest`` the first time that one is about; one replay for all."""
+        place = max(i for i, point in enumerate(self.points) if point.now < earliest or i == 0)
+        items = list(chain.from_iterable(point.items for point in self.points[place:]))
+        corrected, missing, withdrawn = _applied(items, ready)
+        for event in missing:
+            self._refuse(event)
+        if not (withdrawn or inserts):
+            return self._fed([event for event in ready if not isinstance(event, Retraction)])
+        return self._replayed(place, corrected)
+
+    def _replayed(self, place: int, items: Sequence[Item]) -> Matches:
+        """Go back to a point, take other items from there on, and report the difference."""
+        engine, counters = self.engine, self.engine.counters
+        before = list(chain.from_iterable(chain.from_iterable(p.reported for p in self.points[place:])))
+        reached = max(engine._at.now, engine._at.closed + 1) - 1
+        closed = engine._at.closed
+        late, replayed, corrections = counters.late, counters.replayed, counters.corrections
+        del self.points[place + 1 :]
+        point = self.points[place]
+        point.items, point.reported = [], []
+        engine.go_back(point.state)
+        self._credit += len(items) * AFTER
+        after = list(self._fed(items))
+        at = engine._at
+        if at.now <= reached or at.closed < closed:
+            after += self._recorded(engine.reach(max(reached, closed)))
+        counters.late = late
+        counters.replayed, counters.corrections = replayed + len(items), corrections + 1
+        return difference(engine._shapes, before, after)  # type: ignore[attr-defined]
+
+    # --- time and background ---
+
+    def advance(self, t: int) -> Matches:
+        """Time has reached ``t``."""
+        self._record("advance", t)
+        released = self._released(t)
+        return self._with_unreported(as_one([released, self._recorded(self.engine.reach(t))]))
+
+    def close(self, until: int | None = None) -> Matches:
+        """The stream has ended."""
+        self._record("close", until)
+        released = self._released(FOREVER if until is None else until)
+        return self._with_unreported(as_one([released, self.engine.end(until)]))
+
+    def _released(self, t: int) -> Matches:
+        ready = []
+        while self.buffer and self.buffer[0][0] <= t:
+            ready.append(heapq.heappop(self.buffer)[2])
+        return self._fed(ready)
+
+    def update(self, graph: str, add: list[Any], remove: list[Any], at: int | None) -> Any:
+        """Change the background now, or as it was after the events that ended at ``at``; the next call reports."""
+        self._record("update", [graph, add, remove, at], 1 + len(add) + len(remove))
+        now = self.engine._at.now
+        if at is None or at >= now:
+            change = self.engine.change(graph, add, remove)
+            self.points[-1].items.append(Update(now, graph, add, remove))
+            self.unreported.append(self._recorded(self.engine.take_in_order(())))
+            return change
+        if at < self.newest - self.horizon or at < self.points[0].now:
+            raise ValueError("the update is older than the revision horizon: make the horizon longer, or update now")
+        place = max(i for i, point in enumerate(self.points) if point.now <= at or i == 0)
+        items = list(chain.from_iterable(point.items for point in self.points[place:]))
+        self.unreported.append(self._replayed(place, sorted([*items, Update(at, graph, add, remove)], key=_order)))
+        return None
+
+    # --- state ---
+
+    def _record(self, step: str, given: Any, size: int = 1) -> None:
+        if self.recording:
+            self._inputs.append([step, given])
+            self.entries += size
+
+    def journal(self) -> list[list[Any]]:
+        """The input since the last call: with a horizon, taking it again is all there is to tell."""
+        inputs, self._inputs, self.entries = self._inputs, [], 0
+        return inputs
+
+    def replay(self, inputs: Iterable[Sequence[Any]]) -> None:
+        """Take again what ``journal`` told; what that reports has been reported."""
+        recording, self.recording = self.recording, False
+        for step, given in inputs:
+            if step == "take":
+                self.take([_event(fields) for fields in given])
+            elif step == "update":
+                graph, add, remove, at = given
+                self.update(graph, [tuple(t) for t in add], [tuple(t) for t in remove], at)
+            else:
+                getattr(self, step)(given)
+        self.recording = recording
+        self.unreported.clear()
+        self.engine.dead_letters.clear()
+
+    def plain(self) -> dict[str, Any]:
+        """What is needed to go on: the first point, what came since, and where time is."""
+        at = self.engine._at
+        items = [
+            [i.end, i.graph, i.add, i.remove] if isinstance(i, Update) else list(i)
+            for point in self.points
+            for i in point.items
+        ]
+        return {
+            "now": self.points[0].now,
+            "state": self.points[0].state,
+            "items": items,
+            "newest": self.newest,
+            "reached": [at.now, at.closed],
+            "counters": [self.engine.counters.late, self.engine.counters.replayed, self.engine.counters.corrections],
+            "buffer": [[end, n, list(event)] for end, n, event in sorted(self.buffer, key=itemgetter(0, 1))],
+        }
+
+    def go_on(self, plain: dict[str, Any], *, fitted: bool = False) -> None:
+        """Go on from what ``plain`` wrote: the horizon is taken in again."""
+        engine = self.engine
+        engine.go_back(plain["state"], fitted=fitted)
+        self.points = [Point(plain["now"], plain["state"])]
+        self.newest = plain["newest"]
+        self.buffer = [(end, n, _event(fields)) for end, n, fields in plain["buffer"]]
+        self.arrivals = max((n for _, n, _ in self.buffer), default=0)
+        self._fed([Update(*i) if len(i) == 4 else _event(i) for i in plain["items"]])
+        now, closed = plain["reached"]
+        if engine._at.now < now or engine._at.closed < closed:
+            self._recorded(engine.reach(max(now - 1, closed)))
+        late, replayed, corrections = plain["counters"]
+        counters = engine.counters
+        counters.late, counters.replayed, counters.corrections = late, replayed, corrections
+
+
+def difference(shapes: Sequence[Shape], before: Iterable[Match], after: Iterable[Match]) -> Matches:
+    """What is taken back, then what is new, by ids."""
+    old, new = ({match.id: match for match in matches} for matches in (before, after))
+    gone = [match.taken_back() for name, match in old.items() if name not in new]
+    return Revised(shapes, [*gone, *(match for name, match in new.items() if name not in old)])
+
+
+def as_one(parts: Sequence[Matches]) -> Matches:
+    """The matches of several steps as those of one."""
+    some = [part for part in parts if len(part)]
+    if len(some) == 1:
+        return some[0]
+    if some and all(type(part) is Matches and part.shapes is some[0].shapes for part in some):
+        return Matches(some[0].shapes, [report for part in some for report in part.reports])
+    if not some:
+        return parts[-1]
+    return Revised(some[-1].shapes, list(chain.from_iterable(some)))
+
+
+def _pieces(items: Sequence[Item]) -> Iterator[Any]:
+    """Events some thousands at a time, and the updates between them."""
+    first = 0
+    for i, item in enumerate(items):
+        if item.__class__ is Update:
+            if first < i:
+                yield items[first:i]
+            yield item
+            first = i + 1
+        elif i - first >= FEWEST:
+            yield items[first:i]
+            first = i
+    if first < len(items):
+        yield items[first:]
+
+
+def _applied(items: Sequence[Item], arrived: Iterable[Event]) -> tuple[list[Item], list[Event], bool]:
+    """The items in order with what arrived taken in; the corrections of what never was; whether any corrects."""
+    arrived = list(arrived)
+    wanted = {event.end for event in arrived if isinstance(event, Retraction)}
+    rest: list[Item] = []
+    at: dict[int, list[Event]] = {end: [] for end in wanted}
+    for item in items:
+        if item.end in wanted and not isinstance(item, Update):
+            at[item.end].append(item)
+        else:
+            rest.append(item)
+    missing: list[Event] = []
+    withdrawn = False
+    for event in arrived:
+        if isinstance(event, Retraction):
+            absent = withdraw(at[event.end], event)
+            withdrawn |= absent != event.triples
+            if absent:
+                missing.append(event._replace(triples=absent))
+            continue
+        (at[event.end] if event.end in wanted else rest).append(event)
+    kept = [event for events in at.values() for event in events if event.triples]
+    return sorted([*rest, *kept], key=_order), missing, withdrawn
+
+
+def withdraw(events: list[Event], retraction: Retraction) -> tuple[Any, ...]:
+    """Take the occurrences out of the events, in place; the triples that are in none of them.
+
+    A retraction that names a graph leaves alone what came in another one.
+    """
+    gone = set(retraction.triples)
+    there = set()
+    for i, event in enumerate(events):
+        same = (event.start, event.end, event.stream) == (retraction.start, retraction.end, retraction.stream)
+        meant = same and ("" in (retraction.graph, event.graph) or retraction.graph == event.graph)
+        if meant and not gone.isdisjoint(event.triples):
+            there |= gone.intersection(event.triples)
+            events[i] = event._replace(triples=tuple(t for t in event.triples if t not in gone))
+    return tuple(t for t in retraction.triples if t not in there)
+
+
+def _order(item: Item) -> tuple[int, bool]:
+    return item.end, isinstance(item, Update)
+
+
+def _written(event: Event) -> list[Any]:
+    """An event, or what withdraws one, as plain data."""
+    if isinstance(event, Retraction):
+        return [*event.withdrawn(), True]
+    return list(event)
+
+
+def _event(fields: Any) -> Event:
+    start, end, triples, stream, graph, *withdrawn = fields
+    return (Retraction if withdrawn else Event)(start, end, tuple(tuple(t) for t in triples), stream, graph)

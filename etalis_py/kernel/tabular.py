@@ -1,0 +1,126 @@
+"""Matches as tables: the rows of a ``Matches`` in the columns that ``streams`` makes Arrow tables of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from etalis_rules.terms import FALSE, TRUE
+
+from etalis_py.kernel.identity import begun_identity
+from etalis_py.streams.columns.results import Results, concatenated, table_of
+from etalis_py.values.time import TIMELESS_END
+
+if TYPE_CHECKING:
+    from etalis_py.kernel.batch import Row
+    from etalis_py.kernel.matches import Matches, Shape
+
+
+def results(matches: Matches, query: str | None = None) -> list[Results]:
+    """The matches of each query that has some, or of the one that is named, in columns."""
+    whole = _of_columns(matches)
+    if whole is not None:
+        return [whole] if query in (None, whole.query) else []
+    return [_results(*table) for table in matches.tables() if query in (None, table[0].query)]
+
+
+def arrow_table(parts: Iterable[Matches], query: str | None = None) -> pa.Table:
+    """The matches of some steps of a run as one table; without a match it has the columns alone."""
+    shapes: dict[str, Shape] = {}
+    tables = []
+    for matches in parts:
+        shapes |= {shape.query: shape for shape in matches.shapes}
+        if rows := results(matches, query):
+            tables.append(table_of(rows))
+    if query is not None and query not in shapes:
+        raise KeyError(f"there is no query {query}; there are {', '.join(shapes) or 'none'}")
+    if not tables:
+        return table_of([_results(shape, [], []) for name, shape in shapes.items() if query in (None, name)])
+    return tables[0] if len(tables) == 1 else concatenated(tables)
+
+
+def _results(shape: Shape, rows: list[Row], ordinals: list[int]) -> Results:
+    output = shape.output
+    variables: tuple[str, ...] = ()
+    columns: list[Any] = []
+    if output.form == "ask":
+        variables, columns = ("boolean",), [[TRUE if row[2] == "true" else FALSE for row in rows]]
+    elif shape.triples is None:
+        variables = tuple(output.variables)
+        places = dict(zip(shape.variables, shape.places, strict=True))
+        columns = [[row[places[name]] or None if places[name] > 0 else None for row in rows] for name in variables]
+    start, end = ([None if row[0] == TIMELESS_END else row[i] for row in rows] for i in (1, 0))
+    return Results(
+        query=output.query,
+        variables=variables,
+        terms=tuple(pa.array(column, pa.string()) for column in columns),
+        start=pa.array(start, pa.int64()),
+        end=pa.array(end, pa.int64()),
+        ids=pa.array(map(shape.identify, rows, ordinals), pa.string()),
+        triples=None if shape.triples is None else [shape.triples(row) for row in rows],
+        render=shape.render,
+        retracted=shape.retracted,
+    )
+
+
+# --- reports in columns ---
+
+
+def _of_columns(matches: Matches) -> Results | None:
+    """The matches of one SELECT, where all of them were reported in columns: without a row for any."""
+    reports: list[Any] = [report for report in matches.reports if not isinstance(report, tuple)]
+    if not reports or len(reports) < len(matches.reports) or len({report.output for report in reports}) > 1:
+        return None
+    shape = matches.shapes[reports[0].output]
+    if shape.output.form != "select" or shape.output.order or not shape.adjacent or shape.retracted:
+        return None
+    start, end, instants = (
+        np.concatenate([np.asarray(getattr(report, name)) for report in reports])
+        for name in ("start", "end", "instants")
+    )
+    if (end == TIMELESS_END).any():
+        return None
+    columns = {
+        place: _one_column([report.terms[place - 2] for report in reports]) for place in shape.places if place > 0
+    }
+    places = dict(zip(shape.variables, shape.places, strict=True))
+    nothing = pa.nulls(len(end), pa.string())
+    starts, ends = pa.array(start, pa.int64()), pa.array(end, pa.int64())
+    return Results(
+        query=shape.query,
+        variables=tuple(shape.output.variables),
+        terms=tuple(columns.get(places[name], nothing) for name in shape.output.variables),
+        start=starts,
+        end=ends,
+        ids=_ids(shape, [columns[place] for place in shape.places if place > 0], starts, ends, instants),
+        triples=None,
+        render=shape.render,
+    )
+
+
+def _one_column(parts: list[Any]) -> Any:
+    if len(parts) == 1 and not parts[0].null_count:
+        return parts[0]  # the dictionary of a column with unbound terms may have the empty one
+    return pa.concat_arrays([part.cast(pa.large_string()) for part in parts])
+
+
+def _ids(shape: Shape, columns: list[Any], start: Any, end: Any, instants: Any) -> pa.StringArray:
+    """What ``shape.identify`` gives for each row: the texts that it hashes are put together in bulk."""
+    texts = [pc.fill_null(column.cast(pa.large_string()), "") for column in columns]
+    times = [column.cast(pa.large_string()) for column in (start, end)]
+    space, line = (pa.scalar(text, pa.large_string()) for text in (" ", "\n"))
+    keys = pc.binary_join_element_wise(*texts, pc.binary_join_element_wise(*times, space), line)
+    # Rows are sorted, so equal ones stand together.
+    same = np.zeros(len(keys), np.bool_)
+    same[1:] = np.asarray(pc.equal(keys[1:], keys[:-1])) & (instants[1:] == instants[:-1])
+    places = np.arange(len(keys))
+    ordinals = places - np.maximum.accumulate(np.where(same, 0, places))
+    begun, ids = begun_identity(shape).copy, []
+    for text, ordinal in zip(keys.cast(pa.large_binary()).to_pylist(), ordinals.tolist(), strict=True):
+        identity = begun()
+        identity.update(b"%b %d" % (text, ordinal))
+        ids.append(identity.hexdigest())
+    return pa.array(ids, pa.string())

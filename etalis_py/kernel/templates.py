@@ -1,0 +1,105 @@
+"""What a CONSTRUCT template makes of a solution, and the blank nodes in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.terms import is_triple_of
+
+from etalis_py.events import Triple
+from etalis_py.kernel.batch import Row
+
+Fresh = Callable[[Row], tuple[str, ...]]
+
+
+def template_triples(
+    output: ir.Output, columns: tuple[str, ...], fresh: Callable[[Row], dict[str, str]] | None
+) -> Callable[[Row], tuple[Triple, ...]]:
+    """A function from a row to the triples of the template; one that would not be RDF is left out (SPARQL §16.2)."""
+    places = {name: 2 + i for i, name in enumerate(columns)}
+
+    def make(row: Row) -> tuple[Triple, ...]:
+        nodes = {} if fresh is None else fresh(row)
+
+        def term(node: alg.Var | alg.Const) -> str:
+            if isinstance(node, alg.Const):
+                return node.term
+            if node.name in nodes:
+                return nodes[node.name]
+            return row[places[node.name]] if node.name in places else ""
+
+        triples = tuple((term(t.subject), term(t.predicate), term(t.object)) for t in output.template)
+        return tuple(dict.fromkeys(t for t in triples if is_triple_of(*t)))
+
+    return make
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """A CONSTRUCT rule that makes new nodes, and what it must know to come to an end.
+
+    It is not applied to a solution with a node that would not be there, in this instant, without the rule itself: so
+    new nodes do not lead to ever newer ones.  ``labels`` are those of its template.
+    """
+
+    labels: tuple[str, ...]
+    nodes: Fresh
+    rule: str
+    places: tuple[int, ...]
+    makers: dict[str, Any]
+    """Which rules led to a node that was made in this instant."""
+
+    def applied(self, rows: list[Row]) -> list[Row]:
+        """The solutions to which the rule is applied."""
+        makers, rule = self.makers, self.rule
+        if not makers:
+            return rows
+        return [x for x in rows if not any(rule in makers.get(x[i], ()) for i in self.places)]
+
+    def fresh(self, x: Row) -> tuple[str, ...]:
+        """The nodes that the rule makes for a solution."""
+        rules = frozenset((self.rule,)).union(*(self.makers.get(x[i], ()) for i in self.places))
+        nodes = self.nodes(x)
+        self.makers.update(dict.fromkeys(nodes, rules))
+        return nodes
+
+
+def making(output: ir.Output, columns: tuple[str, ...], makers: dict[str, Any]) -> Making | None:
+    """How a rule makes blank nodes; ``makers`` is emptied when the instant is over."""
+    blanks = fresh_nodes_of(output, columns)
+    if blanks is None:
+        return None
+    places = tuple(2 + columns.index(v) for v in sorted(output.variables) if v in columns)
+    return Making(*blanks, output.query, places, makers)
+
+
+def fresh_nodes_of(output: ir.Output, columns: tuple[str, ...]) -> tuple[tuple[str, ...], Fresh] | None:
+    """The labels of a template's blank nodes, and a function from a solution to the nodes it gets."""
+    labels = tuple(
+        dict.fromkeys(
+            n.name
+            for t in output.template
+            for n in (t.subject, t.predicate, t.object)
+            if isinstance(n, alg.Var) and n.name.startswith("_:") and n.name not in columns
+        )
+    )
+    if not labels:
+        return None
+    # μ is what the query shows of the solution: its source may carry more columns.
+    order = [2 + columns.index(v) for v in sorted(output.variables) if v in columns]
+
+    def fresh(x: Row) -> tuple[str, ...]:
+        key = (output.query, x[0], x[1], *(x[i] for i in order))
+        return tuple(fresh_node(label, *key) for label in labels)
+
+    return labels, fresh
+
+
+def fresh_node(label: str, *key: object) -> str:
+    """The blank node of a template for one solution: a hash of the rule, μ and the interval."""
+    return "_:d" + blake2b(repr((label, *key)).encode(), digest_size=12).hexdigest()

@@ -1,0 +1,130 @@
+"""From programs and knowledge to rules: what the row and column executors of an engine run.
+
+Programs make rules for a vocabulary.  Rules of the schema (OWL 2 RL) that some query needs join them, and CONSTRUCTs
+over the background alone have their say before the stream starts: what they derive is background.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from etalis_compiler.knowledge import KnowledgeSummary
+from etalis_compiler.pipeline import Compilation, CompiledQuery, rules_of
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+from etalis_py.kernel.background import compiler_summary
+from etalis_py.kernel.dataset import choose
+from etalis_py.kernel.owl_streams import HIDDEN, needed, owl_queries
+from etalis_py.kernel.templates import making, template_triples
+from etalis_py.knowledge import load
+from etalis_py.sparql import BackgroundSource, prepare
+from etalis_py.values.errors import LimitExceeded
+from etalis_py.values.limits import Limits
+from etalis_py.values.time import TIMELESS_END, TIMELESS_START
+
+
+@dataclass(slots=True)
+class RulePlan:
+    """The EP-SPARQL queries that run together, the knowledge they see, and the rules that follow.
+
+    ``makers``: which rules led to a node that was derived from the background alone (``templates.Making``).
+    """
+
+    knowledge: Any
+    changes: bool = False
+    limits: Limits = Limits()  # noqa: RUF009 - frozen
+    queries: tuple[CompiledQuery, ...] = ()
+    rules: ir.Rules = ir.Rules((), (), ())  # noqa: RUF009 - frozen
+    makers: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the queries."""
+        return frozenset(query.name for query in self.queries)
+
+    def choose(self, queries: Sequence[CompiledQuery]) -> None:
+        """See what the FROM of these queries names, beside those of them that run already."""
+        running = tuple(query for query in queries if query.name in self.names)
+        new = tuple(query for query in queries if query.name not in self.names)
+        if new:
+            others = [Compilation(running)] if running else []
+            self.knowledge = choose(self.knowledge, Compilation(new), others, self.changes)
+
+    def plan(self, queries: Sequence[CompiledQuery], *, started: bool, lowered: ir.Rules | None = None) -> None:
+        """Make the rules; ``lowered`` are those of the queries alone, where they have been made already."""
+        self.queries = tuple(queries)
+        self.rules = self._compiled(lowered)
+        while not started and self._derive_background():
+            self.rules = self._compiled(None)
+
+    def learn(self, graph: str, add: Sequence[Any], remove: Sequence[Any]) -> tuple[Any, bool]:
+        """Change the knowledge; what changed, and whether other rules follow from it."""
+        before, known = self.knowledge.schema_version, self._vocabulary()
+        change = self.knowledge.update(graph, add, remove)
+        return change, self.knowledge.schema_version != before or not self._vocabulary() <= known
+
+    def _vocabulary(self) -> frozenset[str]:
+        return frozenset(self._summary().predicates or ())
+
+    def _summary(self) -> KnowledgeSummary:
+        if self.knowledge is None:
+            return KnowledgeSummary()
+        return compiler_summary(self.knowledge, self.changes)
+
+    def _compiled(self, lowered: ir.Rules | None) -> ir.Rules:
+        if lowered is not None and self.knowledge is None:
+            return lowered
+        summary = self._summary()
+        queries = list(self.queries)
+        derived = owl_queries(self.knowledge) if queries else ()
+        if derived:
+            kept = needed(rules_of(Compilation((*queries, *derived)), summary))
+            queries += [query for query in derived if query.name in kept]
+        return rules_of(Compilation(tuple(queries)), summary)
+
+    # --- before the stream ---
+
+    def _derive_background(self) -> bool:
+        """CONSTRUCTs over the background alone add to the background."""
+        grew = False
+        for output in self.rules.outputs:
+            # The closure of the background has the conclusions of hidden rules.
+            if output.form != "construct" or output.timeless is None or output.query.startswith(HIDDEN):
+                continue
+            if self.knowledge is None:
+                self.knowledge = load((), entailment="rdfs")
+            grew |= self._derive(output, output.timeless)
+        return grew
+
+    def _derive(self, output: ir.Output, timeless: alg.Pattern) -> bool:
+        prepared = prepare(timeless)
+        names = tuple(sorted(alg.scope(timeless)))
+        new = making(output, names, self.makers)
+        make = template_triples(
+            output, names, None if new is None else lambda row: dict(zip(new.labels, new.fresh(row), strict=True))
+        )
+        grew = False
+        derived = 0
+        for _ in range(self.limits.rounds):
+            source = BackgroundSource(self.knowledge, self.limits.steps)
+            rows = [
+                (TIMELESS_END, TIMELESS_START, *(mu.get(n, "") for n in names))
+                for mu, _, _ in prepared.solve({}, source, None)
+            ]
+            applied = rows if new is None else new.applied(rows)
+            triples = {t for row in applied for t in make(row)}
+            missing = [t for t in triples if not self.knowledge.default.contains(*t)]
+            if not missing:
+                return grew
+            self.knowledge.update("", missing, ())
+            grew = True
+            derived += len(missing)
+            if derived > self.limits.derivations:
+                break
+        raise LimitExceeded(
+            f"query {output.query} derived {derived} triples from the background and has not come to an end; make it "
+            "derive finitely many triples, or raise Limits(rounds=…, derivations=…)"
+        )

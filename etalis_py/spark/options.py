@@ -1,0 +1,103 @@
+"""The options of ``matches`` and of ``run_on_spark``: each a frozen value, and the same names as keywords."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypedDict
+
+from pyspark.sql import Observation
+
+from etalis_py.kernel.options import seconds
+
+
+class MatchOptions(TypedDict, total=False):
+    """The keywords of ``matches``; see ``Matching``."""
+
+    shards: int | None
+    lateness: int | None
+    revise: int
+    background: Any
+    entailment: str
+    policy: str | None
+    metrics: bool
+    observe: str | Observation | None
+    ordered: bool
+    report: Mapping[str, Any] | None
+    duplicates: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matching:
+    """What may be asked of ``matches`` beside its program.
+
+    ``shards``: how many shards what has a key is computed in (default: the number of shuffle partitions).
+    ``lateness``: for streams, by how many microseconds events may come late; None when the DataFrame has a watermark
+    already.  ``revise``: for streams, how many microseconds back what was said may still be corrected, by events that
+    come later than the lateness and by those with a true ``retract``; matches may then be taken back (``retracted``).
+    A batch is always corrected as a whole.  ``background``, ``entailment``, ``policy``: as for ``Engine``.
+
+    ``metrics``: also a row of kind ``metric`` for each shard and batch.  ``observe``: have Spark count the matches and
+    the late events (with ``metrics`` also the live goals and the bytes of state) under this name.  ``ordered``: have
+    matches state their place in the order of the embedded engine, for ``results.order_columns``.
+
+    ``report``, ``duplicates``: as for ``Engine``, for the windowed queries.
+    """
+
+    shards: int | None = None
+    lateness: int | None = 0
+    revise: int = 0
+    background: Any = None
+    entailment: str = "rdfs"
+    policy: str | None = None
+    metrics: bool = False
+    observe: str | Observation | None = None
+    ordered: bool = False
+    report: Mapping[str, Any] | None = None
+    duplicates: bool = False
+
+
+class RunOptions(TypedDict, total=False):
+    """The keywords of ``run_on_spark``; see ``Running``."""
+
+    shards: int | None
+    background: Any
+    entailment: str
+    policy: str | None
+    lateness: int | None
+    revise: int
+    checkpoint: str | Path | None
+    render: Callable[[int], int | str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """What may be asked of a run beside its program and its session.
+
+    ``shards``, ``background``, ``entailment``, ``policy``: as for ``matches``.  ``lateness``: by how many microseconds
+    an event may come late, as for ``Engine``; None puts the events of one call in order, whatever their order was.
+    ``revise``: for how many microseconds what was said may be corrected, as for ``Engine``.
+    ``checkpoint``: the folder of a run that goes on where the last call ended.  ``render``: how times are given.
+    """
+
+    shards: int | None = None
+    background: Any = None
+    entailment: str = "rdfs"
+    policy: str | None = None
+    lateness: int | None = None
+    revise: int = 0
+    checkpoint: str | Path | None = None
+    render: Callable[[int], int | str] = seconds
+
+    def matching(self, shards: int | None, lateness: int | None = 0) -> MatchOptions:
+        """The options of ``matches`` for this run."""
+        return {
+            "shards": shards,
+            "lateness": lateness,
+            "revise": self.revise,
+            "background": self.background,
+            "entailment": self.entailment,
+            "policy": self.policy,
+            "ordered": True,
+        }

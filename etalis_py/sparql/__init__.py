@@ -1,0 +1,29 @@
+"""Top-down evaluation of the temporal algebra over indexed triples, with bindings passed sideways.
+
+The engine asks it everything a rule wants to know of the background knowledge, plain SPARQL over the background, and
+EXISTS patterns that depend on the solution around them in a way an incremental join cannot express.  It knows the
+algebra, the expressions and its sources; nothing of rules, goals or streams.
+
+    Prepared: pattern ──standardise_apart──▶ one closure per operator, for each set of bound variables ──▶ solutions
+"""
+
+from etalis_py.sparql.errors import Unsupported
+from etalis_py.sparql.prepared import Clock, Prepared, prepare, solve
+from etalis_py.sparql.run import Bindings, Limits, Solution
+from etalis_py.sparql.sources import BackgroundSource, HistorySource, Occurrence, OccurrenceLog, Source
+
+__all__ = [
+    "BackgroundSource",
+    "Bindings",
+    "Clock",
+    "HistorySource",
+    "Limits",
+    "Occurrence",
+    "OccurrenceLog",
+    "Prepared",
+    "Solution",
+    "Source",
+    "Unsupported",
+    "prepare",
+    "solve",
+]

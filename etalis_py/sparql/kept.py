@@ -1,0 +1,52 @@
+"""Solutions that are found once and kept in a hash index, for patterns that bindings cannot speed up.
+
+The index is used again as long as the source, its version and the substituted terms are the same: a sub-SELECT over
+the background is evaluated once per version of the knowledge, not once per event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from etalis_rules.algebra import Pattern, certain, is_volatile, scope
+
+from etalis_py.sparql.run import Bindings, Run, Runner, Solution
+from etalis_py.sparql.scoping import Env, mentioned
+
+Index = dict[tuple[str, ...], list[Solution]]
+
+
+def keep(pattern: Pattern, inner: Runner, env: Env) -> Runner:
+    """The pattern joined by hash on the variables that are bound for sure on both sides.
+
+    ``inner`` must not depend on anything that comes in but the substituted variables.
+    """
+    keys = tuple(sorted((certain(pattern) & env.certain) - env.given))
+    others = tuple(sorted((scope(pattern) & env.seen) - frozenset(keys) - env.given))
+    given = tuple(sorted(env.given & mentioned(pattern)))
+    once = is_volatile(pattern)
+    held: tuple[Any, Index] | None = None
+
+    def index(mu: Bindings, run: Run) -> Index:
+        nonlocal held
+        terms = tuple([mu[v] for v in given])
+        state = (run.origin, run.source.version, run.at, terms, run.context if once else None)
+        if held is not None and held[0][0] is state[0] and held[0][1:4] == state[1:4] and held[0][4] is state[4]:
+            return held[1]
+        solutions: Index = {}
+        for solution in inner(dict(zip(given, terms, strict=True)), run):
+            if run.meter is not None:
+                run.meter.step()
+            solutions.setdefault(tuple([solution[0][v] for v in keys]), []).append(solution)
+        held = (state, solutions)
+        return solutions
+
+    def run_kept(mu: Bindings, run: Run) -> Iterator[Solution]:
+        for row, start, end in index(mu, run).get(tuple([mu[v] for v in keys]), ()):
+            if run.meter is not None:
+                run.meter.step()
+            if all(mu.get(v, row[v]) == row[v] for v in others if v in row):
+                yield {**mu, **row}, start, end
+
+    return run_kept

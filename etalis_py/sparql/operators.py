@@ -1,0 +1,456 @@
+"""The operators of the temporal algebra as lazy iterators over solutions.
+
+Every operator is a function of the bindings that come in: it gives the solutions that the pattern has bottom-up, those
+compatible with the bindings, joined with them.  What must not come in (see ``scoping``) is held back and compared
+afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from etalis_rules.algebra import (
+    BGP,
+    Absence,
+    Block,
+    Const,
+    EqJoin,
+    EqLeftJoin,
+    Expr,
+    Extend,
+    Filter,
+    GraphNames,
+    Join,
+    LeftJoin,
+    Minus,
+    PathPattern,
+    Pattern,
+    Runs,
+    SeqJoin,
+    SeqRightJoin,
+    SubSelect,
+    Table,
+    TimeJoin,
+    Union,
+    Var,
+    Within,
+    certain,
+    scope,
+    transform,
+)
+
+from etalis_py.sparql.bgp import compile_bgp
+from etalis_py.sparql.errors import Unsupported
+from etalis_py.sparql.kept import keep
+from etalis_py.sparql.paths import compile_path
+from etalis_py.sparql.registry import Registry
+from etalis_py.sparql.run import Bindings, Run, Runner, Solution
+from etalis_py.sparql.scoping import Env, Names, hidden_from_outer_join, loose, mentioned_in, receives
+from etalis_py.sparql.selects import compile_select
+from etalis_py.values import add_months
+from etalis_py.values.time import TIMELESS_END, TIMELESS_START
+
+Temporal = Callable[[int, int, int, int], bool]
+"""A condition on the intervals [start, end] of the left and of the right side."""
+
+
+def before(s1: int, e1: int, s2: int, e2: int) -> bool:
+    """SEQ: left ends strictly before right starts.  The empty interval of timeless solutions satisfies it by itself."""
+    return e1 < s2
+
+
+def equal(s1: int, e1: int, s2: int, e2: int) -> bool:
+    """EQUALS: both bounds equal."""
+    return (s1 == s2 and e1 == e2) or e1 == TIMELESS_END or e2 == TIMELESS_END
+
+
+def ended(s1: int, e1: int, s2: int, e2: int) -> bool:
+    """OPTIONAL and MINUS: right ends no later than left."""
+    return e2 <= e1 or e1 == TIMELESS_END
+
+
+def _timed(relation: Temporal) -> Temporal:
+    """The relation between two intervals; one without a time satisfies every relation."""
+    return lambda s1, e1, s2, e2: e1 == TIMELESS_END or e2 == TIMELESS_END or relation(s1, e1, s2, e2)
+
+
+RELATIONS: dict[str, Temporal] = {
+    "meets": _timed(lambda s1, e1, s2, e2: s1 < s2 and e1 == s2 and e1 < e2),
+    "overlaps": _timed(lambda s1, e1, s2, e2: s1 < s2 < e1 < e2),
+    "starts": _timed(lambda s1, e1, s2, e2: s1 == s2 and e1 < e2),
+    "during": _timed(lambda s1, e1, s2, e2: s2 < s1 and e1 < e2),
+    "finishes": _timed(lambda s1, e1, s2, e2: s2 < s1 and e1 == e2),
+    "par": _timed(lambda s1, e1, s2, e2: s1 <= e2 and s2 <= e1),
+}
+"""Allen's relations, and PAR: they share an instant."""
+
+
+def always(s1: int, e1: int, s2: int, e2: int) -> bool:
+    return True
+
+
+def compile_pattern(pattern: Pattern, env: Env, registry: Registry) -> Runner:
+    """The operator for a pattern, given what is known of the bindings that will come in."""
+    match pattern:
+        case BGP():
+            return compile_bgp(pattern, env)
+        case PathPattern():
+            return compile_path(pattern, env)
+        case Block(child):
+            return _block(child, compile_pattern(child, env, registry))
+        case GraphNames(_, _, child) if child is not None:
+            return _each_graph(pattern, env, registry)
+        case GraphNames():
+            return _graph_names(pattern, env)
+        case Table():
+            return _table(pattern, env)
+        case Join():
+            return _join(pattern, env, registry)
+        case SeqJoin(left, right):
+            return _pair(left, right, before, env, registry)
+        case EqJoin(left, right):
+            return _pair(left, right, equal, env, registry)
+        case TimeJoin(op, left, right) if op in RELATIONS:
+            return _pair(left, right, RELATIONS[op], env, registry)
+        case TimeJoin() | Absence() | Runs():
+            raise Unsupported(
+                "NOT, NEXT and REPEAT are not looked for backwards; make a rule of them, CONSTRUCT { … } WHERE { … }, "
+                "and ask for the triple that it derives"
+            )
+        case Union(left, right):
+            return _union(compile_pattern(left, env, registry), compile_pattern(right, env, registry))
+        case LeftJoin(left, right, condition):
+            return _outer_join(left, right, condition, ended, env, registry)
+        case EqLeftJoin(left, right, condition):
+            return _outer_join(left, right, condition, equal, env, registry)
+        case SeqRightJoin(left, right, condition):
+            return _outer_join(right, left, condition, lambda s1, e1, s2, e2: e2 < s1, env, registry)
+        case Minus():
+            return _minus(pattern, env, registry)
+        case Filter(child, conditions):
+            return _filter(child, conditions, env, registry)
+        case Extend():
+            return _extend(pattern, env, registry)
+        case Within():
+            return _within(pattern, env, registry)
+        case SubSelect(select):
+            return compile_select(select, env, registry, compile_pattern)
+    raise TypeError(f"not a pattern: {pattern!r}")
+
+
+def enter(pattern: Pattern, env: Env, registry: Registry) -> Runner:
+    """The operator for a pattern that is evaluated once for each solution of another one.
+
+    Where binding variables first does not help (a sub-SELECT with LIMIT, an unconnected part), its solutions are found
+    once and kept in a hash index.
+    """
+    if receives(pattern, env.certain):
+        return compile_pattern(pattern, env, registry)
+    inner = compile_pattern(pattern, env.only(frozenset()), registry)
+    return keep(pattern, inner, env)
+
+
+# --- joins -----------------------------------------------------------------------------------------------------
+
+
+def _flat(pattern: Pattern) -> Iterator[Pattern]:
+    if isinstance(pattern, Join):
+        yield from _flat(pattern.left)
+        yield from _flat(pattern.right)
+    else:
+        yield pattern
+
+
+def _rank(part: Pattern, env: Env) -> int:
+    """How early a part of a join comes: what is small, then what is connected, paths with open ends last."""
+    connected = bool(scope(part) & env.certain) or not scope(part)
+    match part:
+        case Table():
+            return 0
+        case BGP() | GraphNames():
+            return 1 if connected else 2
+        case PathPattern(subject, _, object_, _, _):
+            anchored = any(isinstance(n, Const) or n.name in env.certain for n in (subject, object_))
+            return 1 if anchored else 6
+    return 3 if connected else 4
+
+
+def _join(pattern: Join, env: Env, registry: Registry) -> Runner:
+    """All parts of nested joins, in an order of our own: Join is associative and commutative."""
+    parts = list(_flat(pattern))
+    result: Runner | None = None
+    while parts:
+        part = min(parts, key=lambda p: _rank(p, env))
+        parts.remove(part)
+        if result is None:
+            result = compile_pattern(part, env, registry)
+        else:
+            result = _paired(result, enter(part, env, registry))
+        env = env.after(part)
+    assert result is not None
+    return result
+
+
+def _paired(first: Runner, second: Runner) -> Runner:
+    def run_join(mu: Bindings, run: Run) -> Iterator[Solution]:
+        for m1, s1, e1 in first(mu, run):
+            for m2, s2, e2 in second(m1, run):
+                yield m2, s1 if s1 < s2 else s2, e1 if e1 > e2 else e2
+
+    return run_join
+
+
+def _pair(left: Pattern, right: Pattern, temporal: Temporal, env: Env, registry: Registry) -> Runner:
+    """SeqJoin, EqJoin and TimeJoin."""
+    first = compile_pattern(left, env, registry)
+    second = enter(right, env.after(left), registry)
+
+    def run_pair(mu: Bindings, run: Run) -> Iterator[Solution]:
+        for m1, s1, e1 in first(mu, run):
+            for m2, s2, e2 in second(m1, run):
+                if temporal(s1, e1, s2, e2):
+                    yield m2, s1 if s1 < s2 else s2, e1 if e1 > e2 else e2
+
+    return run_pair
+
+
+def _outer_join(
+    mandatory: Pattern, optional: Pattern, condition: tuple[Expr, ...], temporal: Temporal, env: Env, registry: Registry
+) -> Runner:
+    """A mandatory solution with every partner that satisfies both conditions, or alone when there is none.
+
+    ``temporal`` takes the mandatory side first, whichever way round it is written.
+    """
+    hidden = (hidden_from_outer_join(mandatory, optional, condition) & env.seen) - env.given
+    env = env.hiding(hidden)
+    first = compile_pattern(mandatory, env, registry)
+    second = enter(optional, env.after(mandatory), registry)
+    visible = scope(mandatory) | scope(optional)
+    test = registry.test(condition, visible, env.after(mandatory).after(optional))
+
+    def run_outer(mu: Bindings, run: Run) -> Iterator[Solution]:
+        for m1, s1, e1 in first(mu, run):
+            alone = True
+            for m2, s2, e2 in second(m1, run):
+                if not temporal(s1, e1, s2, e2):
+                    continue
+                start, end = (s1 if s1 < s2 else s2), (e1 if e1 > e2 else e2)
+                if test is None or test(m2, start, end, run):
+                    alone = False
+                    yield m2, start, end
+            if alone:
+                yield m1, s1, e1
+
+    return holding_back(run_outer, hidden)
+
+
+def _minus(pattern: Minus, env: Env, registry: Registry) -> Runner:
+    """Left solutions without a right one that is compatible, shares a bound variable, and ends no later.
+
+    The right side is evaluated by itself: only variables that it certainly binds are passed in; those that it may bind
+    are compared here, since whether a variable is shared depends on what the right solution itself binds.
+    """
+    left, right = pattern.left, pattern.right
+    shared = frozenset(pattern.scope) & scope(right)
+    if not shared:
+        return compile_pattern(left, env, registry)
+    hidden = ((shared - certain(left)) & env.seen) - env.given
+    env = env.hiding(hidden)
+    first = compile_pattern(left, env, registry)
+    compared = tuple(sorted(loose(right, shared) - env.given))
+    passed = tuple(sorted((shared & certain(right)) | env.given))
+    second = enter(right, env.after(left).only(frozenset(passed)), registry)
+    sharing = tuple(sorted(shared - frozenset(compared)))
+
+    def run_minus(mu: Bindings, run: Run) -> Iterator[Solution]:
+        for solution in first(mu, run):
+            m1, s1, e1 = solution
+            shares = any(v in m1 for v in sharing)
+            own = [(v, m1[v]) for v in compared if v in m1]
+            if shares or own:
+                inner = {v: m1[v] for v in passed if v in m1}
+                if any(ended(s1, e1, s2, e2) and _excludes(m2, own, shares) for m2, s2, e2 in second(inner, run)):
+                    continue
+            yield solution
+
+    return holding_back(run_minus, hidden)
+
+
+def _excludes(mu: Bindings, own: list[tuple[str, str]], shares: bool) -> bool:
+    for variable, value in own:
+        other = mu.get(variable)
+        if other is not None:
+            if other != value:
+                return False
+            shares = True
+    return shares
+
+
+def _union(first: Runner, second: Runner) -> Runner:
+    def run_union(mu: Bindings, run: Run) -> Iterator[Solution]:
+        yield from first(mu, run)
+        yield from second(mu, run)
+
+    return run_union
+
+
+def holding_back(runner: Runner, hidden: Names) -> Runner:
+    """The operator without seeing the hidden bindings; they are joined with its solutions afterwards."""
+    if not hidden:
+        return runner
+    names = tuple(sorted(hidden))
+
+    def run_hidden(mu: Bindings, run: Run) -> Iterator[Solution]:
+        own = [(v, mu[v]) for v in names if v in mu]
+        if not own:
+            yield from runner(mu, run)
+            return
+        rest = {v: t for v, t in mu.items() if v not in hidden}
+        for m, s, e in runner(rest, run):
+            if all(m.get(v, t) == t for v, t in own):
+                yield {**m, **dict(own)}, s, e
+
+    return run_hidden
+
+
+# --- one child -------------------------------------------------------------------------------------------------
+
+
+def _filter(child: Pattern, conditions: tuple[Expr, ...], env: Env, registry: Registry) -> Runner:
+    hidden = (loose(child, mentioned_in(conditions)) & env.seen) - env.given
+    env = env.hiding(hidden)
+    inner = compile_pattern(child, env, registry)
+    test = registry.test(conditions, scope(child), env.after(child))
+    if test is None:
+        return inner
+
+    def run_filter(mu: Bindings, run: Run) -> Iterator[Solution]:
+        for solution in inner(mu, run):
+            m, s, e = solution
+            if test(m, s, e, run):
+                yield solution
+
+    return holding_back(run_filter, hidden)
+
+
+def _extend(pattern: Extend, env: Env, registry: Registry) -> Runner:
+    """BIND: an error leaves the variable unbound; a binding that came in must be the same."""
+    child, name = pattern.child, pattern.variable
+    hidden = (loose(child, mentioned_in((pattern.expression,))) & env.seen) - env.given
+    env = env.hiding(hidden)
+    inner = compile_pattern(child, env, registry)
+    value = registry.value(pattern.expression, scope(child), env.after(child))
+
+    def run_extend(mu: Bindings, run: Run) -> Iterator[Solution]:
+        for m, s, e in inner(mu, run):
+            term = value(m, s, e, run)
+            if not term:
+                yield m, s, e
+            elif m.get(name, term) == term:
+                yield {**m, name: term}, s, e
+
+    return holding_back(run_extend, hidden)
+
+
+def _block(child: Pattern, inner: Runner) -> Runner:
+    """One written block of triples and paths: a set over all its variables and the interval."""
+    names = tuple(sorted(scope(child)))
+
+    def run_block(mu: Bindings, run: Run) -> Iterator[Solution]:
+        seen = set()
+        for solution in inner(mu, run):
+            m, s, e = solution
+            key = (*[m[n] for n in names], s, e)
+            if key not in seen:
+                seen.add(key)
+                yield solution
+
+    return run_block
+
+
+def _within(pattern: Within, env: Env, registry: Registry) -> Runner:
+    """end − start ≤ bound; a timeless solution has no duration and passes."""
+    bound = pattern.bound
+    if bound.events:
+        raise Unsupported(
+            f"WITHIN {bound.events} EVENTS bounds a number of solutions, not the duration of a group; "
+            "write it after the WHERE clause"
+        )
+    inner = compile_pattern(pattern.child, env, registry)
+    micros, months = bound.micros, bound.months
+
+    def run_within(mu: Bindings, run: Run) -> Iterator[Solution]:
+        for solution in inner(mu, run):
+            _, s, e = solution
+            if e == TIMELESS_END or e <= (add_months(s, months) if months else s) + micros:
+                yield solution
+
+    return run_within
+
+
+# --- leaves ----------------------------------------------------------------------------------------------------
+
+
+def _graph_names(pattern: GraphNames, env: Env) -> Runner:
+    graph = pattern.graph
+
+    def run_graph_names(mu: Bindings, run: Run) -> Iterator[Solution]:
+        wanted = graph.term if isinstance(graph, Const) else mu.get(graph.name)
+        for g in run.source.graph_names():
+            if wanted is None:
+                yield {**mu, graph.name: g}, TIMELESS_START, TIMELESS_END  # type: ignore[union-attr]
+            elif g == wanted:
+                yield mu, TIMELESS_START, TIMELESS_END
+
+    return run_graph_names
+
+
+def _each_graph(pattern: GraphNames, env: Env, registry: Registry) -> Runner:
+    """The child once for every named graph, by itself; its solutions are then joined with what comes in.
+
+    A graph is a constant of the child, which is compiled when the graph is first met.
+    """
+    graph, inner, child = pattern.graph, pattern.inner, pattern.child
+    assert isinstance(graph, Var)
+    assert inner is not None
+    assert child is not None
+    own = env.only(frozenset())
+    compiled: dict[str, Runner] = {}
+    shared = tuple(sorted(scope(child) & env.seen))
+    given = tuple(sorted(env.given))
+
+    def run_each_graph(mu: Bindings, run: Run) -> Iterator[Solution]:
+        wanted = mu.get(graph.name)
+        into = {v: mu[v] for v in given if v in mu}
+        for g in run.source.graph_names():
+            if wanted is not None and g != wanted:
+                continue
+            runner = compiled.get(g)
+            if runner is None:
+                runner = compiled[g] = compile_pattern(_in_graph(child, inner, g), own, registry)
+            for solution, s, e in runner(into, run):
+                if solution.get(graph.name, g) == g and all(
+                    mu.get(v, solution[v]) == solution[v] for v in shared if v in solution
+                ):
+                    yield {**mu, **solution, graph.name: g}, s, e
+
+    return run_each_graph
+
+
+def _in_graph(pattern: Pattern, inner: Var, graph: str) -> Pattern:
+    """The pattern with a graph's name in the place of the variable that stands for it."""
+    return transform(pattern, lambda node: Const(graph) if node == inner else None)
+
+
+def _table(pattern: Table, env: Env) -> Runner:
+    rows = [{v: t for v, t in zip(pattern.variables, row, strict=True) if t} for row in pattern.rows]
+    if rows == [{}]:
+        return lambda mu, run: iter(((mu, TIMELESS_START, TIMELESS_END),))
+    may_clash = bool(env.seen & frozenset(pattern.variables))
+
+    def run_table(mu: Bindings, run: Run) -> Iterator[Solution]:
+        for row in rows:
+            if not may_clash or all(mu.get(v, t) == t for v, t in row.items()):
+                yield {**mu, **row}, TIMELESS_START, TIMELESS_END
+
+    return run_table

@@ -1,0 +1,163 @@
+"""Preparing patterns and solving them: the door of this package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from time import time_ns
+from typing import Any, cast
+
+from etalis_rules.algebra import Pattern, is_volatile, without_blocks
+
+from etalis_py.sparql.operators import compile_pattern, enter
+from etalis_py.sparql.registry import Registry
+from etalis_py.sparql.run import Bindings, Limits, Meter, Run, Runner, Solution
+from etalis_py.sparql.scoping import Env, given_name, mentioned, standardise_apart, substituted
+from etalis_py.sparql.sources import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What expressions need from outside: NOW() in microseconds."""
+
+    now: int
+
+
+class Prepared:
+    """A pattern, compiled once for each set of variables that is bound when it is asked.
+
+    ``substitute`` chooses between the two ways in which bindings meet a pattern.  Without it they are *joined* with its
+    solutions: the pattern keeps its bottom-up meaning, and passing bindings down is only a short cut.  With it they are
+    *substituted*, as EXISTS demands ([SPARQL 1.1 Query] §18.6): a bound variable is a constant wherever it occurs, but
+    for sub-SELECTs that do not project it.  In both, a bound end of a path counts as a constant.
+    """
+
+    __slots__ = ("_meter", "_names", "_registry", "_run", "_substitute", "_variants", "_volatile", "pattern", "timed")
+
+    def __init__(self, pattern: Pattern, *, substitute: bool = False, timed: bool = False) -> None:
+        self.pattern = standardise_apart(pattern if timed else cast(Pattern, without_blocks(pattern)))  # type: ignore[redundant-cast]
+        self.timed = timed
+        self._substitute = substitute
+        self._names = mentioned(self.pattern)
+        self._volatile = is_volatile(self.pattern)
+        self._registry = Registry(timed, lambda inner: Prepared(inner, substitute=True, timed=timed))
+        self._variants: dict[frozenset[str], Runner] = {}
+        self._run: Run | None = None
+        self._meter: Meter | None = None
+        self._variant(frozenset())  # what cannot be evaluated is refused now
+
+    def solve(
+        self,
+        mu: Bindings,
+        source: Source,
+        at: int | None = None,
+        context: Any = None,
+        limits: Limits | None = None,
+    ) -> Iterator[Solution]:
+        """The solutions compatible with μ, each extended by μ, with start and end; lazily.
+
+        ``at`` leaves out occurrences that end later.  ``context`` has ``now``, the value of NOW(); without one it is
+        the time of the call.  Without ``limits`` the source says how many steps it may take.  The dictionaries that
+        come out are to be read only.
+        """
+        if limits is None:
+            return self._solutions(mu, source, at, context, self._metered(source))
+        meter = Meter(limits)
+        return meter.at_most(self._solutions(mu, source, at, context, meter))
+
+    def holds(
+        self, mu: Bindings, source: Source, at: int | None = None, context: Any = None, meter: Meter | None = None
+    ) -> bool:
+        """Whether there is a solution; ``meter`` is that of an evaluation that asks."""
+        for _ in self._solutions(mu, source, at, context, meter or self._metered(source)):
+            return True
+        return False
+
+    def _metered(self, source: Source) -> Meter | None:
+        """The meter for a new evaluation over a source; it is kept, so that a run can be used again."""
+        meter = self._meter
+        if source.steps is None:
+            return None
+        if meter is None or meter.limits.steps != source.steps:
+            meter = self._meter = Meter(Limits(steps=source.steps))
+        else:
+            meter.begin()
+        return meter
+
+    def _solutions(
+        self, mu: Bindings, source: Source, at: int | None, context: Any, meter: Meter | None
+    ) -> Iterator[Solution]:
+        if "" in mu.values():
+            mu = {v: t for v, t in mu.items() if t}
+        bound = self._names.intersection(mu)
+        runner = self._variants.get(bound)
+        if runner is None:
+            runner = self._variant(bound)
+        run = self._run
+        if (
+            run is None
+            or run.origin is not source
+            or run.at != at
+            or run.meter is not meter
+            or (self._volatile and (context is None or run.context is not context))
+        ):
+            run = self._started(source, at, context, meter)
+        return runner(mu, run)
+
+    def _started(self, source: Source, at: int | None, context: Any, meter: Meter | None) -> Run:
+        """A run, kept for the next evaluation under the same circumstances."""
+        if source.timed and not self.timed:
+            raise ValueError("the pattern was prepared for timeless sources; prepare it with timed=True")
+        if context is None:
+            context = Clock(time_ns() // 1000)
+        run = self._run = Run(source, at, context, self._registry.holds, meter)
+        return run
+
+    def _variant(self, bound: frozenset[str]) -> Runner:
+        if not bound:
+            runner = compile_pattern(self.pattern, Env(), self._registry)
+        elif self._substitute:
+            runner = _substituting(self.pattern, bound, self._registry)
+        else:
+            runner = enter(self.pattern, Env(bound, bound, anchored=bound), self._registry)
+        self._variants[bound] = runner
+        return runner
+
+
+def _substituting(pattern: Pattern, bound: frozenset[str], registry: Registry) -> Runner:
+    """The pattern with terms in the place of the bound variables; its solutions are then joined with them."""
+    changed = substituted(pattern, bound)
+    given = {v: given_name(v) for v in sorted(bound)}
+    names = frozenset(given.values())
+    inner = compile_pattern(changed, Env(bound | names, bound | names, names, names), registry)
+
+    def run_substituted(mu: Bindings, run: Run) -> Iterator[Solution]:
+        terms = {name: mu[v] for v, name in given.items()}
+        for solution, start, end in inner({**mu, **terms}, run):
+            yield {v: t for v, t in solution.items() if v not in names}, start, end
+
+    return run_substituted
+
+
+def prepare(pattern: Pattern, *, substitute: bool = False, timed: bool = False) -> Prepared:
+    """Compile a pattern for many evaluations.  ``timed``: a source may hold occurrences.  Raises ``Unsupported``."""
+    return Prepared(pattern, substitute=substitute, timed=timed)
+
+
+_prepared = lru_cache(maxsize=256)(prepare)
+
+
+def solve(
+    pattern: Pattern,
+    mu: Bindings,
+    source: Source,
+    at: int | None = None,
+    *,
+    substitute: bool = False,
+    context: Any = None,
+    limits: Limits | None = None,
+) -> Iterator[Solution]:
+    """``Prepared.solve`` for a pattern that is evaluated now and then; recently used ones are kept prepared."""
+    prepared = _prepared(pattern, substitute=substitute, timed=source.timed)
+    return prepared.solve(mu, source, at, context, limits)

@@ -1,0 +1,57 @@
+"""What the operators of one prepared pattern share while they are compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from etalis_rules.algebra import Exists, Expr, Pattern, subexpressions
+
+from etalis_py.sparql.run import Run
+from etalis_py.sparql.scoping import Env, mentioned_in, unseen
+from etalis_py.values.expressions import condition, term
+
+if TYPE_CHECKING:
+    from etalis_py.sparql.prepared import Prepared
+
+Test = Callable[[dict[str, str], int, int, Any], bool]
+Value = Callable[[dict[str, str], int, int, Any], str]
+
+
+class Registry:
+    """Whether sources may be timed, and the EXISTS patterns that were met, prepared."""
+
+    __slots__ = ("_by_identity", "_exists", "_prepare", "timed")
+
+    def __init__(self, timed: bool, prepare: Callable[[Pattern], Prepared]) -> None:
+        self.timed = timed
+        self._prepare = prepare
+        self._exists: dict[Pattern, Prepared] = {}
+        # hashing a pattern walks it, which is too slow for each call
+        self._by_identity: dict[int, tuple[Pattern, Prepared]] = {}
+
+    def test(self, exprs: tuple[Expr, ...], visible: frozenset[str], env: Env) -> Test | None:
+        """All of the expressions as one test that sees ``visible`` and what is substituted; None for no expression."""
+        tests = [condition(e) for e in self._scoped(exprs, visible, env)]
+        if len(tests) <= 1:
+            return tests[0] if tests else None
+        return lambda mu, start, end, context: all(test(mu, start, end, context) for test in tests)
+
+    def value(self, expr: Expr, visible: frozenset[str], env: Env) -> Value:
+        return term(self._scoped((expr,), visible, env)[0])
+
+    def _scoped(self, exprs: tuple[Expr, ...], visible: frozenset[str], env: Env) -> tuple[Expr, ...]:
+        exprs = unseen(exprs, (mentioned_in(exprs) & env.seen) - visible - env.given)
+        for expr in exprs:
+            for part in subexpressions(expr):
+                if isinstance(part, Exists):
+                    self._exists.setdefault(part.pattern, self._prepare(part.pattern))
+        return exprs
+
+    def holds(self, pattern: Pattern, mu: dict[str, str], run: Run, at: int | None) -> bool:
+        """EXISTS: whether the pattern, with μ substituted, has a solution by ``at``."""
+        known = self._by_identity.get(id(pattern))
+        if known is None:  # the pattern is kept with its operator, so that its identity stays its own
+            known = self._by_identity[id(pattern)] = (pattern, self._exists[pattern])
+        _, prepared = known
+        return prepared.holds(mu, run.origin, at, run.context, run.meter)

@@ -1,0 +1,224 @@
+"""Which variables mean what where: the ground on which bindings may be passed sideways without changing a meaning.
+
+SPARQL evaluates bottom-up: a nested group knows nothing of its surroundings.  Passing bindings down is exact only
+where a solution that *could* have bound the variable itself certainly does; these functions say where that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+from etalis_rules.algebra import (
+    BGP,
+    Absence,
+    Block,
+    EqJoin,
+    EqLeftJoin,
+    Exists,
+    Expr,
+    Extend,
+    Filter,
+    GraphNames,
+    Join,
+    LeftJoin,
+    Minus,
+    PathPattern,
+    Pattern,
+    Runs,
+    Select,
+    SeqJoin,
+    SeqRightJoin,
+    SubSelect,
+    Table,
+    TimeJoin,
+    Union,
+    Var,
+    Within,
+    certain,
+    children,
+    expressions,
+    rename,
+    scope,
+    subexpressions,
+    subpatterns,
+    transform,
+)
+from etalis_rules.traversal import descend
+
+Names = frozenset[str]
+
+SMALL_TABLE = 8  # rows up to which scanning a table for each incoming solution beats building an index
+
+
+@dataclass(frozen=True, slots=True)
+class Env:
+    """What is known, before any solution is seen, of the bindings that come in to an operator.
+
+    ``seen`` may be bound, ``certain`` are; ``given`` stand for the terms that an EXISTS substituted: constants, visible
+    everywhere; ``anchored`` are path ends that count as constants (SPARQL 1.1 §18.4 for zero-length paths).
+    """
+
+    seen: Names = frozenset()
+    certain: Names = frozenset()
+    given: Names = frozenset()
+    anchored: Names = frozenset()
+
+    def after(self, pattern: Pattern) -> Env:
+        """The environment of what is joined to the solutions of ``pattern``."""
+        return replace(self, seen=self.seen | scope(pattern), certain=self.certain | certain(pattern))
+
+    def hiding(self, names: Names) -> Env:
+        gone = names - self.given
+        return replace(self, seen=self.seen - gone, certain=self.certain - gone, anchored=self.anchored - gone)
+
+    def only(self, names: Names) -> Env:
+        """What is left when no more than ``names`` (and the substituted variables) are passed on."""
+        kept = names | self.given
+        return Env(self.seen & kept, self.certain & kept, self.given, self.anchored & kept)
+
+
+# --- names -----------------------------------------------------------------------------------------------------
+
+
+def mentioned_in(exprs: Iterable[Expr]) -> Names:
+    """Every variable that occurs in the expressions, those anywhere inside an EXISTS included."""
+    names: set[str] = set()
+    for expr in exprs:
+        for part in subexpressions(expr):
+            if isinstance(part, Var):
+                names.add(part.name)
+            elif isinstance(part, Exists):
+                names |= mentioned(part.pattern)
+    return frozenset(names)
+
+
+def mentioned(pattern: Pattern) -> Names:
+    """Every variable that occurs in the pattern, at any depth, in scope or not."""
+    names: set[str] = set()
+    for part in subpatterns(pattern):
+        names |= scope(part)
+        for expr in expressions(part):
+            names |= {e.name for e in subexpressions(expr) if isinstance(e, Var)}
+        if isinstance(part, SubSelect):
+            names |= _select_names(part.select)
+    return frozenset(names)
+
+
+def _select_names(select: Select) -> set[str]:
+    return {*select.variables, *select.keys, *(v for v, _ in select.extends), *(a.variable for a in select.aggregates)}
+
+
+def standardise_apart(pattern: Pattern) -> Pattern:
+    """The pattern with the variables that a sub-SELECT does not project renamed, so that no two share a name.
+
+    After this a name means the same thing everywhere in the pattern.
+    """
+    fresh = count(1)
+
+    def rewrite(node: Any) -> Any:
+        if isinstance(node, (BGP, PathPattern, GraphNames, Table)):
+            return node
+        if not isinstance(node, SubSelect):
+            return None
+        node = descend(node, rewrite)
+        hidden = mentioned(node) - frozenset(node.select.variables)
+        return SubSelect(rename(node.select, {v: f".apart{next(fresh)}.{v}" for v in sorted(hidden)}))
+
+    return transform(pattern, rewrite)
+
+
+_GIVEN = ".given."
+
+
+def substituted(pattern: Pattern, names: Names) -> Pattern:
+    """``substitute(pattern, μ)`` of SPARQL 1.1 §18.6, with a name of its own (``given_name``) for each term.
+
+    What cannot hold a term keeps its variable: the targets of BIND, VALUES and projections.
+    """
+
+    return transform(pattern, lambda n: Var(given_name(n.name)) if isinstance(n, Var) and n.name in names else None)
+
+
+def given_name(variable: str) -> str:
+    """What a substituted variable is called: nothing in a query has such a name."""
+    return _GIVEN + variable
+
+
+def unseen(exprs: tuple[Expr, ...], names: Names) -> tuple[Expr, ...]:
+    """The expressions with variables that are out of scope renamed to ones that nothing ever binds."""
+    if not names:
+        return exprs
+    return rename(exprs, {v: f".unseen.{v}" for v in names})
+
+
+# --- what a pattern is like ------------------------------------------------------------------------------------
+
+
+def may_be_timed(pattern: Pattern) -> bool:
+    """Whether the pattern can match an occurrence: something in it asks the default graph or a stream."""
+    match pattern:
+        case BGP(triples, _, graph):
+            return bool(triples) and graph is None
+        case PathPattern(_, _, _, _, graph):
+            return graph is None
+        case _:
+            return any(may_be_timed(child) for child in children(pattern))
+
+
+def loose(pattern: Pattern, among: Names) -> Names:
+    """Those ``among`` the names that the pattern may bind, but need not."""
+    return (among & scope(pattern)) - certain(pattern)
+
+
+def hidden_from_outer_join(mandatory: Pattern, optional: Pattern, condition: tuple[Expr, ...]) -> Names:
+    """What must not be passed into an outer join: it would make partners disappear, or the condition see more.
+
+    A variable that only the optional side binds is compared after the partner was found (the queries that are not
+    well-designed depend on it); one that the mandatory side binds certainly is the same either way.
+    """
+    read = mentioned_in(condition) & scope(mandatory)
+    return (scope(optional) | read) - certain(mandatory)
+
+
+def passable(select: Select) -> Names:
+    """The variables whose bindings may go into a sub-SELECT before it is evaluated."""
+    if select.limit is not None or select.offset or select.window is not None:
+        return frozenset()
+    names = frozenset(select.variables) & certain(select.pattern)
+    return names & frozenset(select.keys) if select.grouped else names
+
+
+def receives(pattern: Pattern, names: Names) -> bool:
+    """Whether binding ``names`` first makes evaluating the pattern cheaper; if not, its solutions are better kept."""
+    match pattern:
+        case GraphNames(_, _, child) if child is not None:
+            return False
+        case BGP() | PathPattern() | GraphNames():
+            own = scope(pattern)
+            return not own or bool(own & names)
+        case Table(_, rows):
+            return len(rows) <= SMALL_TABLE
+        case Filter(child, conditions):
+            return receives(child, names - loose(child, mentioned_in(conditions)))
+        case Extend(child, _, expression):
+            return receives(child, names - loose(child, mentioned_in((expression,))))
+        case Within(child, _) | Block(child):
+            return receives(child, names)
+        case Minus(left, _, _):
+            return receives(left, names)
+        case LeftJoin(left, right, condition) | EqLeftJoin(left, right, condition):
+            return receives(left, names - hidden_from_outer_join(left, right, condition))
+        case SeqRightJoin(left, right, condition):
+            return receives(right, names - hidden_from_outer_join(right, left, condition))
+        case SubSelect(select):
+            return receives(select.pattern, names & passable(select))
+        case Union(left, right):
+            return receives(left, names) and receives(right, names)
+        case Join(left, right) | SeqJoin(left, right) | EqJoin(left, right) | TimeJoin(_, left, right):
+            return receives(left, names) or receives(right, names)
+        case Absence() | Runs():
+            return False  # they are refused when they are compiled
+    raise TypeError(f"not a pattern: {pattern!r}")

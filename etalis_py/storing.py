@@ -1,0 +1,219 @@
+"""Snapshots and journals of an engine: its state as bytes, whatever stages it has."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from etalis_py.executors.rows import dump
+from etalis_py.kernel.kernel import Kernel
+from etalis_py.kernel.old_formats import damage_as_error, old_journal, old_snapshot, stages_of
+from etalis_py.kernel.position import Position
+from etalis_py.kernel.stored import HORIZON, JOURNAL, SNAPSHOT, SnapshotError, read, written
+
+
+class Stored(Kernel, ABC):
+    """What an engine stores and goes back to; the engine itself plans the stages."""
+
+    knowledge: Any
+    updates: list[tuple[int, str, list[Any], list[Any]]]
+    _rule_stages: list[Any]
+    _journals: bool
+
+    @abstractmethod
+    def learn(self, graph: str, add: list[Any], remove: list[Any]) -> Any:
+        """Take an update over into the knowledge, the programs and the rules."""
+
+    @abstractmethod
+    def renew(self, *, rules: bool) -> None:
+        """The background has another version; ``rules``: other rules follow from it."""
+
+    # --- state ---
+
+    def snapshot(self) -> bytes:
+        """Everything the engine remembers, as bytes: a header with version and checksum, and MessagePack."""
+        return self.save() if self._revision is None else written(HORIZON, self._revision.plain())
+
+    def save(self) -> bytes:
+        """The same, without the revision horizon."""
+        data = {
+            **self._standing(),
+            "knowledge": [None if known is None else known.snapshot() for known in self._known()],
+            "stages": [
+                {"kind": kind, "state": e.dump()} for (kind, _), e in zip(self._kinds(), self._executors, strict=True)
+            ],
+        }
+        return written(SNAPSHOT, data)
+
+    def restore(self, data: bytes, *, fitted: bool = False) -> None:
+        """Go on from a snapshot that an engine with the same programs made.
+
+        ``fitted``: the programs may have changed since.  Goals of rules that are gone are left out, those of new ones
+        begin empty, and the background is the engine's own.
+        """
+        if self._revision is None:
+            self.go_back(data, fitted=fitted)
+        else:
+            self._revision.go_on(read(HORIZON, data), fitted=fitted)
+
+    def go_back(self, data: bytes, *, fitted: bool = False) -> None:
+        """The same, without the revision horizon."""
+        old = old_snapshot(data)
+        if old is None:
+            self._restore(read(SNAPSHOT, data), fitted)
+            return
+        with damage_as_error():
+            old["stages"] = stages_of(old, self._kinds())
+            self._restore(old, fitted)
+
+    def _restore(self, state: dict[str, Any], fitted: bool) -> None:
+        stages = self._matched(state["stages"])
+        if not fitted:
+            self._go_to_version(state["knowledge"])
+        for executor, part in stages:
+            there = part["state"]
+            executor.load(dump.fitted(executor, there) if fitted and executor.kind == "rules" else there)
+        self._stand(state, fitted)
+
+    def take_journal(self) -> bytes:
+        """What happened since the last call, as bytes; needs ``Engine(…, journal=True)``.
+
+        A snapshot and the journals taken after it, in order, are the whole state.
+        """
+        if not self._journals:
+            raise ValueError("this engine keeps no journal: make it with Engine(…, journal=True)")
+        if self._revision is not None:
+            return written(JOURNAL, {"inputs": self._revision.journal()})
+        kinds = zip(self._kinds(), self._executors, strict=True)
+        stages = [{"kind": kind, "entries": executor.journal()} for (kind, _), executor in kinds]
+        raw = written(JOURNAL, {**self._standing(), "updates": self.updates, "stages": stages})
+        self.updates.clear()
+        return raw
+
+    def apply_journal(self, data: bytes, *, fitted: bool = False) -> None:
+        """Catch up by a journal that another engine with the same programs and state wrote; ``fitted`` as above."""
+        old = old_journal(data)
+        if old is None:
+            state = read(JOURNAL, data)
+            if (self._revision is None) != ("inputs" not in state):
+                raise SnapshotError("the journal is of an engine with another horizon: give both the same revise")
+            if self._revision is not None:
+                self._revision.replay(state["inputs"])
+            else:
+                self._replay(state, fitted)
+            return
+        with damage_as_error():
+            self._replay(old, fitted)
+
+    def _replay(self, state: dict[str, Any], fitted: bool) -> None:
+        stages = self._matched(state["stages"])
+        if not fitted:
+            self._learn_again(state["updates"])
+        for executor, part in stages:
+            entries = part["entries"]
+            rules = fitted and executor.kind == "rules"
+            executor.replay(dump.fitted_journal(executor, entries) if rules else entries)
+        self._stand(state, fitted)
+
+    @property
+    def _executors(self) -> list[Any]:
+        return [stage.executor for stage in self._stages]
+
+    def _kinds(self) -> list[tuple[str, frozenset[str]]]:
+        """What each stage runs, and its queries."""
+        return [(executor.kind, frozenset(s.query for s in executor.shapes)) for executor in self._executors]
+
+    def _matched(self, stages: Sequence[Any]) -> list[tuple[Any, Any]]:
+        """The executors with the stored parts of their stages."""
+        here, there = [kind for kind, _ in self._kinds()], [part["kind"] for part in stages]
+        if here != there:
+            raise SnapshotError(
+                f"the stored state has the stages {', '.join(there)}, this engine {', '.join(here)}: restore it into "
+                "an engine with the same programs"
+            )
+        return list(zip(self._executors, stages, strict=True))
+
+    def _standing(self) -> dict[str, Any]:
+        return {"position": self._at.plain(), "counters": self.counters.plain()}
+
+    def _stand(self, state: dict[str, Any], fitted: bool) -> None:
+        """Go to the place in the stream where the state was stored."""
+        self._at = Position.of(state["position"])
+        if fitted:
+            self._at.answered &= {shape.query for shape in self._shapes}
+        self.counters.go_to(state["counters"])
+        self.updates.clear()
+
+    def _known(self) -> list[Any]:
+        """The background, and what stages see of it where that is something else."""
+        return [
+            self.knowledge,
+            *(plan.knowledge for plan, _ in self._rule_stages if plan.knowledge is not self.knowledge),
+        ]
+
+    def _go_to_version(self, versions: Sequence[Any]) -> None:
+        """Go to a version of the background; another vocabulary or schema makes other rules."""
+        changed = False
+        for known, version in zip(self._known(), versions, strict=False):
+            if version is None:
+                continue
+            if known is None:
+                raise _no_background()
+            if known.snapshot() != version:
+                known.restore(version)
+                changed = True
+        if changed:
+            self.renew(rules=True)
+
+    def _learn_again(self, updates: Sequence[Any]) -> None:
+        """Repeat updates of the background; where engines share it, it may have them already."""
+        before = None if self.knowledge is None else self.knowledge.version
+        if before is not None and updates and updates[0][0] <= before:
+            self.renew(rules=True)
+        for version, graph, add, remove in updates:
+            if self.knowledge is None:
+                raise _no_background()
+            if version > self.knowledge.version + 1:
+                raise SnapshotError(
+                    f"the journal goes on from version {version - 1} of the background, this engine has version "
+                    f"{self.knowledge.version}: apply the journals in order, after the snapshot they follow"
+                )
+            if version > self.knowledge.version:
+                self.learn(graph, [tuple(t) for t in add], [tuple(t) for t in remove])
+
+    @property
+    def journal_entries(self) -> int:
+        """How much there is to tell since the last journal."""
+        if self._revision is not None:
+            return self._revision.entries
+        return sum(stage.executor.entries for stage in self._stages)
+
+    def forget_journal(self) -> None:
+        """Drop the journal so far: the caller takes a snapshot instead."""
+        if self._revision is not None:
+            self._revision.journal()
+        for stage in self._stages:
+            stage.executor.forget_journal()
+        self.updates.clear()
+
+    @contextmanager
+    def without_journal(self) -> Iterator[None]:
+        """Keep no journal inside: the caller takes a snapshot afterwards."""
+        self._journaling(False)
+        try:
+            yield
+        finally:
+            self._journaling(self._journals)
+
+    def _journaling(self, on: bool) -> None:
+        if self._revision is not None:
+            self._revision.recording = on
+            return
+        for stage in self._stages:
+            stage.executor.journaling(on)
+
+
+def _no_background() -> SnapshotError:
+    return SnapshotError("the stored state belongs to an engine with background knowledge; give this one the same")

@@ -1,0 +1,117 @@
+"""Terms that a user spelled, in columns → the same in canonical N-Triples spelling; what is no term is an error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from etalis_py.compiled import ready
+from etalis_py.streams.columns.native import plain
+from etalis_py.streams.errors import StreamError
+from etalis_py.streams.quads import parse_line, reason_of, split_lines
+
+_SURE = {
+    "iri": r"^<(?:https?://[a-z0-9][a-z0-9.\-]*(?:[/#]|[/#][A-Za-z0-9\-._~/]*(?:#[A-Za-z0-9\-._~/]*)?)?|urn:[A-Za-z0-9\-._~:/]+)>$",
+    "literal": r'^"[ !#-\[\]-~]*"(?:\^\^<http://www\.w3\.org/2001/XMLSchema#(?:integer|decimal|double|dateTime|boolean|date|float)>)?$',
+}
+_PATTERNS = {
+    "s": _SURE["iri"],
+    "p": _SURE["iri"],
+    "o": f"{_SURE['iri']}|{_SURE['literal']}",
+    "stream": f"{_SURE['iri']}|^$",
+    "graph": f"{_SURE['iri']}|^$",
+}
+_STATEMENTS = {
+    "s": "{} <urn:p> <urn:o> .",
+    "p": "<urn:s> {} <urn:o> .",
+    "o": "<urn:s> <urn:p> {} .",
+    "stream": "<urn:s> <urn:p> <urn:o> {} .",
+    "graph": "<urn:s> <urn:p> <urn:o> {} .",
+}
+MANY = 4096
+_PLACES = {"s": 0, "p": 1, "o": 2, "stream": 3, "graph": 3}
+_NAMES = {"s": "subject", "p": "predicate", "o": "object", "stream": "stream", "graph": "graph"}
+
+
+def canonical(column: pa.Array, name: str, first: int) -> pa.DictionaryArray:
+    """A column of terms in canonical spelling; ``first`` is the number of the first row, for messages."""
+    column = plain(column)
+    if not pa.types.is_dictionary(column.type):
+        if not pa.types.is_string(column.type):
+            raise StreamError(
+                f"the column {name!r} is of type {column.type}, but terms are texts in N-Triples spelling",
+                hint="such as <http://example.org/acme>; native values need a mapping",
+            )
+        column = column.dictionary_encode()
+    terms = column.dictionary
+    if column.null_count and name not in ("stream", "graph"):
+        row = int(np.flatnonzero(np.asarray(column.is_null()))[0])
+        raise StreamError(f"there is no {_NAMES[name]}: the column {name!r} is null", line=first + row)
+    sure = sure_terms(terms, name)
+    if not sure.all():
+        spelled: list[Any] = terms.to_pylist()
+        for place in np.flatnonzero(~sure).tolist():
+            try:
+                spelled[place] = spell_term(spelled[place], name)
+            except StreamError as error:
+                rows = np.flatnonzero(np.asarray(pc.equal(column.indices, place)))
+                if not len(rows):
+                    spelled[place] = ""  # a term that no row has
+                    continue
+                raise error.at("", first + int(rows[0])) from None
+        terms = pa.array(spelled, pa.string())
+    index = column.indices.cast(pa.int32())
+    if column.null_count:
+        terms = pa.concat_arrays([terms, pa.array([""], pa.string())])
+        index = pc.fill_null(index, len(terms) - 1)
+    return pa.DictionaryArray.from_arrays(index, terms)
+
+
+def sure_terms(terms: pa.StringArray, name: str) -> np.ndarray:
+    """Which terms certainly are canonical as they stand; of many, literals are told by a compiled loop."""
+    sure = np.zeros(len(terms), np.bool_)
+    if name == "o" and len(terms) >= MANY and not terms.null_count and ready():
+        sure = plain_literals(terms)
+        if sure.all():
+            return sure
+    matching = pc.match_substring_regex(terms.filter(pa.array(~sure)), _PATTERNS[name])
+    sure[~sure] = np.asarray(pc.fill_null(matching, False))
+    return sure
+
+
+def plain_literals(terms: pa.StringArray) -> np.ndarray:
+    """Which terms are printable literals without an escape, alone or of a common datatype."""
+    from etalis_py.streams.columns import scanning  # takes a while to import
+
+    ends = np.frombuffer(terms.buffers()[1], np.int32)[terms.offset : terms.offset + len(terms) + 1]
+    data = np.frombuffer(terms.buffers()[2] or b"", np.uint8)
+    data.flags.writeable = ends.flags.writeable = False
+    plain = np.zeros(len(terms), np.bool_)
+    scanning.mark_plain_literals(data, ends, scanning.TYPES, scanning.TYPE_ENDS, plain)
+    return plain
+
+
+def spell_term(text: str, name: str) -> str:
+    """One term in canonical spelling.
+
+    >>> spell_term('"a"^^<http://www.w3.org/2001/XMLSchema#string>', "o")
+    '"a"'
+    """
+    statement = _STATEMENTS[name].format(text)
+    rows = split_lines(statement)
+    try:
+        if text and "\n" not in text:
+            quad = rows[0][:4] if rows[0][0] else parse_line(statement)
+            if sum(map(bool, quad)) == (4 if _PLACES[name] == 3 else 3):
+                return quad[_PLACES[name]]
+        reason = "it is empty" if not text else "it is more than one term"
+    except (SyntaxError, ValueError) as error:
+        reason = reason_of(error)
+    raise StreamError(
+        f"{text!r} is no {_NAMES[name]} in N-Triples spelling: {reason}",
+        hint='write <http://example.org/acme>, "text" or "12"^^<http://www.w3.org/2001/XMLSchema#integer>; '
+        "native values need a mapping",
+    )

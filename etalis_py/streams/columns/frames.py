@@ -1,0 +1,212 @@
+"""Frames → the flat form: whatever has ``__arrow_c_stream__`` (pyarrow, pandas, polars, duckdb, …), by a mapping, or as
+it is where it has the columns of the flat form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from etalis_py.streams.clock import Clock
+from etalis_py.streams.columns.canonical import canonical
+from etalis_py.streams.columns.flat import TERMS, events_of, flat_batch
+from etalis_py.streams.columns.mapped import Chunk, Table, mapped
+from etalis_py.streams.columns.native import NotNative, plain, spelled
+from etalis_py.streams.columns.times import native_times
+from etalis_py.streams.csv_mapping import RowMapping, check_columns, row_events
+from etalis_py.streams.draft import draft, toml
+from etalis_py.streams.elements import Context, Item, withdrawn
+from etalis_py.streams.errors import StreamError
+
+ROWS = 1 << 16
+FLAT = ("end", *TERMS)
+_RETRACT = ("retract", "retracted")
+
+
+def open_frame(frame: Any) -> pa.RecordBatchReader:
+    """The batches of a frame."""
+    if isinstance(frame, pa.RecordBatchReader):
+        return frame
+    if isinstance(frame, (pa.Table, pa.RecordBatch)):
+        return pa.RecordBatchReader.from_batches(
+            frame.schema, frame.to_batches() if isinstance(frame, pa.Table) else [frame]
+        )
+    return pa.RecordBatchReader.from_stream(frame)
+
+
+def frame_chunks(
+    schema: pa.Schema, batches: Iterable[pa.RecordBatch], mapping: RowMapping | None, context: Context
+) -> Iterator[Chunk]:
+    """The events of the batches of a frame, in the order of its rows."""
+    if mapping is not None and set(FLAT) <= set(schema.names) and not mapping.used <= set(schema.names):
+        mapping = None  # the mapping is for another source
+    if mapping is not None:
+        check_columns(schema.names, mapping, 0)
+    first = 1
+    for batch in pieces(batches):
+        if mapping is None:
+            _check_flat(schema, batch)
+            yield from _flat(batch, first, context)
+        else:
+            yield from mapped(_table(batch, first, mapping, context), mapping, context)
+        first += len(batch)
+    if mapping is None and first == 1:
+        _check_flat(schema, pa.RecordBatch.from_pylist([], schema))
+
+
+def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows in batches of a bearable size; empty ones are left out."""
+    for batch in batches:
+        for offset in range(0, len(batch), ROWS):
+            yield batch if len(batch) <= ROWS else batch.slice(offset, ROWS)
+
+
+# --- the flat form ---
+
+
+def _check_flat(schema: pa.Schema, batch: pa.RecordBatch) -> None:
+    missing = [name for name in FLAT if name not in schema.names]
+    if not missing:
+        return
+    names = [name for name in schema.names if not name.startswith("__")]
+    if len(missing) == 1:
+        hint = f"add it; the columns of triples are {', '.join(FLAT)}, and start, stream and graph where there are any"
+    else:
+        hint = "give a mapping, for example mapping=" + repr(frame_draft(batch)) + "\nas a file for --mapping:\n"
+        hint += toml(frame_draft(batch)).rstrip("\n")
+    raise StreamError(
+        f"this table has the columns {', '.join(names) or 'none'}; it has no "
+        f"{', no '.join(missing)}, so its rows are no triples, and no mapping says what they mean",
+        hint=hint,
+    )
+
+
+def frame_draft(batch: pa.RecordBatch) -> dict[str, Any]:
+    """A mapping for a table by its types and first rows."""
+    head = batch.slice(0, 20)
+    samples: dict[str, Sequence[str]] = {}
+    moments = []
+    for field, column in zip(head.schema, head.columns, strict=True):
+        if field.name.startswith("__"):
+            continue
+        try:
+            samples[field.name] = [cell for cell in spelled(column).cells() if cell is not None]
+        except NotNative:
+            continue
+        if pa.types.is_timestamp(field.type):
+            moments.append(field.name)
+    return draft(samples, moments)
+
+
+def _flat(batch: pa.RecordBatch, first: int, context: Context) -> Iterator[Chunk]:
+    names = batch.schema.names
+    ends = _flat_times(batch.column("end"), "end", first, context)
+    starts = _flat_times(batch.column("start"), "start", first, context) if "start" in names else ends
+    wrong = np.flatnonzero(starts > ends)
+    if len(wrong):
+        raise StreamError("the event ends before it starts", line=first + int(wrong[0]), hint="swap 'start' and 'end'")
+    terms = [canonical(batch.column(name), name, first) for name in TERMS]
+    more: dict[str, Any] = {n: canonical(batch.column(n), n, first) for n in ("stream", "graph") if n in names}
+    if "stream" not in more and context.stream:
+        more["stream"] = pa.array([context.stream] * len(batch), pa.string()).dictionary_encode()
+    if "event" in names:
+        more["event"] = batch.column("event").cast(pa.int64())
+    counters = context.counters
+    counters.events += len(np.unique(more["event"])) if "event" in more else len(batch)
+    counters.triples += len(batch)
+    context.latest = max(context.latest, int(ends.max()))
+    flat = flat_batch(ends, starts, terms, **more)
+    retracts = _retracts(batch, first)
+    cuts = [0, *(np.flatnonzero(np.diff(retracts)) + 1).tolist(), len(batch)] if retracts.any() else [0, len(batch)]
+    for begin, end in pairwise(cuts):
+        part = flat.slice(begin, end - begin)
+        yield list(withdrawn(events_of(part))) if retracts[begin] else part
+
+
+def _retracts(batch: pa.RecordBatch, first: int) -> Any:
+    """Which rows withdraw what they say; ``retracted``, as in a table of matches, is the same as ``retract``."""
+    retracts = np.zeros(len(batch), bool)
+    for name in _RETRACT:
+        if name in batch.schema.names:
+            column = plain(batch.column(name))
+            if not pa.types.is_boolean(column.type) and not pa.types.is_null(column.type):
+                raise StreamError(
+                    f"the column {name!r} is of type {column.type}, and says true or false",
+                    line=first,
+                    hint="convert it",
+                )
+            retracts |= np.asarray(column.cast(pa.bool_()).fill_null(False))
+    return retracts
+
+
+def _flat_times(column: pa.Array, name: str, first: int, context: Context) -> Any:
+    """A column of times: timestamps, or integers, which are microseconds."""
+    column = plain(column)
+    kind = column.type
+    dates = pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+    if not dates and not pa.types.is_integer(kind):
+        raise StreamError(
+            f"the column {name!r} is of type {kind}, but times are timestamps, or integers in microseconds",
+            hint="convert it, or give a mapping, which reads spellings of times",
+        )
+    if pa.types.is_date(kind):
+        column = column.cast(pa.timestamp("us"))
+    times = context.times
+    if times.clock is None:
+        times.clock = Clock("datetime") if dates else Clock("integer", "us")
+    if (times.clock.kind == "datetime") != dates:
+        raise StreamError(f"the column {name!r} has {'dates' if dates else 'numbers'}, the other times have not")
+    native = native_times(column, replace_unit(context, "us"))
+    if native is None or not native.sure.all():
+        row = 0 if native is None else int(np.flatnonzero(~native.sure)[0])
+        value = column[row]
+        reason = "is null" if not value.is_valid else f"is {value}, which is no whole number of microseconds in range"
+        raise StreamError(f"the time {name!r} {reason}", line=first + row)
+    return native.end
+
+
+def replace_unit(context: Context, unit: str) -> Context:
+    """The context with numbers that count in this unit."""
+    clock = context.times.clock
+    if clock is None or clock.kind == "datetime" or clock.unit == unit:
+        return context
+    times = type(context.times)(unit, Clock("integer", unit))
+    return replace(context, times=times)
+
+
+# --- by a mapping ---
+
+
+def _table(batch: pa.RecordBatch, first: int, mapping: RowMapping, context: Context) -> Table:
+    native = {name: plain(batch.column(name)) for name in mapping.used}
+    terms = mapping.columns_of_texts
+    columns = {}
+    for name, column in native.items():
+        if name not in terms and native_times(column, context) is not None and not mapping.time_format:
+            continue  # read as it is
+        try:
+            columns[name] = spelled(column)
+        except NotNative as error:
+            raise StreamError(
+                f"the column {name!r} cannot be used: {error}", hint="take it apart before, into columns of values"
+            ) from None
+    return Table(columns, native, len(batch), _Rows(native, first, mapping, context))
+
+
+class _Rows:
+    """Rows of a frame for the reader of rows."""
+
+    def __init__(self, native: Mapping[str, pa.Array], first: int, mapping: RowMapping, context: Context) -> None:
+        self._native, self._first, self._mapping, self._context = native, first, mapping, context
+
+    def __call__(self, places: Sequence[int]) -> Iterator[Item]:
+        at = pa.array(places, pa.int64())
+        cells = {name: spelled(column.take(at)).cells() for name, column in self._native.items()}
+        for i, place in enumerate(places):
+            row = {name: "" if (cell := column[i]) is None else cell for name, column in cells.items()}
+            yield from row_events(row, self._mapping, self._context, self._first + place, ",".join(row.values()))

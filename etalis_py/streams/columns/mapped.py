@@ -1,0 +1,225 @@
+"""Tables → the flat form by a mapping: the same events as the reader of rows gives, a batch at a time.
+
+What the reader of rows must see itself it sees: the first rows, until the clock of the stream is known; rows whose time
+cannot be read, or that withdraw what they say; and whole batches where the mapping makes blank nodes or gives no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from etalis_py.streams.columns.filling import fill
+from etalis_py.streams.columns.flat import constant, flat_batch
+from etalis_py.streams.columns.native import Column
+from etalis_py.streams.columns.times import Times, native_times, spelled_times
+from etalis_py.streams.csv_mapping import RowMapping, states
+from etalis_py.streams.elements import Context, Item, in_lists
+from etalis_py.streams.templates import Template
+
+Chunk: TypeAlias = list[Item] | pa.RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Some rows of a source.  ``columns`` are the cells of those columns that the mapping uses, ``native`` the columns
+    as they came, where they have types; ``by_rows`` reads the rows with these places with the reader of rows.
+    """
+
+    columns: Mapping[str, Column]
+    native: Mapping[str, pa.Array]
+    size: int
+    by_rows: Callable[[Sequence[int]], Iterator[Item]]
+
+    def since(self, first: int) -> Table:
+        """The table without its first rows."""
+        if not first:
+            return self
+        columns = {n: Column(c.index.slice(first), c.texts, c.terms) for n, c in self.columns.items()}
+        native = {name: column.slice(first) for name, column in self.native.items()}
+        by_rows = self.by_rows
+        return Table(columns, native, self.size - first, lambda places: by_rows([first + i for i in places]))
+
+
+def mapped(table: Table, mapping: RowMapping, context: Context) -> Iterator[Chunk]:
+    """The events of a table, in the order of its rows."""
+    blank = any(template.kind == "blank" for template in mapping.templates)
+    if blank or not mapping.times or context.close_on_message:
+        yield from in_lists(table.by_rows(range(table.size)))
+        return
+    first = 0
+    while context.times.clock is None and first < table.size:
+        yield from in_lists(table.by_rows([first]))
+        first += 1
+    table = table.since(first)
+    if not table.size:
+        return
+    times = _times(table, mapping, context)
+    if mapping.retract is not None:
+        times = times._replace(sure=times.sure & _stated(table, mapping.retract))
+    yield from given(_batch(table, times, mapping, context), times.sure, table.by_rows, context)
+
+
+def given(
+    rows: Rows, sure: Any, by_rows: Callable[[Sequence[int]], Iterator[Item]], context: Context
+) -> Iterator[Chunk]:
+    """The rows of a table in their order, counted; those that are not sure by the reader of rows."""
+    at = 0
+    for place in np.flatnonzero(~sure).tolist():
+        yield from _between(rows, at, place, context)
+        yield from in_lists(by_rows([place]))
+        at = place + 1
+    yield from _between(rows, at, len(sure), context)
+
+
+def _stated(table: Table, retract: Template) -> Any:
+    """Which rows withdraw nothing."""
+    texts = fill(retract, table.columns, table.size)
+    distinct = np.array([*map(states, texts.dictionary.to_pylist()), True])
+    return distinct[np.asarray(pc.fill_null(texts.indices, len(distinct) - 1))]
+
+
+def _times(table: Table, mapping: RowMapping, context: Context) -> Times:
+    bounds = [_bound(template, table, mapping, context) for template in mapping.times]
+    if len(bounds) == 1:
+        return bounds[0]
+    start, end = bounds
+    # A bound that is an interval itself counts by its outer side; what ends before it starts is refused by the row.
+    return Times(start.start, end.end, start.sure & end.sure & (start.start <= end.end))
+
+
+def _bound(template: Template, table: Table, mapping: RowMapping, context: Context) -> Times:
+    holes = template.holes
+    if len(holes) == 1 and template.parts[0] == template.parts[2] == "" and not mapping.time_format:
+        native = table.native.get(holes[0])
+        if native is not None and (times := native_times(native, context)) is not None:
+            return times
+    texts = fill(template, table.columns, table.size)
+    distinct = spelled_times(texts.dictionary, mapping, context)
+    index = np.asarray(pc.fill_null(texts.indices, -1))
+    if not len(distinct.sure):
+        nothing = np.zeros(table.size, np.int64)
+        return Times(nothing, nothing, np.zeros(table.size, bool))
+    return Times(distinct.start[index], distinct.end[index], distinct.sure[index] & (index >= 0))
+
+
+@dataclass(slots=True)
+class Rows:
+    """A batch in the flat form, with the row of the table that each triple comes from; and how many triples of each row
+    of the table were left out, since a cell is missing or since the row has them already.
+    """
+
+    batch: pa.RecordBatch
+    row: Any
+    missing: Any
+    repeated: Any
+
+
+def _batch(table: Table, times: Times, mapping: RowMapping, context: Context) -> Rows:
+    size, width = table.size, len(mapping.triples)
+    filled: dict[int, pa.Array] = {}
+
+    def column(place: int) -> pa.Array:
+        """The terms in one position, the triples of a row next to each other."""
+        arrays = []
+        for triple in mapping.triples:
+            template = triple[place]
+            if id(template) not in filled:
+                filled[id(template)] = fill(template, table.columns, size)
+            arrays.append(filled[id(template)])
+        return _interleaved(arrays)
+
+    terms = [column(place) for place in range(3)]
+    there = [np.asarray(array.is_valid()) if array.null_count else None for array in terms]
+    present = np.ones(size * width, bool)
+    for mask in there:
+        if mask is not None:
+            present &= mask
+    missing = (~present).reshape(size, width).sum(axis=1)
+    repeated = _repeated(terms, present, size, width) if width > 1 else np.zeros(size * width, bool)
+    kept = present & ~repeated & np.repeat(times.sure, width)
+    row = np.repeat(np.arange(size), width)
+    more: dict[str, pa.Array | None] = {"event": pa.array(row) if width > 1 else None}
+    stream = context.stream
+    if mapping.stream is not None:
+        named = fill(mapping.stream, table.columns, size)
+        more["stream"] = _interleaved([_or_else(named, stream)] * width)
+    elif stream:
+        more["stream"] = constant(stream, size * width)
+    if mapping.graph is not None:
+        more["graph"] = _interleaved([_or_else(fill(mapping.graph, table.columns, size), "")] * width)
+    batch = flat_batch(np.repeat(times.end, width), np.repeat(times.start, width), terms, **more)
+    if not kept.all():
+        batch, row = batch.filter(pa.array(kept)), row[kept]
+    return Rows(batch, row, missing, (repeated & present).reshape(size, width).sum(axis=1))
+
+
+def _or_else(named: pa.DictionaryArray, default: str) -> pa.DictionaryArray:
+    """The names, and the default where there is none."""
+    named = _interleaved([named])
+    names = pa.concat_arrays([named.dictionary, pa.array([default], pa.string())])
+    return pa.DictionaryArray.from_arrays(pc.fill_null(named.indices, len(names) - 1), names)
+
+
+def _interleaved(arrays: list[pa.DictionaryArray]) -> pa.DictionaryArray:
+    """The first row of each array, then the second of each, and so on; nulls of a dictionary become nulls."""
+    dictionaries: list[pa.Array] = []
+    offsets: dict[int, int] = {}
+    columns, total = [], 0
+    for array in arrays:
+        if id(array) not in offsets:
+            offsets[id(array)] = total
+            dictionaries.append(array.dictionary)
+            total += len(array.dictionary)
+        index = np.asarray(pc.fill_null(array.indices, -1)).astype(np.int32)
+        columns.append(np.where(index < 0, -1, index + offsets[id(array)]))
+    index = columns[0] if len(columns) == 1 else np.stack(columns, axis=1).ravel()
+    terms = dictionaries[0] if len(dictionaries) == 1 else pa.concat_arrays(dictionaries)
+    absent = index < 0
+    if terms.null_count:
+        absent |= ~np.asarray(terms.is_valid())[np.where(absent, 0, index)]
+        terms = pc.fill_null(terms, "")
+    return pa.DictionaryArray.from_arrays(pa.array(index.astype(np.int32), mask=absent), terms)
+
+
+def _repeated(terms: list[pa.DictionaryArray], present: Any, size: int, width: int) -> Any:
+    """Which triples an earlier one of the same row is equal to: an event is a set."""
+    codes = []
+    for array in terms:
+        # Two templates may spell the same term: the dictionary is made one of distinct terms.
+        distinct = np.append(np.asarray(array.dictionary.dictionary_encode().indices), 0)
+        code = distinct[np.asarray(pc.fill_null(array.indices, len(distinct) - 1))]
+        codes.append(code.reshape(size, width))
+    there = present.reshape(size, width)
+    repeated = np.zeros((size, width), bool)
+    for later in range(1, width):
+        for earlier in range(later):
+            same = there[:, later] & there[:, earlier]
+            for code in codes:
+                same = same & (code[:, later] == code[:, earlier])
+            repeated[:, later] |= same
+    return repeated.ravel()
+
+
+def _between(rows: Rows, first: int, last: int, context: Context) -> Iterator[pa.RecordBatch]:
+    """The rows of a table from one to another, counted."""
+    if first >= last:
+        return
+    begin, end = np.searchsorted(rows.row, (first, last)).tolist()
+    part = rows.batch.slice(begin, end - begin)
+    counters = context.counters
+    events = len(np.unique(rows.row[begin:end])) if "event" in part.schema.names else end - begin
+    counters.messages += last - first
+    counters.empty += last - first - events
+    counters.events += events
+    counters.triples += end - begin
+    counters.missing += int(rows.missing[first:last].sum())
+    counters.duplicates += int(rows.repeated[first:last].sum())
+    if len(part):
+        context.latest = max(context.latest, int(np.asarray(part.column("end")).max()))
+        yield part

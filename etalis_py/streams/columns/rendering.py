@@ -1,0 +1,82 @@
+"""Matches in columns → JSON lines and CSV, without an object for each match: every distinct term is rendered once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from etalis_py.streams.columns.results import Results, text_of
+from etalis_py.streams.json_terms import json_term
+
+_encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
+
+
+def _rendered(column: pa.Array, render: Callable[[Any], str]) -> pa.Array:
+    """Each distinct value of a column as text; null stays null."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    texts = [None if value is None else render(value) for value in encoded.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(encoded.indices)
+
+
+def _json(value: Any) -> str:
+    return _encode(value).decode()
+
+
+def _time(one: Results, column: pa.Array) -> pa.Array:
+    return pc.fill_null(_rendered(column, lambda us: _json(one.render(us))), "null")
+
+
+def json_lines(one: Results) -> str:
+    """The lines of ``Match.to_dict`` for each match of a SELECT or CONSTRUCT."""
+    if not len(one):
+        return ""
+    query = f'{{"query":{_json(one.query)},"id":"'
+    if one.triples is not None:
+        written = [_json([f"{s} {p} {o} ." for s, p, o in triples]) for triples in one.triples]
+        body = ['","triples":', pa.array(written, pa.string())]
+    else:
+        body = ['","bindings":{', _bindings(one), "}"]
+    times = [',"start":', _time(one, one.start), ',"end":', _time(one, one.end), "}\n"]
+    return _joined(query, one.ids, *body, *times)
+
+
+def _joined(*parts: Any) -> str:
+    lines = pc.binary_join_element_wise(*parts, "")
+    return "".join(lines.to_pylist())
+
+
+def _bindings(one: Results) -> pa.Array:
+    """What stands between the braces: the variables in alphabetical order, without those that are not bound."""
+    parts: list[Any] = []
+    for name, terms in sorted(zip(one.variables, one.terms, strict=True), key=lambda pair: pair[0]):
+        key = f",{_json(name)}:"
+        parts.append(pc.fill_null(_rendered(terms, lambda term, key=key: key + _json(json_term(term))), ""))  # type: ignore[misc]
+    if not parts:
+        return pa.array([""] * len(one), pa.string())
+    return pc.utf8_slice_codeunits(pc.binary_join_element_wise(*parts, ""), 1)
+
+
+def csv_lines(one: Results, variables: tuple[str, ...]) -> str:
+    """The lines of SPARQL 1.1 results CSV for each match of a SELECT."""
+    if not len(one):
+        return ""
+    terms = dict(zip(one.variables, one.terms, strict=True))
+    parts: list[Any] = []
+    for name in variables:
+        column = terms.get(name)
+        parts += ["" if column is None else pc.fill_null(_rendered(column, lambda term: _cell(text_of(term))), ""), ","]
+    for column in (one.start, one.end):
+        parts += [pc.fill_null(_rendered(column, lambda us: _cell(str(one.render(us)))), ""), ","]
+    parts[-1] = "\r\n"
+    return _joined(*parts)
+
+
+def _cell(text: str) -> str:
+    """A cell as the csv module writes it."""
+    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\r\n') else text

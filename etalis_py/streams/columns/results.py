@@ -1,0 +1,239 @@
+"""Matches in columns: as an Arrow table with native types.
+
+A SELECT gives a row for each match: a column for each variable, then ``start``, ``end`` and ``id``.  An ASK has the
+column ``boolean``.  A CONSTRUCT gives a row for each triple, with the columns ``s``, ``p`` and ``o`` as N-Triples
+spellings: the flat form, which can be read again.  The matches of several SELECT queries have a column ``query`` in
+front; a variable that a query does not have is null.  Where matches are taken back there is a column ``retracted``.
+
+The type of a column is that of its values: integers int64, decimals decimal128, integers and decimals decimal128,
+numbers with a double among them float64, booleans, dateTimes timestamps (with a zone: in UTC), dates.  Everything else,
+and a mixture, is text: IRIs without angle brackets, literals without quotes.  Times are timestamps where the stream
+has dates, else the numbers that the stream has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from etalis_rules.terms import iri_value, is_iri, is_literal, parts
+
+from etalis_py.events import Triple
+from etalis_py.streams.clock import is_number
+from etalis_py.values import Date, DateTime, XsdFloat, decode
+
+INSTANT = pa.timestamp("us", "UTC")
+LOCAL = pa.timestamp("us")
+EXACT = pa.decimal128(38, 18)
+_ORDER = (pa.int64(), EXACT, pa.float64())
+_INT64, _WHOLE, _FRACTION = 2**63, 10**20, 18
+_DAY = 86_400_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Some matches of one query.  ``terms`` are spellings, one array for each of ``variables``, null where unbound;
+    ``start`` and ``end`` are microseconds, null for timeless ones; ``triples`` are what each constructs.
+    """
+
+    query: str
+    variables: tuple[str, ...]
+    terms: tuple[pa.Array, ...]
+    start: pa.Int64Array
+    end: pa.Int64Array
+    ids: pa.StringArray
+    triples: Sequence[Sequence[Triple]] | None
+    render: Callable[[int], int | str]
+    retracted: bool = False
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def table_of(results: Sequence[Results], *, named: bool = False) -> pa.Table:
+    """The matches of some queries as one table; ValueError where triples stand beside rows.
+
+    With ``named`` there is a column of the query even if there is one query only.
+    """
+    constructing = [one for one in results if one.triples is not None]
+    if constructing and len(constructing) < len(results):
+        other = next(one for one in results if one.triples is None)
+        raise ValueError(
+            f"{constructing[0].query} constructs triples and {other.query} selects rows, which are no one table; "
+            "name a query: to_arrow(query=…)"
+        )
+    queries = dict.fromkeys(one.query for one in results)
+    revised = any(one.retracted for one in results)
+    tables = [_constructed(one) if one.triples is not None else _selected(one) for one in results]
+    if revised:
+        tables = [
+            table.append_column(
+                _free("retracted", table.column_names), pa.array([one.retracted] * len(table), pa.bool_())
+            )
+            for one, table in zip(results, tables, strict=True)
+        ]
+    if len(queries) > 1 or named:
+        names = pa.dictionary(pa.int32(), pa.string())
+        tables = [
+            table.add_column(0, _free("query", table.column_names), pa.array([one.query] * len(table), names))
+            for one, table in zip(results, tables, strict=True)
+        ]
+    return tables[0] if len(tables) == 1 else concatenated(tables)
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    return name if name not in taken else f"match_{name}"
+
+
+def _selected(one: Results) -> pa.Table:
+    columns = {name: values_of(terms) for name, terms in zip(one.variables, one.terms, strict=True)}
+    start, end = ("interval_start", "interval_end") if {"start", "end"} & set(columns) else ("start", "end")
+    columns |= {start: times_of(one.start, one.render), end: times_of(one.end, one.render)}
+    columns[_free("id", list(columns))] = one.ids
+    return pa.table(columns)
+
+
+def _constructed(one: Results) -> pa.Table:
+    triples = one.triples or ()
+    row = np.repeat(np.arange(len(triples)), [len(each) for each in triples])
+    s, p, o = zip(*(triple for each in triples for triple in each), strict=True) if len(row) else ((), (), ())
+    terms = {name: pa.array(column, pa.string()) for name, column in zip("spo", (s, p, o), strict=True)}
+    times = {
+        "end": times_of(one.end.take(pa.array(row)), one.render),
+        "start": times_of(one.start.take(pa.array(row)), one.render),
+    }
+    return pa.table({**times, **terms, "id": one.ids.take(pa.array(row))})
+
+
+def times_of(micros: pa.Int64Array, render: Callable[[int], int | str]) -> pa.Array:
+    """Times as the stream has them: timestamps, or numbers."""
+    first = next((i for i, value in enumerate(micros) if value.is_valid), None)
+    if first is None:
+        return micros.cast(INSTANT) if isinstance(render(0), str) else micros
+    if _is_date(render(micros[first].as_py())):
+        return micros.cast(INSTANT)
+    encoded = micros.dictionary_encode()
+    numbers = [render(us) for us in encoded.dictionary.to_pylist()]
+    whole = all(isinstance(number, int) for number in numbers)
+    column = pa.array(numbers, pa.int64()) if whole else pa.array([Decimal(n) for n in numbers], EXACT)
+    return column.take(encoded.indices)
+
+
+def _is_date(time: int | str) -> bool:
+    return isinstance(time, str) and not is_number(time.removeprefix("-"))
+
+
+def values_of(terms: pa.Array) -> pa.Array:
+    """Terms as values of the type that they have in common.
+
+    >>> values_of(pa.array(['"1"^^<http://www.w3.org/2001/XMLSchema#integer>', None])).to_pylist()
+    [1, None]
+    """
+    if isinstance(terms, pa.ChunkedArray):
+        terms = terms.combine_chunks()
+    encoded = terms if pa.types.is_dictionary(terms.type) else terms.dictionary_encode()
+    spelled = encoded.dictionary.to_pylist()
+    values = [None if term is None else decode(term) for term in spelled]
+    kind = _common(_kind(value) for value in values if value is not None)
+    if kind is None or kind == pa.string():
+        column = pa.array([None if term is None else text_of(term) for term in spelled], pa.string())
+        if kind is None:
+            column = pa.nulls(len(spelled))
+    else:
+        column = pa.array([None if value is None else _native(value, kind) for value in values], kind)
+    return column.take(encoded.indices)
+
+
+def text_of(term: str) -> str:
+    """A term as text: an IRI without its brackets, a literal without its quotes."""
+    if is_iri(term):
+        return iri_value(term)
+    return parts(term)[0] if is_literal(term) else term
+
+
+def _kind(value: Any) -> pa.DataType:
+    match value:
+        case bool():
+            return pa.bool_()
+        case int():
+            return pa.int64() if -_INT64 <= value < _INT64 else pa.string()
+        case Decimal():
+            return EXACT if abs(value) < _WHOLE and 10**_FRACTION % value.as_integer_ratio()[1] == 0 else pa.string()
+        case XsdFloat() | float():
+            return pa.float64()
+        case DateTime():
+            return pa.string() if abs(value.us) >= _INT64 else LOCAL if value.offset is None else INSTANT
+        case Date() if value.offset is None and abs(value.us) < _DAY * 2**31:
+            return pa.date32()
+        case _:
+            return pa.string()
+
+
+def _common(kinds: Iterable[pa.DataType]) -> pa.DataType | None:
+    """The type for values of these types; None where there are none."""
+    common = None
+    for kind in set(kinds):
+        common = kind if common is None else wider(common, kind)
+    return common
+
+
+def wider(a: pa.DataType, b: pa.DataType) -> pa.DataType:
+    """A type that holds the values of both."""
+    if a == b or pa.types.is_null(b):
+        return a
+    if pa.types.is_null(a):
+        return b
+    if a in _ORDER and b in _ORDER:
+        return max(a, b, key=_ORDER.index)
+    return pa.string()
+
+
+def _native(value: Any, kind: pa.DataType) -> Any:
+    if kind in (INSTANT, LOCAL):
+        return value.us
+    if kind == pa.date32():
+        return value.us // _DAY
+    if kind == pa.float64():
+        return float(value)
+    return Decimal(value) if kind == EXACT else value
+
+
+def widened(column: Any, kind: pa.DataType) -> Any:
+    """A column with values of another type that holds them."""
+    if column.type == kind:
+        return column
+    if kind == pa.string() and pa.types.is_dictionary(column.type):
+        return column.cast(kind)
+    if column.type == EXACT and kind == pa.string():
+        return pc.replace_substring_regex(column.cast(kind), r"\.?0+$", "")
+    return column.cast(kind)
+
+
+def concatenated(tables: Sequence[pa.Table]) -> pa.Table:
+    """Tables one after the other; what one does not have is null, and types are widened where they differ."""
+    kinds: dict[str, pa.DataType] = {}
+    for table in tables:
+        for field in table.schema:
+            kinds[field.name] = wider(kinds.get(field.name, pa.null()), field.type)
+    order = list(kinds)
+    for last in ("start", "end", "id"):
+        if last in kinds:
+            order.append(order.pop(order.index(last)))
+    schema = pa.schema([(name, kinds[name]) for name in order])
+    return pa.concat_tables([conformed(table, schema) for table in tables])
+
+
+def conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table with the columns of a schema that holds it."""
+    columns = [
+        widened(table.column(field.name), field.type)
+        if field.name in table.column_names
+        else pa.nulls(len(table), field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)

@@ -1,0 +1,156 @@
+"""Times in columns: spellings and native times → int64 microseconds, exactly as ``TimeReader`` reads them one by one.
+
+What is certainly spelled as usual is read in bulk; every other spelling goes through the reader of rows, once for each
+distinct one.  A spelling that is no time is marked; the row that has it is then refused by the reader of rows.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from etalis_rules.calendar import DAY
+from etalis_rules.durations import RATIOS
+
+from etalis_py.streams.clock import Clock
+from etalis_py.streams.csv_mapping import RowMapping, span_of_texts
+from etalis_py.streams.elements import Context
+from etalis_py.streams.errors import StreamError
+
+_USUAL = (
+    r"^[12][0-9]{3}-[0-9]{2}-[0-9]{2}"
+    r"(?:T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?Z?)?$"
+)
+_DIGITS = {"d": "[0-9]{2}", "m": "[0-9]{2}", "Y": "[12][0-9]{3}", "H": "[0-9]{2}", "M": "[0-9]{2}", "S": "[0-9]{2}"}
+_ISO = ("Y", "m", "d", "H", "M", "S")
+_LARGEST = 2**63 - 1
+
+
+class Times(NamedTuple):
+    """Starts and ends in microseconds; ``sure`` is False where a row has no time that can be read."""
+
+    start: Any
+    end: Any
+    sure: Any
+
+
+def spelled_times(texts: pa.StringArray, mapping: RowMapping, context: Context) -> Times:
+    """The times that distinct texts spell; the clock of the stream must be known by now."""
+    clock = context.times.clock
+    assert clock is not None
+    size = len(texts)
+    if mapping.time_format:
+        micros, sure = _formatted(texts, mapping)
+    elif clock.kind == "datetime":
+        micros, sure = _dates(texts, _USUAL, None, None)
+    else:
+        micros, sure = _numbers(texts, clock)
+    start = end = micros
+    if not sure.all():
+        start, end, sure = start.copy(), end.copy(), sure.copy()
+        for place in np.flatnonzero(~sure).tolist():
+            text = texts[place].as_py()
+            try:
+                start[place], end[place] = span_of_texts(["" if text is None else text.strip()], mapping, context)
+            except StreamError:
+                continue  # the reader of rows says so, with the line
+            sure[place] = True
+    assert len(start) == size
+    return Times(start, end, sure)
+
+
+def _nothing(size: int) -> tuple[Any, Any]:
+    return np.zeros(size, np.int64), np.zeros(size, bool)
+
+
+def _mask(texts: pa.StringArray, pattern: str) -> Any:
+    return np.asarray(pc.fill_null(pc.match_substring_regex(texts, pattern), False))
+
+
+def _numbers(texts: pa.StringArray, clock: Clock) -> tuple[Any, Any]:
+    times, per = RATIOS[clock.unit]
+    digits = len(str(_LARGEST // times)) - 1
+    sure = _mask(texts, rf"^-?[0-9]{{1,{digits}}}$")
+    numbers = pc.if_else(pa.array(sure), texts, "0").cast(pa.int64())
+    micros = np.asarray(numbers) * times
+    if per != 1:
+        sure &= micros % per == 0
+        micros = micros // per
+    return micros, sure
+
+
+def _dates(texts: pa.StringArray, pattern: str, rewrite: str | None, zone: ZoneInfo | None) -> tuple[Any, Any]:
+    """Dates that match a pattern (and are ISO dates once it is rewritten)."""
+    sure = _mask(texts, pattern)
+    if not sure.any():
+        return _nothing(len(texts))
+    usual = pc.if_else(pa.array(sure), texts, "1970-01-01" if rewrite is None else None)
+    iso = pc.utf8_rtrim(usual, "Z") if rewrite is None else pc.replace_substring_regex(usual, pattern, rewrite)
+    try:
+        moments = iso.cast(pa.timestamp("us"))
+        if zone is not None:
+            moments = pc.assume_timezone(moments, str(zone), ambiguous="earliest", nonexistent="raise")
+    except pa.ArrowInvalid:  # a day that there is not, an hour that was left out: one by one
+        return _nothing(len(texts))
+    return np.asarray(pc.fill_null(moments.cast(pa.int64()), 0)), sure
+
+
+def _formatted(texts: pa.StringArray, mapping: RowMapping) -> tuple[Any, Any]:
+    form = iso_form(mapping.time_format)
+    if form is None:
+        return _nothing(len(texts))
+    return _dates(texts, *form, mapping.time_zone)
+
+
+def iso_form(time_format: str) -> tuple[str, str] | None:
+    """A pattern for a format of ``strptime`` with all its digits written, and what makes an ISO date of it.
+
+    >>> iso_form("%d.%m.%Y %H:%M")
+    ('^([0-9]{2})\\\\.([0-9]{2})\\\\.([12][0-9]{3})\\\\ ([0-9]{2}):([0-9]{2})$', '\\\\3-\\\\2-\\\\1T\\\\4:\\\\5:00')
+    """
+    pieces = re.split(r"%(.)", time_format)
+    names = pieces[1::2]
+    if len(set(names)) != len(names) or not {"Y", "m", "d"} <= set(names) or not set(names) <= set(_ISO):
+        return None
+    if any(c.isspace() and c != " " for c in time_format) or "  " in time_format:
+        return None  # strptime takes any white space for one
+    pattern = "".join(f"({_DIGITS[piece]})" if i % 2 else re.escape(piece) for i, piece in enumerate(pieces))
+    at = {name: rf"\{place + 1}" for place, name in enumerate(names)}
+    rewritten = f"{at['Y']}-{at['m']}-{at['d']}T" + ":".join(at.get(name, "00") for name in "HMS")
+    return f"^{pattern}$", rewritten
+
+
+def native_times(column: pa.Array, context: Context) -> Times | None:
+    """The times of a column of timestamps, dates or integers; None where it has to be spelled and read."""
+    clock = context.times.clock
+    kind = column.type
+    sure = np.asarray(column.is_valid())
+    if pa.types.is_integer(kind) and kind != pa.uint64() and clock is not None and clock.kind == "integer":
+        times, per = RATIOS[clock.unit]
+        numbers = np.asarray(pc.fill_null(column, 0).cast(pa.int64()))
+        sure = sure & (np.abs(numbers.astype(float)) < 9.2e18 / times)
+        micros = np.where(sure, numbers, 0) * times
+        if per != 1:
+            sure = sure & (micros % per == 0)
+            micros = micros // per
+        return Times(micros, micros, sure)
+    if clock is None or clock.kind != "datetime":
+        return None
+    if pa.types.is_timestamp(kind):
+        numbers = np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
+        if kind.unit == "ns":
+            return Times(numbers // 1000, numbers // 1000, sure & (numbers % 1000 == 0))
+        times = {"s": 1_000_000, "ms": 1000, "us": 1}[kind.unit]
+        sure = sure & (np.abs(numbers.astype(float)) < 9.2e18 / times)
+        micros = np.where(sure, numbers, 0) * times
+        return Times(micros, micros, sure)
+    if pa.types.is_date32(kind):
+        days = np.asarray(pc.fill_null(column.cast(pa.int32()), 0)).astype(np.int64)
+        sure = sure & (np.abs(days) < 106_000_000)
+        micros = np.where(sure, days, 0) * DAY
+        return Times(micros, micros, sure)
+    return None

@@ -1,0 +1,193 @@
+"""A source by its format: which reader makes its items, and what it refuses of the options of ``read_stream``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from etalis_rules.terms import iri, with_blanks
+
+from etalis_py.streams.blanks import DocumentScope
+from etalis_py.streams.clock import TimeError
+from etalis_py.streams.csv_mapping import RowMapping, csv_events, read_mapping
+from etalis_py.streams.elements import (
+    Context,
+    Item,
+    document_events,
+    instant_events,
+    run_events,
+    whole_document_events,
+)
+from etalis_py.streams.errors import StreamError
+from etalis_py.streams.jelly import jelly_frames
+from etalis_py.streams.jsonl import Reading, jsonl_events, read_context
+from etalis_py.streams.message_elements import log_events, message_events
+from etalis_py.streams.options import Options
+from etalis_py.streams.quads import MESSAGE_COMMENT, Quad, read_quads
+from etalis_py.streams.sources import (
+    FORMATS,
+    MAPPED,
+    Source,
+    format_of,
+    line_blocks,
+    now,
+    sniff,
+    with_ticks,
+)
+from etalis_py.streams.timing import ARRIVAL, Idle, Span
+from etalis_py.streams.turtle import message_rows, split_messages, turtle_quads
+
+
+def source_items(source: Source, document: str, context: Context, options: Options) -> Iterator[Item]:
+    """The items of a source, in rows, by the reader of its format."""
+    format = options.format or format_of(source.name) or sniffed(source, options.mapping is not None)
+    patience = context.patience
+    if options.mapping is not None and format not in MAPPED:
+        known = ", ".join(FORMATS[name] for name in MAPPED)
+        raise StreamError(f"a mapping is for {known}; this is {FORMATS[format]}", hint="leave the mapping out")
+    if options.context is not None and format != "jsonl":
+        raise StreamError(f"a context is for JSON lines; this is {FORMATS[format]}", hint="leave the context out")
+    at = _instant(options.at, context, format)
+    if format == "jsonl":
+        return jsonl_events(line_blocks(source, patience, context.report), context, json_reading(options, context))
+    if format == "csv":
+        rows = mapping_of(options, context)
+        if rows is None:
+            raise StreamError(
+                "a CSV stream needs a mapping from columns to triples",
+                hint='in TOML: subject = "<http://example.org/{Name}>", predicate, object, time, time_format',
+            )
+        return csv_events(line_blocks(source, patience, context.report), rows, context, ".tsv" in source.name.lower())
+    scope = DocumentScope(context.stream, document)
+    if format == "jelly":
+        return _jelly_items(source, context, scope, options.messages)
+    messages = options.messages if options.messages is not None else looks_like_log(source.peek())
+    graphs = format in ("nq", "trig")
+    if messages and at is not None:
+        raise StreamError(
+            "one time for all triples (at) is not for a message log", hint="its messages carry their times"
+        )
+    if messages:
+        blocks = line_blocks(source, patience, context.report)
+        if format in ("nq", "nt"):
+            return log_events(read_quads(blocks, graphs=graphs, messages=True, on_error=context.report), context)
+        return _log_items(
+            message_rows(split_messages(blocks, context.report), graphs=graphs, on_error=context.report), context
+        )
+    if format in ("nq", "nt"):
+        blocks = line_blocks(source, patience, context.report)
+        quads = read_quads(
+            blocks,
+            graphs=graphs,
+            messages=options.messages,
+            on_error=context.report,
+            rename=scope.rename,
+            time_predicate=context.timing.after_graph if graphs and options.times == "near" else "",
+        )
+    else:
+        quads = turtle_quads(
+            source,
+            graphs=graphs,
+            rename=scope.rename_parsed,
+            patience=patience,
+            refuse_delimiters=options.messages is None,
+            on_error=context.report,
+        )
+    if not graphs:
+        named = options.time_predicate not in (None, ARRIVAL) or options.start_predicate
+        return run_events(quads, context) if named and at is None else instant_events(quads, context, at)
+    return (whole_document_events if options.times == "anywhere" else document_events)(quads, context)
+
+
+def live_items(source: Source, document: str, context: Context, options: Options) -> Iterator[Item]:
+    """The items of a source that may have nothing yet: silence counts from the beginning."""
+    for head in with_ticks(map(Source.peek, [source]), context.patience):
+        if head is None:
+            yield Idle(now())
+    yield from source_items(source, document, context, options)
+
+
+def sniffed(source: Source, mapped: bool) -> str:
+    """The format that the first bytes look like; ``mapped``: there is a mapping, so it is one of those that take it."""
+    format = sniff(source.peek())
+    if mapped and format not in MAPPED:
+        return "csv"  # which looks like nothing in particular
+    if not format and source.peek():
+        raise StreamError(
+            "cannot tell the format from the name or the first line",
+            source=source.name,
+            hint=f"name it: one of {', '.join(FORMATS)}",
+        )
+    return format or "nq"
+
+
+def _instant(at: int | str | None, context: Context, format: str) -> Span | None:
+    if at is None:
+        return None
+    if format not in ("ttl", "nt"):
+        raise StreamError(
+            f"one time for all triples (at={at!r}) is for .ttl and .nt, this is {FORMATS[format]}",
+            hint="leave it out: the elements of this format carry their times",
+        )
+    try:
+        return context.times.of_value(at)
+    except TimeError as error:
+        raise StreamError(f"the given time cannot be read: {error}") from None
+
+
+def looks_like_log(head: bytes) -> bool:
+    """Do the first bytes announce a message log, in either spelling?"""
+    for line in head.decode("utf-8", "replace").splitlines():
+        text = line.lstrip()
+        if MESSAGE_COMMENT.match(text) or (text[:8].lower() in ("version ", "@version") and "-messages" in text):
+            return True
+    return False
+
+
+def _log_items(messages: Iterable[tuple[list[Any], int] | None], context: Context) -> Iterator[Item]:
+    for message in messages:
+        if message is None:
+            yield Idle(now())
+        else:
+            yield from message_events(message[0], context, message[1])
+
+
+def _jelly_items(source: Source, context: Context, scope: DocumentScope, messages: bool | None) -> Iterator[Item]:
+    grouped, frames = jelly_frames(source)
+    ticking = with_ticks(frames, context.patience)
+    if grouped if messages is None else messages:
+        yield from _log_items((None if rows is None else (rows, 0) for rows in ticking), context)
+    else:
+        yield from document_events(_flat(ticking, scope), context)
+
+
+def _flat(frames: Iterable[list[Any] | None], scope: DocumentScope) -> Iterator[Quad | None]:
+    for rows in frames:
+        if rows is None:
+            yield None
+            continue
+        for s, p, o, g in rows:
+            yield *(with_blanks(term, scope.rename) for term in (s, p, o, g)), 0, ""  # type: ignore[misc]
+
+
+def mapping_of(options: Options, context: Context) -> RowMapping | None:
+    """The mapping, if there is one; it may say in which unit times count."""
+    if options.mapping is None:
+        return None
+    mapping = read_mapping(options.mapping, options.prefixes)
+    if mapping.time_unit:
+        context.times.unit = mapping.time_unit
+    return mapping
+
+
+def json_reading(options: Options, context: Context) -> Reading:
+    """How the objects of JSON lines are read."""
+    mapping = mapping_of(options, context)
+    if mapping is not None and options.context is not None:
+        raise StreamError("a mapping and a context at once", hint="leave one of them out")
+    known = {"": "http://example.org/", **(options.prefixes or {})}
+    return Reading(
+        mapping,
+        "" if options.context is None else read_context(options.context),
+        " ".join(f"@prefix {name}: {iri(address)} ." for name, address in known.items()),
+    )

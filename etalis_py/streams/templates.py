@@ -1,0 +1,138 @@
+"""Templates of terms: ``<http://example.org/{Name}>``, ``"{Text}"@en``, ``{Price}``, filled from the cells of a row.
+
+A cell is a text.  Where a source has types of its own (JSON, Parquet, a frame) it is a ``Typed`` text, which knows the
+literal that its value is: a bare ``{column}`` stands for that literal.  A cell of CSV has no type: a bare ``{column}``
+is a number where it looks like one, and a text otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import quote
+
+from etalis_rules.terms import XSD, iri, literal
+
+HOLE = re.compile(r"\{([^{}]*)\}")
+INTEGER, DECIMAL = r"[+-]?[0-9]+", r"[+-]?[0-9]*\.[0-9]+"
+DOUBLE = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+"
+NUMBERS = ((INTEGER, "integer"), (DECIMAL, "decimal"), (DOUBLE, "double"))
+_NUMBERS = [(re.compile(pattern), XSD + name) for pattern, name in NUMBERS]
+_LITERAL = re.compile(r'"(.*)"(?:\^\^(\S+)|@([A-Za-z]+(?:-[A-Za-z0-9]+)*))?', re.DOTALL)
+_NO_LABEL = re.compile(r"[^A-Za-z0-9_]")
+SAFE = "-._~:@!$'()*+,;="
+
+Cells = Mapping[str, str]
+
+
+class Typed(str):
+    """A cell that knows the literal that it is."""
+
+    __slots__ = ("term",)
+    term: str
+
+    def __new__(cls, text: str, term: str) -> Typed:
+        cell = super().__new__(cls, text)
+        cell.term = term
+        return cell
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One template.  ``parts`` are texts and columns in turn, the first and the last a text (perhaps an empty one).
+
+    ``kind``: an IRI, a blank node, a literal in quotes (with ``datatype`` or ``language``), a bare value, or a plain
+    text that is no term (a time).  A cell in ``missing`` is no value: what it is to fill is "".
+    """
+
+    kind: Literal["iri", "blank", "literal", "bare", "text"]
+    parts: tuple[str, ...]
+    missing: frozenset[str] = frozenset()
+    datatype: str = ""
+    language: str = ""
+
+    @property
+    def holes(self) -> tuple[str, ...]:
+        return self.parts[1::2]
+
+    def fill(self, cells: Cells) -> str:
+        """The term of a row, or "" where a cell is missing."""
+        parts, kind = self.parts, self.kind
+        if kind != "text" and any(cells[hole].strip() in self.missing for hole in parts[1::2]):
+            return ""
+        if len(parts) == 3 and not parts[0] and not parts[2] and kind != "iri":
+            text = cells[parts[1]]  # as it is: it may be Typed
+        elif kind == "iri":
+            text = "".join(quoted(cells[part]) if i % 2 else part for i, part in enumerate(parts))
+        else:
+            text = "".join(cells[part] if i % 2 else part for i, part in enumerate(parts))
+        return self.term(text)
+
+    def term(self, text: str) -> str:
+        """The term that the filled template spells."""
+        match self.kind:
+            case "iri":
+                return iri(text)
+            case "blank":
+                return "_:" + _NO_LABEL.sub(lambda m: f"_{ord(m[0]):x}_", text)
+            case "literal":
+                return literal(text, self.datatype, self.language)
+            case "bare":
+                return text.term if isinstance(text, Typed) else guess(text)
+            case _:
+                return text
+
+
+def quoted(cell: str) -> str:
+    """A cell as a part of an IRI."""
+    return quote(cell.strip(), safe=SAFE)
+
+
+def guess(text: str) -> str:
+    """The literal that a text without a type looks like."""
+    stripped = text.strip()
+    for pattern, datatype in _NUMBERS:
+        if pattern.fullmatch(stripped):
+            return literal(stripped, datatype)
+    return literal(text)
+
+
+def text_template(text: str) -> Template:
+    """A template that is no term, such as that of a time."""
+    return Template("text", tuple(HOLE.split(text)))
+
+
+def read_template(text: str, prefixes: Mapping[str, str], missing: frozenset[str], position: str) -> Template:
+    """The template of a subject, predicate, object, graph or stream; ValueError if it is not one."""
+    is_object = position == "object"
+    if text.startswith("<") and text.endswith(">"):
+        return Template("iri", tuple(HOLE.split(text[1:-1])), missing)
+    if text.startswith("_:"):
+        if position in ("predicate", "stream"):
+            raise ValueError(f"a blank node cannot be a {position}")
+        return Template("blank", tuple(HOLE.split(text[2:])), missing)
+    quotes = _LITERAL.fullmatch(text)
+    if quotes:
+        if not is_object:
+            raise ValueError(f"a literal cannot be a {position}")
+        datatype = _expand(quotes[2], prefixes) if quotes[2] else ""
+        return Template("literal", tuple(HOLE.split(quotes[1])), missing, datatype, quotes[3] or "")
+    prefix, colon, local = text.partition(":")
+    if colon and prefix in prefixes:
+        return Template("iri", tuple(HOLE.split(prefixes[prefix] + local)), missing)
+    if colon and re.fullmatch(r"[A-Za-z][\w.-]*", prefix) and not local.startswith(("//", " ")) and not is_object:
+        raise ValueError(f"unknown prefix {prefix!r}; add it under [prefixes], or write <…> around an IRI")
+    if not is_object:
+        raise ValueError(f"{text!r} is no IRI; write <…> around it")
+    return Template("bare", tuple(HOLE.split(text)), missing)
+
+
+def _expand(name: str, prefixes: Mapping[str, str]) -> str:
+    if name.startswith("<") and name.endswith(">"):
+        return name[1:-1]
+    prefix, colon, local = name.partition(":")
+    if not colon or prefix not in prefixes:
+        raise ValueError(f"unknown datatype {name!r}; write it as xsd:decimal, or as <iri>")
+    return prefixes[prefix] + local

@@ -1,0 +1,337 @@
+"""Matches as Parquet, as an Arrow file, and in an SQLite database: with native types, in columns.
+
+The type of a column is that of the values it has.  When later matches need a wider one (a text among numbers), what was
+written is written again with that type: a file appears when it is complete.
+
+In SQLite each query has a table of its own.  A match has its id as the key, so a run that is repeated writes nothing
+twice.  Times that are dates are texts, as SQLite's own functions take them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from itertools import groupby
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+from pyarrow import ipc, parquet
+
+from etalis_py.streams.clock import is_number, parse_datetime, render_datetime
+from etalis_py.streams.columns.results import Results, concatenated, conformed, table_of, wider
+from etalis_py.streams.errors import ClosedPipe, SinkError, sink_error
+from etalis_py.streams.sinks import Match, solution
+
+ROWS = 1 << 16
+
+
+def results_of(matches: Iterable[Match], variables: Mapping[str, Sequence[str]]) -> list[Results]:
+    """Matches in columns; ``variables`` of a query, where they are known."""
+    return [_results(query, list(some), variables) for query, some in groupby(matches, key=lambda match: match.query)]
+
+
+def _results(query: str, matches: list[Match], variables: Mapping[str, Sequence[str]]) -> Results:
+    constructs = matches[0].triples is not None
+    rows = [solution(match) for match in matches]
+    names = tuple(variables.get(query) or sorted({name for row in rows for name in row}))
+    if any("boolean" in row for row in rows) and not any(match.bindings for match in matches):
+        names = ("boolean",)
+    start, end, render = _times(matches)
+    return Results(
+        query=query,
+        variables=() if constructs else names,
+        terms=() if constructs else tuple(pa.array([row.get(n) for row in rows], pa.string()) for n in names),
+        start=start,
+        end=end,
+        ids=pa.array([match.id for match in matches], pa.string()),
+        triples=[match.triples or () for match in matches] if constructs else None,
+        render=render,
+    )
+
+
+def _times(matches: list[Match]) -> tuple[pa.Array, pa.Array, Callable[[int], int | str]]:
+    """The times of matches, as they are spelled, and how they are spelled."""
+    spelled = [time for match in matches for time in (match.start, match.end)]
+    if any(isinstance(time, str) and not is_number(time.removeprefix("-")) for time in spelled):
+        micros = [None if time is None else parse_datetime(str(time)) for time in spelled]
+        return pa.array(micros[::2], pa.int64()), pa.array(micros[1::2], pa.int64()), render_datetime
+    known: list[int | str] = [time for time in dict.fromkeys(spelled) if time is not None]
+    places = {time: place for place, time in enumerate(known)}
+    index = [None if time is None else places[time] for time in spelled]
+    return (
+        pa.array(index[::2], pa.int64()),
+        pa.array(index[1::2], pa.int64()),
+        lambda place: known[place] if known else 0,
+    )
+
+
+class _Collecting(ABC):
+    """Holds matches until there are many, and writes them as tables."""
+
+    def __init__(self, variables: Mapping[str, Sequence[str]] | None) -> None:
+        self._variables = dict(variables or {})
+        self._matches: list[Match] = []
+        self._results: list[Results] = []
+        self._held = 0
+        self._closed = False
+
+    def write(self, match: Match) -> None:
+        self._matches.append(match)
+        self._grow(1)
+
+    def write_results(self, results: Results) -> bool:
+        """Matches that are in columns already."""
+        self._gather()
+        self._results.append(results)
+        self._grow(len(results))
+        return True
+
+    def _grow(self, rows: int) -> None:
+        self._held += rows
+        if self._held >= ROWS:
+            self._out()
+
+    def _gather(self) -> None:
+        self._results += results_of(self._matches, self._variables)
+        self._matches = []
+
+    def _out(self) -> None:
+        self._gather()
+        results, self._results, self._held = self._results, [], 0
+        if results:
+            self._store(results)
+
+    @abstractmethod
+    def _store(self, results: Sequence[Results]) -> None: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if kind is None or issubclass(kind, KeyboardInterrupt):
+            self.close()
+        elif not issubclass(kind, ClosedPipe):
+            self.abandon()
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    @abstractmethod
+    def abandon(self) -> None: ...
+
+
+class TableFile(_Collecting):
+    """A Parquet or Arrow file."""
+
+    def __init__(
+        self, format: str, target: str | os.PathLike[str], variables: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
+        super().__init__(variables)
+        self._parquet = format == "parquet"
+        self.name = os.fspath(target)
+        if self.name == "-" or self.name.endswith(("/", os.sep)) or os.path.isdir(self.name):
+            raise SinkError(f"{format} is written to one file", target=self.name, hint=f"as matches.{format}")
+        self._path = Path(target).resolve()
+        if not self._path.parent.is_dir():
+            raise SinkError("the folder does not exist", target=self.name, hint="create it or choose another place")
+        self._parts = 0
+        self._temporary = self._part()
+        self._schema: pa.Schema | None = None
+        self._writer: Any = None
+
+    def _part(self) -> Path:
+        self._parts += 1
+        return self._path.with_name(f".{self._path.name}.{os.getpid()}.{self._parts}.tmp")
+
+    def flush(self) -> None:
+        """The file appears when it is complete: there is nothing to see before."""
+
+    def _store(self, results: Sequence[Results]) -> None:
+        try:
+            table = self._table(results)
+            if self._schema is None:
+                self._open(table.schema)
+            elif table.schema != self._schema:
+                self._widen(table)
+            assert self._schema is not None
+            self._writer.write_table(conformed(table, self._schema))
+        except OSError as error:
+            raise sink_error(error, self.name) from None
+
+    def _table(self, results: Sequence[Results]) -> pa.Table:
+        queries = len(self._variables) > 1
+        try:
+            tables = [table_of([one], named=queries) for one in results]
+        except ValueError as error:
+            raise SinkError(str(error), target=self.name) from None
+        forms = {"s" in one.column_names and one.column_names[:2] == ["end", "start"] for one in tables}
+        if len(forms) > 1:
+            raise SinkError(
+                "triples and rows have no place in one table", target=self.name, hint="write them as jsonl or trig"
+            )
+        return concatenated(tables)
+
+    def _open(self, schema: pa.Schema) -> None:
+        # A column without a value has no type yet; as text it can still become anything.
+        self._schema = schema
+        stored = pa.schema([(f.name, pa.string() if pa.types.is_null(f.type) else f.type) for f in schema])
+        if self._parquet:
+            self._writer = _Parquet(self._temporary, stored)
+        else:
+            self._writer = _Arrow(self._temporary, stored)
+
+    def _widen(self, table: pa.Table) -> None:
+        """Begin again with types that hold the new values as well."""
+        assert self._schema is not None
+        kinds = {field.name: field.type for field in self._schema}
+        for field in table.schema:
+            kinds[field.name] = wider(kinds.get(field.name, pa.null()), field.type)
+        schema = pa.schema(list(kinds.items()))
+        if schema == self._schema:
+            return
+        self._writer.close()
+        before, nulls = self._temporary, [f.name for f in self._schema if pa.types.is_null(f.type)]
+        self._temporary = self._part()
+        self._open(schema)
+        for batch in _read(before, self._parquet):
+            part = pa.Table.from_batches([batch])
+            for name in nulls:
+                place = part.column_names.index(name)
+                part = part.set_column(place, name, pa.nulls(len(part)))
+            self._writer.write_table(conformed(part, schema))
+        before.unlink()
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._out()
+        self._closed = True
+        try:
+            if self._writer is None:
+                names = next(iter(self._variables.values()), ())
+                self._open(pa.schema([*[(n, pa.string()) for n in names], ("start", pa.int64()), ("end", pa.int64())]))
+            self._writer.close()
+            os.replace(self._temporary, self._path)
+        except OSError as error:
+            self.abandon()
+            raise sink_error(error, self.name) from None
+
+    def abandon(self) -> None:
+        self._closed = True
+        if self._writer is not None:
+            with contextlib.suppress(OSError):
+                self._writer.close()
+        with contextlib.suppress(OSError):
+            self._temporary.unlink()
+
+
+class _Parquet:
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._schema, self._writer = schema, parquet.ParquetWriter(path, schema)
+
+    def write_table(self, table: pa.Table) -> None:
+        self._writer.write_table(conformed(table, self._schema))
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class _Arrow:
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._schema, self._writer = schema, ipc.new_file(str(path), schema)
+
+    def write_table(self, table: pa.Table) -> None:
+        self._writer.write_table(conformed(table, self._schema))
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def _read(path: Path, is_parquet: bool) -> Iterable[pa.RecordBatch]:
+    if is_parquet:
+        with parquet.ParquetFile(path) as file:
+            yield from file.iter_batches()
+        return
+    with ipc.open_file(str(path)) as reader:
+        for place in range(reader.num_record_batches):
+            yield reader.get_batch(place)
+
+
+class Database(_Collecting):
+    """An SQLite database, new or with what it has."""
+
+    def __init__(self, target: str | os.PathLike[str], variables: Mapping[str, Sequence[str]] | None = None) -> None:
+        super().__init__(variables)
+        self.name = os.fspath(target)
+        try:
+            self._connection = sqlite3.connect(self.name)
+            self._connection.execute("PRAGMA schema_version")
+        except sqlite3.Error as error:
+            raise SinkError(f"this is no SQLite database that can be written: {error}", target=self.name) from None
+        self._known: dict[str, list[str]] = {}
+
+    def flush(self) -> None:
+        """Make visible to others what was written."""
+        self._out()
+        self._connection.commit()
+
+    def _store(self, results: Sequence[Results]) -> None:
+        try:
+            for one in results:
+                table = table_of([one])
+                if one.triples is not None:
+                    table = table.append_column("number", pa.array(_numbers(one), pa.int64()))
+                self._insert(one.query, table)
+        except sqlite3.Error as error:
+            raise SinkError(f"cannot be written: {error}", target=self.name) from None
+
+    def _insert(self, query: str, table: pa.Table) -> None:
+        names = table.column_names
+        quoted = ", ".join(map(_quoted, names))
+        if query not in self._known:
+            key = "id, number" if "number" in names[-1:] and "s" in names else _quoted(names[-1])
+            self._connection.execute(f"CREATE TABLE IF NOT EXISTS {_quoted(query)} ({quoted}, PRIMARY KEY ({key}))")
+            self._known[query] = names
+        columns = [list(map(_plain, column.to_pylist())) for column in table.columns]
+        places = ", ".join("?" * len(names))
+        self._connection.executemany(
+            f"INSERT OR REPLACE INTO {_quoted(query)} ({quoted}) VALUES ({places})", zip(*columns, strict=True)
+        )
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._out()
+        self._closed = True
+        try:
+            self._connection.commit()
+            self._connection.close()
+        except sqlite3.Error as error:
+            raise SinkError(f"cannot be written: {error}", target=self.name) from None
+
+    def abandon(self) -> None:
+        self._closed = True
+        self._connection.close()
+
+
+def _numbers(one: Results) -> list[int]:
+    return [number for triples in one.triples or () for number in range(len(triples))]
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _plain(value: Any) -> Any:
+    """A value as SQLite keeps it."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() and abs(value) < 2**63 else float(value)
+    if value is None or isinstance(value, (int, float, str)):
+        return value
+    return value.isoformat().replace("+00:00", "Z")

@@ -1,0 +1,29 @@
+"""The function library of SPARQL 1.1: built-ins, casts, regular expressions and aggregates.
+
+Pure functions on values (``engine.values``), presented in one table (``FUNCTIONS``, ``CASTS``, ``find_function``), and
+aggregates as small accumulators that take solutions in and out of a sliding window (``accumulator``).  Knows values
+and terms, nothing of rules, goals or queries.
+"""
+
+from etalis_py.values.functions.accumulators import Accumulator
+from etalis_py.values.functions.aggregates import AGGREGATES, accumulator, add_all, remove_all, restore_accumulator
+from etalis_py.values.functions.casts import CASTS
+from etalis_py.values.functions.regex import RegexError, compile_regex
+from etalis_py.values.functions.spec import FunctionSpec, UnknownFunction
+from etalis_py.values.functions.table import FUNCTIONS, find_function
+
+__all__ = [
+    "AGGREGATES",
+    "CASTS",
+    "FUNCTIONS",
+    "Accumulator",
+    "FunctionSpec",
+    "RegexError",
+    "UnknownFunction",
+    "accumulator",
+    "add_all",
+    "compile_regex",
+    "find_function",
+    "remove_all",
+    "restore_accumulator",
+]

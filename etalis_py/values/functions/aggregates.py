@@ -1,0 +1,213 @@
+"""COUNT, GROUP_CONCAT, DISTINCT, and the table of all aggregates ([SPARQL 1.1 Query] §18.5.1)."""
+
+from __future__ import annotations
+
+import difflib
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from etalis_rules.terms import is_blank, literal
+
+from etalis_py.values.bounds import check_length
+from etalis_py.values.codec import encode
+from etalis_py.values.errors import SparqlError
+from etalis_py.values.functions.accumulators import Accumulator, Failing, State, not_added
+from etalis_py.values.functions.extremes import Max, Min, Sample
+from etalis_py.values.functions.spec import UnknownFunction
+from etalis_py.values.functions.sums import Avg, Sum
+from etalis_py.values.functions.terms import str_
+
+
+class Count:
+    """COUNT: how many arguments are no error.  For COUNT(*) any value and term will do."""
+
+    __slots__ = ("_count",)
+
+    name = "COUNT"
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def add(self, value: Any, term: Any) -> None:
+        self._count += 1
+
+    def remove(self, value: Any, term: Any) -> None:
+        self._count -= 1
+        if self._count < 0:
+            raise not_added(term)
+
+    def fail(self) -> None:
+        """An error is not counted."""
+
+    def unfail(self) -> None:
+        """An error was not counted."""
+
+    def result(self) -> str:
+        return encode(self._count)
+
+    def state(self) -> State:
+        return [self.name, self._count]
+
+    def load(self, state: State) -> None:
+        self._count = state[1]
+
+
+class GroupConcat(Failing):
+    """GROUP_CONCAT: the STR of the arguments in the order they were added, with a separator between them.
+
+    Of nothing it is "".  A blank node, or an error, among the arguments is an error.  With ``distinct`` a term stands
+    where it comes first among those still held.
+    """
+
+    __slots__ = ("_distinct", "_next", "_places", "_separator", "_terms")
+
+    name = "GROUP_CONCAT"
+
+    def __init__(self, separator: str = " ", distinct: bool = False) -> None:
+        self._separator = separator
+        self._distinct = distinct
+        self._terms: dict[int, str] = {}
+        self._places: dict[str, deque[int]] = {}
+        self._next = 0
+        self._failures = 0
+
+    def add(self, value: Any, term: str) -> None:
+        if is_blank(term):
+            self._failures += 1
+            return
+        self._terms[self._next] = term
+        self._places.setdefault(term, deque()).append(self._next)
+        self._next += 1
+
+    def remove(self, value: Any, term: str) -> None:
+        """Takes out the earliest occurrence."""
+        if is_blank(term):
+            self.unfail()
+            return
+        places = self._places.get(term)
+        if not places:
+            raise not_added(term)
+        del self._terms[places.popleft()]
+        if not places:
+            del self._places[term]
+
+    def result(self) -> str:
+        if self._failures:
+            raise SparqlError(f"GROUP_CONCAT over {self._failures} argument(s) that are an error or a blank node")
+        terms = dict.fromkeys(self._terms.values()) if self._distinct else self._terms.values()
+        texts = [str_(term) for term in terms]
+        check_length(sum(map(len, texts)) + len(self._separator) * len(texts), "GROUP_CONCAT")
+        return literal(self._separator.join(texts))
+
+    def state(self) -> State:
+        return [self.name, self._separator, int(self._distinct), self._failures, list(self._terms.values())]
+
+    def load(self, state: State) -> None:
+        _, self._separator, distinct, self._failures, terms = state
+        self._distinct = bool(distinct)
+        self._terms, self._places, self._next = {}, {}, 0
+        for term in terms:
+            self.add(None, term)
+
+
+class Distinct:
+    """An aggregate over the distinct terms: each counts once, from its first addition to its last removal.
+
+    For COUNT(DISTINCT *) the term is the tuple of the terms of the solution.
+    """
+
+    __slots__ = ("_counts", "_inner")
+
+    name = "DISTINCT"
+
+    def __init__(self, inner: Accumulator) -> None:
+        self._inner = inner
+        self._counts: dict[Any, int] = {}
+
+    def add(self, value: Any, term: Any) -> None:
+        count = self._counts.get(term, 0)
+        self._counts[term] = count + 1
+        if not count:
+            self._inner.add(value, term)
+
+    def remove(self, value: Any, term: Any) -> None:
+        count = self._counts.get(term, 0)
+        if not count:
+            raise not_added(term)
+        if count > 1:
+            self._counts[term] = count - 1
+        else:
+            del self._counts[term]
+            self._inner.remove(value, term)
+
+    def fail(self) -> None:
+        self._inner.fail()
+
+    def unfail(self) -> None:
+        self._inner.unfail()
+
+    def result(self) -> str:
+        return self._inner.result()
+
+    def state(self) -> State:
+        counts = [[list(term) if isinstance(term, tuple) else term, count] for term, count in self._counts.items()]
+        return [self.name, counts, self._inner.state()]
+
+    def load(self, state: State) -> None:
+        _, counts, inner = state
+        self._counts = {tuple(term) if isinstance(term, list | tuple) else term: count for term, count in counts}
+        self._inner.load(inner)
+
+
+_SIMPLE: dict[str, Callable[[], Accumulator]] = {
+    "COUNT": Count,
+    "SUM": Sum,
+    "AVG": Avg,
+    "MIN": Min,
+    "MAX": Max,
+    "SAMPLE": Sample,
+}
+_WITHOUT_DISTINCT = frozenset(("MIN", "MAX", "SAMPLE"))  # DISTINCT changes nothing in them
+
+AGGREGATES: frozenset[str] = frozenset((*_SIMPLE, "GROUP_CONCAT"))
+"""The names of the aggregates."""
+
+
+def accumulator(name: str, *, distinct: bool = False, separator: str = " ") -> Accumulator:
+    """A new, empty accumulator for an aggregate; the name in any case.
+
+    >>> total = accumulator("sum")
+    >>> total.add(2, "2"); total.add(3, "3"); total.remove(2, "2"); total.result()
+    '"3"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    """
+    upper = name.upper()
+    if upper == "GROUP_CONCAT":
+        return GroupConcat(separator, distinct)
+    make = _SIMPLE.get(upper)
+    if make is None:
+        near = difflib.get_close_matches(upper, AGGREGATES, n=1)
+        raise UnknownFunction(f"{name} is no aggregate{f'; did you mean {near[0]}?' if near else ''}")
+    return Distinct(make()) if distinct and upper not in _WITHOUT_DISTINCT else make()
+
+
+def add_all(total: Accumulator, values: Sequence[Any], terms: Sequence[Any]) -> None:
+    """Many arguments, faster than one after the other."""
+    if not (isinstance(total, Sum) and total.add_all(values)):
+        for value, term in zip(values, terms, strict=True):
+            total.add(value, term)
+
+
+def remove_all(total: Accumulator, values: Sequence[Any], terms: Sequence[Any]) -> None:
+    """Many arguments that were added."""
+    if not (isinstance(total, Sum) and total.remove_all(values)):
+        for value, term in zip(values, terms, strict=True):
+            total.remove(value, term)
+
+
+def restore_accumulator(state: State) -> Accumulator:
+    """The accumulator whose ``state()`` this is."""
+    name = state[0]
+    restored = accumulator(state[2][0], distinct=True) if name == Distinct.name else accumulator(name)
+    restored.load(state)
+    return restored

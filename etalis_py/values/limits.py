@@ -1,0 +1,32 @@
+"""What an engine does before it gives up, loudly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an engine does before it gives up, loudly.
+
+    Numbers: ``goals``: open goals and other remembered solutions.  ``derivations``: new solutions of one node in one
+    instant.  ``rounds``: rounds of a recursion within an instant.  ``matches``: rows reported in one instant.
+    ``horizon``: events that are kept for corrections.
+
+    Work: ``steps`` of one evaluation over background knowledge, a window or the past: triples looked at and rows
+    combined.  ``bytes``: what all goals, or the new solutions of one node in one instant, take by an estimate from a
+    sample of them.  ``grounding_bytes`` and ``grounding_seconds``: of the grounding of one answer-set program.
+    """
+
+    goals: int = 50_000_000
+    derivations: int = 10_000_000
+    rounds: int = 100_000
+    matches: int = 10_000_000
+    horizon: int = 10_000_000
+    steps: int = 100_000_000
+    bytes: int = 34_359_738_368
+    grounding_bytes: int = 8_589_934_592
+    grounding_seconds: float = 600.0
+
+
+LIMITS = Limits()

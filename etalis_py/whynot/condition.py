@@ -1,0 +1,59 @@
+"""One condition of a plan, and what all kinds of them share: the intervals of both sides, and the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from etalis_rules import algebra as alg
+
+from etalis_py.whynot.shapes import Change, Path, changed
+from etalis_py.whynot.titles import Titles
+
+_START, _END = alg.Apply("GETSTARTTIME"), alg.Apply("GETENDTIME")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Something that a plan demands of its solutions.
+
+    ``kind`` says what it is about: filter, absence, existence, window, order, interval, relation, key, term, values,
+    stream, minus, repeat or longest.  ``node`` is the node it belongs to, ``mark`` the beginning of the names of its
+    marks, ``about`` what the measure needs of the plan: the expression, the bound, the variable, the constant, the
+    node, the pattern of the blockers.  ``sees`` are the variables that are in scope where it stands.
+    """
+
+    kind: str
+    text: str
+    node: Path
+    change: Change
+    mark: str
+    marks: tuple[str, ...] = ()
+    about: Any = None
+    operator: str = ""
+    sees: frozenset[str] = frozenset()
+
+    def taken_from(self, plan: alg.Pattern) -> alg.Pattern:
+        """The plan without this condition, with its marks."""
+        shown = tuple(self.mark + m for m in self.marks)
+        return changed(plan, self.node, self.change, shown)
+
+
+def timed(child: alg.Pattern, mark: str, side: str) -> alg.Pattern:
+    """The pattern with the interval of each solution."""
+    return alg.Extend(alg.Extend(child, f"{mark}{side}s", _START), f"{mark}{side}e", _END)
+
+
+def keys_of(pattern: Any, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[Condition]:
+    """The variables that both sides of a node share."""
+    shared = sorted(alg.scope(pattern.left) & alg.scope(pattern.right))
+    for name in shared:
+        for side in ("right", "left"):
+            mark = f".why{next(numbers)}."
+
+            def apart(p: alg.Pattern, m: str = mark, v: str = name, s: str = side) -> alg.Pattern:
+                return replace(p, **{s: alg.rename(getattr(p, s), {v: m + "k"})})
+
+            title = titles.node(alg.Var(name))
+            yield Condition("key", title, path, apart, mark, ("k",), (name, getattr(pattern, side)))

@@ -1,0 +1,223 @@
+"""The conditions of a plan, one by one, and the plan without one of them.
+
+A condition is taken away by a change at one node.  What the change makes of the node has the solutions that the
+condition let pass and those that it refused, and *marks*: variables that say for each solution whether it was refused
+and what the condition compared.  So one evaluation gives the refused solutions together with the measure of how far
+each was from passing:
+
+    Filter(P, ?y > 13)   ↦   Extend(P, .why1.ok, ?y > 13) with .why1.a = ?y and .why1.b = 13
+    P SEQ Q              ↦   P AND Q, with the intervals of both sides
+    ?c shared by P, Q    ↦   ?c renamed in Q, and the two terms side by side
+
+What stands inside EXISTS, NOT { … } and at the right of MINUS is not taken apart: taking a condition away there makes
+fewer answers, not more.  The conditions of Allen's relations, NOT, NEXT and REPEAT are in ``operators``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import count
+from typing import cast
+
+from etalis_rules import algebra as alg
+from etalis_rules.terms import TRUE
+
+from etalis_py.whynot.condition import Condition, keys_of, timed
+from etalis_py.whynot.operators import of_operator
+from etalis_py.whynot.shapes import Change, Path, is_opaque
+from etalis_py.whynot.titles import Titles
+
+COMPARISONS = frozenset({"<", "<=", ">", ">=", "=", "!="})
+
+
+def without(plan: alg.Pattern, some: Iterable[Condition]) -> alg.Pattern:
+    """The plan without several conditions, each with its marks."""
+    for condition in sorted(some, key=_depth):
+        plan = condition.taken_from(plan)
+    return plan
+
+
+def _depth(condition: Condition) -> tuple[int, bool]:
+    """Deeper nodes first, so that the paths to the upper ones stay; keys before what changes the operator."""
+    return -len(condition.node), condition.kind != "key"
+
+
+def conditions(plan: alg.Pattern, titles: Titles) -> tuple[Condition, ...]:
+    """All conditions of a plan, those of its upper nodes first."""
+    numbers = count(1)
+    return tuple(_below(plan, (), numbers, titles))
+
+
+def _below(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[Condition]:
+    if is_opaque(pattern):
+        return
+    yield from of_node(pattern, path, numbers, titles)
+    for i, child in enumerate(alg.children(pattern)):
+        if child is not excluded(pattern):
+            yield from _below(child, (*path, i), numbers, titles)
+
+
+def excluded(pattern: alg.Pattern) -> alg.Pattern | None:
+    """The part of a node that there must be nothing of."""
+    match pattern:
+        case alg.Minus(_, right, _):
+            return right
+        case alg.Absence() | alg.Runs():
+            return pattern.absent
+    return None
+
+
+def of_node(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[Condition]:
+    """The conditions that stand in the node itself."""
+    match pattern:
+        case alg.Filter(_, tests):
+            for i, test in enumerate(tests):
+                seen = alg.scope(pattern)
+                yield replace(_filter(test, i, path, f".why{next(numbers)}.", titles), sees=seen)
+        case alg.Within(_, bound):
+            mark = f".why{next(numbers)}."
+            yield Condition("window", titles.pattern(pattern), path, _first_child(mark), mark, ("ls", "le"), bound)
+        case alg.Minus(left, right, _):
+            mark, text, seen = f".why{next(numbers)}.", f"MINUS {{ {titles.inner(right)} }}", alg.scope(left)
+            yield Condition("minus", text, path, _first_child(mark), mark, ("ls", "le"), pattern, sees=seen)
+        case alg.Table(names, _) if names:
+            yield Condition("values", titles.pattern(pattern), path, lambda p: alg.UNIT, f".why{next(numbers)}.")
+        case alg.BGP():
+            yield from _of_triples(pattern, path, numbers, titles)
+        case alg.PathPattern(subject, _, target, _, _):
+            for place, node in (("subject", subject), ("object", target)):
+                if isinstance(node, alg.Const):
+                    mark = f".why{next(numbers)}."
+                    change = lambda p, place=place, m=mark: replace(p, **{place: alg.Var(m + "t")})  # noqa: E731
+                    yield Condition("term", titles.term(node.term), path, change, mark, ("t",), (node.term, place))
+        case alg.Join() | alg.SeqJoin() | alg.EqJoin() | alg.LeftJoin() | alg.SeqRightJoin() | alg.EqLeftJoin():
+            yield from _of_pair(pattern, path, numbers, titles)
+        case alg.TimeJoin() | alg.Absence() | alg.Runs():
+            yield from of_operator(pattern, path, numbers, titles)
+
+
+def _filter(test: alg.Expr, i: int, path: Path, mark: str, titles: Titles) -> Condition:
+    sides: tuple[alg.Expr, ...]
+    match test:
+        case alg.Exists():
+            kind, sides = "existence", ()
+        case alg.Apply("!", (alg.Exists(),)):
+            kind, sides = "absence", ()
+        case alg.Apply(op, (left, right)) if op in COMPARISONS:
+            kind, sides = "filter", (left, right)
+        case _:
+            kind, sides = "filter", ()
+
+    def change(pattern: alg.Pattern) -> alg.Pattern:
+        assert isinstance(pattern, alg.Filter)
+        rest = pattern.conditions[:i] + pattern.conditions[i + 1 :]
+        child = _recorded(pattern.child, test, sides, mark)
+        return alg.Filter(child, rest)
+
+    marks = ("in", "ok", "ls", "le", *(("a", "b") if sides else ()))
+    return Condition(kind, titles.filter(test), path, change, mark, marks, test)
+
+
+def _recorded(child: alg.Pattern, test: alg.Expr, sides: tuple[alg.Expr, ...], mark: str) -> alg.Pattern:
+    """The pattern with what the test says of each solution, and what it compares."""
+    truth = alg.Apply("!", (alg.Apply("!", (test,)),))
+    child = alg.Extend(alg.Extend(child, mark + "in", alg.Const(TRUE)), mark + "ok", truth)
+    child = timed(child, mark, "l")
+    for name, side in zip("ab", sides, strict=False):
+        child = alg.Extend(child, mark + name, side)
+    return child
+
+
+def _first_child(mark: str) -> Change:
+    """What is below the node (at the left), with its intervals, in its place."""
+    return lambda pattern: timed(alg.children(pattern)[0], mark, "l")
+
+
+# --- pairs -----------------------------------------------------------------------------------------------------
+
+_RELATIONS = {
+    alg.SeqJoin: ("order", "SEQ"),
+    alg.EqJoin: ("interval", "EQUALS"),
+    alg.LeftJoin: ("order", "OPTIONAL"),
+    alg.SeqRightJoin: ("order", "OPTIONALSEQ"),
+    alg.EqLeftJoin: ("interval", "EQUALSOPTIONAL"),
+}
+
+
+def _of_pair(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[Condition]:
+    assert isinstance(pattern, (alg.Join, alg.SeqJoin, alg.EqJoin, alg.LeftJoin, alg.SeqRightJoin, alg.EqLeftJoin))
+    optional = getattr(pattern, "condition", ())
+    relation = _RELATIONS.get(type(pattern))
+    if relation is not None:
+        kind, word = relation
+        mark = f".why{next(numbers)}."
+
+        def side_by_side(p: alg.Pattern, m: str = mark) -> alg.Pattern:
+            left, right = alg.children(p)
+            joined = alg.Join(timed(left, m, "l"), timed(right, m, "r"))
+            return alg.Filter(joined, optional) if optional else joined
+
+        yield Condition(kind, titles.inner(pattern), path, side_by_side, mark, ("ls", "le", "rs", "re"), pattern, word)
+    for i, test in enumerate(optional):
+        yield _optional_filter(test, i, path, f".why{next(numbers)}.", titles)
+    yield from keys_of(pattern, path, numbers, titles)
+
+
+def _optional_filter(test: alg.Expr, i: int, path: Path, mark: str, titles: Titles) -> Condition:
+    """A conjunct of the condition under which an optional part is taken."""
+    sides = test.args if isinstance(test, alg.Apply) and test.op in COMPARISONS else ()
+
+    def change(pattern: alg.Pattern) -> alg.Pattern:
+        assert isinstance(pattern, (alg.LeftJoin, alg.SeqRightJoin, alg.EqLeftJoin))
+        tests = pattern.condition
+        outer = replace(pattern, condition=tests[:i] + tests[i + 1 :])
+        return _recorded(outer, test, sides, mark)
+
+    marks = ("in", "ok", "ls", "le", *(("a", "b") if sides else ()))
+    return Condition("filter", titles.filter(test), path, change, mark, marks, test)
+
+
+# --- triples ---------------------------------------------------------------------------------------------------
+
+
+def _of_triples(pattern: alg.BGP, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[Condition]:
+    for i, triple in enumerate(pattern.triples):
+        for place in ("predicate", "subject", "object"):
+            node = getattr(triple, place)
+            mark = f".why{next(numbers)}."
+            if isinstance(node, alg.Const):
+
+                def opened(p: alg.Pattern, i: int = i, place: str = place, m: str = mark) -> alg.Pattern:
+                    return _with_node(p, i, place, alg.Var(m + "t"))
+
+                title = titles.term(node.term)
+                yield Condition("term", title, path, opened, mark, ("t",), (node.term, place, triple))
+            elif sum(_mentions(t, node.name) for t in pattern.triples) > 1:
+
+                def parted(p: alg.Pattern, i: int = i, place: str = place, m: str = mark) -> alg.Pattern:
+                    return _with_node(p, i, place, alg.Var(m + "k"))
+
+                title = titles.node(node)
+                yield Condition("key", title, path, parted, mark, ("k",), (node.name, alg.BGP((triple,))))
+    if pattern.stream:
+        yield Condition(
+            "stream",
+            f"STREAM {titles.term(pattern.stream)}",
+            path,
+            lambda p: replace(cast(alg.BGP, p), stream=""),
+            f".why{next(numbers)}.",
+            (),
+            pattern.stream,
+        )
+
+
+def _mentions(triple: alg.Triple, name: str) -> int:
+    return sum(n == alg.Var(name) for n in (triple.subject, triple.predicate, triple.object))
+
+
+def _with_node(pattern: alg.Pattern, i: int, place: str, node: alg.Var) -> alg.Pattern:
+    bgp = cast(alg.BGP, pattern)
+    triples = list(bgp.triples)
+    triples[i] = replace(triples[i], **{place: node})
+    return replace(bgp, triples=tuple(triples))

@@ -1,0 +1,336 @@
+"""From a question and the facts to the report: blames over the whole plan, and counts at each of its nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations, count
+from typing import cast
+
+from etalis_rules import algebra as alg
+
+from etalis_py.sparql.run import Solution
+from etalis_py.values.time import TIMELESS_END
+from etalis_py.whynot.condition import Condition
+from etalis_py.whynot.conditions import conditions, excluded, of_node, without
+from etalis_py.whynot.likeness import NEAR, nearest, slip_of
+from etalis_py.whynot.measures import Measure, Measurer
+from etalis_py.whynot.question import fixed
+from etalis_py.whynot.report import Blame, Count, Miss, Node
+from etalis_py.whynot.search import Keep, Sample, Search
+from etalis_py.whynot.shapes import is_opaque, with_children
+from etalis_py.whynot.titles import Titles
+
+NEAREST = 3
+PAIRS = 12  # conditions up to which all pairs are tried
+_SLIPS = frozenset({"key", "term"})
+
+
+def split_filters(pattern: alg.Pattern) -> alg.Pattern:
+    """One Filter for each conjunct, so that the plan shows how many solutions each one leaves."""
+    children = tuple(split_filters(child) for child in alg.children(pattern))
+    if not isinstance(pattern, alg.Filter):
+        return pattern if is_opaque(pattern) else with_children(pattern, children)
+    result = children[0]
+    for condition in pattern.conditions:
+        result = alg.Filter(result, (condition,))
+    return result
+
+
+Refused = tuple[Solution, tuple[Measure, ...]]
+"""A solution, and by how much each condition refused it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explainer:
+    """Explains one question over one stream."""
+
+    search: Search
+    titles: Titles
+    measurer: Measurer
+
+    # --- blames ---
+
+    def blames(self, plan: alg.Pattern) -> tuple[Blame, ...]:
+        """What alone refuses answers; where nothing alone does, the pairs of conditions that do."""
+        asked = [blame for blame in map(self._asked_wrongly, range(len(self.search.question.where))) if blame]
+        every = conditions(plan, self.titles)
+        alone = [*asked, *self._merged(self._blame(plan, (condition,)) for condition in every)]
+        if not alone and len(every) <= PAIRS:
+            pairs = (pair for pair in combinations(every, 2) if pair[0].about is not pair[1].about)
+            alone = [blame for blame in self._merged(self._blame(plan, pair) for pair in pairs) if blame.likely]
+        return tuple(sorted(alone, key=lambda b: (not b.likely, not b.slip, b.kinds == ("term",), b.refused)))
+
+    def _asked_wrongly(self, i: int) -> Blame | None:
+        """The term that was asked for is a slip of one that there are answers for."""
+        question = self.search.question
+        rest = question.where[:i] + question.where[i + 1 :]
+        search = replace(self.search, question=replace(question, where=rest))
+        for name, term in fixed(question.where[i : i + 1]).items():
+            if any(term in self._values(name, leaf) for leaf in _leaves(question.plan)):
+                continue
+            solutions = search.wanted(question.plan, at_end=True).solutions
+            values = Counter(mu[name] for mu, _, _ in solutions if name in mu)
+            has = "matches"
+            if not values:
+                values = sum((self._values(name, leaf) for leaf in _leaves(question.plan)), Counter())
+                has = "events"
+            slip = slip_of(term, values)
+            if slip is not None:
+                other, difference = slip
+                text = f"?{name} = {self.titles.term(other)} has {has}: {difference.text}"
+                miss = Miss("", (text,), {name: other}, None)
+                asked = f"what was asked for: {self.titles.expression(question.where[i])}"
+                return Blame(("where",), (asked,), values[other], True, (miss,), slip=True)
+        return None
+
+    def _values(self, name: str, leaf: alg.Pattern) -> Counter[str]:
+        """The terms that a variable has in a leaf of the plan."""
+        return Counter(mu[name] for mu, _, _ in self.search.all(leaf).solutions if name in mu)
+
+    def _merged(self, blames: Iterable[Blame | None]) -> list[Blame]:
+        """Blames with one text for each condition: a key that differs is seen from both of its sides."""
+        merged: dict[tuple[tuple[str, ...], tuple[str, ...]], Blame] = {}
+        for blame in blames:
+            if blame is None:
+                continue
+            name = blame.kinds, blame.conditions
+            known = merged.get(name)
+            if known is None or (not known.likely and blame.likely):
+                merged[name] = blame
+        return list(merged.values())
+
+    def _blame(self, plan: alg.Pattern, some: tuple[Condition, ...]) -> Blame | None:
+        relaxed = without(plan, some)
+        keep = self._beyond(plan, some) if all(not c.marks for c in some) else self._refused(some, len(some))
+        sample = self.search.wanted(relaxed, at_end=True, keep=keep)
+        if not sample.number:
+            return None
+        refused = sorted(sample.solutions, key=_distance)
+        slip = any(m.slip for m in refused[0][1])
+        likely = all(m.slip or c.kind not in _SLIPS for c, m in zip(some, refused[0][1], strict=True))
+        titles = tuple(self._title(c) for c in some)
+        alike = [(s, m) for s, m in refused if any(x.slip for x in m)] or refused
+        misses = tuple(_different(self.miss(s, m, plan) for s, m in alike))
+        return Blame(tuple(c.kind for c in some), titles, sample.number, sample.complete, misses, likely, slip)
+
+    def _title(self, condition: Condition) -> str:
+        if condition.kind == "key":
+            return f"the same {condition.text} in both parts"
+        if condition.kind == "term":
+            triple = condition.about[2:]
+            return f"{condition.text} in {self.titles.triple(triple[0])}" if triple else condition.text
+        return condition.text
+
+    def _refused(self, some: tuple[Condition, ...], least: int = 1) -> Keep:
+        """A solution with the measures of the conditions that refused it, if there are enough of these."""
+
+        def keep(solution: Solution) -> Refused | None:
+            measures = (self.measurer.measure(condition, solution) for condition in some)
+            refusing = tuple(m for m in measures if m is not None)
+            return (solution, refusing) if len(refusing) >= least else None
+
+        return keep
+
+    def _beyond(self, plan: alg.Pattern, some: tuple[Condition, ...]) -> Keep:
+        """A solution that the plan itself does not have."""
+        known = Counter(_key(s) for s in self.search.wanted(plan, at_end=True).solutions)
+        other = Measure("it has solutions without it")
+
+        def keep(solution: Solution) -> Refused | None:
+            if known[_key(solution)]:
+                known[_key(solution)] -= 1
+                return None
+            blocked = (self.measurer.measure(c, solution) if c.kind == "absence" else None for c in some)
+            return solution, tuple(measure or other for measure in blocked)
+
+        return keep
+
+    def miss(self, solution: Solution, measures: Iterable[Measure], plan: alg.Pattern) -> Miss:
+        """A refused solution as it is shown: the variables of the plan, and by how much."""
+        mu, start, end = solution
+        names = sorted(name for name in alg.scope(plan) if name[0] not in "._" and mu.get(name))
+        shown = ", ".join(f"?{name} = {self.titles.term(mu[name])}" for name in names)
+        span = None if end == TIMELESS_END else (start, end)
+        at = f" {self.measurer.shown(span)}" if span is not None else ""
+        measures = tuple(measures)
+        return Miss(
+            (shown + at).strip(),
+            tuple(m.text for m in measures),
+            {name: mu[name] for name in names},
+            None if span is None else (self.measurer.time(start), self.measurer.time(end)),
+            tuple(m.data for m in measures),
+        )
+
+    # --- the plan ---
+
+    def node(self, pattern: alg.Pattern, at_end: bool = True) -> Node:
+        """The plan's tree from here on, with counts, and with the nearest misses where it breaks off."""
+        every = self.search.all(pattern)
+        wanted = self.search.wanted(pattern, at_end=at_end)
+        below: list[tuple[alg.Pattern, bool]]
+        if isinstance(pattern, alg.BGP) and len(pattern.triples) > 1:
+            below = [(replace(pattern, triples=(triple,)), False) for triple in pattern.triples]
+        else:
+            nothing = excluded(pattern) if not isinstance(pattern, alg.Minus) else None
+            ends_of = zip(alg.children(pattern), _ends(pattern, at_end), strict=True)
+            below = [(child, ends) for child, ends in ends_of if child is not nothing]
+        parts = tuple(self.node(child, ends) for child, ends in below)
+        broken = not wanted.number and all(part.wanted.number or not _needs(pattern, i) for i, part in enumerate(parts))
+        notes, misses = self._broken(pattern, at_end, every) if broken else ((), ())
+        title = self.titles.pattern(pattern)
+        return Node(
+            title, _count(every), _count(wanted), (*parts, *self._inside(pattern)), broken, tuple(notes), tuple(misses)
+        )
+
+    def _inside(self, pattern: alg.Pattern) -> Iterator[Node]:
+        """What stands inside EXISTS or NOT, by itself."""
+        nothing = excluded(pattern)
+        if nothing is not None and not isinstance(pattern, alg.Minus):
+            every, wanted = self.search.all(nothing), self.search.wanted(nothing, at_end=False)
+            yield Node(f"inside: {self.titles.inner(nothing)}", _count(every), _count(wanted))
+        for expression in alg.expressions(pattern):
+            for part in alg.subexpressions(expression):
+                if isinstance(part, alg.Exists):
+                    inner = self.search.all(part.pattern)
+                    wanted = self.search.wanted(part.pattern, at_end=False)
+                    yield Node(f"inside: {self.titles.inner(part.pattern)}", _count(inner), _count(wanted))
+
+    def _broken(self, pattern: alg.Pattern, at_end: bool, every: Sample) -> tuple[list[str], list[Miss]]:
+        notes = list(self._leaf_notes(pattern, every)) if not alg.children(pattern) else []
+        own = _one_side(of_node(pattern, (), count(1), self.titles))
+        own = tuple(c for c in own if c.kind != "term")
+        if not own:
+            return notes, []
+        sample = self.search.wanted(without(pattern, own), at_end=at_end, keep=self._refused(own))
+        refused = sorted(sample.solutions, key=lambda item: (len(item[1]), _distance(item)))
+        return notes, list(_different(self.miss(s, m, pattern) for s, m in refused))
+
+    def _leaf_notes(self, pattern: alg.Pattern, every: Sample) -> Iterator[str]:
+        """What the stream has instead of what a triple pattern asks for."""
+        if every.number:
+            yield from self._nearest_values(pattern, every)
+        elif isinstance(pattern, alg.BGP) and len(pattern.triples) == 1 and pattern.graph is None:
+            yield from self._nearest_terms(pattern.triples[0], pattern.stream)
+
+    def _nearest_values(self, pattern: alg.Pattern, every: Sample) -> Iterator[str]:
+        for name, term in fixed(self.search.question.where).items():
+            values = Counter(mu[name] for mu, _, _ in every.solutions if name in mu)
+            if not values or term in values:
+                continue
+            slip = slip_of(term, values)
+            if slip is not None:
+                other, difference = slip
+                yield (
+                    f"?{name} is never {self.titles.term(term)} here; the nearest is {self.titles.term(other)} "
+                    f"({times(values[other])}): {difference.text}"
+                )
+            else:
+                shown = ", ".join(f"{self.titles.term(v)}" for v, _ in values.most_common(NEAREST))
+                more = ", …" if len(values) > NEAREST else ""
+                yield f"?{name} is never {self.titles.term(term)} here; it is {shown}{more}"
+
+    def _nearest_terms(self, triple: alg.Triple, stream: str) -> Iterator[str]:
+        source = self.search.facts.source
+        places = ("predicate", "subject", "object")
+        known = {place: cast(alg.Var | alg.Const, getattr(triple, place)) for place in places}
+        constants = {place: node.term for place, node in known.items() if isinstance(node, alg.Const)}
+        for place in places:
+            if place not in constants:
+                continue
+            rest = {p: t for p, t in constants.items() if p != place}
+            index = {"subject": 0, "predicate": 1, "object": 2}[place]
+            matched = source.match(rest.get("subject"), rest.get("predicate"), rest.get("object"), stream, None)
+            values = Counter(occurrence[:3][index] for occurrence in matched)
+            closest = nearest(constants[place], values)
+            text = self.titles.term(constants[place])
+            if closest is None:
+                continue
+            other, difference = closest
+            if difference.rank < NEAR:
+                yield (
+                    f"the {place} {text} never occurs here; the nearest is {self.titles.term(other)} "
+                    f"({times(values[other])}): {difference.text}"
+                )
+                return
+            if place == "predicate":
+                shown = ", ".join(f"{self.titles.term(v)} ({n})" for v, n in values.most_common(NEAREST))
+                yield f"the predicate {text} never occurs; those that do: {shown}{', …' * (len(values) > NEAREST)}"
+                return
+
+
+def times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+def _leaves(plan: alg.Pattern) -> Iterator[alg.Pattern]:
+    """The triple patterns and paths of a plan, but for those inside EXISTS."""
+    if isinstance(plan, alg.BGP):
+        yield from (replace(plan, triples=(triple,)) for triple in plan.triples)
+    elif isinstance(plan, alg.PathPattern):
+        yield plan
+    for child in alg.children(plan):
+        yield from _leaves(child)
+
+
+def _different(misses: Iterable[Miss]) -> Iterator[Miss]:
+    """The first few misses; of those that say the same, one."""
+    texts: set[tuple[str, ...]] = set()
+    for miss in misses:
+        if miss.because not in texts:
+            texts.add(miss.because)
+            yield miss
+        if len(texts) == NEAREST:
+            return
+
+
+def _one_side(own: Iterable[Condition]) -> tuple[Condition, ...]:
+    """Each key from one of its sides, so that all conditions of a node can be taken away at once."""
+    kept: dict[object, Condition] = {}
+    for condition in own:
+        kept.setdefault((condition.text,) if condition.kind == "key" else condition.mark, condition)
+    return tuple(kept.values())
+
+
+def _distance(item: Refused) -> tuple[float, int]:
+    return sum(measure.distance for measure in item[1]), -item[0][2]
+
+
+def _key(solution: Solution) -> object:
+    mu, start, end = solution
+    return frozenset(mu.items()), start, end
+
+
+def _count(sample: Sample) -> Count:
+    return Count(sample.number, sample.complete)
+
+
+def _needs(pattern: alg.Pattern, child: int) -> bool:
+    """Can the node have no solution when this child has none?"""
+    match pattern:
+        case alg.LeftJoin() | alg.EqLeftJoin() | alg.Minus():
+            return child == 0
+        case alg.SeqRightJoin():
+            return child == 1
+    return True
+
+
+def _ends(pattern: alg.Pattern, at_end: bool) -> tuple[bool, ...]:
+    """Which children end when the node does."""
+    match pattern:
+        case alg.SeqJoin() | alg.SeqRightJoin():
+            return False, at_end
+        case alg.TimeJoin(op):
+            return op == "finishes" and at_end, op != "par" and at_end
+        case alg.Absence(_, _, right, bound):
+            return (at_end and bound is None, False) if right is None else (False, False, at_end)
+        case alg.Runs():
+            return (False,) * len(alg.children(pattern))
+        case alg.LeftJoin() | alg.Minus():
+            return at_end, False
+        case alg.EqJoin() | alg.EqLeftJoin() | alg.Union():
+            return at_end, at_end
+        case alg.Join():
+            return False, False
+    return (at_end,) * len(alg.children(pattern))

@@ -1,0 +1,136 @@
+"""How two terms differ, from the most likely slip to no likeness at all.
+
+>>> differing('"10"^^<http://www.w3.org/2001/XMLSchema#integer>', '"10"').text
+'the same text, but one is an xsd:integer and the other a plain string'
+>>> differing("<urn:acme>", "<urn:ACME>").text
+'differs in upper and lower case only'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from etalis_rules.terms import RDF, XSD, iri_value, is_blank, is_iri, is_literal, parts
+
+from etalis_py.values import SparqlError, decode, eq
+
+NEAR = 1.0
+"""Differences below this are likely to be slips."""
+
+_ALIKE = 0.75  # what share of two spellings must agree for one to be a slip of the other
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """``rank``: 0 is the same term, below ``NEAR`` a likely slip, 2 another term altogether."""
+
+    rank: float
+    text: str
+
+
+def differing(one: str, other: str) -> Difference:
+    """What is different between two terms."""
+    if one == other:
+        return Difference(0.0, "the same term")
+    if is_blank(one) or is_blank(other):
+        return Difference(2.0, "another term")
+    if is_iri(one) and is_iri(other):
+        return _iris(iri_value(one), iri_value(other))
+    if is_iri(one) or is_iri(other):
+        iri, literal = (one, other) if is_iri(one) else (other, one)
+        if parts(literal)[0].casefold() in (iri_value(iri).casefold(), local_name(iri_value(iri)).casefold()):
+            return Difference(0.3, "one is an IRI, the other a text")
+        return Difference(2.0, "another term")
+    return _literals(one, other)
+
+
+def nearest(term: str, among: Iterable[str]) -> tuple[str, Difference] | None:
+    """The term that is most like another one, among those that are not it."""
+    ranked = ((differing(term, other), other) for other in among if other != term)
+    best = min(ranked, key=lambda item: (item[0].rank, item[1]), default=None)
+    return None if best is None else (best[1], best[0])
+
+
+def slip_of(term: str, among: Iterable[str]) -> tuple[str, Difference] | None:
+    """The term that another one is likely to be a slip of."""
+    closest = nearest(term, among)
+    return closest if closest is not None and closest[1].rank < NEAR else None
+
+
+def local_name(iri: str) -> str:
+    """What stands after the last ``/``, ``#`` or ``:``."""
+    return max((iri.rpartition(mark)[2] for mark in "/#:"), key=lambda name: (bool(name), -len(name)))
+
+
+def _iris(one: str, other: str) -> Difference:
+    if one.casefold() == other.casefold():
+        return Difference(0.1, "differs in upper and lower case only")
+    if one.rstrip("/#") == other.rstrip("/#"):
+        return Difference(0.1, f"differs in the last {(one + other)[-1]!r} only".replace("'", "“", 1).replace("'", "”"))
+    if one.removeprefix("https").removeprefix("http") == other.removeprefix("https").removeprefix("http"):
+        return Difference(0.1, "differs in http and https only")
+    own, theirs = local_name(one), local_name(other)
+    if own and own == theirs:
+        return Difference(0.2, "the same name in another namespace")
+    if own and own.casefold() == theirs.casefold():
+        return Difference(0.25, "the same name in another case and namespace")
+    within = one[: len(one) - len(own)] == other[: len(other) - len(theirs)]
+    return _spelling(own, theirs) if within else Difference(2.0, "another term")
+
+
+def _literals(one: str, other: str) -> Difference:
+    text, kind, language = parts(one)
+    text2, kind2, language2 = parts(other)
+    if text == text2:
+        return Difference(
+            0.1, f"the same text, but one is {_kind(kind, language)} and the other {_kind(kind2, language2)}"
+        )
+    try:
+        if eq(decode(one), decode(other)):
+            return Difference(0.1, "equal values, spelt differently; a join compares the spelling")
+    except SparqlError:
+        pass  # two terms that cannot be compared are not equal
+    if (kind, language) != (kind2, language2):
+        if text.strip() == text2.strip():
+            return Difference(0.2, f"one is {_kind(kind, language)} and the other {_kind(kind2, language2)}")
+        return Difference(2.0, "another term")
+    if text.casefold() == text2.casefold():
+        return Difference(0.1, "differs in upper and lower case only")
+    if "".join(text.split()) == "".join(text2.split()):
+        return Difference(0.1, "differs in white space only")
+    return Difference(2.0, "another value") if kind else _spelling(text, text2)
+
+
+def two_kinds(one: str, other: str) -> str:
+    """What two literals of different kinds are; nothing where they are of one kind, or no literals."""
+    if not (is_literal(one) and is_literal(other)):
+        return ""
+    kinds = [_kind(datatype, language) for _, datatype, language in (parts(one), parts(other))]
+    return "" if kinds[0] == kinds[1] else f"one is {kinds[0]} and the other {kinds[1]}"
+
+
+def _kind(datatype: str, language: str) -> str:
+    if language:
+        return f"a text in “{language}”"
+    if not datatype:
+        return "a plain string"
+    for prefix, namespace in (("xsd", XSD), ("rdf", RDF)):
+        if datatype.startswith(namespace):
+            name = f"{prefix}:{datatype.removeprefix(namespace)}"
+            return f"an {name}"
+    return f"a <{datatype}>"
+
+
+def _spelling(one: str, other: str) -> Difference:
+    share = SequenceMatcher(None, one[:_LONGEST].casefold(), other[:_LONGEST].casefold()).ratio()
+    if share >= _ALIKE and not (one.isdigit() and other.isdigit()) and not _numbered(one, other):
+        return Difference(1.0 - share / 2 - 0.01, "spelt a little differently")
+    return Difference(2.0 - share / 2, "another term")
+
+
+def _numbered(one: str, other: str) -> bool:
+    """Do the two differ in a number only, as ``room7`` and ``room8`` do?  These are two things, not a slip."""
+    return one.rstrip("0123456789") == other.rstrip("0123456789") and one != other and one[-1:].isdigit()

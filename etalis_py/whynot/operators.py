@@ -1,0 +1,99 @@
+"""The conditions of Allen's relations, NEXT, NOT and REPEAT, and the plan without each of them.
+
+A OVERLAPS B           ↦   A AND B, with both intervals
+A NEXT B               ↦   A SEQ B, with both intervals: was there a nearer B?
+A SEQ NOT N SEQ B      ↦   the same where N never occurs, with both intervals: which N lies between them?
+A REPEAT 3 OR MORE …   ↦   A REPEAT 1 OR MORE …, with the number of elements
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from etalis_rules import algebra as alg
+
+from etalis_py.whynot.condition import Condition, keys_of, timed
+from etalis_py.whynot.shapes import Path
+from etalis_py.whynot.titles import Titles
+
+NEVER = alg.BGP((alg.Triple(alg.Var(".never.s"), alg.Const("<urn:etalis:never>"), alg.Var(".never.o")),))
+"""A pattern that no stream has a solution of."""
+
+_BOTH = ("ls", "le", "rs", "re")
+
+
+def of_operator(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[Condition]:
+    match pattern:
+        case alg.TimeJoin():
+            yield from _of_relation(pattern, path, f".why{next(numbers)}.", titles)
+            if pattern.op == "next":
+                yield _nearer(pattern, path, f".why{next(numbers)}.", titles)
+            yield from keys_of(pattern, path, numbers, titles)
+        case alg.Absence():
+            yield _absence(pattern, path, f".why{next(numbers)}.", titles)
+            if pattern.right is not None:
+                yield _in_order(pattern, path, f".why{next(numbers)}.", titles)
+                yield from keys_of(pattern, path, numbers, titles)
+        case alg.Runs():
+            yield from _of_runs(pattern, path, numbers, titles)
+
+
+def _side_by_side(mark: str, join: Any = alg.Join) -> Any:
+    """Both sides of the node, with their intervals."""
+
+    def change(pattern: Any) -> alg.Pattern:
+        joined: alg.Pattern = join(timed(pattern.left, mark, "l"), timed(pattern.right, mark, "r"))
+        return joined
+
+    return change
+
+
+def _of_relation(pattern: alg.TimeJoin, path: Path, mark: str, titles: Titles) -> Iterator[Condition]:
+    kind = "order" if pattern.op == "next" else "relation"
+    text = titles.inner(pattern)
+    yield Condition(kind, text, path, _side_by_side(mark), mark, _BOTH, pattern, pattern.op)
+
+
+def _nearer(pattern: alg.TimeJoin, path: Path, mark: str, titles: Titles) -> Condition:
+    text = f"no nearer {titles.inner(pattern.right)}"
+    return Condition("absence", text, path, _side_by_side(mark, alg.SeqJoin), mark, _BOTH, pattern, "next")
+
+
+def _absence(pattern: alg.Absence, path: Path, mark: str, titles: Titles) -> Condition:
+    def change(p: Any) -> alg.Pattern:
+        right = None if p.right is None else timed(p.right, mark, "r")
+        return replace(p, left=timed(p.left, mark, "l"), absent=NEVER, right=right)  # type: ignore[no-any-return]
+
+    marks = ("ls", "le") if pattern.right is None else _BOTH
+    return Condition("absence", titles.pattern(pattern), path, change, mark, marks, pattern, "not")
+
+
+def _in_order(pattern: alg.Absence, path: Path, mark: str, titles: Titles) -> Condition:
+    return Condition("order", titles.inner(pattern), path, _side_by_side(mark), mark, _BOTH, pattern, "SEQ")
+
+
+def _of_runs(pattern: alg.Runs, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[Condition]:
+    for i, test in enumerate(pattern.condition):
+
+        def dropped(p: Any, i: int = i) -> alg.Pattern:
+            return replace(p, condition=p.condition[:i] + p.condition[i + 1 :])  # type: ignore[no-any-return]
+
+        text = f"WHERE ({titles.expression(test)}) in {titles.repeat(pattern)}"
+        yield Condition("filter", text, path, dropped, f".why{next(numbers)}.", (), test)
+    if pattern.absent is not None:
+        text = f"NOT {{ {titles.inner(pattern.absent)} }} in {titles.repeat(pattern)}"
+        change = lambda p: replace(p, absent=None)  # noqa: E731
+        yield Condition("absence", text, path, change, f".why{next(numbers)}.", (), pattern, "repeat")
+    if pattern.least > 1:
+        mark = f".why{next(numbers)}."
+        count = alg.AggregateCall(mark + "n", "COUNT", None)
+
+        def fewer(p: Any) -> alg.Pattern:
+            return replace(p, least=1, aggregates=(*p.aggregates, count))  # type: ignore[no-any-return]
+
+        yield Condition("repeat", titles.repeat(pattern), path, fewer, mark, ("n",), pattern)
+    if pattern.longest:
+        change = lambda p: replace(p, longest=False)  # noqa: E731
+        yield Condition("longest", "LONGEST", path, change, f".why{next(numbers)}.", (), pattern)

@@ -1,0 +1,101 @@
+"""What a plan is evaluated over: all occurrences of a finite stream, the derived ones included, and its answers.
+
+The engine itself says what they are: the program runs once, beside queries that report every occurrence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from etalis_compiler.pipeline import CompiledQuery
+from etalis_rules import algebra as alg
+
+from etalis_py.engine import Engine
+from etalis_py.events import Event
+from etalis_py.kernel.matches import Match
+from etalis_py.knowledge import Knowledge
+from etalis_py.program import Program, compile
+from etalis_py.sparql import BackgroundSource, HistorySource, Occurrence, OccurrenceLog
+from etalis_py.streams import Idle, Punctuation, Stream
+from etalis_py.streams.clock import Clock
+
+_ALL = "occurrences"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A stream that has ended, and what the program made of it."""
+
+    program: Program
+    events: tuple[Event, ...]
+    late: tuple[Event, ...]
+    source: HistorySource
+    log: OccurrenceLog
+    answers: tuple[Match, ...]
+    clock: Clock
+    options: dict[str, Any]
+
+    @property
+    def end(self) -> int:
+        """The last time of the stream."""
+        return max((event.end for event in self.events), default=0)
+
+
+def read(stream: Stream | Iterable[Event]) -> tuple[tuple[Event, ...], Clock]:
+    """The events of a finite stream in the order they came, and how it spells its times."""
+    events: list[Event] = []
+    for item in stream:
+        if not isinstance(item, (Idle, Punctuation)):
+            events.append(item)
+    return tuple(events), stream.clock if isinstance(stream, Stream) else Clock("integer")
+
+
+def facts_of(
+    program: Program, query: CompiledQuery, events: tuple[Event, ...], clock: Clock, options: dict[str, Any]
+) -> Facts:
+    """The occurrences, the late events and the answers of one query."""
+    options = {"render": clock.render, **options}
+    engine = Engine(program, **options)
+    streams = _streams(program)
+    for i, stream in enumerate(("", *streams)):
+        inner = "?s ?p ?o" if not stream else f"STREAM {stream} {{ ?s ?p ?o }}"
+        everything = compile(f"SELECT ?s ?p ?o WHERE {{ {inner} }}").compilation
+        named = replace(everything, queries=(replace(everything.queries[0], name=f".{_ALL}{i}"),))
+        engine.add(named, name=f".{_ALL}{i}")
+    answers: list[Match] = []
+    occurrences: list[list[Occurrence]] = [[] for _ in range(len(streams) + 1)]
+    for match in (*engine.push_all(events), *engine.close()):
+        if match.query == query.name:
+            answers.append(match)
+        elif match.query.startswith(f".{_ALL}") and match.end_us is not None and match.start_us is not None:
+            o, p, s = match.row
+            occurrences[int(match.query.removeprefix(f".{_ALL}"))].append((s, p, o, match.start_us, match.end_us))
+    log = OccurrenceLog()
+    _fill(log, occurrences[0])
+    for stream, some in zip(streams, occurrences[1:], strict=True):
+        _fill(log.of_stream(stream), some)
+    background = BackgroundSource(engine.knowledge if engine.knowledge is not None else Knowledge({}, "rdf"))
+    late = tuple(engine.dead_letters)
+    source = HistorySource(background, log)
+    return Facts(program, events, late, source, log, tuple(answers), clock, options)
+
+
+def _fill(log: OccurrenceLog, occurrences: list[Occurrence]) -> None:
+    for s, p, o, start, end in sorted(occurrences, key=lambda x: x[4]):
+        log.add(start, end, ((s, p, o),))
+
+
+def _streams(program: Program) -> tuple[str, ...]:
+    """The streams that the queries name."""
+    return tuple(
+        sorted(
+            {
+                part.stream
+                for query in program.compilation.queries
+                for part in alg.subpatterns(query.algebra.pattern)
+                if isinstance(part, (alg.BGP, alg.PathPattern)) and part.stream
+            }
+        )
+    )

@@ -1,0 +1,369 @@
+"""Expressions, paths, patterns and queries as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..traversal import Name, Text
+
+# --- expressions -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    term: Text
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """An operator (``+ - * / < <= > >= = != && || ! neg IN``), a built-in in upper case, or a function ``<iri>``."""
+
+    op: Text
+    args: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """EXISTS { pattern }: the pattern has a solution, with the variables of the outer solution substituted."""
+
+    pattern: Pattern
+
+
+Expr = Var | Const | Apply | Exists
+
+
+# --- property paths --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One edge with this predicate, from subject to object."""
+
+    iri: Text
+
+
+@dataclass(frozen=True, slots=True)
+class Inverse:
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    first: Path
+    second: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    first: Path
+    second: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """``minimum`` 0 or 1; ``many`` False for ``p?``."""
+
+    path: Path
+    minimum: int
+    many: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NotAny:
+    """An edge whose predicate is none of these, from subject to object."""
+
+    iris: tuple[Text, ...]
+
+
+Path = Step | Inverse | Chain | Choice | Repeat | NotAny
+
+
+# --- patterns --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    subject: Var | Const
+    predicate: Var | Const
+    object: Var | Const
+
+
+@dataclass(frozen=True, slots=True)
+class BGP:
+    """A set of triple patterns.  ``stream`` restricts it to one stream; ``graph`` to background graphs."""
+
+    triples: tuple[Triple, ...]
+    stream: Text = ""
+    graph: Var | Const | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PathPattern:
+    """A path that is not one plain predicate (sequences and alternatives are already taken apart)."""
+
+    subject: Var | Const
+    path: Path
+    object: Var | Const
+    stream: Text = ""
+    graph: Var | Const | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The solutions of joined triple patterns and paths as a set over all their variables: one written block."""
+
+    child: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The solutions of the pattern over the background alone."""
+
+    child: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNames:
+    """``GRAPH ?g {}``: one timeless solution per named background graph.
+
+    ``GRAPH ?g {P}`` with a ``child``: P evaluated once for every named graph, which is ``inner`` inside of P; what P
+    itself binds to ?g must be that graph.
+    """
+
+    graph: Var | Const
+    inner: Var | None = None
+    child: Pattern | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Inline rows, timeless.  One row without variables is the unit: what ``{}`` means."""
+
+    variables: tuple[Name, ...]
+    rows: tuple[tuple[Text, ...], ...]
+
+
+UNIT = Table((), ((),))
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class SeqJoin:
+    """[EP] §4.2 SeqJoin: compatible, and left ends strictly before right starts."""
+
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class EqJoin:
+    """[EP] §4.2 EqJoin: compatible, with equal intervals."""
+
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class TimeJoin:
+    """Compatible, and ``op`` holds between the intervals [a, a′] of ``left`` and [b, b′] of ``right``.
+
+    ``meets`` a < b ∧ a′ = b ∧ a′ < b′; ``overlaps`` a < b ∧ b < a′ ∧ a′ < b′; ``starts`` a = b ∧ a′ < b′; ``during``
+    b < a ∧ a′ < b′; ``finishes`` b < a ∧ a′ = b′; ``par`` a ≤ b′ ∧ b ≤ a′; ``next`` a′ < b, and no other solution of
+    ``right`` that is compatible with the left one starts after a′ and ends before b′.
+    """
+
+    op: Text
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """``left`` without ``absent``, whose solutions [n, n′] count where they are compatible.
+
+    Without ``right`` and ``bound``: none lies strictly inside of left.  With ``right`` [c, c′]: a SEQ, and none between
+    them has a′ < n and n′ < c.  With ``bound``: the solution lasts until a′ + bound, and none has a′ < n and
+    n′ ≤ a′ + bound.
+    """
+
+    left: Pattern
+    absent: Pattern
+    right: Pattern | None = None
+    bound: Bound | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """``child REPEAT …``: runs of ``least`` to ``most`` solutions that agree on ``keys``, each the next of the last.
+
+    ``condition`` holds at every step, ``PREVIOUS(?p)`` and ``FIRST(?p)`` in it are of the element before and the first;
+    no solution of ``absent`` that is compatible on the keys lies in a gap.  ``longest``: of the runs with the same last
+    element those with the most.  ``aggregates`` also know FIRST and LAST.
+    """
+
+    child: Pattern
+    least: int
+    most: int | None
+    keys: tuple[Name, ...] = ()
+    condition: tuple[Expr, ...] = ()
+    absent: Pattern | None = None
+    longest: bool = False
+    aggregates: tuple[AggregateCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class LeftJoin:
+    """OPTIONAL: ``right`` may be missing; where present it ends no later than ``left``."""
+
+    left: Pattern
+    right: Pattern
+    condition: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SeqRightJoin:
+    """[EP] §4.2 SeqRightJoin, ``left OPTIONALSEQ right``: ``right`` is mandatory, ``left`` optional and earlier."""
+
+    left: Pattern
+    right: Pattern
+    condition: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EqLeftJoin:
+    """[EP] §4.2 EqLeftJoin, ``left EQUALSOPTIONAL right``: ``left`` is mandatory, ``right`` optional and equal."""
+
+    left: Pattern
+    right: Pattern
+    condition: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Minus:
+    """``left`` without what is compatible with, and shares a variable with, a solution of ``right``.
+
+    ``scope`` names the variables of ``left`` that count (MINUS is decided at the end of its group, when later
+    elements have been joined already).
+    """
+
+    left: Pattern
+    right: Pattern
+    scope: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    child: Pattern
+    conditions: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Extend:
+    child: Pattern
+    variable: Name
+    expression: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The length of a window: ``micros`` plus ``months`` by calendar, or a count of ``events``."""
+
+    micros: int = 0
+    months: int = 0
+    events: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """``{…} WITHIN bound``: solutions with end − start ≤ bound."""
+
+    child: Pattern
+    bound: Bound
+
+
+@dataclass(frozen=True, slots=True)
+class SubSelect:
+    select: Select
+
+
+Pattern = (
+    BGP
+    | PathPattern
+    | Block
+    | Known
+    | GraphNames
+    | Table
+    | Join
+    | SeqJoin
+    | EqJoin
+    | TimeJoin
+    | Absence
+    | Runs
+    | Union
+    | LeftJoin
+    | SeqRightJoin
+    | EqLeftJoin
+    | Minus
+    | Filter
+    | Extend
+    | Within
+    | SubSelect
+)
+
+
+# --- queries ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """``variable`` receives ``name(operand)``; ``operand`` is None for COUNT(*)."""
+
+    variable: Name
+    name: Text
+    operand: Expr | None
+    distinct: bool = False
+    separator: Text = " "
+
+
+@dataclass(frozen=True, slots=True)
+class OrderKey:
+    expression: Expr
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """What stands around a pattern: grouping, HAVING, SELECT expressions, DISTINCT, ORDER BY, LIMIT, window.
+
+    Evaluated in this order: ``window`` over the solutions of ``pattern``; ``keys`` and ``aggregates`` when
+    ``grouped``; ``having``; ``extends``; ``order``; projection to ``variables``; ``distinct``; slice.
+    """
+
+    pattern: Pattern
+    variables: tuple[Name, ...]
+    extends: tuple[tuple[Name, Expr], ...] = ()
+    grouped: bool = False
+    keys: tuple[Name, ...] = ()
+    aggregates: tuple[AggregateCall, ...] = ()
+    having: tuple[Expr, ...] = ()
+    distinct: bool = False
+    order: tuple[OrderKey, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    window: Bound | None = None

@@ -1,0 +1,120 @@
+"""Which variables an expression reads, and which a pattern binds."""
+
+from __future__ import annotations
+
+from .nodes import (
+    BGP,
+    Absence,
+    Apply,
+    Block,
+    Const,
+    EqJoin,
+    EqLeftJoin,
+    Exists,
+    Expr,
+    Extend,
+    Filter,
+    GraphNames,
+    Join,
+    Known,
+    LeftJoin,
+    Minus,
+    PathPattern,
+    Pattern,
+    Runs,
+    SeqJoin,
+    SeqRightJoin,
+    SubSelect,
+    Table,
+    TimeJoin,
+    Union,
+    Var,
+    Within,
+)
+from .structure import expressions, subpatterns
+
+TRIPLE_TERM = ".tt"
+"""How the names of hidden variables begin that stand for triple terms: a pattern binds them to nothing else."""
+_PARTS = frozenset({"SUBJECT", "PREDICATE", "OBJECT"})
+
+
+def variables(expr: Expr) -> frozenset[str]:
+    """The variables an expression reads (those of an EXISTS pattern included)."""
+    match expr:
+        case Var(name):
+            return frozenset((name,))
+        case Const():
+            return frozenset()
+        case Apply(_, args):
+            return frozenset().union(*map(variables, args)) if args else frozenset()
+        case Exists(pattern):
+            read = (variables(e) for part in subpatterns(pattern) for e in expressions(part))
+            return scope(pattern).union(*read)
+
+
+def node_variables(*nodes: Var | Const | None) -> frozenset[str]:
+    return frozenset(n.name for n in nodes if isinstance(n, Var))
+
+
+def scope(pattern: Pattern) -> frozenset[str]:
+    """The in-scope variables of a pattern (SPARQL 1.1 §18.2.1), blank-node ones included."""
+    match pattern:
+        case BGP(triples, _, graph):
+            inner = (node_variables(t.subject, t.predicate, t.object) for t in triples)
+            return node_variables(graph).union(*inner)
+        case PathPattern(subject, _, object, _, graph):
+            return node_variables(subject, object, graph)
+        case GraphNames(graph, inner, child):
+            return node_variables(graph) | (frozenset() if child is None else scope(child) - node_variables(inner))
+        case Table(names, _):
+            return frozenset(names)
+        case Minus(left, _, _):
+            return scope(left)
+        case Absence(left, _, right):
+            return scope(left) if right is None else scope(left) | scope(right)
+        case Runs():
+            return frozenset(pattern.keys) | frozenset(a.variable for a in pattern.aggregates)
+        case Filter(child, _) | Within(child, _) | Block(child) | Known(child):
+            return scope(child)
+        case Extend(child, variable, _):
+            return scope(child) | {variable}
+        case SubSelect(select):
+            return frozenset(select.variables)
+        case _:
+            return scope(pattern.left) | scope(pattern.right)
+
+
+def certain(pattern: Pattern) -> frozenset[str]:
+    """The variables that every solution of the pattern binds."""
+    match pattern:
+        case GraphNames(graph, inner, child) if child is not None:
+            return node_variables(graph) | (certain(child) - node_variables(inner))
+        case BGP() | PathPattern() | GraphNames():
+            return scope(pattern)
+        case Table(names, rows):
+            return frozenset(n for i, n in enumerate(names) if all(row[i] for row in rows))
+        case Join(left, right) | SeqJoin(left, right) | EqJoin(left, right) | TimeJoin(_, left, right):
+            return certain(left) | certain(right)
+        case Absence(left, _, right):
+            return certain(left) if right is None else certain(left) | certain(right)
+        case Runs(child, keys=keys):
+            return certain(child) & frozenset(keys)
+        case Union(left, right):
+            return certain(left) & certain(right)
+        case LeftJoin(left, _, _) | EqLeftJoin(left, _, _) | Minus(left, _, _):
+            return certain(left)
+        case SeqRightJoin(_, right, _):
+            return certain(right)
+        case Filter(child, _) | Within(child, _) | Block(child) | Known(child):
+            return certain(child)
+        case Extend(child, variable, Apply(op, (Var(name),))) if op in _PARTS and name.startswith(TRIPLE_TERM):
+            return certain(child) | {variable}
+        case Extend(child, _, _):
+            return certain(child)  # an error leaves the variable unbound
+        case SubSelect(select):
+            bound = certain(select.pattern)
+            if select.grouped:
+                bound &= frozenset(select.keys)
+                bound |= {a.variable for a in select.aggregates if a.name == "COUNT"}
+            return bound & frozenset(select.variables)
+    raise TypeError(f"not a pattern: {pattern!r}")

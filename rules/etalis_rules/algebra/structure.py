@@ -1,0 +1,124 @@
+"""What stands below a pattern or an expression, and patterns made of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from ..traversal import transform
+from .nodes import (
+    BGP,
+    UNIT,
+    Absence,
+    Apply,
+    Block,
+    Chain,
+    Choice,
+    EqLeftJoin,
+    Exists,
+    Expr,
+    Extend,
+    Filter,
+    GraphNames,
+    Inverse,
+    Join,
+    Known,
+    LeftJoin,
+    Path,
+    PathPattern,
+    Pattern,
+    Repeat,
+    Runs,
+    SeqRightJoin,
+    SubSelect,
+    Table,
+    Within,
+)
+
+T = TypeVar("T")
+
+
+def children(pattern: Pattern) -> tuple[Pattern, ...]:
+    """The patterns directly below (not those inside EXISTS)."""
+    match pattern:
+        case GraphNames(_, _, child) if child is not None:
+            return (child,)
+        case BGP() | PathPattern() | GraphNames() | Table():
+            return ()
+        case Filter(child, _) | Within(child, _) | Extend(child, _, _) | Block(child) | Known(child):
+            return (child,)
+        case SubSelect(select):
+            return (select.pattern,)
+        case Absence(left, absent, right):
+            return (left, absent) if right is None else (left, absent, right)
+        case Runs(child, absent=absent):
+            return (child,) if absent is None else (child, absent)
+        case _:
+            return (pattern.left, pattern.right)
+
+
+def subpatterns(pattern: Pattern) -> Iterator[Pattern]:
+    """The pattern and all below it, those inside EXISTS included, parents first."""
+    yield pattern
+    for child in children(pattern):
+        yield from subpatterns(child)
+    for expression in expressions(pattern):
+        for part in subexpressions(expression):
+            if isinstance(part, Exists):
+                yield from subpatterns(part.pattern)
+
+
+def expressions(pattern: Pattern) -> tuple[Expr, ...]:
+    """The expressions that stand directly in a pattern."""
+    match pattern:
+        case Filter(_, conditions):
+            return conditions
+        case LeftJoin(_, _, condition) | SeqRightJoin(_, _, condition) | EqLeftJoin(_, _, condition):
+            return condition
+        case Extend(_, _, expression):
+            return (expression,)
+        case Runs(condition=condition, aggregates=aggregates):
+            return (*condition, *(a.operand for a in aggregates if a.operand is not None))
+        case SubSelect(s):
+            operands = (a.operand for a in s.aggregates if a.operand is not None)
+            return (*(e for _, e in s.extends), *operands, *s.having, *(k.expression for k in s.order))
+    return ()
+
+
+def subexpressions(expr: Expr) -> Iterator[Expr]:
+    yield expr
+    if isinstance(expr, Apply):
+        for arg in expr.args:
+            yield from subexpressions(arg)
+
+
+def conjoin(left: Pattern, right: Pattern) -> Pattern:
+    """The join of two patterns, where the unit joins with nothing."""
+    if left == UNIT:
+        return right
+    return left if right == UNIT else Join(left, right)
+
+
+def invert(path: Path) -> Path:
+    """The same path walked from its end to its start."""
+    match path:
+        case Inverse(inner):
+            return inner
+        case Chain(first, second):
+            return Chain(invert(second), invert(first))
+        case Choice(first, second):
+            return Choice(invert(first), invert(second))
+        case Repeat(inner, minimum, many):
+            return Repeat(invert(inner), minimum, many)
+        case _:
+            return Inverse(path)
+
+
+def without_blocks(value: T) -> T:
+    """The same with every ``Block`` replaced by what is in it: without intervals a join of sets is a set."""
+    return transform(value, lambda node: without_blocks(node.child) if isinstance(node, Block) else None)
+
+
+def with_known(value: T, table: Callable[[Pattern], Pattern]) -> T:
+    """The same with every ``Known`` pattern replaced by what ``table`` makes of it."""
+    return transform(value, lambda node: table(node.child) if isinstance(node, Known) else None)

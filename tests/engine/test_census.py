@@ -1,0 +1,107 @@
+"""What a program asks for and no event had is told, with the nearest that one had; a right program is told nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from etalis_py import Engine, compile, event, run
+from etalis_py.census import Census
+
+PRICES = [event(":acme :price 3", 1, stream="<urn:ticks>"), event(":acme :volume 3", 2, stream="<urn:ticks>")]
+SLIP = "the predicate :pirce never occurred; did you mean :price? (spelt a little differently)"
+
+
+def warnings(text: str, **options: object) -> tuple[str, ...]:
+    matches = run(text, PRICES, **options)  # type: ignore[arg-type]
+    list(matches)
+    return matches.warnings
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT ?x { ?c :pirce ?x }",
+        "SELECT ?x { ?c :price ?x OPTIONAL { ?c :pirce ?y } }",
+        "SELECT ?x { ?c :price ?x } SEQ { ?c :pirce ?y }",
+        "SELECT ?x { ?c :price ?x FILTER NOT EXISTS { ?c :pirce ?y } }",
+        "SELECT ?x FROM NAMED WINDOW :w ON <urn:ticks> [RANGE PT5S] { WINDOW :w { ?c :pirce ?x } }",
+    ],
+)
+def test_a_misspelt_predicate(text: str) -> None:
+    assert warnings(text) == (SLIP,)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT ?x { ?c :temperature ?x }", ("the predicate :temperature never occurred",)),
+        ("SELECT ?x { ?c :price ?x OPTIONAL { ?c :temperature ?y } }", ()),
+        ("SELECT ?x { ?c :price ?x MINUS { ?c :temperature ?y } }", ()),
+        ("SELECT ?x { { ?c :price ?x } UNION { ?c :temperature ?x } }", ()),
+        ("SELECT ?x { ?c :price ?x . ?c ?p ?y }", ()),
+        ("SELECT ?x FROM NAMED WINDOW :w ON <urn:ticks> [RANGE PT5S] { WINDOW :w { ?c :price ?x } }", ()),
+    ],
+)
+def test_a_predicate_without_likeness_is_told_where_an_answer_needs_it(text: str, expected: tuple[str, ...]) -> None:
+    assert warnings(text) == expected
+
+
+def test_what_a_rule_makes_occurs() -> None:
+    rule = "REGISTER STREAM :high AS CONSTRUCT { ?c :high ?x } { ?c :price ?x }"
+    assert list(run([rule, "SELECT ?x { ?c :high ?x }"], PRICES).warnings) == []
+    matches = run([rule, "SELECT ?x { ?c :high ?x }"], PRICES)
+    list(matches)
+    assert matches.warnings == ()
+
+
+def test_what_the_background_mentions_is_no_slip(tmp_path: Path) -> None:
+    schema = tmp_path / "schema.ttl"
+    schema.write_text(
+        "@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."
+        ":price rdfs:subPropertyOf :prices . :acme :pirce 4 ."
+    )
+    assert warnings("SELECT ?x { ?c :prices ?x . ?c a ?class . ?c :pirce ?y }", background=[schema]) == ()
+
+
+def test_streams() -> None:
+    window = "SELECT ?x FROM NAMED WINDOW :w ON <urn:tics> [RANGE PT5S] { WINDOW :w { ?c :price ?x } }"
+    assert warnings(window) == (
+        "no query reads the stream <urn:ticks>; the queries read <urn:tics>; did you mean <urn:tics>? "
+        "(spelt a little differently): --stream NAME=SOURCE",
+        "no event came of the stream <urn:tics>; did you mean <urn:ticks>? (spelt a little differently)",
+    )
+    two = (
+        "SELECT ?x FROM NAMED WINDOW :w ON <urn:ticks> [RANGE PT5S] FROM NAMED WINDOW :v ON <urn:news> [RANGE PT5S]"
+        " { WINDOW :w { ?c :price ?x } WINDOW :v { ?c :volume ?y } }"
+    )
+    assert warnings(two) == ("no event came of the stream <urn:news>",)
+
+
+def test_columns() -> None:
+    table = pa.table(
+        {
+            "end": pa.array([1, 2], pa.int64()),
+            "start": pa.array([1, 2], pa.int64()),
+            "s": ["<urn:a>", "<urn:b>"],
+            "p": ["<http://example.org/price>"] * 2,
+            "o": ['"1"', '"2"'],
+        }
+    )
+    matches = run("SELECT ?x { ?c :pirce ?x }", table)
+    assert (list(matches), matches.warnings) == ([], (SLIP,))
+
+
+def test_nothing_is_told_of_an_empty_stream() -> None:
+    census = Census(compile("SELECT ?x { ?c :pirce ?x }"))
+    assert census.warnings() == ()
+
+
+def test_what_the_background_had_for_a_while_is_no_slip() -> None:
+    program = compile("SELECT ?x { ?c :price ?x . ?c a :Firm }")
+    census, engine = Census(program), Engine(program, background=[])
+    engine.update(add=[("<urn:c>", "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>", "<http://example.org/Firm>")])
+    census.see(PRICES)
+    assert census.warnings(engine.knowledge) == ()

@@ -1,0 +1,86 @@
+"""Running one case in rows and in columns: the same matches with the same ids, in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from etalis_py import Engine, Event
+from etalis_py.executors.columns.executor import ColumnExecutor
+from etalis_py.kernel.batch import Batch
+
+EVERYTHING = 10**9
+SIZES = (1, 2, 7, EVERYTHING)
+Making = Callable[[str], Engine]
+"""Makes an engine of the case with the executor that is named."""
+
+
+def batches(events: Iterable[Event], size: int) -> Iterator[list[Event]]:
+    """Batches of so many events; an instant may be cut."""
+    some: list[Event] = []
+    for event in events:
+        if len(some) >= size:
+            yield some
+            some = []
+        some.append(event)
+    if some:
+        yield some
+
+
+def in_columns(engine: Engine, events: Iterable[Event], size: int) -> list[dict[str, Any]]:
+    """The matches when batches come in columns."""
+    matches = []
+    for batch in batches(events, size):
+        matches += [m.to_dict() for m in engine.push_all(Batch(batch, batch[-1].end).columns)]
+    return [*matches, *(m.to_dict() for m in engine.close())]
+
+
+def in_turn(making: Making, events: Iterable[Event], size: int) -> list[dict[str, Any]]:
+    """The matches when batches come in columns and as events by turns, with a snapshot between engines each time."""
+    engine = making("auto")
+    matches = []
+    for number, batch in enumerate(batches(events, size)):
+        given = Batch(batch, batch[-1].end).columns if number % 3 else batch
+        matches += [m.to_dict() for m in engine.push_all(given)]
+        snapshot = engine.snapshot()
+        engine = making(("columns", "rows", "auto")[number % 3])
+        engine.restore(snapshot)
+    return [*matches, *(m.to_dict() for m in engine.close())]
+
+
+def _table(engine: Engine, events: Any) -> list[dict[str, Any]]:
+    """The matches of a SELECT that is alone, as a table of Arrow."""
+    matches = engine.push_all(events)
+    if [output.form for output in engine.outputs] != ["select"]:
+        return []
+    rows: list[dict[str, Any]] = matches.to_arrow().to_pylist()
+    return rows
+
+
+def reason_for_rows(engine: Engine) -> str | None:
+    """Why some rules of an engine have no columnar form."""
+    return next((executor.reason for executor in rule_executors(engine) if executor.reason is not None), None)
+
+
+def rule_executors(engine: Engine) -> list[ColumnExecutor]:
+    """The executors of an engine's rules."""
+    executors = [executor for _, executor in engine._rule_stages]
+    assert all(isinstance(executor, ColumnExecutor) for executor in executors)
+    return executors  # type: ignore[return-value]
+
+
+def agree(making: Making, events: list[Event] | tuple[Event, ...], sizes: Iterable[int] = SIZES) -> str | None:
+    """Rows and columns report the same, however the input is cut; the reason where there is no columnar form."""
+    reason = reason_for_rows(making("columns"))
+    if reason is not None:
+        return reason
+    rows = making("rows")
+    tables = _table(rows, events), _table(making("columns"), Batch(events, events[-1].end if events else 0).columns)
+    assert tables[0] == tables[1], "as tables"
+    rows = making("rows")
+    expected = [m.to_dict() for m in [*rows.push_all(events), *rows.close()]]
+    for size in sizes:
+        actual = in_columns(making("columns"), events, size)
+        assert actual == expected, f"in batches of {size}: {actual} instead of {expected}"
+    assert in_turn(making, events, 2) == expected, "when rows and columns take turns"
+    return None

@@ -1,0 +1,57 @@
+"""Columns report what rows report, over random programs and streams, however the input is cut into batches."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from etalis_compiler.diagnostics import QueryError
+from hypothesis import given, settings
+
+from etalis_py import Engine
+from etalis_py.executors.columns import rules
+from tests.engine.judge import engine_for
+from tests.executors.columns.judge import agree
+from tests.oracle import strategies
+from tests.oracle.strategies import Case
+
+reasons: Counter[str] = Counter()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _share(request: pytest.FixtureRequest):  # type: ignore[no-untyped-def]
+    """Say at the end how many of the drawn programs ran whole in columns."""
+    yield
+    total = reasons.total()
+    whole = reasons["whole"]
+    lines = [f"{whole} of {total} drawn programs ran whole in columns ({100 * whole // max(total, 1)} %)"]
+    lines += [f"  {count:5} {reason}" for reason, count in reasons.most_common() if reason != "whole"]
+    terminal = request.config.pluginmanager.get_plugin("terminalreporter")
+    terminal.write_line("\n" + "\n".join(lines))
+
+
+@pytest.fixture(autouse=True)
+def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dictionary forgets what it can after each batch."""
+    monkeypatch.setattr(rules, "MOST_TERMS", 1)
+
+
+@pytest.mark.parametrize("group", sorted(strategies.ALL))
+def test_the_same_reports(group: str) -> None:
+    @settings(max_examples=max(20, settings.default.max_examples // 8))
+    @given(strategies.ALL[group]())
+    def test(case: Case) -> None:
+        def making(executor: str) -> Engine:
+            return engine_for(case, executor=executor)
+
+        try:
+            making("rows")
+        except QueryError:
+            return
+        reasons[_kind(agree(making, case.events))] += 1
+
+    test()
+
+
+def _kind(reason: str | None) -> str:
+    return "whole" if reason is None else reason.split(" ", 4)[-1] if "recursive" in reason else reason

@@ -1,0 +1,47 @@
+"""How many programs run whole in columns: of those that the judges draw, and of those that are shipped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import etalis_rules
+import pytest
+from etalis_compiler.diagnostics import QueryError
+from hypothesis import HealthCheck, Phase, given, settings
+
+from etalis_py import compile
+from tests.engine.judge import engine_for
+from tests.executors.columns.judge import reason_for_rows
+from tests.oracle import strategies
+from tests.oracle.strategies import Case
+
+FLOOR = 0.7
+"""At least so many of the drawn programs, which are the same in each run."""
+
+
+def test_most_drawn_programs_run_whole_in_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    reasons: Counter[str | None] = Counter()
+    for group in sorted(strategies.ALL):
+
+        @settings(max_examples=12, phases=[Phase.generate], derandomize=True, suppress_health_check=list(HealthCheck))
+        @given(strategies.ALL[group]())
+        def draw(case: Case) -> None:
+            try:
+                reasons[reason_for_rows(engine_for(case, executor="columns"))] += 1
+            except QueryError:
+                return
+
+        draw()
+    share = reasons[None] / reasons.total()
+    with capsys.disabled():
+        print(f"\n{reasons[None]} of {reasons.total()} drawn programs run whole in columns ({share:.0%})")
+    assert share >= FLOOR, reasons.most_common()
+
+
+def test_shipped_queries_run_whole_in_columns_but_for_the_recursive_one() -> None:
+    shipped = sorted((Path(etalis_rules.__file__).parent / "programs").rglob("*.rq"))
+    assert shipped
+    executors = {path.stem: compile(path).explain().executor for path in shipped}
+    in_rows = {name: how for name, how in executors.items() if how != "run in columns"}
+    assert in_rows == {"next_sum": "run in rows, because the rules next_sum are recursive"}

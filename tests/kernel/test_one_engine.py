@@ -1,0 +1,110 @@
+"""One Program and one Engine take every mixture of EP-SPARQL and windows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etalis_py import Engine, compile, event, run
+from etalis_py.events import Event
+from etalis_py.kernel.options import EngineOptions, Options
+
+FALLS = "REGISTER QUERY falls AS SELECT ?c WHERE { { ?c :price ?x } SEQ { ?c :price ?y } FILTER (?x > ?y) }"
+COUNTS = """
+REGISTER QUERY counts AS SELECT (COUNT(*) AS ?n) FROM NAMED WINDOW :w ON :s [RANGE PT4S] { WINDOW :w { ?c :price ?x } }
+"""
+STREAM = "<http://example.org/s>"
+EVENTS = [event(f":c :price {9 - n % 4}", n, stream=STREAM) for n in range(1, 9)]
+
+
+def test_rules_and_windows_are_one_program() -> None:
+    program = compile([FALLS, COUNTS])
+    assert program.queries == ("counts", "falls")
+    both = [(m.query, m.end) for m in run(program, EVENTS)]
+    apart = [(m.query, m.end) for text in (FALLS, COUNTS) for m in run(text, EVENTS)]
+    assert sorted(both) == sorted(apart)
+    assert [end for _, end in both] == sorted(end for _, end in both)
+
+
+def test_texts_are_taken_where_programs_are() -> None:
+    assert [m["x"] for m in run("SELECT ?x { ?c :price ?x }", EVENTS[:2])] == [8, 7]
+    assert Engine([FALLS, COUNTS]).has_windows
+
+
+@pytest.mark.parametrize("wrong", [42, 4.5, object(), [42]])
+def test_what_is_no_program_is_a_type_error(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="a program is wanted"):
+        Engine(wrong)
+    with pytest.raises(TypeError, match="a program is wanted"):
+        compile(wrong)
+
+
+def test_what_is_no_program_is_an_error_to_mypy(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.py"
+    file.write_text("from etalis_py import Engine\n\nEngine(42)\nEngine('ASK {}', lateness='1s')\nEngine('ASK {}')\n")
+    command = [sys.executable, "-m", "mypy", "--follow-imports=silent", "--cache-dir", str(tmp_path), str(file)]
+    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    assert "wrong.py:3: error" in said
+    assert "wrong.py:4: error" in said
+    assert "wrong.py:5" not in said
+
+
+def test_every_option_is_a_keyword() -> None:
+    assert {field.name for field in fields(Options)} == set(EngineOptions.__annotations__)
+
+
+def test_next_due_says_when_something_may_be_reported() -> None:
+    engine = Engine(COUNTS)
+    assert engine.next_due() is None
+    engine.push(EVENTS[0])
+    assert engine.next_due() == EVENTS[0].end  # its instant is open
+    engine.advance(EVENTS[0].end)
+    assert engine.next_due() == 4_000_000
+    assert [m["n"] for m in engine.advance(4_000_000)] == [1]
+    assert engine.next_due() is None
+    rules = Engine(FALLS)
+    rules.push(EVENTS[0])
+    assert rules.next_due() == EVENTS[0].end
+    rules.close()
+    assert rules.next_due() is None
+
+
+def test_counters_tell_the_truth_at_any_time() -> None:
+    engine = Engine(FALLS)
+    engine.push_all([*EVENTS[:3], event(":a :price 1 . :b :price 2", 4, stream=STREAM)])
+    assert (engine.counters.events, engine.counters.triples, engine.counters.goals) == (4, 3, 3)
+    engine.push(event(":late :price 1", 2))
+    assert (engine.counters.events, engine.counters.late) == (4, 1)
+    engine.close()
+    assert (engine.counters.triples, engine.counters.instants) == (5, 4)
+    assert sum(engine.counters.per_rule.values()) == engine.counters.goals == 5
+
+
+def test_an_event_that_ends_before_it_starts_keeps_nothing_back() -> None:
+    for text in (FALLS, COUNTS):
+        engine = Engine(text)
+        wrong = Event(9_000_000, 3_000_000, EVENTS[0].triples, STREAM)
+        with pytest.raises(ValueError, match="swap the two"):
+            engine.push_all([EVENTS[0], wrong, EVENTS[3]])
+        assert engine.counters.events == 2
+
+
+def test_windows_do_not_close_at_every_push() -> None:
+    with pytest.raises(ValueError, match="leave eager out"):
+        Engine(COUNTS, eager=True)
+
+
+def test_a_program_is_lowered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from etalis_py import program as module
+
+    calls = []
+    lower = module.rules_of
+    monkeypatch.setattr(module, "rules_of", lambda *args: calls.append(args) or lower(*args))
+    Engine(compile(textwrap.dedent(FALLS)))
+    assert len(calls) == 1

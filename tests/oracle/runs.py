@@ -1,0 +1,101 @@
+"""REPEAT (DESIGN §4.17), literally: all runs x₁ … x_k of solutions of A that satisfy the clauses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from etalis_compiler import ast
+
+from . import patterns
+from .absence import next_of, timed
+from .expressions import holds, value_or_unbound
+from .plan import Runs, variables
+from .solutions import Solution, bindings, compatible
+
+if TYPE_CHECKING:
+    from .patterns import Place
+
+
+def runs(plan: Runs, place: Place) -> list[Solution]:
+    """One solution for each run."""
+    elements = patterns.answers(plan.child, place)
+    absent = [] if plan.absent is None else patterns.answers(plan.absent, replace(place, policy="unrestricted"))
+    timed(elements, absent)
+    keys = [v.name for v in plan.written.by]
+    partitions: dict[tuple[str, ...], list[Solution]] = {}
+    for x in elements:
+        partitions.setdefault(tuple(dict(x.mu).get(k, "") for k in keys), []).append(x)
+    rows = []
+    for values, members in partitions.items():
+        key = dict(zip(keys, values, strict=True))
+        gone = [n for n in absent if compatible(bindings({k: dict(n.mu).get(k, "") for k in keys}), bindings(key))]
+        chosen = [run for i in range(len(members)) for run in _from((i,), members, gone, plan.written, place)]
+        for run in _longest(chosen) if plan.written.longest else chosen:
+            rows.append(_row([members[i] for i in run], key, plan, place))
+    return rows
+
+
+def _from(
+    run: tuple[int, ...], members: list[Solution], absent: list[Solution], written: ast.Repeat, place: Place
+) -> Iterator[tuple[int, ...]]:
+    """The run, when it is long enough, and those that go on from it."""
+    if len(run) >= written.least:
+        yield run
+    if len(run) == written.most:
+        return
+    last = members[run[-1]]
+    for j, x in enumerate(members):
+        if not next_of([_bare(m) for m in members], _bare(last), _bare(x)):
+            continue
+        in_gap = any(n.start > last.end and n.end < x.start for n in absent)  # type: ignore[operator]
+        if not in_gap and _step(written.condition, members[run[0]], last, x, place):
+            yield from _from((*run, j), members, absent, written, place)
+
+
+def _bare(x: Solution) -> Solution:
+    """The members of a partition agree on the BY values; what else they bind does not count for NEXT."""
+    return x._replace(mu=())
+
+
+def _step(condition: ast.Expression | None, first: Solution, last: Solution, x: Solution, place: Place) -> bool:
+    """F at one step: ``?p`` is the value in x, ``PREVIOUS(?p)`` that in the element before, ``FIRST(?p)`` in x₁."""
+    if condition is None:
+        return True
+    mu = dict(x.mu)
+    mu |= {f"PREVIOUS {v}": t for v, t in last.mu} | {f"FIRST {v}": t for v, t in first.mu}
+    return holds(_named(condition), place.environment(x._replace(mu=bindings(mu))))
+
+
+def _named(node: Any) -> Any:
+    """The expression with ``PREVIOUS(?p)`` and the like as variables of their own."""
+    if isinstance(node, ast.Call) and node.name in ("PREVIOUS", "FIRST", "LAST"):
+        (variable,) = node.arguments
+        assert isinstance(variable, ast.Var)
+        return ast.Var(f"{node.name} {variable.name}")
+    if isinstance(node, tuple):
+        return tuple(map(_named, node))
+    if is_dataclass(node) and not isinstance(node, type):
+        return replace(node, **{f.name: _named(getattr(node, f.name)) for f in fields(node) if f.name != "span"})
+    return node
+
+
+def _longest(chosen: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Of the runs with the same last element those with the most."""
+    most: dict[int, int] = {}
+    for run in chosen:
+        most[run[-1]] = max(most.get(run[-1], 0), len(run))
+    return [run for run in chosen if len(run) == most[run[-1]]]
+
+
+def _row(members: list[Solution], key: dict[str, str], plan: Runs, place: Place) -> Solution:
+    """The BY values and the aggregates over the run, with its hull."""
+    first, last = members[0], members[-1]
+    start = min(x.start for x in members if x.start is not None)
+    end = max(x.end for x in members if x.end is not None)
+    mu = {f"FIRST {v}": t for v, t in first.mu} | {f"LAST {v}": t for v, t in last.mu}
+    inside = place.environment(Solution(bindings(mu), start, end, last.known), frozenset(variables(plan.child)))
+    inside = replace(inside, members=members)
+    made = {c.variable.name: value_or_unbound(_named(c.expression), inside) for c in plan.written.columns}
+    return Solution(bindings(key | made), start, end, max(x.known for x in members))

@@ -1,0 +1,28 @@
+"""What a stream gives: its items, counters, clock, and the error that ended it; read in bulk or row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from etalis_py.streams import Stream, StreamError
+from etalis_py.streams.columns.flat import events_of
+
+
+def outcome(open_stream: Callable[[], Stream], *, bulk: bool) -> tuple[Any, ...]:
+    """Everything that can be seen of a stream, whichever way it is read."""
+    items: list[Any] = []
+    error = ""
+    stream = None
+    try:
+        stream = open_stream()
+        if bulk:
+            for chunk in stream.chunks(large=True):
+                items += events_of(chunk) if isinstance(chunk, pa.RecordBatch) else chunk
+        else:
+            items += stream
+    except StreamError as failure:
+        error = str(failure)
+    return items, stream and stream.counters, stream and stream.clock, error

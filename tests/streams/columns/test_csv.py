@@ -1,0 +1,108 @@
+"""CSV in columns gives the events, the messages and the counts of the reader of rows, whatever the file."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from etalis_py.streams import read_stream
+
+from .reading import outcome
+
+MAPPINGS: dict[str, dict[str, Any]] = {
+    "one triple": {"subject": "<urn:{a}>", "predicate": "<urn:p>", "object": "{b}", "time": "{t}"},
+    "several": {
+        "time": ["{t}", "{u}"],
+        "graph": "<urn:g{a}>",
+        "missing": ["n/a"],
+        "triple": [
+            {"subject": "<urn:{a}/{b}>", "predicate": "<urn:p>", "object": '"{b}"@en'},
+            {"predicate": "<urn:{b}>", "object": "x{a} {b}"},
+            {"predicate": "<urn:p>", "object": '"{b}"@en'},
+        ],
+    },
+    "formatted": {
+        "subject": ":{a}", "predicate": ":p", "object": '"{b}"^^xsd:decimal', "time": "{t}", "time_format": "%d.%m.%Y",
+        "stream": "<urn:s{b}>",
+    },
+    "local": {
+        "subject": ":{a}", "predicate": ":p", "object": ":{b}", "time": "{t} {u}", "time_format": "%d.%m.%Y %H:%M:%S",
+        "time_zone": "Europe/Vienna",
+    },
+    "blank": {"subject": "_:{a}", "predicate": ":p", "object": "{b}", "time": "{t}"},
+    "arriving": {"subject": ":{a}", "predicate": ":p", "object": "{b}"},
+}  # fmt: skip
+CELLS = [
+    "acme",
+    "12",
+    "01",
+    "1.50",
+    "-.5",
+    "1e5",
+    "",
+    " ",
+    "n/a",
+    "a b",
+    " 7",
+    "ä",
+    "\x85",
+    "x\ty",
+    'say ""x""',
+    "<>",
+    "12 000",
+    "\x1c1",
+]
+TIMES = [
+    "5", "6", "7.5", "-3", "99999999999999", "1/4", "", "soon", "2026-01-31", "2026-02-30", "2026-01-31T10:00:00Z",
+    "2026-01-31T10:00:00", "2026-01-31T10:00:00.25+01:00", "31.01.2026", "1.2.2026", "30.02.2026", "10:00:00",
+    "02:30:00",
+]  # fmt: skip
+ENDS = ["\n", "\r\n", "\r", "\n\n", ",extra\n", '"\n', ',"quo\nted"\n', "\0\n"]
+
+
+def check(text: str, mapping: dict[str, Any], **options: Any) -> None:
+    def open_text() -> Any:
+        return read_stream(
+            io.BytesIO(text.encode()), format="csv", mapping=mapping, now=lambda: 1000, time_unit="us", **options
+        )
+
+    assert outcome(open_text, bulk=True) == outcome(open_text, bulk=False)
+
+
+@pytest.mark.parametrize("name", MAPPINGS)
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+@settings(max_examples=60)
+@given(data=st.data())
+def test_columns_read_what_rows_read(name: str, on_error: str, data: st.DataObject) -> None:
+    cells = st.sampled_from(CELLS)
+    times = st.sampled_from(data.draw(st.sampled_from([TIMES, TIMES[:3], TIMES[8:11], TIMES[13:16]])))
+    usual = st.sampled_from(["\n"] * 20 + ENDS)
+    row = st.tuples(cells, cells, times, times, usual).map(
+        lambda r: ",".join(f'"{c}"' if '"' in c else c for c in r[:4]) + r[4]
+    )
+    rows = data.draw(st.lists(row, max_size=12))
+    check("a,b,t,u\n" + "".join(rows), MAPPINGS[name], on_error=on_error)
+
+
+@pytest.mark.parametrize(
+    "header", ['"a","b",t,u\n', "\ufeffa, b,t,u\n", "\na,b,t,u\n", "a,b,t,t,u\n", "x,y\n", '"a\nb",b\n', ""]
+)
+def test_odd_headers(header: str) -> None:
+    check(header + "1,2,3,4\n2,3,4,5,6\n", MAPPINGS["one triple"])
+
+
+def test_columns_without_a_header_and_tabs() -> None:
+    check("1;2;3\n", MAPPINGS["one triple"] | {"columns": ["a", "b", "t"], "delimiter": ";"})
+
+
+def test_a_large_file_goes_through_columns() -> None:
+    rows = "".join(f"c{i % 50},{i * 7 % 1000},{i}\n" for i in range(20_000))
+    found, counters, clock, _ = outcome(
+        lambda: read_stream(io.BytesIO(b"a,b,t\n" + rows.encode()), format="csv", mapping=MAPPINGS["one triple"]),
+        bulk=True,
+    )
+    assert (len(found), counters.triples, clock.unit) == (20_000, 20_000, "s")

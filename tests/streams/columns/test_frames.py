@@ -1,0 +1,181 @@
+"""Frames as streams: the flat form, a mapping over native columns, and what is said of a table that is neither."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from etalis_rules.terms import XSD, literal
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import ipc, parquet
+
+from etalis_py import compile, run
+from etalis_py.events import Event
+from etalis_py.streams import Clock, StreamError, read_stream
+from etalis_py.streams.columns import canonical
+from etalis_py.streams.columns.frames import _Rows
+from etalis_py.streams.columns.native import plain
+from etalis_py.streams.csv_mapping import read_mapping
+
+from .reading import outcome
+
+FLAT = {"end": [1, 2], "s": ["<urn:a>", "<urn:a>"], "p": ["<urn:p>"] * 2, "o": ['"1"', "<urn:b>"]}
+PRICES = {
+    "at": [datetime(2026, 1, 31, 10, 0, second, tzinfo=UTC) for second in (0, 7)],
+    "company": ["acme", "b b"],
+    "price": [10, 12],
+}
+MAPPING = {"subject": ":{company}", "predicate": ":price", "object": "{price}", "time": "{at}"}
+EX = "http://example.org/"
+
+
+def price(company: str, value: int, time: int) -> Event:
+    triple = (f"<{EX}{company}>", f"<{EX}price>", literal(str(value), XSD + "integer"))
+    return Event(time, time, (triple,))
+
+
+@pytest.mark.parametrize("make", [pa.table, pd.DataFrame, pl.DataFrame, lambda c: pa.table(c).to_reader()])
+def test_any_frame_is_read_by_a_mapping(make) -> None:
+    stream = read_stream(make(PRICES), mapping=MAPPING)
+    start = 1_769_853_600_000_000
+    assert list(stream) == [price("acme", 10, start), price("b%20b", 12, start + 7_000_000)]
+    assert stream.clock == Clock("datetime")
+    assert stream.counters.events == 2
+
+
+@pytest.mark.parametrize("make", [pa.table, pd.DataFrame, pl.DataFrame])
+def test_the_flat_form_is_read_as_it_is(make) -> None:
+    stream = read_stream(make(FLAT), name="urn:s")
+    assert list(stream) == [
+        Event(1, 1, (("<urn:a>", "<urn:p>", '"1"'),), "<urn:s>"),
+        Event(2, 2, (("<urn:a>", "<urn:p>", "<urn:b>"),), "<urn:s>"),
+    ]
+    assert stream.clock == Clock("integer", "us")
+
+
+def test_a_compiled_loop_tells_the_same_literals_as_the_pattern() -> None:
+    xsd = "http://www.w3.org/2001/XMLSchema#"
+    texts = ["", "1", "a b", 'a"b', "a\\b", "ä", "~", "\x7f", "\t", "1^^", '"', '""']
+    tails = ["", *(f"^^<{xsd}{name}>" for name in ("integer", "double", "date", "int", "string", "dates")), "@en", "^^"]
+    terms = [f'"{text}"{tail}' for text in texts for tail in tails] + ["", '"', "<urn:a>", '"a', f'a"^^<{xsd}date>']
+    expected = [re.match(canonical._SURE["literal"], term) is not None and "\n" not in term for term in terms]
+    assert canonical.plain_literals(pa.array(terms)).tolist() == expected
+    assert canonical.plain_literals(pa.array(["cut off", *terms])[1:]).tolist() == expected
+
+
+def test_terms_of_the_flat_form_become_canonical() -> None:
+    terms = [f'"a"^^<{XSD}string>', '"\\u0061"', '"x"@EN', "_:b", '"ä"']
+    frame = pa.table(
+        {"end": range(5), "s": ["<urn:a>"] * 5, "p": ["<urn:p>"] * 5, "o": pa.array(terms).dictionary_encode()}
+    )
+    assert [event.triples[0][2] for event in read_stream(frame)] == ['"a"', '"a"', '"x"@en', "_:b", '"ä"']
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"s": ["acme", "<urn:a>"]}, "the table:1: 'acme' is no subject in N-Triples spelling"),
+        ({"o": ["12", "<urn:a>"]}, "the table:1: '12' is no object"),
+        ({"o": ["<urn:a>", "<urn:a> . <urn:s> <urn:p> <urn:o>"]}, "the table:2: '<urn:a> . <urn:s> "),
+        ({"o": [1, 2]}, "the column 'o' is of type int64, but terms are texts"),
+        ({"p": ["<urn:p>", None]}, "the table:2: there is no predicate"),
+        ({"end": ["1", "2"]}, "the column 'end' is of type string"),
+        ({"end": [1, None]}, "the table:2: the time 'end' is null"),
+        ({"start": [1, 3]}, "the table:2: the event ends before it starts"),
+        ({"end": pa.array([1500, 2001], pa.timestamp("ns"))}, "the table:1: the time 'end' is 1970"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_flat_frame_is_said(change: dict[str, Any], reason: str) -> None:
+    with pytest.raises(StreamError) as caught:
+        list(read_stream(pa.table(FLAT | change)))
+    assert str(caught.value).startswith((reason, f"the table: {reason}"))
+
+
+def test_what_is_no_frame_of_events_shows_a_mapping_that_works() -> None:
+    with pytest.raises(StreamError, match="it has no end, no s, no p, no o") as caught:
+        list(read_stream(pa.table(PRICES)))
+    shown = eval(caught.value.hint.partition("mapping=")[2].splitlines()[0])
+    assert [event.triples for event in read_stream(pa.table(PRICES), mapping=shown)] == [
+        price("acme", 10, 0).triples,
+        price("b%20b", 12, 0).triples,
+    ]
+
+
+@pytest.mark.parametrize("write", ["parquet", "file", "stream"])
+def test_files_of_columns(write: str, tmp_path) -> None:
+    table = pa.table(PRICES)
+    path = tmp_path / ("prices.parquet" if write == "parquet" else "prices.arrow")
+    if write == "parquet":
+        parquet.write_table(table, path)
+    else:
+        with (ipc.new_file if write == "file" else ipc.new_stream)(str(path), table.schema) as writer:
+            writer.write_table(table, max_chunksize=1)
+    expected = list(read_stream(table, mapping=MAPPING))
+    assert list(read_stream(path, mapping=MAPPING)) == expected
+    with path.open("rb") as file:
+        assert list(read_stream(file, mapping=MAPPING)) == expected
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(StreamError, match=r"prices\.(parquet|arrow)"):
+        list(read_stream(path, mapping=MAPPING))
+
+
+NATIVE = {
+    "whole": (st.integers(-(2**40), 2**40), pa.int64()),
+    "text": (st.sampled_from(["acme", "12", "", " ", "a b", "ä", 'say "x"', "2026-01-31", "1/4"]), pa.string()),
+    "real": (st.sampled_from([1.5, -0.25, 7.0, 1e300, float("nan")]), pa.float64()),
+    "decimal": (st.sampled_from([Decimal("1.50"), Decimal("7.00")]), pa.decimal128(9, 2)),
+    "moment": (st.integers(-(2**60), 2**60), pa.timestamp("us", "UTC")),
+    "local": (st.integers(0, 2**61), pa.timestamp("ns")),
+    "day": (st.integers(-100_000, 100_000), pa.date32()),
+    "yes": (st.booleans(), pa.bool_()),
+}  # fmt: skip
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_a_frame_gives_what_its_rows_give(data: st.DataObject) -> None:
+    names = st.sampled_from(list(NATIVE))
+    size = data.draw(st.integers(0, 12))
+    table = pa.table(
+        {
+            name: pa.array(data.draw(st.lists(st.none() | values, min_size=size, max_size=size)), kind)
+            for name, (values, kind) in NATIVE.items()
+        }
+    )
+    times = data.draw(st.lists(names.map("{{{}}}".format), min_size=1, max_size=2))
+    objects = names.flatmap(
+        lambda n: st.sampled_from([f"{{{n}}}", f'"{{{n}}}"^^xsd:decimal', f"<urn:{{{n}}}>", f"x{{{n}}}"])
+    )
+    mapping = {
+        "time": times,
+        "triple": [
+            {"subject": f"<urn:{{{data.draw(names)}}}>", "predicate": "<urn:p>", "object": data.draw(objects)},
+            {"predicate": "<urn:p>", "object": data.draw(objects)},
+        ],
+    }
+
+    def by_rows() -> Any:
+        stream = read_stream(table, mapping=mapping, on_error="skip")
+        context, read = stream._contexts[0], read_mapping(mapping)
+        native = {n: plain(table.column(n).combine_chunks()) for n in read.used}
+        stream._items = _Rows(native, 1, read, context)(range(size))
+        return stream
+
+    assert outcome(by_rows, bulk=False) == outcome(
+        lambda: read_stream(table, mapping=mapping, on_error="skip"), bulk=True
+    )
+
+
+def test_a_program_runs_over_a_frame() -> None:
+    program = compile("SELECT ?x ?y { { ?c :price ?x } SEQ { ?d :price ?y } }")
+    (match,) = run(program, pl.DataFrame(PRICES), mapping=MAPPING)
+    assert (match["x"], match["y"], match.end) == (10, 12, "2026-01-31T10:00:07Z")
+    with pytest.raises(StreamError, match="mapping="):
+        list(run(program, pd.DataFrame(PRICES)))

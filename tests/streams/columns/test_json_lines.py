@@ -1,0 +1,92 @@
+"""JSON lines in columns give the events, the messages and the counts of the reader of rows, whatever the lines."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from etalis_py.streams import read_stream
+from etalis_py.streams.columns import json_lines
+
+from .reading import outcome
+
+TRIPLES = [
+    "<urn:a> <urn:p> <urn:b> .", '<urn:a> <urn:p> "1" .\n',
+    '<urn:a> <urn:p> "1" .\n<urn:a> <urn:p> "1" .\n<urn:b> <urn:p> "2" .', "<urn:a> <urn:p> <urn:b>", ":a :p 1 .",
+    "_:a <urn:p> _:b .", "", " \n", "nonsense", "<urn:a> <urn:p> <urn:b> <urn:g> .", "<urn:ä> <urn:p> 1 .",
+    ["<urn:a> <urn:p> <urn:b>"], 7,
+]  # fmt: skip
+TIMES = [5, 6, "7", 8.5, "1/4", [9, 10], None, "soon", True, 10**30, "2026-01-31T10:00:00Z"]
+MORE = [{}] * 8 + [{"graph": "urn:g"}, {"stream": "urn:t"}, {"punctuate": 3}, {"start": 1, "end": 2}, {"other": 1}]
+ODD = ["", "  ", "{", "[1]", "{} {}", '{"time": 1, "triples": "<urn:a> <urn:p> <urn:b> ."}  ', "\udcff"]
+VALUES = ["acme", "12", "", " ", 12, 1.5, "1.50", True, None, [1], {"x": 1}, 10**30, "ä"]
+MAPPINGS: list[dict[str, Any]] = [
+    {"subject": ":{a}", "predicate": ":p", "object": "{b}"},
+    {"subject": ":{a}", "predicate": ":p", "object": '"{b}"@en', "time": "{t}"},
+    {
+        "time": ["{t}", "{u}"],
+        "triple": [
+            {"subject": ":{a}/{b}", "predicate": ":p", "object": "{b}"},
+            {"predicate": ":{a}", "object": "{a}"},
+        ],
+    },
+    {"subject": ":{a.x}", "predicate": ":p", "object": "{b}"},
+]  # fmt: skip
+
+
+def check(lines: list[str], **options: Any) -> None:
+    data = "\n".join(lines).encode("utf-8", "surrogateescape")
+
+    def open_lines() -> Any:
+        return read_stream(io.BytesIO(data), format="jsonl", now=lambda: 1000, time_unit="us", **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_lines, "BLOCK", 400)
+        assert outcome(open_lines, bulk=True) == outcome(open_lines, bulk=False)
+
+
+def lines_of(records: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[list[str]]:
+    usual = records.map(json.dumps)
+    return st.lists(st.integers(0, 19).flatmap(lambda n: usual if n else st.sampled_from(ODD)), max_size=12)
+
+
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+@settings(max_examples=40)
+@given(data=st.data())
+def test_triples_in_columns_are_those_in_rows(on_error: str, data: st.DataObject) -> None:
+    times = data.draw(st.sampled_from([TIMES[:2], TIMES[2:3], TIMES]))
+    record = st.builds(
+        lambda time, triples, more: ({"time": time} if time is not None else {}) | {"triples": triples} | more,
+        st.sampled_from(times),
+        st.sampled_from(TRIPLES[:3]) | st.sampled_from(TRIPLES),
+        st.sampled_from(MORE),
+    )
+    check(data.draw(lines_of(record)), on_error=on_error)
+
+
+@pytest.mark.parametrize("mapping", MAPPINGS)
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+@settings(max_examples=25)
+@given(data=st.data())
+def test_objects_in_columns_are_those_in_rows(on_error: str, mapping: dict[str, Any], data: st.DataObject) -> None:
+    values = data.draw(st.sampled_from([VALUES[:2], VALUES[4:6], VALUES[4:5], VALUES]))
+    times = data.draw(st.sampled_from([TIMES[:2], TIMES[2:3], TIMES]))
+    record = st.fixed_dictionaries(
+        {},
+        optional=dict.fromkeys("ab", st.sampled_from(values))
+        | dict.fromkeys(["time", "t", "u"], st.sampled_from(times)),
+    )
+    check(data.draw(lines_of(record)), mapping=mapping, on_error=on_error)
+
+
+@pytest.mark.parametrize("mapping", [None, MAPPINGS[0]])
+def test_large_files_go_through_columns(mapping: Any) -> None:
+    one = {"a": "acme", "b": 1.5} if mapping else {"triples": '<urn:a> <urn:p> "1" .'}
+    data = "\n".join(json.dumps({"time": i} | one) for i in range(5000)).encode() + b"\n"
+    chunks = list(read_stream(io.BytesIO(data), format="jsonl", mapping=mapping).chunks(large=True))
+    assert [len(chunk) for chunk in chunks] == [1, 4999]

@@ -1,0 +1,79 @@
+"""A source that lies there whole is put in order of time, in memory or by way of sorted runs."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from etalis_py import run
+from etalis_py.events import Event
+from etalis_py.streams import StreamError, ordering, read_stream
+from etalis_py.streams.columns.flat import batch_of, events_of
+
+
+def made(ends: list[int]) -> list[Event]:
+    triples = [("<urn:a>", "<urn:p>", f'"{i}"') for i in range(len(ends) + 1)]
+    return [Event(end, end, tuple(triples[i : i + 1 + i % 2]), "", f"<urn:g{i}>") for i, end in enumerate(ends)]
+
+
+@settings(max_examples=60)
+@given(
+    ends=st.lists(st.integers(0, 9), max_size=30),
+    size=st.integers(1, 7),
+    memory=st.integers(1, 40),
+    look=st.integers(1, 40),
+)
+def test_events_are_sorted_by_their_ends(ends: list[int], size: int, memory: int, look: int) -> None:
+    events = made(ends)
+    lists = [events[i : i + size] for i in range(0, len(events), size)]
+    chunks = [batch_of(some) if i % 2 else some for i, some in enumerate(lists)]
+    told = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ordering, "MEMORY", memory)
+        patch.setattr(ordering, "LOOK", look)
+        patch.setattr(ordering, "_PART", 3)
+        out = [
+            event
+            for chunk in ordering.in_order(iter(chunks), lambda: told.append(1))
+            for event in (chunk if isinstance(chunk, list) else events_of(chunk))
+        ]
+    assert sorted(out) == sorted(events)
+    if told:
+        assert [event.end for event in out] == sorted(ends)
+    else:
+        assert out == events
+    if look >= len(ends):
+        assert bool(told) == (ends != sorted(ends))
+
+
+def test_a_file_newest_first_is_sorted_and_it_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "newest.jsonl"
+    path.write_text("".join(json.dumps({"time": t, "triples": ":a :p 1 ."}) + "\n" for t in (3, 2, 1)))
+    with pytest.warns(UserWarning, match="newest.jsonl is not in order of time; it is sorted first"):
+        assert [event.end for event in read_stream(path, in_order=True)] == [1_000_000, 2_000_000, 3_000_000]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [event.end for event in read_stream(path)] == [3_000_000, 2_000_000, 1_000_000]
+
+
+def test_what_stands_before_an_error_is_sorted_too(tmp_path: Path) -> None:
+    path = tmp_path / "broken.jsonl"
+    path.write_text('{"time": 2, "triples": ":a :p 1 ."}\n{"time": 1, "triples": ":a :p 1 ."}\nnonsense\n')
+    stream = read_stream(path, in_order=True)
+    with pytest.warns(UserWarning, match="not in order"):
+        assert [next(stream).end, next(stream).end] == [1_000_000, 2_000_000]
+    with pytest.raises(StreamError, match=r"broken\.jsonl:3"):
+        next(stream)
+
+
+def test_a_frame_newest_first_is_sorted() -> None:
+    frame = pa.table({"end": [2, 1], "s": ["<urn:a>"] * 2, "p": ["<urn:p>"] * 2, "o": ['"2"', '"1"']})
+    with pytest.warns(UserWarning, match="the table is not in order"):
+        found = list(run("SELECT ?x ?y { { ?a <urn:p> ?x } SEQ { ?b <urn:p> ?y } }", frame))
+    assert [(m["x"], m["y"]) for m in found] == [("1", "2")]

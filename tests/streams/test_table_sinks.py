@@ -1,0 +1,129 @@
+"""Matches as Parquet, Arrow and SQLite; and JSON lines and CSV from columns, which are those of match by match."""
+
+from __future__ import annotations
+
+import io
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import ipc, parquet
+
+from etalis_py import Engine, Event, compile, event
+from etalis_py.kernel.matches import Matches
+from etalis_py.kernel.tabular import results
+from etalis_py.streams import Clock, SinkError, open_sink, read_stream, write_tables
+
+SELECT = "SELECT ?x ?c { ?c :p ?x OPTIONAL { ?c :q ?y } }"
+EVENTS = [
+    event(":acme :p 1", 1),
+    event(":acme :p 2", 2),
+    event(':b :p "a, \\"b\\"\\n"@en', 3),
+    event(":b :p 1.5", (3, 4)),
+]
+
+
+def matches(query: Any = SELECT, events: list[Event] = EVENTS, **options: Any) -> Matches:
+    engine = Engine(compile(query), **options)
+    first = engine.push_all(events)
+    return Matches(first.shapes, [*first.reports, *engine.close().reports])
+
+
+def read(path: Path) -> pa.Table:
+    return parquet.read_table(path) if path.suffix == ".parquet" else ipc.open_file(str(path)).read_all()
+
+
+def write(found: Matches, format: str, path: Path, how: str, **options: Any) -> None:
+    with open_sink(format, path, **options) as sink:
+        if how == "columns":
+            for one in results(found):
+                sink.write_results(one)  # type: ignore[attr-defined]
+        else:
+            for match in found:
+                sink.write(match)
+
+
+@pytest.mark.parametrize("how", ["columns", "rows"])
+@pytest.mark.parametrize("format", ["parquet", "arrow"])
+def test_a_file_holds_the_table(format: str, how: str, tmp_path: Path) -> None:
+    found = matches(events=EVENTS[:2])
+    path = tmp_path / f"matches.{format}"
+    write(found, format, path, how, columns={"q1": ["x", "c"]})
+    assert read(path).to_pylist() == found.to_arrow().to_pylist()
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("format", ["parquet", "arrow"])
+def test_a_column_becomes_wider_when_it_must(format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write_tables, "ROWS", 1)
+    path = tmp_path / f"matches.{format}"
+    write(matches(), format, path, "rows", columns={"q1": ["x", "c"]})
+    assert read(path).column("x").to_pylist() == ["1", "2", 'a, "b"\n', "1.5"]
+    write(matches(events=[EVENTS[0], EVENTS[3]]), format, path, "rows", columns={"q1": ["x", "c"]})
+    assert [float(x) for x in read(path).column("x").to_pylist()] == [1, 1.5]
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("how", ["columns", "rows"])
+def test_what_is_constructed_can_be_read_again(how: str, tmp_path: Path) -> None:
+    found = matches("CONSTRUCT { ?c :was ?x . ?c a :Thing } WHERE { ?c :p ?x }", EVENTS[:2])
+    write(found, "parquet", tmp_path / "c.parquet", how)
+    again = [triple for each in read_stream(tmp_path / "c.parquet") for triple in each.triples]
+    assert again == [triple for match in found for triple in match.triples or ()]
+
+
+@pytest.mark.parametrize("how", ["columns", "rows"])
+@pytest.mark.parametrize("render", [Clock().render, None])
+def test_a_database_has_a_table_for_each_query(how: str, render: Any, tmp_path: Path) -> None:
+    found = matches([SELECT, "CONSTRUCT { ?c :was ?x . ?c a :T } WHERE { ?c :p ?x }"], EVENTS[:2], render=render)
+    for _ in range(2):  # the second run writes nothing new
+        write(found, "sqlite", tmp_path / "m.sqlite", how, columns={"q1": ["x", "c"]})
+    with sqlite3.connect(tmp_path / "m.sqlite") as database:
+        rows = database.execute("SELECT x, c, start FROM q1 ORDER BY x").fetchall()
+        first: Any = "1970-01-01T00:00:01Z" if render else 1
+        assert rows[0] == (1, "http://example.org/acme", first)
+        assert database.execute("SELECT count(*) FROM q2").fetchone() == (4,)
+
+
+def test_no_match_is_an_empty_file(tmp_path: Path) -> None:
+    write(matches(events=[]), "parquet", tmp_path / "m.parquet", "rows", columns={"q1": ["x", "c"]})
+    assert read(tmp_path / "m.parquet").column_names == ["x", "c", "start", "end"]
+
+
+def test_what_has_no_place_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SinkError, match="the folder does not exist"):
+        open_sink("parquet", tmp_path / "none" / "m.parquet")
+    with pytest.raises(SinkError, match="one file"):
+        open_sink("parquet", "-")
+    (tmp_path / "m.sqlite").write_text("this is no database, whatever its name says" * 50)
+    with pytest.raises(SinkError, match="no SQLite database"):
+        open_sink("sqlite", tmp_path / "m.sqlite")
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv"])
+@pytest.mark.parametrize("render", [None, Clock().render])
+@pytest.mark.parametrize(
+    "query",
+    [
+        SELECT,
+        "CONSTRUCT { ?c :was ?x . ?c a :T } WHERE { ?c :p ?x }",
+        "ASK { ?c :p ?x }",
+        "SELECT ?y { ?c :p ?x OPTIONAL { ?c :q ?y } }",
+    ],
+)
+def test_columns_are_written_as_rows_are(format: str, render: Any, query: str) -> None:
+    found = matches(query, render=render)
+    if format == "csv" and found.shapes[0].output.form == "construct":
+        return
+    texts = []
+    for columns in (False, True):
+        text = io.StringIO()
+        variables = list(found.shapes[0].output.variables) or None
+        with open_sink(format, text, variables=variables) as sink:
+            if not (columns and all(sink.write_results(one) for one in results(found))):  # type: ignore[attr-defined]
+                for match in found:
+                    sink.write(match)
+        texts.append(text.getvalue())
+    assert texts[0] == texts[1]

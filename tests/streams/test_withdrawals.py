@@ -1,0 +1,207 @@
+"""What withdraws an earlier item, in every input."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from etalis_py import Engine, Event
+from etalis_py.events import Retraction
+from etalis_py.running import run
+from etalis_py.streams import StreamError, kafka, read_stream
+from etalis_py.streams.kafka import Topic, _Reader
+from etalis_py.streams.messages import Messages
+from etalis_py.streams.options import Options
+
+from .conftest import PREFIXES, short
+
+Events = Callable[..., Iterator[Event]]
+A10, A90 = "urn:a urn:p 10", "urn:a urn:p 90"
+SAID = ["+ [1,1] a p 10", "+ [2,2] a p 90", "- [2,2] a p 90", "+ [2,2] a p 11"]
+MAPPING = {"subject": "<urn:a>", "predicate": "<urn:p>", "object": "{x}", "time": "{t}", "retract": "{gone}"}
+CSV = "t,x,gone\n1,10,\n2,90,false\n2,90,true\n2,11,0\n"
+JSON = """{"time": 1, "triples": "<urn:a> <urn:p> 10 ."}
+{"time": 2, "triples": "<urn:a> <urn:p> 90 ."}
+{"time": 2, "triples": "<urn:a> <urn:p> 90 .", "retract": true}
+{"time": 2, "triples": "<urn:a> <urn:p> 11 .", "retract": false}
+"""
+TRIG = f"""{PREFIXES}
+:g1 {{ :a :p 10 }} :g1 prov:generatedAtTime 1 .
+:g2 {{ :a :p 90 }} :g2 prov:generatedAtTime 2 .
+:g3 {{ :a :p 90 }} :g3 prov:generatedAtTime 2 ; <urn:etalis:retracts> true .
+:g4 {{ :a :p 11 }} :g4 prov:generatedAtTime 2 ; <urn:etalis:retracts> false .
+"""
+INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
+QUADS = "".join(
+    f'<urn:a> <urn:p> "{x}"^^<{INTEGER}> <urn:g{n}> .\n{more}'
+    f'<urn:g{n}> <http://www.w3.org/ns/prov#generatedAtTime> "{t}"^^<{INTEGER}> .\n{behind}'
+    for n, x, t, more, behind in [
+        (1, 10, 1, "", ""),
+        (2, 90, 2, "", ""),
+        (3, 90, 2, "", f'<urn:g3> <urn:etalis:retracts> "true"^^<{INTEGER[:-7]}boolean> .\n'),
+        (4, 11, 2, "", ""),
+    ]
+)
+
+
+def brief(items: Any) -> list[str]:
+    """Each event with its sign, without its graph."""
+    signs = [(type(item) is not Retraction, item) for item in items if isinstance(item, Event)]
+    return [
+        f"{'+' if states else '-'} [{e.start // 1_000_000},{e.end // 1_000_000}] "
+        + "; ".join(" ".join(map(short, triple)) for triple in e.triples)
+        for states, e in signs
+    ]
+
+
+def both(data: str, **options: Any) -> list[list[str]]:
+    """As the reader of rows gives it, and as the reader of columns does."""
+    rows = brief(read_stream(io.BytesIO(data.encode()), **options))
+    bulk = []
+    for chunk in read_stream(io.BytesIO(data.encode()), **options).chunks():
+        if isinstance(chunk, list):
+            bulk += brief(chunk)
+        else:
+            from etalis_py.streams.columns.flat import events_of
+
+            bulk += brief(events_of(chunk))
+    return [rows, bulk]
+
+
+@pytest.mark.parametrize(
+    ("data", "options"),
+    [
+        (JSON, {"format": "jsonl"}),
+        (JSON.replace('"retract"', '"retracted"'), {"format": "jsonl"}),
+        (TRIG, {"format": "trig"}),
+        (QUADS, {"format": "nq"}),
+        (CSV, {"format": "csv", "mapping": MAPPING}),
+        (
+            '{"t": 1, "x": 10}\n{"t": 2, "x": 90, "gone": false}\n{"t": 2, "x": 90, "gone": true}\n{"t": 2, "x": 11}\n',
+            {"format": "jsonl", "mapping": MAPPING},
+        ),
+        (
+            '{"time": 1, "x": 10}\n{"time": 2, "x": 90}\n{"time": 2, "x": 90, "gone": true}\n{"time": 2, "x": 11}\n',
+            {"format": "jsonl", "mapping": {k: v for k, v in MAPPING.items() if k != "time"}},
+        ),
+    ],
+)
+def test_text(data: str, options: dict[str, Any]) -> None:
+    assert both(data, **options) == [SAID, SAID]
+
+
+FRAME = {"t": [1, 2, 2, 2], "x": [10, 90, 90, 11], "gone": [None, False, True, False]}
+FLAT = {
+    "end": [1_000_000, 2_000_000, 2_000_000, 2_000_000],
+    "s": ["<urn:a>"] * 4,
+    "p": ["<urn:p>"] * 4,
+    "o": [f'"{x}"^^<{INTEGER}>' for x in (10, 90, 90, 11)],
+}
+
+
+@pytest.mark.parametrize("gone", [[None, False, True, False], [0, 0, 1, 0], ["", "false", "true", ""]])
+def test_frames_by_a_mapping(gone: list[Any]) -> None:
+    table = pa.table(FRAME | {"gone": gone})
+    assert brief(read_stream(table, mapping=MAPPING)) == SAID
+    assert brief(read_stream(table.to_pandas(), mapping=MAPPING)) == SAID
+
+
+@pytest.mark.parametrize("name", ["retract", "retracted"])
+def test_frames_of_triples(name: str) -> None:
+    assert brief(read_stream(pa.table(FLAT | {name: [False, None, True, False]}))) == SAID
+    assert brief(read_stream(pd.DataFrame(FLAT | {name: [False, False, True, False]}))) == SAID
+    with pytest.raises(StreamError, match=rf"the column '{name}' is of type int64"):
+        list(read_stream(pa.table(FLAT | {name: [0, 0, 1, 0]})))
+
+
+def test_a_parquet_file(tmp_path: Any) -> None:
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table(FLAT | {"retract": [False, False, True, False]}), tmp_path / "ticks.parquet")
+    assert brief(read_stream(tmp_path / "ticks.parquet")) == SAID
+
+
+def test_matches_that_are_taken_back_are_withdrawn_downstream() -> None:
+    rule = "CONSTRUCT { ?c :rise ?y } { { ?c <urn:p> ?x } SEQ { ?c <urn:p> ?y } FILTER (?y > ?x) }"
+    first, second = Engine(rule, revise=10**9), Engine("SELECT ?y { ?c :rise ?y }", revise=10**9)
+    events = list(read_stream(io.BytesIO(JSON.encode()), format="jsonl"))
+    reported = []
+    for some in (events[:2], [Event(5, 10**7, events[0].triples)], events[2:]):
+        table = first.push_all(some).to_arrow()
+        for matches in (second.push_all(list(read_stream(table))), second.advance(3_000_000)):
+            reported += [(m.retracted, m["y"]) for m in matches]
+    assert reported == [(False, 90), (True, 90), (False, 11)]
+
+
+def test_a_graph_may_name_what_it_withdraws_from() -> None:
+    text = PREFIXES + ":g1 prov:generatedAtTime 2 . :g1 { :a :p 90 } :g2 { :a :p 90 } :g2 <urn:etalis:retracts> :g1 ."
+    [said, gone] = read_stream(io.BytesIO(text.encode()), format="trig")
+    assert (gone.start, gone.end, gone.triples, gone.graph) == (said.start, said.end, said.triples, "<urn:g1>")
+    wrong = text.replace(":g1 .", '"x" .')
+    with pytest.raises(StreamError, match='"x" says neither whether nor from which graph'):
+        list(read_stream(io.BytesIO(wrong.encode()), format="trig"))
+
+
+def test_a_row_that_does_not_say_whether_is_refused() -> None:
+    for read in (iter, lambda s: s.chunks()):
+        with pytest.raises(StreamError, match="'perhaps' does not say whether the row withdraws"):
+            list(read(read_stream(io.BytesIO((CSV + "3,1,perhaps\n").encode()), format="csv", mapping=MAPPING)))
+
+
+def test_messages_of_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a header; in a tombstone the header is what is withdrawn."""
+
+    def message(value: bytes | None, headers: list[tuple[str, bytes | None]] | None = None) -> Any:
+        return SimpleNamespace(
+            partition=lambda: 0, error=lambda: None, value=lambda: value, headers=lambda: headers,
+            timestamp=lambda: (0, 0), offset=lambda: 0,
+        )  # fmt: skip
+
+    reader = object.__new__(_Reader)
+    reader._topic, reader._messages, reader._ends = (
+        Topic("kafka://a/b", "a", "b"),
+        Messages(Options(format="jsonl")),
+        {},
+    )
+    reader._kafka = SimpleNamespace(TIMESTAMP_NOT_AVAILABLE=0)
+    reader._read_out, reader._waiting = set(), {0: kafka.deque()}
+    first, wrong, _, right = (line.encode() for line in JSON.splitlines())
+    for value, headers in [
+        (first, None),
+        (wrong, [("retract", b"false")]),
+        (wrong, [("other", b"x"), ("retract", None)]),
+        (None, [("retract", wrong)]),
+        (None, None),
+        (right, []),
+    ]:
+        reader._take(message(value, headers))
+    assert brief(reader._waiting[0]) == [*SAID[:2], SAID[2], SAID[2], SAID[3]]
+    with pytest.raises(StreamError, match="the header 'retract' of a message says 'maybe'"):
+        reader._take(message(wrong, [("retract", b"maybe")]))
+
+
+def test_a_document_as_a_message() -> None:
+    events = Messages(Options(format="trig")).events(TRIG.encode(), place="here")
+    assert brief(events) == SAID
+    log = 'VERSION "1.2-messages"\n' + QUADS + "MESSAGE\n"
+    assert brief(read_stream(io.BytesIO(log.encode()), format="nq", messages=True)) == SAID
+
+
+RISE = "SELECT ?x ?y { { ?c <urn:p> ?x } SEQ { ?c <urn:p> ?y } FILTER (?y > ?x) }"
+
+
+@pytest.mark.parametrize(("data", "format"), [(JSON, "jsonl"), (TRIG, "trig"), (QUADS, "nq")])
+def test_a_run_gives_the_net_answer(data: str, format: str) -> None:
+    matches = run(RISE, read_stream(io.BytesIO(data.encode()), format=format), revise=10**9)
+    assert [(m.retracted, m["x"], m["y"]) for m in matches] == [(False, 10, 11)]
+
+
+def test_a_frame_gives_the_net_answer() -> None:
+    matches = run(RISE, pa.table(FLAT | {"retract": [False, False, True, False]}), revise=10**9)
+    assert [(m.retracted, m["x"], m["y"]) for m in matches] == [(False, 10, 11)]
