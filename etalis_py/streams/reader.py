@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -22,15 +21,15 @@ from etalis_py.streams.elements import (
 )
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.formats import json_reading, live_items, looks_like_log, mapping_of, sniffed, source_items
+from etalis_py.streams.merging import LiveMerge, in_turn
 from etalis_py.streams.options import Options, StreamOptions
 from etalis_py.streams.sources import (
     Patience,
     Source,
     expand,
     format_of,
-    now,
 )
-from etalis_py.streams.timing import Arrival, Idle, Punctuation, TimeReader
+from etalis_py.streams.timing import Arrival, TimeReader
 
 if TYPE_CHECKING:
     from etalis_py.streams.columns.mapped import Chunk
@@ -341,40 +340,19 @@ def _guarded(items: Iterator[Any], source: Source) -> Any:
 def merge(streams: Sequence[Stream], *, name: str = "", source: str = "") -> Stream:
     """Several streams as one, in the order of their ends; at equal times in the order of the streams (stable).
 
-    A silent live stream holds nobody up.  A punctuation is passed on when every stream has come past it; while
-    a stream is silent there is no telling, and punctuations of the others are left out (they only save waiting).
+    A punctuation is passed on when every stream has come past it.  A silent live stream holds nobody up: see
+    ``merging.LiveMerge``.
     """
+    contexts = [context for stream in streams for context in stream._contexts]
+    silences = [stream.idle for stream in streams if stream.idle is not None]
+    if silences:
+        patience = Patience(max(silences))
+        live = LiveMerge(streams, patience)
+        return Stream(live.items(), name=name, source=source, contexts=contexts, close=live.close, patience=(patience,))
 
     def close() -> None:
         for stream in streams:
             stream.close()
 
-    contexts = [context for stream in streams for context in stream._contexts]
-    patience = [patience for stream in streams for patience in stream._patience]
-    return Stream(_merged(streams), name=name, source=source, contexts=contexts, close=close, patience=patience)
-
-
-def _merged(streams: Sequence[Stream]) -> Iterator[Item]:
-    heap: list[tuple[int, bool, int, Item]] = []
-    waiting = list(range(len(streams)))
-    silent: set[int] = set()
-    while heap or waiting:
-        for index in waiting:
-            item = next(streams[index]._items, None)
-            if item is None:
-                silent.discard(index)
-            elif isinstance(item, Idle):
-                silent.add(index)
-            else:
-                silent.discard(index)
-                closing = isinstance(item, Punctuation)
-                heapq.heappush(heap, (item.time if isinstance(item, Punctuation) else item.end, closing, index, item))
-        if not heap:
-            if silent:
-                yield Idle(now())
-            waiting = sorted(silent)
-            continue
-        _, closing, index, item = heapq.heappop(heap)
-        if not (closing and silent):
-            yield item
-        waiting = sorted({index, *silent})
+    merged = in_turn([iter(stream) for stream in streams])
+    return Stream(merged, name=name, source=source, contexts=contexts, close=close)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import os
+import queue
 import subprocess
 import sys
 import threading
@@ -17,8 +19,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from etalis_py import run
 from etalis_py.events import Event
-from etalis_py.streams import Clock, Follow, Idle, Punctuation, Stream, StreamError, elements, merge, read_stream
+from etalis_py.streams import (
+    Clock,
+    Follow,
+    Idle,
+    Patience,
+    Punctuation,
+    Stream,
+    StreamError,
+    elements,
+    merge,
+    merging,
+    read_stream,
+)
+from etalis_py.streams.sources import with_ticks
 from etalis_py.streams.timing import GENERATED_AT_TIME, Arrival, TimeReader, Timing
 
 from .conftest import brief
@@ -65,14 +81,120 @@ def test_a_punctuation_waits_for_the_others() -> None:
     assert [getattr(item, "end", item) for item in merged] == [1, 2, Punctuation(2), 3, 5]
 
 
-def test_a_silent_stream_holds_nobody_up_and_its_silence_hides_punctuation() -> None:
-    merged = merge([fixed(*[Idle(0)] * 3, event(9, "a")), fixed(event(1, "b"), Punctuation(1), event(2, "b"))])
-    assert [getattr(item, "end", item) for item in merged] == [1, 2, 9]
+class Fed:
+    """A live stream of what the test says, when it says it."""
+
+    def __init__(self, idle: float) -> None:
+        self._said: queue.Queue[Event | Punctuation | None] = queue.Queue()
+        patience = Patience(idle)
+        ticking = with_ticks(iter(self._said.get, None), patience)
+        items = (Idle(0) if item is None else item for item in ticking)
+        self.stream = Stream(items, name="", source="", contexts=[], close=lambda: None, patience=(patience,))
+
+    def say(self, *items: Event | Punctuation) -> None:
+        for item in items:
+            self._said.put(item)
+
+    def end(self) -> None:
+        self._said.put(None)
 
 
-def test_all_silent_is_silence() -> None:
-    merged = merge([fixed(Idle(0), event(1, "a")), fixed(Idle(0), event(2, "b"))])
-    assert [type(item).__name__ for item in merged] == ["Idle", "Event", "Event"]
+def test_a_silent_stream_holds_nobody_up_and_hides_punctuation() -> None:
+    """A hundred events of the one do not wait for a hundred silences of the other."""
+    silent, other = Fed(0.3), Fed(30.0)
+    merged = merge([silent.stream, other.stream])
+    other.say(*(event(n, "b") for n in range(100)), Punctuation(99), event(100, "b"))
+    began = time.monotonic()
+    assert [next(merged).end for _ in range(101)] == list(range(101))
+    assert 0.29 < time.monotonic() - began < 10
+    merged.close()
+
+
+def test_an_event_waits_for_an_earlier_one_until_its_stream_is_silent() -> None:
+    one, other = Fed(0.3), Fed(0.3)
+    merged = merge([one.stream, other.stream])
+    one.say(event(5, "a"))
+    other.say(event(3, "b"))
+    began = time.monotonic()
+    assert [next(merged).end for _ in range(2)] == [3, 5]
+    assert 0.29 < time.monotonic() - began < 10
+    merged.close()
+
+
+def test_silence_is_that_of_all_streams() -> None:
+    """The one is silent long before the other, and never is while the other speaks."""
+    one, other = Fed(0.05), Fed(0.6)
+    merged = merge([one.stream, other.stream])
+    one.say(event(1, "a"))
+
+    def speak() -> None:
+        for n in range(5):
+            other.say(event(2 + n, "b"))
+            time.sleep(0.1)
+
+    thread = threading.Thread(target=speak)
+    thread.start()
+    assert [item.end for item in until_idle(merged)] == [1, 2, 3, 4, 5, 6]
+    thread.join()
+    one.say(event(9, "a"))
+    assert [item.end for item in until_idle(merged)] == [9]
+    merged.close()
+
+
+def test_time_passes_once_all_streams_are_silent() -> None:
+    """An order of the one stream falls due by the clock, after the other has said its last."""
+    absent = "SELECT ?o { ?o <urn:p> ?x } SEQ NOT { ?o <urn:q> ?y } WITHIN 400 ms"
+    one, other = Fed(0.2), Fed(0.3)
+    merged = merge([one.stream, other.stream])
+    one.say(event(1_000_000, "a"))
+    other.say(event(1_000_000, "b"))
+    matches = run(absent, merged)
+    began = time.monotonic()
+    assert [next(matches).end for _ in range(2)] == ["1970-01-01T00:00:01.4Z"] * 2
+    assert 0.39 < time.monotonic() - began < 10
+    merged.close()
+
+
+def test_a_merge_of_live_streams_ends_with_the_last_of_them() -> None:
+    one, other = Fed(0.05), Fed(0.05)
+    merged = merge([one.stream, other.stream])
+    one.say(event(2, "a"))
+    other.say(event(1, "b"))
+    one.end()
+    other.end()
+    assert [item.end for item in merged if not isinstance(item, Idle)] == [1, 2]
+
+
+def test_what_cannot_be_read_in_one_live_stream_ends_the_merge() -> None:
+    def broken() -> Iterator[Event]:
+        yield event(1, "a")
+        raise StreamError("the connection was lost", source="tcp://h:1")
+
+    one = Stream(broken(), name="", source="", contexts=[], close=lambda: None, patience=(Patience(0.05),))
+    other = Fed(0.05)
+    merged = merge([one, other.stream])
+    with pytest.raises(StreamError, match="tcp://h:1: the connection was lost"):
+        list(merged)
+    merged.close()
+
+
+def test_a_stream_far_ahead_of_a_live_one_is_not_read_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merging, "MOST_WAITING", 10)
+    taken: list[int] = []
+
+    def endless() -> Iterator[Event]:
+        for n in itertools.count():
+            taken.append(n)
+            yield event(n, "a")
+
+    one = Stream(endless(), name="", source="", contexts=[], close=lambda: None, patience=(Patience(1.0),))
+    other = Fed(30.0)
+    merged = merge([one, other.stream])
+    other.say(event(5, "b"))
+    assert [next(merged).end for _ in range(6)] == [0, 1, 2, 3, 4, 5]
+    time.sleep(0.05)
+    assert len(taken) <= 18
+    merged.close()
 
 
 def test_an_error_in_one_of_several_names_its_source(tmp_path: Path) -> None:

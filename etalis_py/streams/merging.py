@@ -1,0 +1,150 @@
+"""Several streams as one, in the order of the ends of their events; at equal times in the order of the streams.
+
+Streams that have an end are read in turn, each where its event is the next.  Of live streams nobody knows which will
+have something first: each is read in a thread of its own, and one that is silent (it has said ``Idle``) holds nobody
+up.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from etalis_py.streams.elements import Item
+from etalis_py.streams.sources import Patience, now
+from etalis_py.streams.timing import Idle, Punctuation
+
+if TYPE_CHECKING:
+    from etalis_py.streams.reader import Stream
+
+MOST_WAITING = 1_000  # items of one live stream that are held while those of another are waited for
+
+
+def in_turn(streams: Sequence[Iterator[Item]]) -> Iterator[Item]:
+    """Streams that have an end.  A punctuation is passed on when every stream has come past it."""
+    heap: list[tuple[int, bool, int, Item]] = []
+    waiting = list(range(len(streams)))
+    while heap or waiting:
+        for index in waiting:
+            item = next(streams[index], None)
+            if item is not None:
+                heapq.heappush(heap, (*_place(item), index, item))
+        waiting = []
+        if heap:
+            *_, index, item = heapq.heappop(heap)
+            yield item
+            waiting = [index]
+
+
+def _place(item: Item) -> tuple[int, bool]:
+    """Where an item belongs: a punctuation after the events of its time."""
+    return (item.time, True) if isinstance(item, Punctuation) else (item.end, False)  # type: ignore[union-attr]
+
+
+class LiveMerge:
+    """Live streams side by side.
+
+    An event waits for an earlier one of another stream for as long as that one is not silent: no longer than its
+    patience.  While a stream is silent, punctuations of the others are left out, as it may still say something earlier.
+    That all are silent is said at once, and again whenever ``patience`` has come to its end.
+
+    State: at most ``MOST_WAITING`` items of each stream.
+    """
+
+    def __init__(self, streams: Sequence[Stream], patience: Patience) -> None:
+        self._patience = patience
+        self._held: list[deque[Item | BaseException | None]] = [deque() for _ in streams]
+        self._silent: set[int] = set()
+        self._changed = threading.Condition()
+        self._stopped = False
+        self._streams = streams
+        self._threads = [
+            threading.Thread(target=self._read, args=(stream, held), name="merged-stream", daemon=True)
+            for stream, held in zip(streams, self._held, strict=True)
+        ]
+
+    def items(self) -> Iterator[Item]:
+        """The items in order of time, until all streams have ended."""
+        for thread in self._threads:
+            thread.start()
+        running = set(range(len(self._streams)))
+        while (item := self._next(running)) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+
+    def close(self) -> None:
+        """Read no further.  A stream that is waited for is closed when it has something, or is silent."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+        for stream, thread in zip(self._streams, self._threads, strict=True):
+            if thread.ident is None:
+                stream.close()
+
+    def _next(self, running: set[int]) -> Item | BaseException | None:
+        """What comes next, None at the end of all; streams that have ended leave ``running``."""
+        with self._changed:
+            while True:
+                fell_silent = self._look(running)
+                missing = {index for index in running if not self._held[index]}
+                if not missing <= self._silent:
+                    self._changed.wait()
+                elif missing != running:
+                    item = self._take(running - missing)
+                    if not (isinstance(item, Punctuation) and missing):
+                        return item
+                elif not running:
+                    return None
+                elif fell_silent or not self._changed.wait(self._patience.seconds()):
+                    return Idle(now())
+
+    def _look(self, running: set[int]) -> bool:
+        """Take silences and ends from the front of what is held; was there a silence?"""
+        fell_silent = False
+        for index in sorted(running):
+            held = self._held[index]
+            while held and isinstance(held[0], Idle):
+                held.popleft()
+                self._silent.add(index)
+                fell_silent = True
+            if held:
+                self._silent.discard(index)
+                if held[0] is None:
+                    running.discard(index)
+        return fell_silent
+
+    def _take(self, ready: set[int]) -> Item | BaseException:
+        """The first of what is held of these streams; input that cannot be read comes before all else."""
+        heads = {index: self._held[index][0] for index in ready}
+        for head in heads.values():
+            if isinstance(head, BaseException):
+                return head
+        first = min(ready, key=lambda index: (*_place(heads[index]), index))  # type: ignore[arg-type]
+        item = self._held[first].popleft()
+        self._changed.notify_all()
+        return item  # type: ignore[return-value]
+
+    def _read(self, stream: Stream, held: deque[Item | BaseException | None]) -> None:
+        """Hold what a stream has, and at its end None; in a thread of its own."""
+        try:
+            for item in stream:
+                if not self._put(item, held):
+                    return
+            self._put(None, held)
+        except BaseException as error:  # handed over to the thread that reads the merged stream, which raises it
+            self._put(error, held)
+        finally:
+            stream.close()
+
+    def _put(self, item: Item | BaseException | None, held: deque[Item | BaseException | None]) -> bool:
+        """Hold an item when there is room for it; False once nobody wants it."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopped or len(held) < MOST_WAITING)
+            if not self._stopped:
+                held.append(item)
+                self._changed.notify_all()
+            return not self._stopped
