@@ -127,8 +127,9 @@ def add_streams(parser: argparse.ArgumentParser) -> None:
         required=True,
         metavar="[NAME=]SOURCE",
         help="events: a file (.nq .nt .trig .ttl .jsonl .csv .jelly .parquet .arrow, also .gz), a pattern, - for "
-        "standard input or the address of a stream container (http(s)://…) or of a topic (kafka://host:port/topic); "
-        "may be repeated: several are merged by time.  NAME is the stream's IRI, or a word w for <http://example.org/w>",
+        "standard input, or the address of a socket (tcp://host:port), of a stream container (http(s)://…) or of a "
+        "topic (kafka://host:port/topic); may be repeated: several are merged by time.  NAME is the stream's IRI, or a "
+        "word w for <http://example.org/w>",
     )
 
 

@@ -31,7 +31,7 @@ examples:
   etalis run rising.rq --stream ticks.jsonl --format table
   etalis run -q 'SELECT ?c ?x { ?c :price ?x } WITHIN 10 s' -s ticks.csv -m mapping.toml
   etalis run rising.rq -s prices=ticks.csv -s news=news.jsonl -m prices=mapping.toml -b firms.ttl -o matches.parquet
-  tail -f ticks.jsonl | etalis run rising.rq -s -
+  etalis run rising.rq -s ticks.jsonl --follow
   etalis run rising.rq -s ticks.jsonl -f table --watch
 """
 
@@ -52,6 +52,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     shared.add_background(parser)
     shared.group(parser, "background knowledge").add_argument(
         "--background-stream", metavar="FILE", help="timed updates of the background, as JSON lines"
+    )
+    shared.group(parser, "streams").add_argument(
+        "--follow", action="store_true", help="the files of the streams grow: read them to their end, then what comes"
     )
     time = shared.group(parser, "time and order")
     time.add_argument(
@@ -114,6 +117,8 @@ def run_once(options: Namespace) -> int:
     if options.engine == "spark":
         if options.until is not None:
             raise UsageError("--until is for the local engine: with --engine spark give it a stream that ends there")
+        if options.follow:
+            raise UsageError("--follow is for the local engine: Spark begins when all events are there")
         from etalis_py.cli import spark  # takes a while to import
 
         return spark.run(options)

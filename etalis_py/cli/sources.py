@@ -1,4 +1,4 @@
-"""``--stream [NAME=]SOURCE``: files, patterns, standard input, stream containers and topics, merged by time."""
+"""``--stream [NAME=]SOURCE``: files, patterns, standard input, sockets, containers and topics, merged by time."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from etalis_rules.calendar import SECOND
 from etalis_rules.terms import iri
 
 from etalis_py.cli.errors import UsageError
-from etalis_py.streams import DeadLetters, Idle, Patience, Stream, merge, read_stream
+from etalis_py.streams import DeadLetters, Follow, Idle, Patience, Stream, merge, read_stream
 from etalis_py.streams.kafka import parse_topic, read_kafka
-from etalis_py.streams.sources import FORMATS, MAPPED, format_of, now
+from etalis_py.streams.sockets import is_socket
+from etalis_py.streams.sources import FORMATS, MAPPED, WHOLE, format_of, now
 
 DEFAULT_NAMESPACE = "http://example.org/"
+LOOK_EVERY = 0.02  # seconds between two looks at a file that is followed
 
 
 def split_name(text: str, option: str = "--stream") -> tuple[str, str]:
@@ -29,7 +31,7 @@ def split_name(text: str, option: str = "--stream") -> tuple[str, str]:
     (('<http://example.org/prices>', 'ticks.nq'), ('<http://h/s>', 'a.nq'), ('', 'http://h/s/?after=3'))
     """
     if not text:
-        sources = ", a pattern, -, http(s)://… or kafka://…" if option == "--stream" else ""
+        sources = ", a pattern, -, http(s)://…, tcp://… or kafka://…" if option == "--stream" else ""
         raise UsageError(f"{option} is empty: name a file{sources}")
     name, equals, source = text.partition("=")
     if not equals or os.path.exists(text) or "?" in name or ("/" in name and ":" not in name):
@@ -54,7 +56,12 @@ def is_live(source: str) -> bool:
     """May there be nothing yet to read, and more later?"""
     if is_topic(source):
         return not parse_topic(source).until_now
-    return is_container(source) or (source == "-" and not _is_file(sys.stdin.fileno()))
+    return is_container(source) or is_socket(source) or (source == "-" and not _is_file(sys.stdin.fileno()))
+
+
+def is_path(source: str) -> bool:
+    """Is it the name of a file, or a pattern?"""
+    return source != "-" and "://" not in source
 
 
 def _is_file(descriptor: int) -> bool:
@@ -68,15 +75,28 @@ def open_streams(
     named = [split_name(text) for text in options.stream]
     sources = [source for _, source in named]
     for source in sources:
-        if "://" in source and not is_container(source) and not is_topic(source):
-            raise UsageError(f"--stream {source}: known are files, patterns, -, http(s):// and kafka://")
-    live = any(map(is_live, sources))
+        if "://" in source and not (is_container(source) or is_topic(source) or is_socket(source)):
+            raise UsageError(f"--stream {source}: known are files, patterns, -, http(s)://, tcp:// and kafka://")
+    followed = getattr(options, "follow", False)
+    if followed:
+        _check_followed(sources)
+    live = followed or any(map(is_live, sources))
     mappings = mappings_of(options, [name for name, _ in named])
     streams = [
         _open(name, source, options, dead_letters, live, len(sources), prefixes, mappings.get(name, mappings.get("")))
         for name, source in named
     ]
     return (streams[0] if len(streams) == 1 else merge(streams)), live
+
+
+def _check_followed(sources: Sequence[str]) -> None:
+    """What can be followed?"""
+    paths = [source for source in sources if is_path(source)]
+    if not paths:
+        raise UsageError("--follow is for files that grow; what has no end by itself is followed anyway: leave it out")
+    for path in paths:
+        if path.endswith(".gz") or format_of(path) in WHOLE:
+            raise UsageError(f"--follow: {path} cannot be read while it grows; write lines (.jsonl, .nq, .csv)")
 
 
 def mappings_of(options: Namespace, names: Sequence[str]) -> dict[str, str]:
@@ -148,6 +168,7 @@ def _open(
         on_error=options.on_error,
         dead_letters=dead_letters,
         idle=_silence(options) if live else None,
+        follow=Follow(LOOK_EVERY) if live and getattr(options, "follow", False) and is_path(source) else None,
     )
 
 

@@ -21,6 +21,8 @@ def check_watch(options: Namespace) -> None:
     """What can be run a second time?"""
     if options.engine == "spark":
         raise UsageError("--watch is for the local engine: leave --engine spark out")
+    if options.follow:
+        raise UsageError("--watch runs again over files that are complete, and --follow is for those that grow")
     for text in options.stream:
         if text == "-" or is_live(split_name(text)[1]):
             raise UsageError(f"--watch runs again over files, and --stream {text} is read once only: leave one out")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Unpack
 
@@ -23,6 +24,7 @@ from etalis_py.streams.errors import StreamError
 from etalis_py.streams.formats import json_reading, live_items, looks_like_log, mapping_of, sniffed, source_items
 from etalis_py.streams.merging import LiveMerge, in_turn
 from etalis_py.streams.options import Options, StreamOptions
+from etalis_py.streams.sockets import is_socket
 from etalis_py.streams.sources import (
     Patience,
     Source,
@@ -121,8 +123,9 @@ class Stream:
 def read_stream(source: str | os.PathLike[str] | IO[bytes] | Any, **options: Unpack[StreamOptions]) -> Stream:
     """Read a stream; ``options`` are those of ``streams.options.Options``, each with a default that fits most.
 
-    ``source``: a path, a pattern (its files are merged in time order), ``-`` for standard input, a binary file (gzip is
-    unpacked), or a frame: whatever has ``__arrow_c_stream__``, as tables of pyarrow, pandas and polars have.
+    ``source``: a path, a pattern (its files are merged in time order), ``-`` for standard input, ``tcp://host:port``
+    for what comes over a connection, a binary file (gzip is unpacked), or a frame: whatever has ``__arrow_c_stream__``,
+    as tables of pyarrow, pandas and polars have.
     """
     return open_stream(source, Options(**options))
 
@@ -133,9 +136,13 @@ def open_stream(source: str | os.PathLike[str] | IO[bytes] | Any, options: Optio
         return _read_frame(source, options)
     if isinstance(source, (str, os.PathLike)):
         path = os.fspath(source)
+        if is_socket(path):
+            return _read_one(path, path, replace(options, idle=1.0 if options.idle is None else options.idle))
         if "://" in path:
             raise StreamError(
-                "this kind of source is not a file", source=path, hint="known here: paths, patterns and -"
+                "this kind of source is not a file",
+                source=path,
+                hint="known here: paths, patterns, - and tcp://host:port",
             )
         paths = expand(path)
         if len(paths) > MAX_OPEN_FILES:

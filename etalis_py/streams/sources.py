@@ -1,4 +1,4 @@
-"""Where the bytes come from: files (also gzip, also growing), standard input, open file objects; and their format.
+"""Where the bytes come from: files (also gzip, also growing), standard input, sockets, open files; and their format.
 
 Everything is read in blocks, so memory does not grow with the input.  ``None`` in a block stream is a silence: nothing
 arrived for the idle time.
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from etalis_py.streams.errors import StreamError
+from etalis_py.streams.sockets import Connection, is_socket
 
 T = TypeVar("T")
 BLOCK = 1 << 18
@@ -39,6 +40,7 @@ FORMATS = {
     "arrow": "Arrow",
 }
 MAPPED = ("csv", "jsonl", "parquet", "arrow")  # may have a mapping
+WHOLE = ("parquet", "arrow")  # can only be read when they are complete
 _SUFFIXES = {"ndjson": "jsonl", "turtle": "ttl", "tsv": "csv", "nquads": "nq", "ntriples": "nt"}
 _SUFFIXES |= {"pq": "parquet", "feather": "arrow", "ipc": "arrow", "arrows": "arrow"}
 
@@ -117,7 +119,7 @@ class Source:
     @property
     def path(self) -> str:
         """The file of this input, if it is one of its own that is read as it is; known once somebody has read."""
-        return self.name if self._owned and not isinstance(self.raw, gzip.GzipFile) else ""
+        return self.name if self._owned and not isinstance(self.raw, (gzip.GzipFile, Connection)) else ""
 
     def failure(self, error: Exception, line: int = 0) -> StreamError:
         if isinstance(error, StreamError):
@@ -185,6 +187,8 @@ class _Rejoined:
 
 
 def _open(path: str, follow: Follow | None) -> Any:
+    if is_socket(path):
+        return Connection(path)
     try:
         file = Path(path).open("rb")  # noqa: SIM115 (the Source closes it)
     except FileNotFoundError:

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import queue
+import socket
 import subprocess
 import threading
 import time
@@ -113,12 +114,73 @@ def test_a_live_run_ends_at_a_time(folder: Folder) -> None:
     assert process.wait(timeout=GENEROUS) == 0  # with its input still open
 
 
+def test_a_file_that_grows_is_followed(folder: Folder) -> None:
+    """Its deadlines fall due by the clock, and what is appended is read."""
+    folder.write("absent.rq", ABSENT.replace("2 SECONDS", "300 ms"))
+    file = folder.write("orders.jsonl", placed(100, "a"))
+
+    def append() -> None:
+        with file.open("a") as orders:
+            orders.write(placed(101, "b"))
+
+    timer = threading.Timer(0.9, append)
+    timer.start()
+    options = ("--follow", "--idle", "100ms", "--until", "101.5", "--format", "csv")
+    done = folder.etalis("run", "absent.rq", "--stream", "orders.jsonl", *options)
+    timer.join()
+    assert done.stdout.splitlines() == [
+        "o,start,end",
+        "http://example.org/a,100,100.3",
+        "http://example.org/b,101,101.3",
+    ]
+
+
+def test_a_socket_and_a_file_are_merged_while_both_live(folder: Folder) -> None:
+    """The order of the file is shipped in time over the connection, that of the connection never."""
+    folder.write("absent.rq", ABSENT.replace("2 SECONDS", "900 ms"))
+    folder.write("orders.jsonl", placed(100, "a"))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def send() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(b'{"time": 100.2, "triples": ":a :shipped 1 ."}\n' + placed(100.2, "b").encode())
+                connection.recv(1)  # until the run has ended
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        sources = ("--stream", f"tcp://127.0.0.1:{server.getsockname()[1]}", "--stream", "orders.jsonl", "--follow")
+        done = folder.etalis("run", "absent.rq", *sources, "--idle", "100ms", "--until", "101.2", "--format", "csv")
+        thread.join()
+    assert done.stdout.splitlines() == ["o,start,end", "http://example.org/b,100.2,101.1"]
+
+
+@pytest.mark.parametrize(
+    ("stream", "said"),
+    [
+        ("tcp://localhost", "etalis: tcp://localhost: this address has no port\n  write tcp://host:port"),
+        ("tcp://nowhere.invalid:99", "etalis: tcp://nowhere.invalid:99: there is no host nowhere.invalid"),
+    ],
+)
+def test_a_wrong_address_is_said(folder: Folder, stream: str, said: str) -> None:
+    assert said in folder.etalis("run", "rising.rq", "--stream", stream, code=1).stderr
+
+
+def test_what_has_no_file_is_not_followed(folder: Folder) -> None:
+    done = folder.etalis("run", "rising.rq", "--stream", "-", "--follow", code=2)
+    assert "--follow is for files that grow" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (("--until", "tomorrow"), "--until tomorrow: expected an xsd:dateTime"),
         (("--until", "5", "--engine", "spark"), "--until is for the local engine"),
         (("--idle", "0"), "a silence of more than 0 is wanted"),
+        (("--follow", "--engine", "spark"), "--follow is for the local engine"),
+        (("--follow", "--watch"), "--follow is for those that grow"),
+        (("--follow", "--stream", "old.jsonl.gz"), "--follow: old.jsonl.gz cannot be read while it grows"),
+        (("--follow", "--stream", "old.parquet"), "--follow: old.parquet cannot be read while it grows"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(folder: Folder, options: tuple[str, ...], said: str) -> None:
