@@ -7,6 +7,7 @@ that some leaf wants it in.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import or_
@@ -16,6 +17,7 @@ from etalis_rules import program as ir
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from etalis_py.spark.columns import term_of, time_of
 from etalis_py.spark.nulls import dead_letter, has_null, has_null_within, may_be, no_null_list
 from etalis_py.spark.parts import RoutedPart
 from etalis_py.spark.schema import (
@@ -62,6 +64,7 @@ def flat_events(events: DataFrame, triples: bool = True, items: bool = False) ->
             f"the events have neither triples nor s, p and o, only {', '.join(events.columns)}; wanted is: {EVENTS}, "
             f"or flat: {FLAT_EVENTS}"
         )
+    events = _with_types(events)
     kept = [
         (F.col("start") if "start" in have else F.col("end")).alias("start"),
         F.col("end"),
@@ -77,6 +80,22 @@ def flat_events(events: DataFrame, triples: bool = True, items: bool = False) ->
         rows = events.select(*kept, F.explode(no_null_list("triples")).alias("t"))
         return rows.select(*[c for c in rows.columns if c != "t"], "t.s", "t.p", "t.o")
     return events.select(*kept, "s", "p", "o")
+
+
+def _with_types(events: DataFrame) -> DataFrame:
+    """The events with times in microseconds and terms as spellings, whatever types the columns have."""
+    kinds = dict(events.dtypes)
+    places = () if "triples" in kinds else ("s", "p", "o")
+    for name, kind in {"stream": "string", "graph": "string", "retract": "boolean"}.items():
+        if kinds.get(name, "void") not in (kind, "void"):
+            raise SparkError(f"the column {name} is of type {kinds[name]}, not {kind}; convert it")
+    if "triples" in kinds:
+        missing = [c for c in ("s", "p", "o") if f"{c}:string" not in re.split(r"[<>,]", kinds["triples"])]
+        if missing:
+            raise SparkError(f"the column triples is of type {kinds['triples']}, not array<{TRIPLE}>; convert it")
+    found = {name: time_of(events, name, name) for name in ("start", "end") if kinds.get(name, "bigint") != "bigint"}
+    found |= {name: term_of(events, name, name) for name in places if kinds[name] != "string"}
+    return events.withColumns(found) if found else events
 
 
 def _with_items(events: DataFrame, kept: Sequence[Column], triples: bool) -> DataFrame:

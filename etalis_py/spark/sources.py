@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 
 from etalis_py.events import Event, Retraction
 from etalis_py.kernel.garbage import few_collections
+from etalis_py.spark.columns import term_of, time_of
 from etalis_py.spark.reading import Reading, messages_of, reading, record_batches, statement_batches
 from etalis_py.spark.schema import ARROW_EVENTS, END_OF_STREAM, EVENTS
 from etalis_py.spark.spec import SparkError
@@ -192,16 +193,18 @@ def events_from_columns(
     time: str | Column,
     start: str | Column | None = None,
     stream: str = "",
+    time_unit: str = "us",
 ) -> DataFrame:
-    """Any DataFrame, each row one triple: ``s``, ``p`` and ``o`` give N-Triples spellings, ``time`` microseconds.
+    """Any DataFrame, each row one triple: ``s`` and ``p`` hold N-Triples spellings, ``o`` too, or values of any type.
 
-    Stays in the JVM.  ``start``: for intervals; ``time`` is then their end.
+    ``time``: timestamps, dates, or numbers that count ``time_unit`` since the epoch.  ``start``: for intervals;
+    ``time`` is then their end.  What the types become: see ``spark.columns``.
     """
-    end = _column(time).cast("long")
-    one = F.struct(_column(s).alias("s"), _column(p).alias("p"), _column(o).alias("o"))
+    end = time_of(rows, time, "time", time_unit)
+    one = F.struct(*(term_of(rows, given, place).alias(place) for given, place in ((s, "s"), (p, "p"), (o, "o"))))
     return _ordered_columns(
         rows.select(
-            (end if start is None else _column(start).cast("long")).alias("start"),
+            (end if start is None else time_of(rows, start, "start", time_unit)).alias("start"),
             end.alias("end"),
             F.lit(stream).alias("stream"),
             F.lit("").alias("graph"),
@@ -226,12 +229,12 @@ def events_from_source(spark: SparkSession, source: str, *, streaming: bool = Fa
 
 
 def events_from_nquads(lines: DataFrame, *, time: Any, column: str = "value", stream: str = "") -> DataFrame:
-    """N-Quads or N-Triples, one statement a row; ``time`` is a column of microseconds.
+    """N-Quads or N-Triples, one statement a row; ``time`` is a column of timestamps, or microseconds.
 
     Terms get their canonical spellings, and blank nodes keep their labels.  Blank lines and comments are left out,
     others that are no statement stop the job and are named.
     """
-    chosen = lines.select(F.col(column).alias("value"), _column(time).cast("long").alias("time"))
+    chosen = lines.select(F.col(column).alias("value"), time_of(lines, time, "time").alias("time"))
 
     def parse(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with few_collections():
@@ -253,10 +256,6 @@ def _ordered_columns(events: DataFrame) -> DataFrame:
     return events.select("start", "end", F.expr(_TIME).alias("time"), "stream", "graph", "triples", "retract")
 
 
-def _column(given: str | Column) -> Column:
-    return F.col(given) if isinstance(given, str) else given
-
-
 _BINARY_FILE = "path string, modificationTime timestamp, length long, content binary"
 _WITHOUT_TIME = ", ".join(EVENTS.split(", time timestamp, "))
 _PARSED = pa.schema([field for field in ARROW_EVENTS if field.name != "time"])
@@ -273,7 +272,7 @@ def _parsed(
     """The events of rows; errors name the row.  ``headers``: the values of those that withdraw the message."""
     chosen = rows.select(
         value.cast("binary").alias("value"),
-        (F.lit(None).cast("long") if arrival is None else F.unix_micros(_column(arrival))).alias("arrival"),
+        (F.lit(None).cast("long") if arrival is None else time_of(rows, arrival, "arrival")).alias("arrival"),
         (F.lit("") if name is None else name).alias("name"),
         (F.array().cast("array<binary>") if headers is None else headers).alias("headers"),
     )

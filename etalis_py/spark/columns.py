@@ -1,0 +1,113 @@
+"""Columns of a DataFrame as times and terms, whatever Spark's type of them is.
+
+=========================== ===================================== =============================================
+Spark's type                as a time                             as an object
+=========================== ===================================== =============================================
+string                      refused                               an N-Triples spelling, as it is
+timestamp, timestamp_ntz    the instant; without a zone: in UTC   xsd:dateTime, in UTC or without a zone
+date                        midnight in UTC                       xsd:date
+byte, short, int, long      that many units                       xsd:integer
+decimal                     that many units, whole microseconds   xsd:decimal
+float, double               refused: they are not exact           xsd:float, xsd:double
+boolean                     refused                               xsd:boolean
+time, day-time interval     refused                               xsd:time, xsd:dayTimeDuration
+void                        null                                  null
+=========================== ===================================== =============================================
+
+Any other type is refused, and so is one that is no string for a subject or a predicate, when the query is planned.
+The literals are those that ``streams.columns.native`` makes of the same Arrow values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from etalis_rules.durations import RATIOS
+from etalis_rules.terms import XSD
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from etalis_py.spark.spec import SparkError
+from etalis_py.streams.clock import UNITS
+from etalis_py.streams.columns.native import spelled
+
+_IN_ARROW = (
+    T.FractionalType,
+    T.TimestampType,
+    T.TimestampNTZType,
+    T.DateType,
+    T.TimeType,
+    T.DayTimeIntervalType,
+)
+_DAY = 86_400_000_000
+
+
+def time_of(rows: DataFrame, given: str | Column, name: str, unit: str = "us") -> Column:
+    """A column as microseconds since the epoch; ``name`` is what errors call it, ``unit`` what its numbers count."""
+    column, kind = typed(rows, given)
+    if unit not in UNITS:
+        raise SparkError(f"{unit!r} is no unit of time, but one of {', '.join(UNITS)}")
+    match kind:
+        case T.LongType() if unit == "us":
+            return column
+        case T.TimestampType():
+            return F.unix_micros(column)
+        case T.TimestampNTZType():
+            return F.unix_micros(F.to_timestamp(F.concat(column.cast("string"), F.lit("Z"))))
+        case T.DateType():
+            return F.unix_date(column).cast("long") * _DAY
+        case T.IntegralType() | T.DecimalType():
+            return _micros(column.cast("decimal(20,0)") if isinstance(kind, T.IntegralType) else column, name, unit)
+        case T.NullType():
+            return column.cast("long")
+    raise SparkError(
+        f"the {name} is a column of type {kind.simpleString()}, but times are timestamps, dates, integers or decimals; "
+        f"convert it, such as with to_timestamp"
+    )
+
+
+def _micros(number: Column, name: str, unit: str) -> Column:
+    """A decimal number of units in microseconds; one that is not whole stops the job with its value."""
+    many, one = RATIOS[unit]
+    remains = number * many % one
+    shown = number.cast("string")
+    refused = F.concat(F.lit(f"the {name} "), shown, F.lit(f" {unit} is no whole number of microseconds"))
+    whole = F.when(remains == 0, (number * many / one).cast("long"))
+    return whole.when(remains != 0, F.raise_error(refused).cast("long"))
+
+
+def term_of(rows: DataFrame, given: str | Column, name: str) -> Column:
+    """A column as N-Triples spellings; ``name`` is its place in the triple: s, p or o."""
+    column, kind = typed(rows, given)
+    if isinstance(kind, T.StringType | T.NullType):
+        return column.cast("string") if isinstance(kind, T.NullType) else column
+    if name != "o":
+        raise SparkError(
+            f"{name} is a column of type {kind.simpleString()}, but a subject or predicate is a string that holds an "
+            f"IRI, <http://…>; make one with concat"
+        )
+    if isinstance(kind, T.BooleanType | T.IntegralType):
+        datatype = "boolean" if isinstance(kind, T.BooleanType) else "integer"
+        return F.concat(F.lit('"'), column.cast("string"), F.lit(f'"^^<{XSD}{datatype}>'))
+    if isinstance(kind, _IN_ARROW):
+        literals: Column = _literals(column)
+        return literals
+    raise SparkError(
+        f"{name} is a column of type {kind.simpleString()}, which is no literal; choose or convert what it holds"
+    )
+
+
+def typed(rows: DataFrame, given: str | Column) -> tuple[Column, T.DataType]:
+    """The column and its type."""
+    column = F.col(given) if isinstance(given, str) else given
+    return column, rows.select(column).schema[0].dataType
+
+
+@F.arrow_udf(T.StringType())  # type: ignore[attr-defined, untyped-decorator]
+def _literals(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+    for values in batches:
+        cells = spelled(values)
+        assert cells.terms is not None, "typed values have terms"
+        yield cells.terms.take(cells.index)

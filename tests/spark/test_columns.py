@@ -1,0 +1,109 @@
+"""Columns of every type of Spark's as times and terms."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from etalis_py.spark import SparkError, events_from_columns
+from etalis_py.spark.columns import term_of, time_of
+from etalis_py.spark.routing import flat_events
+
+TYPED = (
+    "select timestamp'2026-01-01 00:00:00Z' as ts, timestamp_ntz'2026-03-08 02:30:00.25' as ntz, "
+    "date'2026-01-02' as d, "
+    "3 as i, 4L as l, 2.50 as dec, true as b, 1.5D as db, cast(0.1 as float) as fl, time'10:11:12' as tm, "
+    "interval '1 02:03:04.5' day to second as iv, interval '1-2' year to month as ym, array(1) as arr, "
+    "'<urn:x>' as s, cast('x' as binary) as bin, null as nul"
+)
+OBJECTS = {
+    "ts": '"2026-01-01T00:00:00Z"^^xsd:dateTime',
+    "ntz": '"2026-03-08T02:30:00.25"^^xsd:dateTime',
+    "d": '"2026-01-02"^^xsd:date',
+    "i": '"3"^^xsd:integer',
+    "l": '"4"^^xsd:integer',
+    "dec": '"2.5"^^xsd:decimal',
+    "b": '"true"^^xsd:boolean',
+    "db": '"1.5E0"^^xsd:double',
+    "fl": '"1.0E-1"^^xsd:float',
+    "tm": '"10:11:12"^^xsd:time',
+    "iv": '"P1DT2H3M4.5S"^^xsd:dayTimeDuration',
+    "s": "<urn:x>",
+    "nul": None,
+}
+TIMES = {
+    ("ts", "us"): 1_767_225_600_000_000,
+    ("ntz", "us"): 1_772_937_000_250_000,
+    ("d", "us"): 1_767_312_000_000_000,
+    ("i", "us"): 3,
+    ("l", "us"): 4,
+    ("i", "ms"): 3_000,
+    ("l", "h"): 14_400_000_000,
+    ("dec", "s"): 2_500_000,
+    ("nul", "us"): None,
+}
+
+
+def test_every_type_of_column(spark: SparkSession) -> None:
+    """Timestamps are instants whatever the session's zone, numbers count their unit, values are typed literals."""
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")  # 02:30 of that day is none there
+    try:
+        rows = spark.sql(TYPED)
+        objects = {name: term_of(rows, name, "o").alias(name) for name in OBJECTS}
+        times = {key: time_of(rows, key[0], "time", key[1]).alias("_".join(key)) for key in TIMES}
+        found = rows.select(*objects.values(), *times.values()).collect()[0].asDict()
+        flat = rows.select("ts", *(F.lit(f"<urn:{c}>").alias(c) for c in "sp"), F.col("l").alias("o"))
+        made = flat_events(flat.withColumnRenamed("ts", "end")).collect()[0]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    xsd = "^^<http://www.w3.org/2001/XMLSchema#"
+    assert {name: found[name] for name in OBJECTS} == {
+        name: f"{text.replace('^^xsd:', xsd)}>" if text and "^^" in text else text for name, text in OBJECTS.items()
+    }
+    assert {key: found["_".join(key)] for key in TIMES} == TIMES
+    assert (made["start"], made["end"], made["o"]) == (TIMES["ts", "us"], TIMES["ts", "us"], f'"4"{xsd}integer>')
+
+
+@pytest.mark.parametrize(
+    ("time", "o", "unit", "expected"),
+    [
+        ("s", "s", "us", "the time is a column of type string, but times are timestamps, dates, integers or decimals"),
+        ("db", "s", "us", "the time is a column of type double, but times are"),
+        ("b", "s", "us", "the time is a column of type boolean"),
+        ("l", "arr", "us", "o is a column of type array<int>, which is no literal"),
+        ("l", "bin", "us", "o is a column of type binary, which is no literal"),
+        ("l", "ym", "us", "o is a column of type interval year to month, which is no literal"),
+        ("l", "s", "sec", "'sec' is no unit of time, but one of ns, us, ms, s"),
+    ],
+)
+def test_a_column_that_cannot_be_a_time_or_a_term(
+    spark: SparkSession, time: str, o: str, unit: str, expected: str
+) -> None:
+    with pytest.raises(SparkError, match=re.escape(expected)):
+        events_from_columns(spark.sql(TYPED), s=F.lit("<urn:s>"), p=F.lit("<urn:p>"), o=o, time=time, time_unit=unit)
+
+
+def test_what_is_no_column_of_an_event(spark: SparkSession) -> None:
+    rows = spark.sql(TYPED)
+    with pytest.raises(SparkError, match="s is a column of type int, but a subject or predicate is a string"):
+        events_from_columns(rows, s="i", p="s", o="s", time="l")
+    with pytest.raises(SparkError, match="the column stream is of type int, not string"):
+        flat_events(
+            rows.select(
+                F.col("l").alias("end"),
+                "s",
+                F.col("s").alias("p"),
+                "i",
+                F.col("i").alias("stream"),
+                F.col("s").alias("o"),
+            )
+        )
+    with pytest.raises(SparkError, match="the column triples is of type array<int>"):
+        flat_events(rows.select(F.col("l").alias("end"), F.col("arr").alias("triples")))
+    finer = events_from_columns(rows, s="s", p="s", o="s", time="dec")
+    with pytest.raises(Exception, match=r"the time 2\.50 us is no whole number of microseconds"):
+        finer.collect()
