@@ -18,6 +18,7 @@ from etalis_py.executors.rows import dump
 from etalis_py.executors.rows.executor import RowExecutor
 from etalis_py.executors.windows.executor import WindowExecutor
 from etalis_py.executors.windows.refresh import TimeVarying, graph_name
+from etalis_py.families import GatheredQueries
 from etalis_py.kernel.dataset import whole
 from etalis_py.kernel.options import EngineOptions, Options
 from etalis_py.kernel.position import NEVER
@@ -100,7 +101,11 @@ class Engine(Stored):
         if added.windowed and self.options.eager:
             raise ValueError("windows are evaluated when their instant is over: leave eager out")
         self._set_aside()
-        self.programs[identifier] = replace(added, policy=policy or self.options.policy or added.policy)
+        chosen = policy or self.options.policy or added.policy
+        self.programs[identifier] = replace(added, policy=chosen)
+        if isinstance(added.compilation, GatheredQueries):
+            compilation = added.compilation.run_by(chosen)
+            self.programs[identifier] = replace(self.programs[identifier], compilation=compilation)
         knowledge, plans = self.knowledge, [(plan, plan.knowledge, plan.queries) for plan, _ in self._rule_stages]
         try:
             self._load()
@@ -227,21 +232,36 @@ class Engine(Stored):
 
     def _rules_stage(self, program: Program, names: Sequence[str], knowledge: Any, carry: Carried) -> RuleStage:
         """The EP-SPARQL queries of these names: in a stage that ran before, or a new one."""
-        queries = tuple(query for query in program.compilation.queries if query.name in set(names))
+        gathered, lowered = self._gathered(program)
+        given = program.compilation.queries if gathered is None else gathered.rest
+        wanted = set(names)
+        queries = tuple(query for query in given if query.name in wanted)
         if carry.place is None:
             plan = RulePlan(knowledge, self.options.changes, self.limits)
             executor = rule_executor(self.options, self.counters)
         else:
             plan, executor = self._rule_stages[carry.place]
         plan.choose(queries)
-        alone = len(self.programs) == 1 and len(queries) == len(program.compilation.queries)
-        lowered = program.rules() if alone else None
+        alone = len(self.programs) == 1 and len(queries) == len(given)
+        if alone and gathered is None:
+            lowered = program.rules()
         plan.plan(with_policy(queries, program.policy), started=self._at.started, lowered=lowered)
         nodes = {name for name, _ in executor.rules.nodes}
-        executor.load_rules(plan.rules, plan.knowledge, plan.makers)
+        families = None if gathered is None else gathered.families
+        executor.load_rules(plan.rules, plan.knowledge, plan.makers, families)
         if carry.states:
             dump.adopt(executor, carry.states, nodes)
         return plan, executor
+
+    def _gathered(self, program: Program) -> tuple[GatheredQueries | None, ir.Rules | None]:
+        """The families of a program and the rules with them, where this engine can run them as they are."""
+        compilation = program.compilation
+        if not isinstance(compilation, GatheredQueries) or program.windowed or self.knowledge is not None:
+            return None, None
+        if self.options.explain or self.options.executor == "columns":
+            return None, None
+        rules = compilation.rules(program.policy)
+        return (None, None) if rules is None else (compilation, rules)
 
     # --- the background ---
 

@@ -54,7 +54,7 @@ class RulePlan:
             self.knowledge = choose(self.knowledge, Compilation(new), others, self.changes)
 
     def plan(self, queries: Sequence[CompiledQuery], *, started: bool, lowered: ir.Rules | None = None) -> None:
-        """Make the rules; ``lowered`` are those of the queries alone, where they have been made already."""
+        """Make the rules; ``lowered`` are those that hold without a background, where they have been made already."""
         self.queries = tuple(queries)
         self.rules = self._compiled(lowered)
         while not started and self._derive_background():

@@ -37,6 +37,7 @@ from etalis_compiler.rsp.checks import check_closing, unbounded_windows
 from etalis_rules import program as ir
 
 from etalis_py.explanation import ProgramExplanation
+from etalis_py.families import GatheredQueries, Reading, gather
 
 if TYPE_CHECKING:
     from etalis_py.whynot import Report
@@ -58,7 +59,7 @@ class Program:
     policy: str = "unrestricted"
     plans: tuple[WindowPlan, ...] = ()
     facts: tuple[Fact, ...] = ()
-    documents: tuple[tuple[ast.Document, Source], ...] = ()
+    documents: Sequence[tuple[ast.Document, Source]] = ()
     preset: str = ""
     doubts: tuple[Diagnostic, ...] = ()
     _rules: dict[str, ir.Rules] = field(default_factory=dict, compare=False)
@@ -71,6 +72,8 @@ class Program:
     @property
     def queries(self) -> tuple[str, ...]:
         """The names of the queries, which their matches carry."""
+        if isinstance(self.compilation, GatheredQueries):
+            return self.compilation.names
         rules = (q.name for q in self.compilation.queries)
         return (*(p.name for p in self.plans), *(f.name for f in self.facts), *rules)
 
@@ -81,6 +84,8 @@ class Program:
     @property
     def prefixes(self) -> dict[str, str]:
         """The prefixes that the queries declare (those of the last one count), by which their terms are shown."""
+        if isinstance(self.compilation, GatheredQueries):
+            return prefixes_of(Compilation(self.compilation.kinds))
         prefixes = prefixes_of(self.compilation)
         for document, _ in self.documents:
             prefixes |= dict(document.prefixes)
@@ -132,7 +137,9 @@ class Program:
     def inputs(self) -> frozenset[str]:
         """The streams that windowed queries read and that come from outside."""
         derived = {q.feeds for q in (*self.plans, *self.facts) if q.feeds}  # type: ignore[attr-defined]
-        derived |= {q.syntax.register.name for q in self.compilation.queries if q.syntax.register is not None}
+        compiled = self.compilation
+        kinds = compiled.kinds if isinstance(compiled, GatheredQueries) else compiled.queries
+        derived |= {q.syntax.register.name for q in kinds if q.syntax.register is not None}
         return frozenset().union(*(p.streams for p in self.plans)) - derived
 
     @property
@@ -190,6 +197,9 @@ def compile(  # the verb that the reader expects, as in ``re.compile``
         raise TypeError(_no_text(source))
     texts = [source_of(item) for item in items]
     given = dict(prefixes or {})
+    reading = Reading(base, given, coupling(order, rates), policy)
+    if gathered := gather(texts, reading):
+        return Program(gathered[0], policy, documents=gathered[1], preset=preset)
     documents = [(parse(t.text, source=t.name, base=base, prefixes=given), t) for t in texts]
     return program_of(documents, policy=policy, preset=preset, joins=coupling(order, rates))
 

@@ -20,8 +20,9 @@ from etalis_rules.spelling import PREFIXES
 from etalis_py.executors.columns.executor import ColumnExecutor
 from etalis_py.executors.rows.executor import RowExecutor
 from etalis_py.executors.windows.executor import reporting
+from etalis_py.families import GatheredQueries, together
 from etalis_py.kernel.kernel import Stage
-from etalis_py.kernel.matches import Shape
+from etalis_py.kernel.matches import LazyShapes, Shape
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import Counters
 from etalis_py.knowledge import Knowledge
@@ -48,6 +49,8 @@ def merged(programs: Iterable[Program]) -> Program:
     every = tuple(programs)
     if len(every) == 1:
         return every[0]
+    if any(isinstance(p.compilation, GatheredQueries) for p in every) and not any(p.windowed for p in every):
+        return Program(together([(p.compilation, p.policy) for p in every]))
     return Program(
         Compilation(tuple(query for p in every for query in with_policy(p.compilation.queries, p.policy))),
         plans=tuple(plan for p in every for plan in p.plans),
@@ -115,12 +118,14 @@ def groups_of(stages: Iterable[Queries]) -> list[tuple[str, list[str]]]:
     return groups
 
 
-def numbered_stages(executors: Sequence[Any], program: Program) -> tuple[list[Stage], list[Shape]]:
+def numbered_stages(executors: Sequence[Any], program: Program) -> tuple[list[Stage], Sequence[Shape]]:
     """The stages with the numbers of their outputs: windowed queries come first, in the order of the program.
 
     The shapes of the outputs know the prefixes of the program, by which notebooks show terms.
     """
     place = {plan.name: number for number, plan in enumerate(program.plans)}
+    if len(executors) == 1 and isinstance(executors[0].shapes, LazyShapes):
+        return [Stage(executors[0], ())], executors[0].shapes
     every = [(executor, local) for executor in executors for local in range(len(executor.shapes))]
     every.sort(key=lambda one: place.get(one[0].shapes[one[1]].query, len(place)))
     number = {(id(executor), local): n for n, (executor, local) in enumerate(every)}

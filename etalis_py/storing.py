@@ -9,6 +9,7 @@ from typing import Any
 
 from etalis_py.executors.rows import dump
 from etalis_py.kernel.kernel import Kernel
+from etalis_py.kernel.matches import LazyShapes, Shape
 from etalis_py.kernel.old_formats import damage_as_error, old_journal, old_snapshot, stages_of
 from etalis_py.kernel.position import Position
 from etalis_py.kernel.stored import HORIZON, JOURNAL, SNAPSHOT, SnapshotError, read, written
@@ -123,7 +124,7 @@ class Stored(Kernel, ABC):
 
     def _kinds(self) -> list[tuple[str, frozenset[str]]]:
         """What each stage runs, and its queries."""
-        return [(executor.kind, frozenset(s.query for s in executor.shapes)) for executor in self._executors]
+        return [(executor.kind, queries_of(executor.shapes)) for executor in self._executors]
 
     def _matched(self, stages: Sequence[Any]) -> list[tuple[Any, Any]]:
         """The executors with the stored parts of their stages."""
@@ -142,7 +143,7 @@ class Stored(Kernel, ABC):
         """Go to the place in the stream where the state was stored."""
         self._at = Position.of(state["position"])
         if fitted:
-            self._at.answered &= {shape.query for shape in self._shapes}
+            self._at.answered &= queries_of(self._shapes)
         self.counters.go_to(state["counters"])
         self.updates.clear()
 
@@ -213,6 +214,11 @@ class Stored(Kernel, ABC):
             return
         for stage in self._stages:
             stage.executor.journaling(on)
+
+
+def queries_of(shapes: Sequence[Shape]) -> frozenset[str]:
+    """The names of the queries that have these shapes."""
+    return shapes.queries if isinstance(shapes, LazyShapes) else frozenset(shape.query for shape in shapes)
 
 
 def _no_background() -> SnapshotError:

@@ -25,6 +25,7 @@ API = {
     "storing",
     "explanation",
     "census",
+    "families",
     "running",
     "warming",
     "recorded",

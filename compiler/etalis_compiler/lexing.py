@@ -121,7 +121,7 @@ _ESC = r"\\[tbnrf\\\"']"
 _EXP = r"[eE][+-]?[0-9]+"
 _NUMBER = rf"[0-9]+\.[0-9]*{_EXP}|\.[0-9]+{_EXP}|[0-9]+{_EXP}|[0-9]*\.[0-9]+"
 
-_TOKEN = re.compile(
+PIECE = re.compile(
     rf"""(?P<SKIP>(?:[ \t\r\n]++|\#[^\r\n]*+)++)
     |(?P<IRIREF><[^<>"{{}}|^`\\\x00-\x20]*>)
     |(?P<VAR>[?$][{_U}0-9][{_U}{_MORE}]*)
@@ -191,7 +191,7 @@ class Text:
 
 def tokens(text: Text, literals: dict[str, str]) -> Iterator[Token]:
     """The tokens of the text; ``literals`` gives the type of each keyword and mark of the grammar."""
-    data, match, offset = text.replaced, _TOKEN.match, text.offset
+    data, match, offset = text.replaced, PIECE.match, text.offset
     place, size = (1 if data[:1] == "\ufeff" else 0), len(data)  # a byte order mark is no part of the text
     while place < size:
         token = match(data, place)

@@ -25,7 +25,7 @@ from etalis_py.kernel.batch import (
     together,
 )
 from etalis_py.kernel.garbage import few_collections
-from etalis_py.kernel.matches import Matches, Shape
+from etalis_py.kernel.matches import LazyShapes, Matches, Shape
 from etalis_py.kernel.options import Options, seconds
 from etalis_py.kernel.position import FOREVER, NEVER, Counters, Kept, Position
 from etalis_py.kernel.protocol import Dispatch, Executor
@@ -65,7 +65,7 @@ class Kernel:
         self._arrange((), [])
 
     def _arrange(
-        self, stages: Sequence[Stage], shapes: list[Shape], *, unnamed: str = "", lockstep: bool = False
+        self, stages: Sequence[Stage], shapes: Sequence[Shape], *, unnamed: str = "", lockstep: bool = False
     ) -> None:
         """Run these stages from now on.
 
@@ -78,8 +78,10 @@ class Kernel:
         self._lockstep = lockstep
         self._dispatch: Dispatch | None = stages[0].executor.dispatch() if len(stages) == 1 else None
         self._waits = bool(self.lateness) or self.options.eager or bool(self._unread)
-        self._once = frozenset(number for number, shape in enumerate(shapes) if shape.once)
-        self._hidden = frozenset(number for number, shape in enumerate(shapes) if shape.hidden)
+        numbered = shapes.ordinary.items() if isinstance(shapes, LazyShapes) else enumerate(shapes)
+        special = [(number, shape) for number, shape in numbered if shape.once or shape.hidden]
+        self._once = frozenset(number for number, shape in special if shape.once)
+        self._hidden = frozenset(number for number, shape in special if shape.hidden)
         # In the fast loop the open instant is of plain tuples.
         self._at.pending = [Event(*e[:3], e[3] or unnamed, e[4]) for e in self._at.pending]  # type: ignore[call-arg]
 

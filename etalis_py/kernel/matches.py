@@ -66,6 +66,20 @@ class Shape:
         return self.output.query
 
 
+class LazyShapes(Sequence[Shape]):
+    """Shapes by their numbers of which most are made when they are asked for; those of ``ordinary`` are there.
+
+    What is not there is neither ``once`` nor ``hidden``.
+    """
+
+    ordinary: Mapping[int, Shape]
+
+    @property
+    @abstractmethod
+    def queries(self) -> frozenset[str]:
+        """The names of all queries."""
+
+
 class Match:
     """One solution of a query: its bindings, its interval, and what it constructs.
 

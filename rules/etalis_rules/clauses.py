@@ -142,6 +142,9 @@ class Clauses:
                     yield from self.window(bound, times)
                 case ir.Background(pattern, _):
                     yield f"background({self.pattern(pattern)})"
+                case ir.Parameters(family, equal, binds):
+                    places = [f"{self.spelling.variable(name)} = {place}" for name, place in (*equal, *binds)]
+                    yield f"parameters({family}: {', '.join(places)})"
 
     # --- nodes ---
 

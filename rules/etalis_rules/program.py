@@ -84,7 +84,22 @@ class Background:
     binds: tuple[Name, ...]
 
 
-Step = Condition | Assign | Duration | Background
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """A join with the parameters of a family: one row for each query that differs from the others in constants only.
+
+    ``family`` names it.  A row has the name of its query in place 0, then its constants.  ``equal`` are the variables
+    that a row's places must equal, ``binds`` those that get their terms from it.  ``compared`` is the comparison
+    ``variable op place`` by which rows are found in the order of their numbers; it is tested nevertheless.
+    """
+
+    family: Text
+    equal: tuple[tuple[Name, int], ...]
+    binds: tuple[tuple[Name, int], ...]
+    compared: tuple[tuple[Name, Text, int], ...] = ()
+
+
+Step = Condition | Assign | Duration | Background | Parameters
 
 
 # --- nodes -----------------------------------------------------------------------------------------------------

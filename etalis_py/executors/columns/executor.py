@@ -15,6 +15,7 @@ from etalis_rules import program as ir
 from etalis_py.compiled import ready
 from etalis_py.executors.columns.network import unsupported
 from etalis_py.executors.rows.executor import RowExecutor
+from etalis_py.executors.rows.families import Gathered
 from etalis_py.executors.rows.goals import rebuilt
 from etalis_py.kernel.batch import as_reported
 from etalis_py.kernel.options import Options
@@ -53,9 +54,11 @@ class ColumnExecutor(RowExecutor):
 
     # --- rules ---
 
-    def load_rules(self, rules: ir.Rules, knowledge: Any, makers: dict[str, Any]) -> None:
+    def load_rules(
+        self, rules: ir.Rules, knowledge: Any, makers: dict[str, Any], gathered: Gathered | None = None
+    ) -> None:
         self.to_rows()
-        super().load_rules(rules, knowledge, makers)
+        super().load_rules(rules, knowledge, makers, gathered)
         self._columns = None
         self._reasons.clear()
 

@@ -122,6 +122,9 @@ def _unsupported_node(node: ir.Node, late: frozenset[str], name: str) -> str | N
 
 
 def _unsupported_steps(steps: Iterable[ir.Step]) -> str | None:
+    steps = tuple(steps)
+    if any(isinstance(step, ir.Parameters) for step in steps):
+        return "queries that differ in constants only run as one, which has no columnar form yet"
     return _unsupported_expressions(s.expression for s in steps if isinstance(s, (ir.Condition, ir.Assign)))
 
 

@@ -6,8 +6,8 @@ body goals and fills the node's own; the blocks of an instant follow one another
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -18,7 +18,17 @@ from etalis_rules.calendar import add_months
 from etalis_py.executors.rows.because import Because
 from etalis_py.executors.rows.frames import Frame
 from etalis_py.executors.rows.layout import Layout
-from etalis_py.executors.rows.needs import Goals, LookUp, Need, OfInstant, OfRuntime, Store, waiting_at
+from etalis_py.executors.rows.needs import (
+    Goals,
+    LookUp,
+    Need,
+    OfFamily,
+    OfInstant,
+    OfOutput,
+    OfRuntime,
+    Store,
+    waiting_at,
+)
 from etalis_py.executors.rows.writer import Writer
 from etalis_py.values import SparqlError
 from etalis_py.values.expressions import Names
@@ -40,6 +50,10 @@ class Code:
     names: Names = field(default_factory=Names)
     explain: bool = False
     journaled: bool = False
+    families: Mapping[str, tuple[bool, ...]] = field(default_factory=dict)
+    """Which parameters of a family are numbers."""
+    positions: tuple[int, ...] = ()
+    """The number that reports of each output have; none where that is the number of the output."""
     numbering: Mapping[tuple[str, str], int] = field(default_factory=dict)
     last: int = 0
     numbers: dict[str, int] = field(default_factory=dict)
@@ -65,6 +79,10 @@ class Code:
     def most(self, node: str) -> str:
         """The number of new solutions of a node from which they are weighed again."""
         return f"m{self.numbers[node]}"
+
+    def position(self, number: int) -> int:
+        """The number that reports of an output have."""
+        return self.positions[number] if self.positions else number
 
     def is_late(self, node: str) -> bool:
         """May solutions of this node end before the instant in which they are known?"""
@@ -175,6 +193,13 @@ def emit_steps(
                 emit_steps(w, code, node, steps[i + 1 :], frame, "continue", then)
                 w.depth = depth
                 return
+            case ir.Parameters():
+                _parameters(w, code, step, frame, f"{code.numbers[node]}_{i}", skip)
+                depth = w.depth
+                w.depth += 1
+                emit_steps(w, code, node, steps[i + 1 :], frame, "continue", then)
+                w.depth = depth
+                return
     then()
 
 
@@ -210,6 +235,41 @@ def _background(
             frame.values.pop(name, None)
     if code.explain:
         frame.provenance = code.provenance(node, frame.provenance or "x[-1]", f"Because('background', {row}[-1])")
+
+
+def _parameters(w: Writer, code: Code, step: ir.Parameters, frame: Frame, tag: str, skip: str) -> None:
+    """``for q in rows of the parameters that match:`` — the body is indented by the caller."""
+    terms = [frame.terms[name] for name, _ in step.equal]
+    key = "None" if not terms else terms[0] if len(terms) == 1 else f"({', '.join(terms)})"
+    equal = tuple(place for _, place in step.equal)
+    row = f"q{tag}"
+    if step.compared:
+        ((variable, op, place),) = step.compared
+        with w.block("try:"):
+            w(f"v = {frame.emitter().value(alg.Var(variable))}")
+        with w.block("except SparqlError:"):
+            w(skip)
+        candidates = code.need(f"P{tag}", OfFamily(step.family, equal, place, op))
+        w(f"for {row} in {candidates}({key}, v):")
+    elif terms:
+        w(f"for {row} in {code.need(f'P{tag}', OfFamily(step.family, equal))}({key}, ()):")
+    else:
+        w(f"for {row} in {code.need(f'P{tag}', OfFamily(step.family))}():")
+    is_numeric = code.families[step.family]
+    for name, place in step.binds:
+        frame.terms[name] = f"{row}[{place}]"
+        frame.values.pop(name, None)
+        if place and is_numeric[place - 1]:
+            frame.set_value(name, f"{row}[{1 + len(is_numeric) + place}]")
+
+
+@contextmanager
+def parted(w: Writer, code: Code, number: int, source: str) -> Iterator[None]:
+    """What a family reports, as that of its queries; the ``rows`` of one of them at a time."""
+    split, reports = code.need(f"split{number}", OfOutput(number, "split")), code.of_runtime("reports")
+    with w.block(f"if {source}:"), w.block(f"for number, rows in {split}(t, {source}):"):
+        w(f"{reports}.append((number, t, rows))")
+        yield
 
 
 def single_pass(w: Writer, code: Code, name: str, node: ir.Map, source: str) -> None:

@@ -419,23 +419,26 @@ class _Generator:
         reports = code.of_runtime("reports")
         fresh = fresh_nodes_of(output, output.source.columns) if self.fed.get(name) else None
         labels = () if fresh is None else fresh[0]
+        if output.query in code.families:
+            with blocks.parted(w, code, number, source):
+                if self.fed.get(name):
+                    self._derive(w, name, output, "rows", later, ())
+            return
         if labels:
             code.filled("made")
             w(f"m{number} = {code.need(f'applied{number}', OfOutput(number, 'applied'))}({source})")
             source = f"m{number}"
         with w.block(f"if {source}:"):
             arranged = is_arranged(output)
-            rows = source
+            rows = f"r{number}" if arranged or later is None else source
             if arranged:
-                rows = f"r{number}"
                 w(f"{rows} = {code.need(f'arrange{number}', OfOutput(number, 'arrange'))}(t, {source})")
             elif later is None:
                 key = canonical_key(output.source.columns, tuple(sorted(output.variables)))
                 sorting = "" if key is None else f"key={code.names.use(f'order{number}', key)}"
-                rows = f"r{number}"
                 w(f"{rows} = {source} if len({source}) == 1 else sorted({source}{', ' + sorting if sorting else ''})")
             with w.block(f"if {rows}:") if arranged else nullcontext():
-                w(f"{reports}.append(({number}, t, {rows}))")
+                w(f"{reports}.append(({code.position(number)}, t, {rows}))")
                 if output.form == "construct" and self.fed.get(name):
                     self._derive(w, name, output, rows, later, labels)
 

@@ -21,6 +21,7 @@ from etalis_py.events import Event
 from etalis_py.executors.rows import dump
 from etalis_py.executors.rows.blocks import Code
 from etalis_py.executors.rows.codegen import write
+from etalis_py.executors.rows.families import Families, Gathered
 from etalis_py.executors.rows.layout import layouts
 from etalis_py.executors.rows.live import LivePrograms
 from etalis_py.executors.rows.plan import Generated, RowPlan
@@ -56,7 +57,8 @@ class RowExecutor:
         self.state = State(options.explain)
         self.rules = ir.Rules((), (), ())
         self.plan: RowPlan
-        self.shapes: list[Shape] = []
+        self.families: Families | None = None
+        self.shapes: Sequence[Shape] = []
         self.reports: list[Any] = []
         self.derived: list[Event] = []
         self.feeding = False
@@ -69,10 +71,13 @@ class RowExecutor:
 
     # --- rules ---
 
-    def load_rules(self, rules: ir.Rules, knowledge: Any, makers: dict[str, Any]) -> None:
+    def load_rules(
+        self, rules: ir.Rules, knowledge: Any, makers: dict[str, Any], gathered: Gathered | None = None
+    ) -> None:
         """Write the code of these rules; the state of nodes that stay is kept.
 
         ``makers``: which rules led to a node that was derived from the background alone (see ``Making``).
+        ``gathered``: the families among them.
         """
         if knowledge is not self.knowledge or self.answer_sets is None:
             self.answer_sets = LivePrograms(knowledge, self.counters)
@@ -85,15 +90,18 @@ class RowExecutor:
         operators = dump.take_out_operators(self, relaid)
         state.nodes, state.layouts = nodes, laid_out
         state.background = BackgroundSource(knowledge if knowledge is not None else NOTHING, options.limits.steps)
+        self._forget_gone()
+        self.families = None if gathered is None else Families(gathered, self.families)
         self.plan = write(rules, self._code())
         schema = getattr(knowledge, "schema", None)
         entailed = None if schema is None else lambda triple: (triple, *schema.entailed(triple))
-        self._runtime = Runtime(rules, self.plan, state, options.limits, entailed, options.journal)
+        self._runtime = Runtime(rules, self.plan, state, options.limits, entailed, options.journal, self.families)
         self._runtime.reports += self.reports
         self.reports = self._runtime.reports
+        shapes = [self._shape(output) for output in rules.outputs]
+        self.shapes = shapes if self.families is None else self.families.show(shapes)
         self._generated: Generated = self.answer_sets.attached(self._runtime.functions())
         dump.put_back_operators(self, operators)
-        self.shapes = [self._shape(output) for output in rules.outputs]
 
     def _code(self) -> Code:
         """What the functions are written from."""
@@ -107,7 +115,18 @@ class RowExecutor:
             journaled=options.journal,
             numbering={key: store.number for key, store in state.stores.items()},
             last=state.last,
+            families={} if self.families is None else self.families.is_numeric,
+            positions=() if self.families is None else self.families.positions,
         )
+
+    def _forget_gone(self) -> None:
+        """Drop the goals of queries that are gone."""
+        if self.families is not None:
+            self.counters.pruned += self.families.purge(self.state.stores.values())
+
+    def _place(self, number: int) -> int:
+        """The number that reports of an output have."""
+        return number if self.families is None else self.families.positions[number]
 
     @property
     def source(self) -> str:
@@ -206,11 +225,11 @@ class RowExecutor:
                     group = self.state.groups.get(output.source.node)
                     rows = [] if group is None else group.at_end(False)
                     if rows:
-                        self.reports.append((number, t, rows))
+                        self.reports.append((self._place(number), t, rows))
             if output.late is not None or (output.source is not None and output.timeless is not None):
                 self._report_timeless(number, output, t)
             if output.form == "ask":  # the first answer counts
-                self.reports.append((number, t, [(TIMELESS_END, TIMELESS_START, "false")]))
+                self.reports.append((self._place(number), t, [(TIMELESS_END, TIMELESS_START, "false")]))
 
     def dispatch(self) -> Dispatch:
         generated = self._generated
@@ -223,6 +242,7 @@ class RowExecutor:
         A sweep costs as much as there are buckets, so it is done after as many events.
         """
         waiting = 0
+        self._forget_gone()
         for store in self.state.stores.values():
             waiting += len(store.buckets)
             store.waited += events
@@ -263,7 +283,8 @@ class RowExecutor:
 
     def _report_timeless(self, number: int, output: ir.Output, t: int) -> None:
         """What the background alone answers."""
-        columns = self.shapes[number].variables
+        place = self._place(number)
+        columns = self.shapes[place].variables
         if output.source is not None:
             columns = output.source.columns
         rows: list[Row] = []
@@ -282,16 +303,17 @@ class RowExecutor:
             rows = [(TIMELESS_END, TIMELESS_START, "true" if rows else "false")]
         elif output.source is not None:
             arrange = self._runtime.arrangement(number)
-            rows = arrange(t, rows) if arrange else sorted(rows, key=self._runtime.sort_key(number))
+            rows = arrange(t, rows) if arrange else sorted(rows, key=self._runtime.sort_key(place))
         new = making(output, columns, self._makers) if self._makers else None
         if new is not None:
             rows = new.applied(rows)
         if rows:
-            self.reports.append((number, t, rows))
+            self.reports.append((place, t, rows))
 
     # --- state ---
 
     def dump(self) -> dict[str, Any]:
+        self._forget_gone()
         return dump.written(self)
 
     def load(self, state: Mapping[str, Any]) -> None:

@@ -109,6 +109,8 @@ def _certain_columns(nodes: Mapping[str, ir.Node]) -> dict[str, frozenset[str]]:
                 bound = frozenset.intersection(*sides)
             case ir.Group() | ir.Run():
                 bound = sides[0] & frozenset(node.keys)
+            case ir.Map():
+                bound = sides[0].union(n for s in node.steps if isinstance(s, ir.Parameters) for n, _ in s.binds)
             case ir.Absence() if node.right is not None:
                 bound = sides[0] | sides[2]
             case _:

@@ -89,10 +89,21 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class OfOutput:
-    """How the rows of an output are arranged, or to which of them its rule is applied and which nodes it makes."""
+    """How the rows of an output are arranged, or to which of them its rule is applied, which nodes it makes, and
+    to which queries of a family they belong."""
 
     number: int
-    part: Literal["arrange", "applied", "fresh"]
+    part: Literal["arrange", "applied", "fresh", "split"]
+
+
+@dataclass(frozen=True, slots=True)
+class OfFamily:
+    """A look-up in the parameters of a family: by their equal constants, and by the comparison ``op`` with a number."""
+
+    family: str
+    equal: tuple[int, ...] = ()
+    compared: int = 0
+    op: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +113,7 @@ class OfRuntime:
     name: str
 
 
-Need: TypeAlias = Goals | Deadline | OfInstant | LookUp | MinusLookUp | Operator | OfOutput | OfRuntime
+Need: TypeAlias = Goals | Deadline | OfInstant | LookUp | MinusLookUp | Operator | OfOutput | OfFamily | OfRuntime
 
 
 def waiting_at(node: ir.Node, side: str) -> tuple[ir.Ref, tuple[str, ...], int | None]:

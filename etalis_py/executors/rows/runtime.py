@@ -12,6 +12,7 @@ from etalis_rules import program as ir
 from etalis_rules.terms import FALSE, TRUE
 
 from etalis_py.executors.rows.closure import PathClosure
+from etalis_py.executors.rows.families import Families
 from etalis_py.executors.rows.frames import decode_or_none
 from etalis_py.executors.rows.goals import Solution, estimated_bytes, rebuilt
 from etalis_py.executors.rows.needs import (
@@ -20,6 +21,7 @@ from etalis_py.executors.rows.needs import (
     LookUp,
     MinusLookUp,
     Need,
+    OfFamily,
     OfInstant,
     OfOutput,
     OfRuntime,
@@ -57,6 +59,7 @@ class Runtime:
         limits: Limits,
         entailed: Callable[[tuple[str, str, str]], Iterable[tuple[str, str, str]]] | None = None,
         journaling: bool = False,
+        families: Families | None = None,
     ) -> None:
         self.rules = rules
         self.plan = plan
@@ -68,7 +71,11 @@ class Runtime:
         self.journaling = journaling
         names = [output_id(output.query) for output in rules.outputs]
         recursive = {name for stratum in rules.strata if len(stratum) > 1 for name in stratum}
-        self.rounds = frozenset(number for number, name in enumerate(names) if name in recursive)
+        self.families = families
+        places = range(len(names)) if families is None else families.positions
+        self.numbers = dict(zip(places, range(len(names)), strict=True))
+        """The outputs by the numbers of their reports."""
+        self.rounds = frozenset(place for place, name in zip(places, names, strict=True) if name in recursive)
         """The outputs whose rows come round by round."""
         self.scope: dict[str, Any] = {**plan.objects, "look_back": state.look_back}
 
@@ -105,6 +112,12 @@ class Runtime:
                 return self.operator(name, state.nodes[name], at_once=part == "advance at once")
             case OfOutput(number, "arrange"):
                 return self.arrangement(number)
+            case OfOutput(number, "split"):
+                assert self.families is not None
+                return self.families.split(self.rules.outputs[number])
+            case OfFamily(family, equal, compared, op):
+                assert self.families is not None
+                return self.families.access(family, equal, compared, op)
             case OfOutput(number, part):
                 return getattr(self._making(number), part)
             case OfRuntime(name):
@@ -336,7 +349,12 @@ class Runtime:
             reports.append((number, t, rows))
 
     def sort_key(self, number: int) -> Callable[[Solution], Any] | None:
-        output = self.rules.outputs[number]
+        """The canonical order of the rows that are reported under a number."""
+        if number in self.numbers:
+            output = self.rules.outputs[self.numbers[number]]
+        else:
+            assert self.families is not None
+            output = self.families.shapes.of_number(number)
         assert output.source is not None
         return canonical_key(output.source.columns, tuple(sorted(output.variables)))
 

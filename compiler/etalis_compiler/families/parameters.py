@@ -1,0 +1,278 @@
+"""The rules of a family: markers become columns, and a relation of parameters binds them.
+
+A solution of a node below which a parameter stands carries the name of its query in the column ``$``, and the
+parameters that are read above it in ``$0``, ``$1`` and so on.  A leaf with markers sees the triples of every query of
+the family and is joined with the relation by what the event says; from there on ``$`` is one more join variable, so
+that goals, consumption and what is absent belong to one query.  What has no parameter below it is shared by all.
+
+    { :c12 :price ?a } SEQ { :c7 :price ?b } FILTER (?b > ?a * 1.3)
+    left(~$0, ~a) → { … parameters: ~$0 = place 1; $, $2 } → SEQ on $ → FILTER (?b > ?a * ?$2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, TypeVar
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.traversal import transform, walk
+
+T = TypeVar("T")
+
+NAME = "$"
+"""The column of the query's name."""
+_ORDER = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+class Unfit(Exception):
+    """These rules have no form with parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameterized:
+    """The nodes and the output of a family, and the parameters that they read."""
+
+    nodes: dict[str, ir.Node]
+    output: ir.Output
+    used: frozenset[int]
+
+
+class _Carrying(NamedTuple):
+    """A rewritten node, and the columns it has in addition."""
+
+    node: str
+    columns: tuple[str, ...]
+
+
+def column_of(parameter: int) -> str:
+    """The name of a parameter's column."""
+    return f"{NAME}{parameter}"
+
+
+def parameterized(rules: ir.Rules, family: str, markers: Mapping[str, int]) -> Parameterized:
+    """The rules of one query with its markers as parameters; raises ``Unfit`` where that cannot be."""
+    (output,) = rules.outputs
+    arranged = output.distinct or output.order or output.limit is not None or output.offset
+    if output.source is None or output.timeless is not None or output.late is not None or arranged:
+        raise Unfit
+    if output.form not in ("select", "construct"):
+        raise Unfit
+    made = [n for t in output.template for n in (t.subject, t.predicate, t.object)]
+    if any(isinstance(n, alg.Var) and n.name[0] in "_." for n in made):
+        raise Unfit
+    rewriter = _Rewriter(dict(rules.nodes), family, markers)
+    wanted = rewriter.read((output.template,))
+    source = rewriter.carrying(output.source.node, wanted)
+    template = rewriter.written(output.template)
+    columns = (*output.source.columns, *source.columns)
+    whole = replace(output, query=family, source=ir.Ref(source.node, columns), template=template)
+    return Parameterized(rewriter.nodes, whole, frozenset(rewriter.used))
+
+
+@dataclass(slots=True)
+class _Rewriter:
+    before: dict[str, ir.Node]
+    family: str
+    markers: Mapping[str, int]
+    nodes: dict[str, ir.Node] = field(default_factory=dict)
+    used: set[int] = field(default_factory=set)
+
+    # --- what is there ---
+
+    def read(self, part: object) -> frozenset[int]:
+        """The parameters whose markers stand in expressions or templates."""
+        constants = (n.term for n in walk(part) if isinstance(n, alg.Const))
+        return frozenset(self.markers[term] for term in constants if term in self.markers)
+
+    def written(self, part: T) -> T:
+        """The same with columns for markers."""
+
+        def named(node: object) -> object:
+            if isinstance(node, alg.Const) and node.term in self.markers:
+                self.used.add(self.markers[node.term])
+                return alg.Var(column_of(self.markers[node.term]))
+            return None
+
+        return transform(part, named)
+
+    def varies(self, name: str) -> bool:
+        """Does a marker stand in this node or below it?"""
+        node = self.before[name]
+        own = node.steps if isinstance(node, (ir.Map, ir.Join, ir.Absence)) else ()
+        if isinstance(node, ir.Leaf):
+            own = (node.subject, node.object)  # type: ignore[assignment]
+        elif not isinstance(node, (ir.Map, ir.Join, ir.Absence)) and self.read((node,)):
+            raise Unfit
+        return bool(self.read(own)) or any(self.varies(ref.node) for ref in ir.refs(node))
+
+    # --- what becomes of it ---
+
+    def add(self, node: ir.Node) -> str:
+        name = ir.identify(node)
+        self.nodes.setdefault(name, node)
+        return name
+
+    def same(self, name: str) -> _Carrying:
+        """A node that is shared by all queries of the family."""
+        stack = [name]
+        while stack:
+            here = stack.pop()
+            node = self.before[here]
+            self.nodes[here] = node
+            stack.extend(ir.made_from(node))
+        return _Carrying(name, ())
+
+    def plain_or_carrying(self, name: str, wanted: frozenset[int], force: bool) -> _Carrying:
+        return self.carrying(name, wanted) if force or self.varies(name) else self.same(name)
+
+    def carrying(self, name: str, wanted: frozenset[int]) -> _Carrying:
+        """The node with the name of the query and these parameters in each of its solutions."""
+        node = self.before[name]
+        if not self.varies(name):
+            self.same(name)
+            return self._joined(ir.Ref(name, node.head), node.head, (), wanted, ())
+        match node:
+            case ir.Leaf():
+                return self._leaf(node, node.head, (), wanted)
+            case ir.Map():
+                return self._map(node, wanted)
+            case ir.Join():
+                return self._join(node, wanted)
+            case ir.Absence():
+                return self._absence(node, wanted)
+        raise Unfit
+
+    def _columns(self, wanted: frozenset[int]) -> tuple[str, ...]:
+        self.used |= wanted
+        return (NAME, *map(column_of, sorted(wanted)))
+
+    def _leaf(
+        self, leaf: ir.Leaf, head: tuple[str, ...], steps: tuple[ir.Step, ...], wanted: frozenset[int]
+    ) -> _Carrying:
+        """A leaf that sees the triples of all queries; those whose constants they have, and then the steps."""
+        if leaf.entailed or (isinstance(leaf.predicate, alg.Const) and leaf.predicate.term in self.markers):
+            raise Unfit
+        own = tuple(sorted(self.read((leaf.subject, leaf.object))))
+        columns = (*leaf.head, *map(column_of, own))
+        seen = replace(leaf, head=columns, subject=self.written(leaf.subject), object=self.written(leaf.object))
+        # Equal leaves of several families are one, whatever their parameters are called.
+        names = {column: f"~{i}" for i, column in enumerate(columns)}
+        others = [n.name for n in walk(seen) if isinstance(n, alg.Var) and n.name not in names]
+        names |= {name: f"~{len(columns) + i}" for i, name in enumerate(dict.fromkeys(others))}
+        equal = tuple((column_of(k), k + 1) for k in own)
+        return self._joined(ir.Ref(self.add(alg.rename(seen, names)), columns), head, steps, wanted, equal)
+
+    def _joined(
+        self,
+        child: ir.Ref,
+        head: tuple[str, ...],
+        steps: tuple[ir.Step, ...],
+        wanted: frozenset[int],
+        equal: tuple[tuple[str, int], ...],
+    ) -> _Carrying:
+        """A join of a node with the parameters, before the first step that reads one."""
+        first = next((i for i, step in enumerate(steps) if self.read((step,))), len(steps))
+        read = self.read(steps[first:])
+        binds = [(NAME, 0)]
+        binds += [(column_of(k), k + 1) for k in sorted(read | wanted) if column_of(k) not in child.columns]
+        compared = next((c for s in steps[first:] if (c := self._compared(s, child)) is not None), None)
+        step = ir.Parameters(self.family, equal, tuple(binds), () if compared is None else (compared,))
+        columns = self._columns(wanted)
+        rest = self.written(steps[first:])
+        return _Carrying(self.add(ir.Map((*head, *columns), child, (*steps[:first], step, *rest))), columns)
+
+    def _compared(self, step: ir.Step, child: ir.Ref) -> tuple[str, str, int] | None:
+        """``variable op place`` where a step compares a column with a parameter that is a number."""
+        if not isinstance(step, ir.Condition):
+            return None
+        match step.expression:
+            case alg.Apply(op, (alg.Var(name), alg.Const(term))) if op in _ORDER:
+                pass
+            case alg.Apply(op, (alg.Const(term), alg.Var(name))) if op in _ORDER:
+                op = _ORDER[op]
+            case _:
+                return None
+        if name not in child.columns or term not in self.markers or "^^" not in term:
+            return None
+        return name, op, self.markers[term] + 1
+
+    def _map(self, node: ir.Map, wanted: frozenset[int]) -> _Carrying:
+        below = self.before[node.child.node]
+        if any(isinstance(step, ir.Background) for step in node.steps):
+            raise Unfit
+        read = self.read(node.steps)
+        if isinstance(below, ir.Leaf) and self.varies(node.child.node) and not node.distinct:
+            leaf = alg.rename(below, dict(zip(below.head, node.child.columns, strict=True)))
+            if len(frozenset(node.child.columns)) == len(below.head) and self._is_apart(below, node.child.columns):
+                return self._leaf(leaf, node.head, node.steps, wanted)
+        if not self.varies(node.child.node):
+            if node.distinct:
+                raise Unfit
+            self.same(node.child.node)
+            return self._joined(node.child, node.head, node.steps, wanted, ())
+        child = self.carrying(node.child.node, read | wanted)
+        columns = self._columns(wanted)
+        ref = ir.Ref(child.node, (*node.child.columns, *child.columns))
+        return _Carrying(
+            self.add(replace(node, head=(*node.head, *columns), child=ref, steps=self.written(node.steps))), columns
+        )
+
+    def _is_apart(self, leaf: ir.Leaf, columns: tuple[str, ...]) -> bool:
+        """Do the variables that a leaf does not show differ from those it is renamed to?"""
+        hidden = {n.name for n in walk(leaf) if isinstance(n, alg.Var)} - frozenset(leaf.head)
+        return hidden.isdisjoint(columns)
+
+    def _join(self, node: ir.Join, wanted: frozenset[int]) -> _Carrying:
+        if any(isinstance(step, ir.Background) for step in node.steps):
+            raise Unfit
+        # Who is next, and who is consumed, is decided for each query by itself.
+        apart = bool(node.policy) or node.op == "next"
+        left, right = (apart or self.varies(ref.node) for ref in (node.left, node.right))
+        if not (left or right):
+            return self._shared_join(node, wanted)
+        read = self.read(node.steps) | wanted
+        one = self.plain_or_carrying(node.left.node, read if left else frozenset(), left)
+        two = self.plain_or_carrying(node.right.node, frozenset() if left else read, right)
+        columns = self._columns(wanted)
+        whole = replace(
+            node,
+            head=(*node.head, *columns),
+            left=ir.Ref(one.node, (*node.left.columns, *one.columns)),
+            right=ir.Ref(two.node, (*node.right.columns, *two.columns)),
+            certain=(*node.certain, NAME) if left and right else node.certain,
+            steps=self.written(node.steps),
+        )
+        return _Carrying(self.add(whole), columns)
+
+    def _shared_join(self, node: ir.Join, wanted: frozenset[int]) -> _Carrying:
+        """A join that all queries share, and then the conditions in which they differ."""
+        first = next(i for i, step in enumerate(node.steps) if self.read((step,)))
+        self.same(node.left.node)
+        self.same(node.right.node)
+        bound = [s.variable for s in node.steps[:first] if isinstance(s, ir.Assign)]
+        columns = tuple(sorted({*node.left.columns, *node.right.columns, *bound}))
+        shared = replace(node, head=columns, steps=node.steps[:first])
+        return self._joined(ir.Ref(self.add(shared), columns), node.head, node.steps[first:], wanted, ())
+
+    def _absence(self, node: ir.Absence, wanted: frozenset[int]) -> _Carrying:
+        if node.policy or node.deadline is not None or any(isinstance(s, ir.Background) for s in node.steps):
+            raise Unfit
+        read = self.read(node.steps) | wanted
+        left = self.carrying(node.left.node, read)
+        absent = self.plain_or_carrying(node.absent.node, frozenset(), False)
+        columns = self._columns(wanted)
+        whole = replace(
+            node,
+            head=(*node.head, *columns),
+            left=ir.Ref(left.node, (*node.left.columns, *left.columns)),
+            absent=ir.Ref(absent.node, (*node.absent.columns, *absent.columns)),
+            shared=(*node.shared, NAME) if absent.columns else node.shared,
+            steps=self.written(node.steps),
+        )
+        if node.right is not None:
+            right = self.plain_or_carrying(node.right.node, frozenset(), False)
+            both = (*node.certain, NAME) if right.columns else node.certain
+            whole = replace(whole, right=ir.Ref(right.node, (*node.right.columns, *right.columns)), certain=both)
+        return _Carrying(self.add(whole), columns)

@@ -1,0 +1,68 @@
+"""The wording of a text: what it says but for its constants, and its constants.
+
+No text is parsed here.  The pieces are those of the lexer, so that a constant inside a comment or a string is none.
+
+>>> from etalis_compiler.diagnostics import Source
+>>> wording = wording_of(Source("SELECT ?x { :c12 :price ?x FILTER (?x > 100) }"))
+>>> wording.pieces[:2], wording.constants
+(('SELECT ?x { ', 'PNAME_LN'), (':c12', ':price', '100'))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..diagnostics import Source
+from ..lexing import PIECE
+
+CONSTANTS = frozenset(("IRIREF", "PNAME_LN", "NUMBER", "INTEGER", "STRING"))
+NAME = "QUERY NAME"
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """``pieces`` are texts between constants and the kinds of these, in turn; ``starts`` is where constants begin."""
+
+    pieces: tuple[str, ...]
+    constants: tuple[str, ...]
+    starts: tuple[int, ...]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of the constants."""
+        return self.pieces[1::2]
+
+    def written(self, constants: tuple[str, ...]) -> str:
+        """The text with these constants."""
+        between = self.pieces[::2]
+        inner = (text + constant for text, constant in zip(between, constants, strict=False))
+        return "".join(inner) + between[-1]
+
+
+def wording_of(source: Source) -> Wording | None:
+    """The wording of a text; None where it has escapes or what is no token, so that it has to be parsed by itself."""
+    text = source.text
+    if "\\" in text or text[:1] == "\ufeff":
+        return None
+    pieces: list[str] = []
+    constants: list[str] = []
+    starts: list[int] = []
+    done = place = 0
+    before = last = ""
+    for token in PIECE.finditer(text):
+        start, end = token.span()
+        if start != place:
+            return None
+        place = end
+        kind = token.lastgroup or ""
+        if kind == "SKIP":
+            continue
+        if kind in CONSTANTS or (kind == "WORD" and last == "QUERY" and before == "REGISTER"):
+            pieces += (text[done:start], kind if kind in CONSTANTS else NAME)
+            constants.append(token[0])
+            starts.append(start)
+            done = end
+        before, last = last, token[0].upper() if kind == "WORD" else ""
+    if place != len(text):
+        return None
+    return Wording((*pieces, text[done:]), tuple(constants), tuple(starts))

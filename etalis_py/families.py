@@ -1,0 +1,346 @@
+"""Many queries of few kinds: texts that are equal up to constants are compiled once.
+
+``gather`` sorts texts into families by their wording, compiles one text of each, and keeps of the others their name and
+their constants.  What comes out is a ``Compilation`` like any other: whoever asks for its queries gets them all, each
+compiled by itself; an engine that can takes the families as they are (``Engine``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+from etalis_compiler import ast
+from etalis_compiler.diagnostics import Diagnostic, QueryError, Source
+from etalis_compiler.families import Template, Wording, parameterized, template_of_text, wording_of
+from etalis_compiler.families.parameters import Unfit
+from etalis_compiler.parser import parse
+from etalis_compiler.pipeline import Compilation, CompiledQuery, compile_documents, link, query_name, rules_of
+from etalis_compiler.rewrites.reorder import Coupling
+from etalis_compiler.rsp import is_windowed
+from etalis_rules import program as ir
+
+from etalis_py.executors.rows.families import Family, Gathered, Member, member
+
+FEWEST = 16
+"""So many texts of one wording must there be in a program that they are compiled as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The queries of a program that one template stands for; ``policy`` is the one by which they run."""
+
+    template: Template
+    members: tuple[Member, ...]
+    policy: str
+
+    @property
+    def query(self) -> CompiledQuery:
+        """The query that stands for all."""
+        query = self.template.query
+        return replace(query, syntax=replace(query.syntax, policy=query.syntax.policy or self.policy))
+
+    @property
+    def name(self) -> str:
+        """The name of the family: one that runs by another policy has other goals."""
+        return f"{self.template.name} {self.query.syntax.policy}"
+
+    def rules(self) -> tuple[dict[str, ir.Node], ir.Output]:
+        """The nodes and the output for all queries together."""
+        query = replace(self.query, name=self.name)
+        found = parameterized(rules_of(Compilation((query,))), self.name, self.template.markers)
+        return found.nodes, found.output
+
+    def moved(self, by: int, policy: str) -> Group:
+        """The same behind so many other queries, run by this policy where the query names none."""
+        at = 1 + len(self.template.places)
+        members = self.members
+        if by:
+            members = tuple((*row[:at], row[at] + by, *row[at + 1 :]) for row in members)
+        return replace(self, members=members, policy=policy)
+
+    def texts(self) -> Iterator[tuple[int, str, Source]]:
+        """The place in the program, the name and the text of each query."""
+        count = len(self.template.places)
+        for row in self.members:
+            yield row[1 + count], row[0], Source(self.template.text_of(row[0], row[1 : 1 + count]))
+
+
+class GatheredQueries(Compilation):
+    """A compilation of which many queries are only there as rows of constants.
+
+    ``rest`` are the queries that are compiled by themselves, ``places`` their places in the program.
+    """
+
+    __slots__ = ("_expanded", "groups", "places", "rest")
+
+    def __init__(
+        self,
+        rest: Sequence[CompiledQuery],
+        places: Sequence[int],
+        groups: Sequence[Group],
+        warnings: tuple[Diagnostic, ...] = (),
+    ) -> None:
+        for name, value in (
+            ("rest", tuple(rest)),
+            ("places", tuple(places)),
+            ("groups", tuple(groups)),
+            ("warnings", warnings),
+            ("_expanded", []),
+        ):
+            object.__setattr__(self, name, value)
+
+    rest: tuple[CompiledQuery, ...]
+    places: tuple[int, ...]
+    groups: tuple[Group, ...]
+    _expanded: list[tuple[CompiledQuery, ...]]
+
+    def run_by(self, policy: str) -> GatheredQueries:
+        """The same, run by a policy where a query names none."""
+        groups = [group.moved(0, policy) for group in self.groups]
+        return GatheredQueries(self.rest, self.places, groups, self.warnings)
+
+    @property
+    def kinds(self) -> tuple[CompiledQuery, ...]:
+        """The queries that are compiled by themselves, and one for each family."""
+        return (*self.rest, *(group.query for group in self.groups))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the queries, in the order of the program."""
+        named = [(place, query.name) for place, query in zip(self.places, self.rest, strict=True)]
+        for group in self.groups:
+            count = len(group.template.places)
+            named += [(row[1 + count], row[0]) for row in group.members]
+        return tuple(name for _, name in sorted(named))
+
+    @property
+    def queries(self) -> tuple[CompiledQuery, ...]:
+        """All queries, each compiled by itself: made when somebody asks."""
+        if not self._expanded:
+            every = list(zip(self.places, self.rest, strict=True))
+            for group in self.groups:
+                shared = group.query
+                for place, name, text in group.texts():
+                    document = parse(text.text, base=shared.base, prefixes=dict(shared.prefixes))
+                    (query,) = compile_documents([(document, text)], shared.coupling).queries
+                    policy = query.syntax.policy or group.policy
+                    every.append((place, replace(query, name=name, syntax=replace(query.syntax, policy=policy))))
+            self._expanded.append(tuple(query for _, query in sorted(every, key=lambda one: one[0])))
+        return self._expanded[0]
+
+    @property
+    def families(self) -> Gathered:
+        """The families as an executor takes them."""
+        families = (Family(g.name, g.template.is_numeric, g.members) for g in self.groups)
+        return Gathered(tuple(families), self.places)
+
+    def rules(self, policy: str) -> ir.Rules | None:
+        """The rules of all queries, those of a family as one; None where they have no order but query by query."""
+        try:
+            alone = rules_of(Compilation(self.rest), policy=policy)
+            nodes, outputs = dict(alone.nodes), list(alone.outputs)
+            for group in self.groups:
+                shared, output = group.rules()
+                nodes |= shared
+                outputs.append(output)
+            return link(nodes, outputs, Compilation(self.kinds), policy)
+        except (QueryError, Unfit):
+            return None
+
+
+def together(parts: Iterable[tuple[Compilation, str]]) -> GatheredQueries:
+    """Several compilations as one, each with its policy."""
+    rest: list[CompiledQuery] = []
+    places: list[int] = []
+    groups: dict[str, Group] = {}
+    warnings: list[Diagnostic] = []
+    before = 0
+    for part, policy in parts:
+        gathered = part if isinstance(part, GatheredQueries) else GatheredQueries(part.queries, (), ())
+        queries, some = gathered.rest, gathered.groups
+        at = gathered.places if gathered is part else range(len(queries))
+        rest += (replace(q, syntax=replace(q.syntax, policy=q.syntax.policy or policy)) for q in queries)
+        places += (before + place for place in at)
+        size = len(queries)
+        for group in some:
+            own = group.moved(before, policy)
+            known = groups.get(own.name)
+            groups[own.name] = own if known is None else replace(own, members=known.members + own.members)
+            size += len(own.members)
+        before += size
+        warnings += part.warnings
+    return GatheredQueries(rest, places, tuple(groups.values()), tuple(warnings))
+
+
+class Documents(Sequence[tuple[ast.Document, Source]]):
+    """The texts of a program with their syntax, made when somebody looks at them."""
+
+    def __init__(self, make: Callable[[], Iterable[tuple[ast.Document, Source]]]) -> None:
+        self._make = make
+        self._documents: tuple[tuple[ast.Document, Source], ...] | None = None
+
+    def _all(self) -> tuple[tuple[ast.Document, Source], ...]:
+        if self._documents is None:
+            self._documents = tuple(self._make())
+        return self._documents
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[ast.Document, Source]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[tuple[ast.Document, Source]]: ...
+    def __getitem__(self, index: Any) -> Any:
+        return self._all()[index]
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._all() == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._all())
+
+
+# --- making families -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How texts are read: by which base and prefixes, coupling and policy."""
+
+    base: str
+    prefixes: Mapping[str, str]
+    coupling: Coupling
+    policy: str
+
+    def template(self, source: Source, wording: Wording) -> Template | None:
+        """The template of the family of a text, if it can have one."""
+        return template_of_text(
+            source, wording, base=self.base, prefixes=self.prefixes, coupling=self.coupling, policy=self.policy
+        )
+
+    def document(self, source: Source) -> ast.Document:
+        """The syntax of a text."""
+        return parse(source.text, source=source.name, base=self.base, prefixes=self.prefixes)
+
+
+def gather(texts: Sequence[Source], reading: Reading) -> tuple[GatheredQueries, Documents] | None:
+    """The compilation of texts of which many are alike; None where none are, or where windows are among them."""
+    if len(texts) < FEWEST:
+        return None
+    chosen = _chosen(texts, reading)
+    if not chosen:
+        return None
+    documents: dict[int, ast.Document] = {}
+    for i, text in enumerate(texts):
+        if i not in chosen:
+            documents[i] = reading.document(text)
+            if any(map(is_windowed, documents[i].queries)):
+                return None
+    return _numbered(texts, documents, chosen, reading)
+
+
+def _chosen(texts: Sequence[Source], reading: Reading) -> dict[int, tuple[Template, tuple[str, ...]]]:
+    """The texts that belong to families, each with the template and its constants."""
+    alike: dict[tuple[str, ...], list[tuple[int, tuple[str, ...]]]] = {}
+    wordings: dict[tuple[str, ...], Wording] = {}
+    for i, text in enumerate(texts):
+        wording = wording_of(text)
+        if wording is not None:
+            alike.setdefault(wording.pieces, []).append((i, wording.constants))
+            wordings.setdefault(wording.pieces, wording)
+    chosen: dict[int, tuple[Template, tuple[str, ...]]] = {}
+    for pieces, some in alike.items():
+        if len(some) < FEWEST:
+            continue
+        first = reading.template(texts[some[0][0]], wordings[pieces])
+        if first is None:
+            continue
+        families: dict[Any, list[tuple[int, tuple[str, ...]]]] = {}
+        for i, given in some:
+            families.setdefault(first.likeness(given), []).append((i, given))
+        for members in families.values():
+            if len(members) >= FEWEST:
+                _choose(chosen, texts, members, reading)
+    return chosen
+
+
+def _choose(
+    chosen: dict[int, tuple[Template, tuple[str, ...]]],
+    texts: Sequence[Source],
+    members: Sequence[tuple[int, tuple[str, ...]]],
+    reading: Reading,
+) -> None:
+    source = texts[members[0][0]]
+    wording = wording_of(source)
+    template = None if wording is None else reading.template(source, wording)
+    if template is None:
+        return
+    known: dict[str, str] = {}
+    likeness = template.likeness(members[0][1])
+    for i, given in members:
+        constants = template.constants_of(given) if template.likeness(given) == likeness else None
+        if constants is not None:
+            terms = [known.setdefault(term, term) for term in constants]
+            name = (given[template.named],) if template.named >= 0 else ()
+            chosen[i] = template, (*name, *terms)
+
+
+def _numbered(
+    texts: Sequence[Source],
+    documents: Mapping[int, ast.Document],
+    chosen: Mapping[int, tuple[Template, tuple[str, ...]]],
+    reading: Reading,
+) -> tuple[GatheredQueries, Documents] | None:
+    """Names and places, as if each text had been compiled by itself."""
+    names: dict[str, None] = {}
+    rest: list[tuple[ast.Document, Source]] = []
+    places: list[int] = []
+    warnings: list[Diagnostic] = []
+    rows: dict[str, tuple[Template, list[Member]]] = {}
+
+    def take(name: str, text: Source) -> int:
+        if name in names:
+            raise text.error("duplicate-name", f"two queries are named {name}", 0, 1, hint="rename one of them")
+        names[name] = None
+        return len(names) - 1
+
+    for i, text in enumerate(texts):
+        if i in chosen:
+            template, constants = chosen[i]
+            if template.named >= 0:
+                name, *constants = constants  # type: ignore[assignment]
+            else:
+                name = query_name(template.query.syntax, text, 1, len(names))
+            place = take(name, text)
+            _, family = rows.setdefault(template.name, (template, []))
+            family.append(member(name, constants, place, template.is_numeric))
+            continue
+        document = documents[i]
+        warnings += document.warnings
+        queries = []
+        for syntax in document.queries:
+            name = query_name(syntax, text, len(document.queries), len(names))
+            places.append(take(name, text))
+            register = syntax.register or ast.Register("QUERY", name, span=syntax.span)
+            queries.append(replace(syntax, register=register))
+        rest.append((replace(document, queries=tuple(queries)), text))
+    alone = compile_documents(rest, reading.coupling)
+    groups = [Group(template, tuple(members), reading.policy) for template, members in rows.values()]
+    compilation = GatheredQueries(alone.queries, places, groups, tuple(warnings))
+    if compilation.rules(reading.policy) is None:
+        return None
+
+    def every() -> Iterable[tuple[ast.Document, Source]]:
+        found = []
+        before = 0
+        for document, text in rest:
+            found.append((places[before], (document, text)))
+            before += len(document.queries)
+        for group in groups:
+            found += [(place, (reading.document(text), text)) for place, _, text in group.texts()]
+        return [one for _, one in sorted(found, key=lambda one: one[0])]
+
+    return compilation, Documents(every)

@@ -1,0 +1,177 @@
+"""Many queries that are equal up to constants: together they answer what each answers alone, by ids."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import etalis_py.families as families
+from etalis_py import Engine, compile, event
+
+VALUES = ("0", "1", "2", "3", "4", "2.5", "2.50", "3.5e0", '"x"')
+SHAPES = (
+    "SELECT ?a ?b WHERE {{ {{ :c{0} :p ?a }} SEQ {{ :c{1} :p ?b }} FILTER (?b > ?a * {2}) }}",
+    "SELECT ?c WHERE {{ ?c :p ?a FILTER (?a > {0}) }}",
+    "SELECT ?c ?a WHERE {{ ?c :p ?a FILTER ({0}.5 >= ?a) }}",
+    "SELECT ?a WHERE {{ :c{0} :p ?a FILTER (?a < {1}) }}",
+    "SELECT ?a ?b WHERE {{ {{ ?c :p ?a }} SEQ {{ ?c :p ?b }} FILTER (?b > ?a + {0}) }}",
+    "SELECT ?a ?b WHERE {{ {{ ?c :p ?a }} NEXT {{ ?c :p ?b FILTER (?b > {0}) }} }}",
+    "SELECT ?a ?b WHERE {{ {{ {{ :c{0} :p ?a }} SEQ {{ ?c :q ?b }} }} WITHIN 3 s }}",
+    "SELECT ?a ?b WHERE {{ {{ :c{0} :p ?a }} SEQ NOT {{ :c{1} :q ?z }} SEQ {{ ?c :p ?b }} }}",
+    "SELECT ?a WHERE {{ {{ ?c :p ?a }} SEQ NOT {{ ?c :q {0} }} SEQ {{ ?c :p ?b }} }}",
+    "SELECT ?a WHERE {{ :c{0} :p ?a . ?d :q ?a }}",
+    "SELECT ?a WHERE {{ {{ :c{0} :p ?a }} EQUALS {{ :c{1} :q ?b }} }}",
+    "SELECT ?b ?z WHERE {{ {{ :c{0} :p ?b }} BIND (?b * {1} + 1 AS ?z) FILTER (?z < {2}) }}",
+    "SELECT ?b WHERE {{ {{ :c{0} :p ?a }} AND {{ ?c :q ?b FILTER (?b != {1}) }} }}",
+    "SELECT ?c WHERE {{ {{ ?c :r {0} }} SEQ {{ ?c :r ?b }} }}",
+    "SELECT (COUNT(*) AS ?n) WHERE {{ :c{0} :p ?a }} GROUP BY ?a",
+    "ASK {{ :c{0} :p ?a }}",
+    "CONSTRUCT {{ :c{0} :r ?a }} WHERE {{ {{ :c{1} :p ?a }} SEQ {{ ?d :q ?b }} }}",
+    "CONSTRUCT {{ ?c :r {0} }} WHERE {{ ?c :p ?a FILTER (?a >= {1}) }}",
+)
+
+
+@st.composite
+def texts(draw, most=8):
+    """Queries of a few wordings, some with a name, some by a policy of their own."""
+    chosen = draw(st.lists(st.sampled_from(SHAPES), min_size=1, max_size=3, unique=True))
+    constants = st.tuples(*[st.integers(0, 4)] * 3)
+    queries = draw(st.lists(st.tuples(st.sampled_from(chosen), constants), min_size=2, max_size=most))
+    named = draw(st.booleans())
+    return [f"REGISTER QUERY n{i} AS " * named + text.format(*some) for i, (text, some) in enumerate(queries)]
+
+
+@st.composite
+def streams(draw):
+    one = st.tuples(st.sampled_from((0, 1, 1, 2)), st.integers(0, 3), st.sampled_from("ppq"), st.sampled_from(VALUES))
+    events, time = [], 0
+    for step, company, predicate, value in draw(st.lists(one, min_size=4, max_size=12)):
+        time += step
+        events.append(event(f":c{company} :{predicate} {value}", time))
+    return events
+
+
+POLICY = st.sampled_from(("unrestricted", "chronological", "recent"))
+
+
+@pytest.fixture(autouse=True)
+def from_two_on(monkeypatch):
+    monkeypatch.setattr(families, "FEWEST", 2)
+
+
+def one_by_one(queries, policy):
+    """The same program without a family."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(families, "FEWEST", 10**9)
+        return compile(queries, policy=policy)
+
+
+def answers(matches):
+    return [(m.query, m.id, m.start, m.end, m.to_dict()) for m in matches]
+
+
+@given(texts(), streams(), POLICY)
+def test_together_they_answer_in_order_what_they_answer_one_by_one(queries, events, policy):
+    plain = one_by_one(queries, policy)
+    together = compile(queries, policy=policy)
+    assert together.queries == plain.queries
+    expected = Engine(plain, executor="rows")
+    engine = Engine(together)
+    for one in events:
+        assert answers(engine.push(one)) == answers(expected.push(one))
+    assert answers(engine.close()) == answers(expected.close())
+    assert engine.counters.matches == expected.counters.matches
+
+
+@given(texts(), streams(), POLICY, st.data())
+def test_a_snapshot_goes_on_where_it_was_taken(queries, events, policy, data):
+    program = compile(queries, policy=policy)
+    whole = Engine(program)
+    expected = answers([*whole.push_all(events), *whole.close()])
+    cut = data.draw(st.integers(0, len(events)))
+    first, second = Engine(program), Engine(compile(queries, policy=policy))
+    found = answers(first.push_all(events[:cut]))
+    second.restore(first.snapshot())
+    assert found + answers([*second.push_all(events[cut:]), *second.close()]) == expected
+
+
+@given(texts(most=4), texts(most=3), streams(), POLICY, st.data())
+def test_an_added_query_begins_with_nothing_and_a_removed_one_leaves_nothing(queries, others, events, policy, data):
+    """Each answers what it answers alone over what came while it ran; an open instant belongs to both times."""
+    begun, over = sorted(data.draw(st.tuples(*[st.integers(0, len(events))] * 2)))
+    given, more = (
+        [
+            f"REGISTER QUERY {name}{i} AS {query[query.index('SELECT') :]}"
+            for i, query in enumerate(some)
+            if _is_plain(query)
+        ]
+        for name, some in (("n", queries), ("m", others))
+    )
+    if not given or not more:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(families, "FEWEST", 1)
+        engine = Engine(compile(given, policy=policy))
+        found = answers(engine.push_all(events[:begun]))
+        name = engine.add(compile(more, policy=policy))
+        found += answers(engine.push_all(events[begun:over]))
+        engine.remove(name)
+        engine.add(compile(more, policy=policy))
+        found += answers([*engine.push_all(events[over:]), *engine.close()])
+    first, second = (_opened(events, cut) for cut in (begun, over))
+    ended = {events[over - 1].end} if over else set()
+    expected = [one for query in given for one in _alone(query, policy, events)]
+    for query in more:
+        expected += [one for one in _alone(query, policy, events[first:over]) if one[3] * 1_000_000 not in ended]
+        expected += _alone(query, policy, events[second:])
+    assert sorted(map(str, found)) == sorted(map(str, expected))
+
+
+def _is_plain(query):
+    return not any(word in query for word in ("CONSTRUCT", "COUNT", "ASK"))
+
+
+def _opened(events, cut):
+    """Where the instant begins that is open after so many events."""
+    return next((i for i, one in enumerate(events) if cut and one.end == events[cut - 1].end), 0)
+
+
+def _alone(query, policy, events):
+    engine = Engine(query, policy=policy, executor="rows")
+    return answers([*engine.push_all(events), *engine.close()])
+
+
+def test_constants_inside_strings_comments_and_other_clauses_are_none():
+    text = "PREFIX : <http://x/> SELECT ?a {{ # :c{0} 7\n :c{0} :p ?a FILTER (STR(?a) != ':c{0} 7') }} LIMIT {1}"
+    engine = Engine(compile([text.format(n, n + 1) for n in range(4)]))
+    events = [event(f"<http://x/c{n}> <http://x/p> {n}", n) for n in range(4)]
+    found = [m.query for m in [*engine.push_all(events), *engine.close()]]
+    assert found == ["q1", "q2", "q3", "q4"]
+
+
+def test_the_rules_are_as_many_as_the_wordings():
+    queries = [f"SELECT ?a WHERE {{ :c{n} :p ?a FILTER (?a > {n}) }}" for n in range(50)]
+    assert len(Engine(compile(queries)).rules.outputs) == 1
+    assert len(Engine(one_by_one(queries, "unrestricted")).rules.outputs) == 50
+
+
+@pytest.mark.parametrize("options", [{"explain": True}, {"background": "empty.nt"}, {"executor": "columns"}])
+def test_where_a_family_cannot_run_its_queries_run_one_by_one(options, tmp_path):
+    if "background" in options:
+        (tmp_path / "empty.nt").write_text("<urn:a> <urn:b> <urn:c> .\n")
+        options = {"background": [str(tmp_path / "empty.nt")]}
+    queries = [f"SELECT ?a WHERE {{ :c{n} :p ?a FILTER (?a > {n}) }}" for n in range(4)]
+    engine = Engine(compile(queries), **options)
+    assert len(engine.rules.outputs) == 4
+    matches = [*engine.push(event(":c2 :p 7", 1)), *engine.close()]
+    assert [m.query for m in matches] == ["q3"]
+
+
+def test_the_error_of_a_text_points_into_that_text():
+    queries = [f"SELECT ?a WHERE {{ :c{n} :p ?a FILTER (?a > {n}) }}" for n in range(4)]
+    queries[2] = "SELECT ?a WHERE { :c2 :p ?a FILTER (?a > ) }"
+    with pytest.raises(ValueError, match=r"1:42"):
+        compile(queries)
+    with pytest.raises(ValueError, match="two queries are named q1"):
+        compile([queries[0], "REGISTER QUERY q1 AS " + queries[1], queries[3]] * 2)
