@@ -21,7 +21,7 @@ from etalis_py.cli.running import (
 )
 
 if TYPE_CHECKING:
-    from etalis_py.cli.timeline import Timeline
+    from etalis_py.cli.picture import Picture
     from etalis_py.events import Event
     from etalis_py.streams import DeadLetters
 
@@ -228,10 +228,10 @@ def run_once(options: Namespace) -> int:
     return 0
 
 
-def _timeline(path: str) -> Timeline:
-    from etalis_py.cli.timeline import Timeline  # takes a while to import
+def _timeline(path: str) -> Picture:
+    from etalis_py.cli.picture import Picture  # takes a while to import
 
-    return Timeline(path)
+    return Picture(path)
 
 
 def _late(letters: DeadLetters | None, lateness: int, revise: int) -> Callable[[Event], None]:

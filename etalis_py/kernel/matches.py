@@ -86,38 +86,38 @@ class Match:
     ``start`` and ``end`` are as the stream gave its times; both are None for a timeless solution.
     """
 
-    __slots__ = ("_row", "_shape", "ordinal")
+    __slots__ = ("_row", "ordinal", "shape")
 
     retracted = False
     """Whether this takes an earlier match back, the one of the same id."""
 
     def __init__(self, shape: Shape, row: Row, ordinal: int = 0) -> None:
-        self._shape = shape
+        self.shape = shape
         self._row = row
         self.ordinal = ordinal
 
     @property
     def query(self) -> str:
-        return self._shape.output.query
+        return self.shape.output.query
 
     @property
     def row(self) -> tuple[str, ...]:
         """The terms, in alphabetical order of the variables; ``""`` where unbound."""
         row = self._row
-        return tuple([row[i] if i > 0 else "" for i in self._shape.places])
+        return tuple([row[i] if i > 0 else "" for i in self.shape.places])
 
     @property
     def bindings(self) -> dict[str, str]:
         """Variable → term in N-Triples spelling, for the variables that are bound."""
         row = self._row
-        shape = self._shape
+        shape = self.shape
         return {v: row[i] for v, i in zip(shape.variables, shape.places, strict=True) if i > 0 and row[i]}
 
     def __getitem__(self, variable: str) -> Any:
         """The Python value of a variable: int, Decimal, float, bool, str, datetime values, or the IRI as a str."""
         term = self.bindings.get(variable.removeprefix("?"))
         if term is None:
-            known = ", ".join(self._shape.variables) or "no variables"
+            known = ", ".join(self.shape.variables) or "no variables"
             raise KeyError(f"{variable} is not bound in this match of {self.query}; it has {known}")
         return python_value(term)
 
@@ -140,35 +140,35 @@ class Match:
 
     @property
     def start(self) -> int | str | None:
-        return None if self.is_timeless else self._shape.render(self._row[1])
+        return None if self.is_timeless else self.shape.render(self._row[1])
 
     @property
     def end(self) -> int | str | None:
-        return None if self.is_timeless else self._shape.render(self._row[0])
+        return None if self.is_timeless else self.shape.render(self._row[0])
 
     @property
     def boolean(self) -> bool | None:
         """The answer of an ASK query."""
-        if self._shape.output.form != "ask":
+        if self.shape.output.form != "ask":
             return None
         return bool(self._row[2] == "true")
 
     @property
     def triples(self) -> tuple[Triple, ...] | None:
         """What a CONSTRUCT or DESCRIBE makes of this solution; None for other queries."""
-        make = self._shape.triples
+        make = self.shape.triples
         return None if make is None else make(self._row)
 
     @property
     def id(self) -> str:
         """A name that is the same in every run over the same events."""
-        return self._shape.identify(self._row, self.ordinal)
+        return self.shape.identify(self._row, self.ordinal)
 
     def why(self) -> Any:
         """The rules, goals, events and background triples behind this match, as a printable tree."""
-        if self._shape.explain is None:
+        if self.shape.explain is None:
             raise ValueError("this match carries no explanation: make the engine with Engine(…, explain=True)")
-        return self._shape.explain(self._row)
+        return self.shape.explain(self._row)
 
     def to_dict(self) -> dict[str, Any]:
         """The object that ``--format jsonl`` prints."""
@@ -176,7 +176,7 @@ class Match:
         triples = self.triples
         if triples is not None:
             result["triples"] = [f"{s} {p} {o} ." for s, p, o in triples]
-        elif self._shape.output.form == "ask":
+        elif self.shape.output.form == "ask":
             result["boolean"] = self.boolean
         else:
             result["bindings"] = {v: json_term(t) for v, t in self.bindings.items()}
@@ -187,7 +187,7 @@ class Match:
 
     def taken_back(self) -> Match:
         """What says that this match does not hold any more."""
-        return Retracted(self._shape, self._row, self.ordinal)
+        return Retracted(self.shape, self._row, self.ordinal)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Match) and self.id == other.id and self.retracted == other.retracted
@@ -199,7 +199,7 @@ class Match:
         triples = self.triples
         if triples is not None:
             shown = " . ".join(" ".join(t) for t in triples)
-        elif self._shape.output.form == "ask":
+        elif self.shape.output.form == "ask":
             shown = str(self.boolean)
         else:
             shown = ", ".join(f"?{v}={t}" for v, t in self.bindings.items())
@@ -409,7 +409,7 @@ class Revised(Matches):
         for match in self.chosen:
             name = match.query, match.retracted
             if name not in tables:
-                shape = replace(match._shape, retracted=True) if match.retracted else match._shape
+                shape = replace(match.shape, retracted=True) if match.retracted else match.shape
                 tables[name] = (shape, [], [])
             tables[name][1].append(match._row)
             tables[name][2].append(match.ordinal)

@@ -16,7 +16,7 @@ from typing import Any
 from etalis_rules.calendar import SECOND
 from etalis_rules.spelling import PREFIXES
 
-from etalis_py.streams.clock import is_number, parse_datetime
+from etalis_py.streams.clock import is_date, parse_datetime
 from etalis_py.streams.write_table import show_term
 
 SHOWN = 40
@@ -112,14 +112,13 @@ def _shortened(explanation: Any) -> Any:
 
 
 def _events(match: Any) -> Iterator[Any]:
-    explain = match._shape.explain
-    why = None if explain is None else explain(match._row)
+    why = match.why() if match.shape.explain is not None else None
     # What windows and facts give as a reason has no single events.
     return why.events() if hasattr(why, "events") else iter(())  # type: ignore[union-attr]
 
 
 def _prefixes(match: Any) -> Any:
-    return match._shape.prefixes
+    return match.shape.prefixes
 
 
 def _label(match: Any) -> str:
@@ -128,7 +127,7 @@ def _label(match: Any) -> str:
     if match.boolean is not None:
         return f"{match.query}: {'yes' if match.boolean else 'no'}"
     known = match.bindings
-    names = [name for name in match._shape.output.variables if name in known]
+    names = [name for name in match.shape.output.variables if name in known]
     return " ".join(f"?{name} {show_term(known[name], _prefixes(match))}" for name in names) or match.query
 
 
@@ -141,7 +140,7 @@ def _triple(triple: Sequence[str], prefixes: Any) -> str:
 
 def _place(time: Time) -> float:
     """Where a time is: what the stream counts, or microseconds of a date."""
-    return float(time) if isinstance(time, int) or is_number(time) else float(parse_datetime(time))
+    return float(parse_datetime(str(time)) if is_date(time) else time)
 
 
 def _drawn(bars: Sequence[Bar], title: str, legend: Sequence[tuple[str, str]]) -> str:
@@ -162,7 +161,7 @@ def _drawn(bars: Sequence[Bar], title: str, legend: Sequence[tuple[str, str]]) -
         return "".join((*parts, "</svg>"))
     low = min(_place(bar.start) for bar in bars)
     high = max(_place(bar.end) for bar in bars)
-    dated = any(not isinstance(bar.start, int) and not is_number(bar.start) for bar in bars)
+    dated = any(is_date(bar.start) for bar in bars)
     span = (high - low) or (float(SECOND) if dated else 1.0)
 
     def across(place: float) -> float:

@@ -135,6 +135,11 @@ def is_number(lexical: str) -> bool:
     return _NUMBER.fullmatch(lexical) is not None
 
 
+def is_date(time: int | str) -> bool:
+    """Is this time, as its stream spells it, a date, rather than a number of units?"""
+    return isinstance(time, str) and not is_number(time)
+
+
 @dataclass(frozen=True, slots=True)
 class Clock:
     """How a stream spells its times: plain numbers of ``unit``, or ``xsd:dateTime``."""

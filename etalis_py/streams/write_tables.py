@@ -23,7 +23,7 @@ from typing import Any, Self
 import pyarrow as pa
 from pyarrow import ipc, parquet
 
-from etalis_py.streams.clock import is_number, parse_datetime, render_datetime
+from etalis_py.streams.clock import is_date, parse_datetime, render_datetime
 from etalis_py.streams.columns.results import Results, concatenated, conformed, table_of, wider
 from etalis_py.streams.errors import ClosedPipe, SinkError, sink_error
 from etalis_py.streams.sinks import Match, solution
@@ -58,7 +58,7 @@ def _results(query: str, matches: list[Match], variables: Mapping[str, Sequence[
 def _times(matches: list[Match]) -> tuple[pa.Array, pa.Array, Callable[[int], int | str]]:
     """The times of matches, as they are spelled, and how they are spelled."""
     spelled = [time for match in matches for time in (match.start, match.end)]
-    if any(isinstance(time, str) and not is_number(time.removeprefix("-")) for time in spelled):
+    if any(time is not None and is_date(time) for time in spelled):
         micros = [None if time is None else parse_datetime(str(time)) for time in spelled]
         return pa.array(micros[::2], pa.int64()), pa.array(micros[1::2], pa.int64()), render_datetime
     known: list[int | str] = [time for time in dict.fromkeys(spelled) if time is not None]

@@ -14,8 +14,8 @@ from etalis_py.cli.drive import paced
 from etalis_py.cli.errors import UsageError
 from etalis_py.cli.interrupt import Interrupt
 from etalis_py.cli.options import speed
+from etalis_py.cli.picture import SHOWN, Picture
 from etalis_py.cli.sources import split_name
-from etalis_py.cli.timeline import SHOWN, Timeline
 from etalis_py.streams import Punctuation
 
 
@@ -75,7 +75,7 @@ def test_control_c_ends_a_wait_at_once() -> None:
 
 def test_a_timeline_keeps_the_first_matches_and_counts_the_rest(tmp_path: Path) -> None:
     engine = Engine(compile("SELECT ?x ?y WHERE { ?c :p ?x } SEQ { ?c :p ?y }"), explain=True)
-    timeline = Timeline(tmp_path / "t.svg")
+    timeline = Picture(tmp_path / "t.svg")
     for match in engine.push_all(event(f":a :p {i}", i) for i in range(12)) + engine.close():
         timeline.add(match)
     assert (timeline.count, len(timeline.matches)) == (66, SHOWN)
@@ -89,7 +89,7 @@ def test_a_timeline_keeps_the_first_matches_and_counts_the_rest(tmp_path: Path) 
 def test_a_timeline_strikes_out_what_is_taken_back(tmp_path: Path) -> None:
     engine = Engine("SELECT ?x ?y { { ?c :p ?x } SEQ { ?c :p ?y } }", explain=True, revise=10**9)
     wrong = event(":a :p 2", 2)
-    timeline = Timeline(tmp_path / "t.svg")
+    timeline = Picture(tmp_path / "t.svg")
     states = []
     for items in (
         [event(":a :p 1", 1), wrong, event(":b :p 3", 3)],
@@ -106,5 +106,5 @@ def test_a_timeline_strikes_out_what_is_taken_back(tmp_path: Path) -> None:
 
 
 def test_a_timeline_without_matches_says_so(tmp_path: Path) -> None:
-    Timeline(tmp_path / "t.png").draw()
+    Picture(tmp_path / "t.png").draw()
     assert (tmp_path / "t.png").read_bytes()[:4] == b"\x89PNG"

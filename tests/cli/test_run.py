@@ -280,7 +280,11 @@ def test_a_bad_line_can_be_skipped_and_is_kept(folder: Folder) -> None:
         (["SELECT ?x {}", "--stream", "ticks.jsonl"], 2, "write it after -q"),
         (["rising.rq", "--stream", "nowhere.nq"], 1, "nowhere.nq: there is no such file"),
         (["rising.rq", "--stream", "*.nowhere"], 1, "no file matches"),
-        (["rising.rq", "--stream", "ftp://host/file"], 2, "known are files, patterns, -, http(s)://, tcp:// and kafka://"),
+        (
+            ["rising.rq", "--stream", "ftp://host/file"],
+            2,
+            "known are files, patterns, -, http(s)://, tcp:// and kafka://",
+        ),
         (["rising.rq", "--stream", "http://127.0.0.1:9/s/"], 1, "cannot be reached"),
         (["rising.rq", "--stream", "ticks.jsonl", "--sink", "http://127.0.0.1:9/s/"], 1, "cannot be reached"),
         (["rising.rq", "--stream", ""], 2, "--stream is empty"),

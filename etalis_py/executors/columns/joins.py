@@ -235,31 +235,44 @@ class JoinOperator:
 
         Where there are very many candidates, some rows at a time.
         """
-        operators = self.codes if fast else NO_OPERATORS
         store.fit()
         parts: list[Table] = []
         for first, last in self._portions(store, relation, right, sought, MANY_AT_ONCE):
             some = slice(first, last)
             whole = last - first == len(right)
             table = right if whole else right.take(some)  # type: ignore[arg-type]
-            goals, rows = probe(
-                relation,
-                sought[some],
-                table.end,
-                table.start,
-                values[some],
-                self.bound,
-                operators,
-                store.buckets,
-                store.ends,
-                store.starts,
-                store.values,
-            )
-            frame = self._frame(store.ends[goals], store.starts[goals], store.terms[goals], table, rows, mirrored)
-            parts.append((self.rest if fast else self.asked).applied(frame).table(self.node.head))
+            _, _, frame = self._probed(store, relation, table, sought[some], values[some], fast, mirrored)
+            parts.append(frame.table(self.node.head))
             if not whole:
                 self._watch(parts)
         return together(parts, len(self.node.head))
+
+    def _probed(
+        self,
+        store: GoalStore,
+        relation: int,
+        table: Table,
+        sought: np.ndarray,
+        values: np.ndarray,
+        fast: bool,
+        mirrored: bool,
+    ) -> tuple[np.ndarray, np.ndarray, Frame]:
+        """The pairs of goals and rows of a table, as places; and those that pass all tests, as solutions."""
+        goals, rows = probe(
+            relation,
+            sought,
+            table.end,
+            table.start,
+            values,
+            self.bound,
+            self.codes if fast else NO_OPERATORS,
+            store.buckets,
+            store.ends,
+            store.starts,
+            store.values,
+        )
+        frame = self._frame(store.ends[goals], store.starts[goals], store.terms[goals], table, rows, mirrored)
+        return goals, rows, (self.rest if fast else self.asked).applied(frame)
 
     def _frame(
         self,
@@ -332,22 +345,7 @@ class JoinOperator:
         for first, last in self._portions(store, relation, right, sought, AT_ONCE):
             some = slice(first, last)
             table = right.take(some)  # type: ignore[arg-type]
-            operators = self.codes if fast else NO_OPERATORS
-            goals, rows = probe(
-                relation,
-                sought[some],
-                table.end,
-                table.start,
-                y_values[some],
-                self.bound,
-                operators,
-                store.buckets,
-                store.ends,
-                store.starts,
-                store.values,
-            )
-            frame = self._frame(store.ends[goals], store.starts[goals], store.terms[goals], table, rows)
-            frame = (self.rest if fast else self.asked).applied(frame)
+            goals, rows, frame = self._probed(store, relation, table, sought[some], y_values[some], fast, False)
             chosen = np.empty(len(frame), np.int64)
             taken = np.zeros(len(store.ends), np.bool_)
             pairs = goals[frame.rows], rows[frame.rows]

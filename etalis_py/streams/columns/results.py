@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from etalis_rules.terms import iri_value, is_iri, is_literal, parts
 
 from etalis_py.events import Triple
-from etalis_py.streams.clock import is_number
+from etalis_py.streams.clock import is_date
 from etalis_py.values import Date, DateTime, XsdFloat, decode
 
 INSTANT = pa.timestamp("us", "UTC")
@@ -115,17 +115,13 @@ def times_of(micros: pa.Int64Array, render: Callable[[int], int | str]) -> pa.Ar
     first = next((i for i, value in enumerate(micros) if value.is_valid), None)
     if first is None:
         return micros.cast(INSTANT) if isinstance(render(0), str) else micros
-    if _is_date(render(micros[first].as_py())):
+    if is_date(render(micros[first].as_py())):
         return micros.cast(INSTANT)
     encoded = micros.dictionary_encode()
     numbers = [render(us) for us in encoded.dictionary.to_pylist()]
     whole = all(isinstance(number, int) for number in numbers)
     column = pa.array(numbers, pa.int64()) if whole else pa.array([Decimal(n) for n in numbers], EXACT)
     return column.take(encoded.indices)
-
-
-def _is_date(time: int | str) -> bool:
-    return isinstance(time, str) and not is_number(time.removeprefix("-"))
 
 
 def values_of(terms: pa.Array) -> pa.Array:

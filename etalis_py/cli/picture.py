@@ -30,7 +30,7 @@ from etalis_py.replays.figures import (
     struck_out,
     time_axis,
 )
-from etalis_py.streams.clock import is_number, parse_datetime
+from etalis_py.streams.clock import is_date, parse_datetime
 
 SHOWN = 40
 COLOURS = (BLUE, ORANGE, GREEN, RED, GREY)
@@ -39,7 +39,7 @@ Time = int | str
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class Drawn:
     """An event of a match, or the match: its row (``lane``), its words, its interval as the stream spells it."""
 
     lane: str
@@ -48,7 +48,7 @@ class Bar:
     end: Time
 
 
-class Timeline:
+class Picture:
     """Keeps the first matches with their events; ``draw`` makes the picture."""
 
     def __init__(self, path: str | Path) -> None:
@@ -56,7 +56,7 @@ class Timeline:
         if self.path.suffix.lower() not in SUFFIXES:
             raise UsageError(f"--timeline {path}: the name of a picture ends with {', '.join(SUFFIXES)}")
         self.count = 0
-        self.matches: list[tuple[Bar, tuple[Bar, ...]]] = []
+        self.matches: list[tuple[Drawn, tuple[Drawn, ...]]] = []
         self.retracted: set[int] = set()  # places in ``matches``
         self._places: dict[str, int] = {}
 
@@ -72,7 +72,7 @@ class Timeline:
             self.retracted.discard(place)
         elif len(self.matches) < SHOWN and match.start is not None and match.end is not None:
             self._places[match.id] = len(self.matches)
-            self.matches.append((Bar(match.query, _words(match), match.start, match.end), tuple(_events(match))))
+            self.matches.append((Drawn(match.query, _words(match), match.start, match.end), tuple(_events(match))))
 
     def draw(self) -> None:
         from matplotlib.patches import FancyArrowPatch  # takes a while to import
@@ -118,14 +118,14 @@ class Timeline:
         axes.set_ylim(-0.7, rows - 0.3)
         if lanes:
             axes.axhline(len(lanes) - 0.5, color="#bbbbbb", linewidth=0.8)
-        if self.matches and not _counts(self.matches[0][0].start):
+        if self.matches and is_date(self.matches[0][0].start):
             time_axis(axes)
         axes.set_xlabel("time")
         axes.margins(x=0.03)
         save(figure, self.path)
 
 
-def _bar(axes: Any, bar: Bar, y: int, colour: str) -> None:
+def _bar(axes: Any, bar: Drawn, y: int, colour: str) -> None:
     start, end = _place(bar.start), _place(bar.end)
     axes.plot([start, end], [y, y], color=colour, linewidth=5, solid_capstyle="round", alpha=0.9)
     axes.plot([end], [y], marker="o", color=colour, markersize=5)
@@ -133,19 +133,14 @@ def _bar(axes: Any, bar: Bar, y: int, colour: str) -> None:
 
 def _place(time: Time) -> float:
     """Where a time is on the axis: a number, or a moment."""
-    return float(time) if _counts(time) else moment(parse_datetime(str(time)))
+    return moment(parse_datetime(str(time))) if is_date(time) else float(time)
 
 
-def _counts(time: Time) -> bool:
-    """Is the time a number of the stream's, and no date?"""
-    return isinstance(time, int) or is_number(time)
-
-
-def _events(match: Match) -> Iterator[Bar]:
+def _events(match: Match) -> Iterator[Drawn]:
     for leaf in match.why().events():
         subject, predicate, value = leaf.triple
         start, end = leaf.interval
-        yield Bar(_short(predicate), f"{_short(subject)} {_short(value)}", start, end)
+        yield Drawn(_short(predicate), f"{_short(subject)} {_short(value)}", start, end)
 
 
 def _words(match: Match) -> str:
