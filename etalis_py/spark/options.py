@@ -32,10 +32,11 @@ class MatchOptions(TypedDict, total=False):
 class Matching:
     """What may be asked of ``matches`` beside its program.
 
-    ``shards``: how many shards what has a key is computed in (default: the number of shuffle partitions).
-    ``lateness``: for streams, by how many microseconds events may come late; None when the DataFrame has a watermark
-    already.  ``revise``: for streams, how many microseconds back what was said may still be corrected, by events that
-    come later than the lateness and by those with a true ``retract``; matches may then be taken back (``retracted``).
+    ``shards``: how many shards what has a key is computed in (default: the number of shuffle partitions, and for a
+    batch at most two for each core).  ``lateness``: for streams, by how many microseconds events may come late; None
+    when the DataFrame has a watermark already.  ``revise``: for streams, how many microseconds back what was said may
+    still be corrected, by events that come later than the lateness and by those with a true ``retract``; matches may
+    then be taken back (``retracted``).
     A batch is always corrected as a whole.  ``background``, ``entailment``, ``policy``: as for ``Engine``.
 
     ``metrics``: also a row of kind ``metric`` for each shard and batch.  ``observe``: have Spark count the matches and

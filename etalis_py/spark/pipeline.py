@@ -22,6 +22,7 @@ from etalis_py.spark.packing import PACKED, packer
 from etalis_py.spark.parts import RoutedPart, parts_of
 from etalis_py.spark.routing import ends, flat_events, hand_on, route, row_kinds, shards_of, wanted_by
 from etalis_py.spark.schema import MATCHES, RETRACT
+from etalis_py.spark.session import PARTITIONS
 from etalis_py.spark.shipping import Shipped, arrived, ship
 from etalis_py.spark.slots import MOST_SHARDS, by_slot
 from etalis_py.spark.spec import ProgramSpec, SparkError, spec_of
@@ -45,10 +46,7 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
     Warns when something has to run in one shard.
     """
     asked = Matching(**options)
-    partitions = int(events.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
-    count = partitions if asked.shards is None else asked.shards
-    if not 1 <= count <= MOST_SHARDS:
-        raise SparkError(f"the number of shards is {count}: choose 1 to {MOST_SHARDS}, about one or two for each core")
+    count, partitions = _divided(events, asked.shards)
     windows = WindowOptions(asked.report, asked.duplicates)
     specs, parts = plan(program, count, asked.background, asked.entailment, asked.policy, windows)
     if not asked.ordered:
@@ -92,6 +90,29 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
     if _hands_on(parts):
         out = out.where(F.col("kind") != "event")
     return out if asked.observe is None else out.observe(asked.observe, *_observed(asked.metrics))
+
+
+def _divided(events: DataFrame, shards: int | None) -> tuple[int, int]:
+    """The number of shards and of the partitions that they are in.
+
+    A batch has a partition for each shard, whatever the session's setting is.  A stream's operators have as many as the
+    session says: where these are far too many, which is what Spark comes with, it is refused.
+    """
+    spark = events.sparkSession
+    configured = int(spark.conf.get(PARTITIONS) or 200)
+    enough = 2 * spark.sparkContext.defaultParallelism
+    count = shards if shards is not None else configured if events.isStreaming else min(configured, enough)
+    if not 1 <= count <= MOST_SHARDS:
+        raise SparkError(f"the number of shards is {count}: choose 1 to {MOST_SHARDS}, about one or two for each core")
+    if not events.isStreaming:
+        return count, min(configured, max(count, enough))
+    wanted = max(enough, shards or 0)
+    if configured > 2 * wanted:
+        raise SparkError(
+            f"the session has {configured} shuffle partitions, each of which costs time in every batch, for {wanted} "
+            f'that are of use: set spark.conf.set("{PARTITIONS}", "{wanted}") before, or give shards={configured}'
+        )
+    return count, configured
 
 
 def _shipped(spark: SparkSession, specs: Iterable[ProgramSpec]) -> tuple[ProgramSpec, ...]:

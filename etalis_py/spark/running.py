@@ -25,7 +25,7 @@ from etalis_py.spark.options import Running, RunOptions
 from etalis_py.spark.pipeline import Programs, compiled_programs, matches
 from etalis_py.spark.results import SparkMatch, SparkRun
 from etalis_py.spark.schema import ARROW_EVENTS, EVENTS
-from etalis_py.spark.session import session
+from etalis_py.spark.session import PARTITIONS, session
 from etalis_py.streams import Idle, Punctuation
 
 _AT_ONCE = 50_000
@@ -109,7 +109,7 @@ def open_run(
     ordering = InTime(lateness, late, None if state is None else state.over, revise=options.revise)
     count = write_events(part, ordering.of(events))
     with start(shards if state is None else state.shards) as spark:
-        number = int(shards or spark.conf.get("spark.sql.shuffle.partitions") or 1) if state is None else state.shards
+        number = int(shards or spark.conf.get(PARTITIONS) or 1) if state is None else state.shards
         reported = -1 if state is None else state.told
         write_state(folder, Continued(number, reported, ordering.over))
         part.rename(file)

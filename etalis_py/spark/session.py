@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from etalis_py.spark.datasource import EventSource
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+PARTITIONS = "spark.sql.shuffle.partitions"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 
 
@@ -25,7 +26,7 @@ def settings(shards: int) -> dict[str, str]:
     return {
         "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
         CHANGELOG: "true",
-        "spark.sql.shuffle.partitions": str(shards),
+        PARTITIONS: str(shards),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.session.timeZone": "UTC",

@@ -1,0 +1,43 @@
+"""How many partitions a session of the user's own gets, which comes with 200 for whatever shuffles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from etalis_py import Event
+from etalis_py.spark import SparkError, events_from_events, events_from_rate, matches
+from etalis_py.spark.session import PARTITIONS
+
+SEQUENCE = "SELECT ?c WHERE { ?c <urn:p> ?x } SEQ { ?c <urn:q> ?y }"
+EVENTS = [
+    Event(at, at, ((f"<urn:{company}>", f"<urn:{name}>", '"1"'),))
+    for at, company, name in ((1, "a", "p"), (2, "b", "p"), (3, "b", "q"))
+]
+
+
+@pytest.fixture
+def untouched(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session with Spark's own number of partitions."""
+    before = spark.conf.get(PARTITIONS)
+    spark.conf.set(PARTITIONS, "200")
+    yield spark
+    spark.conf.set(PARTITIONS, before)
+
+
+def test_a_batch_has_as_many_partitions_as_are_of_use(untouched: SparkSession) -> None:
+    found = matches(SEQUENCE, events_from_events(untouched, EVENTS))
+    assert found.rdd.getNumPartitions() == 2 * untouched.sparkContext.defaultParallelism == 4
+    assert [(row.bindings, row.start, row.end) for row in found.collect()] == [({"c": "<urn:b>"}, 2, 3)]
+    assert matches(SEQUENCE, events_from_events(untouched, EVENTS), shards=7).rdd.getNumPartitions() == 7
+
+
+def test_a_stream_with_very_many_partitions_is_refused_with_the_line_to_write(untouched: SparkSession) -> None:
+    events = events_from_rate(untouched, 10)
+    with pytest.raises(SparkError, match=r'200 shuffle partitions.*: set spark\.conf\.set\("spark.*", "4"\) before'):
+        matches(SEQUENCE, events, lateness=0)
+    with pytest.raises(SparkError, match="for 6 that are of use"):
+        matches(SEQUENCE, events, lateness=0, shards=6)
+    assert matches(SEQUENCE, events, lateness=0, shards=200).isStreaming
