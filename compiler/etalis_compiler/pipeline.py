@@ -10,6 +10,7 @@ from etalis_rules import program as ir
 
 from . import ast
 from .binarize import Builder, Part, builder, lower_select
+from .blocks import node_of
 from .diagnostics import Diagnostic, QueryError, Source
 from .faults import Fault, within_depth
 from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
@@ -122,15 +123,10 @@ def template_of(syntax: ast.Query) -> tuple[ir.Template, ...]:
 
 
 def _template_node(node: object) -> alg.Var | alg.Const:
-    match node:
-        case ast.Var(name):
-            return alg.Var(name)
-        case ast.Blank(label):
-            return alg.Var("_:" + label)
-        case ast.Term(spelling):
-            return alg.Const(spelling)
-        case ast.TripleTerm():
-            return alg.Var(template_variable(node))
+    if isinstance(node, ast.TripleTerm):
+        return alg.Var(template_variable(node))
+    if isinstance(node, ast.Var | ast.Blank | ast.Term):
+        return node_of(node)
     raise Fault("template-path", "a property path cannot stand in a CONSTRUCT template", "write a plain predicate")
 
 

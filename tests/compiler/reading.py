@@ -19,8 +19,9 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.definitions import INFIX, NOT, required
 from etalis_rules.printing import print_rules
-from etalis_rules.spelling import Spelling, Token, bound_of, tokens
 from etalis_rules.traversal import name_fields
+
+from tests.compiler.tokens import Token, Unspelling, bound_of, tokens
 
 _NODES = {cls.__name__.lower(): cls for cls in typing.get_args(ir.Node)}
 _PREFIX = re.compile(r"prefix ([A-Za-z][A-Za-z0-9_-]*)?: *<([^<>\s]*)>")
@@ -56,7 +57,7 @@ def _read(text: str) -> ir.Rules:
     outputs: list[ir.Output] = []
     strata: tuple[tuple[str, ...], ...] | None = None
     order: tuple[str, ...] | None = None
-    spelling = Spelling(prefixes)
+    spelling = Unspelling(prefixes)
     known = _Known(names, nodes)
     for number, line in enumerate(lines, 1):
         if not line.strip() or line[0] in " %":
@@ -155,7 +156,7 @@ def _near(word: str, choices: Any) -> str:
 class _Line:
     """Reads the tokens of one line, led by the types of what is to be read."""
 
-    def __init__(self, line: str, number: int, spelling: Spelling, known: _Known):
+    def __init__(self, line: str, number: int, spelling: Unspelling, known: _Known):
         self.number = number
         self.spelling = spelling
         self.known = known

@@ -11,7 +11,7 @@ from etalis_compiler.pipeline import compile_documents, compile_sources, rules_o
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.printing import print_rules
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.compiler import golden
@@ -147,6 +147,7 @@ TERMS = st.one_of(
 
 
 @given(TERMS)
+@example(ir.OneOf(("_:",)))
 def test_any_text_can_stand_in_a_definition(position: ir.OneOf) -> None:
     leaf = ir.Leaf(("~0",), alg.Var("~0"), position, ir.Any(), stream=position.terms[0])
     name = ir.identify(leaf)
