@@ -5,12 +5,15 @@ It plans which executor runs what (``_load``) and hands the events to the kernel
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
+from etalis_compiler.families import wording_of
 from etalis_compiler.pipeline import Compilation
+from etalis_compiler.rewrites.reorder import AS_WRITTEN
 from etalis_compiler.rsp import Circle, Fact, WindowPlan
 from etalis_rules import program as ir
 
@@ -18,14 +21,14 @@ from etalis_py.executors.rows import dump
 from etalis_py.executors.rows.executor import RowExecutor
 from etalis_py.executors.windows.executor import WindowExecutor
 from etalis_py.executors.windows.refresh import TimeVarying, graph_name
-from etalis_py.families import GatheredQueries
+from etalis_py.families import REPEATED, GatheredQueries, Reading, Registry, gather
 from etalis_py.kernel.dataset import whole
 from etalis_py.kernel.options import EngineOptions, Options
 from etalis_py.kernel.position import NEVER
 from etalis_py.kernel.revision import Revision
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.planning import RulePlan
-from etalis_py.program import Program, program_from
+from etalis_py.program import Program, program_from, source_of
 from etalis_py.stages import (
     Carried,
     carry_over,
@@ -74,6 +77,8 @@ class Engine(Stored):
         self.programs: dict[str, Program] = {}
         self.updates: list[tuple[int, str, list[Any], list[Any]]] = []  # of the background, for the next journal
         self._graphs: TimeVarying | None = None
+        self._registry: Registry | None = None
+        self._alike: Counter[int] = Counter()  # how many texts of a wording have been added
         self._given = self.knowledge is not None
         self._rule_stages: list[RuleStage] = []
         self._windows: list[WindowExecutor] = []
@@ -88,16 +93,17 @@ class Engine(Stored):
 
     def add(self, program: Given, *, policy: str | None = None, name: str | None = None) -> str:
         """Add a program while the engine runs; returns the id by which ``remove`` knows it."""
-        added = program_from(program)
         identifier = name or f"program{len(self.programs) + 1}"
         while name is None and identifier in self.programs:
             identifier += "'"
         if identifier in self.programs:
             raise ValueError(f"there is a program named {identifier} already; remove it first or choose another name")
-        taken = {query for other in self.programs.values() for query in other.queries}
-        clash = sorted(taken & set(added.queries))
+        if self._add_to_family(program, policy, identifier):
+            return identifier
+        added = self._compiled(program)
+        clash = sorted(query for query in added.queries if self._runs(query))
         if clash:
-            raise ValueError(f"queries named {', '.join(clash)} are running already; rename them or REGISTER a name")
+            raise _running_already(clash)
         if added.windowed and self.options.eager:
             raise ValueError("windows are evaluated when their instant is over: leave eager out")
         self._set_aside()
@@ -130,11 +136,65 @@ class Engine(Stored):
         if identifier not in self.programs:
             known = ", ".join(self.programs) or "none"
             raise KeyError(f"no program {identifier}; running: {known}")
+        if self._remove_from_families(identifier):
+            return
         self._set_aside()
         del self.programs[identifier]
         self._load()
         if self._revision is not None:
             self._revision.restart()
+
+    def _runs(self, query: str) -> bool:
+        """Is there a query of this name already?"""
+        if self._registry is None:
+            return any(query in other.queries for other in self.programs.values())
+        families = self._rule_stages[0][1].families
+        return query in self._registry.rest or (families is not None and families.has(query))
+
+    def _add_to_family(self, program: Given, policy: str | None, identifier: str) -> bool:
+        """Add a text that differs from queries that run in constants only: one more row, and nothing else changes."""
+        if self._registry is None or self._revision is not None or not isinstance(program, (str, Path)):
+            return False
+        chosen = policy or self.options.policy or "unrestricted"
+        group = self._registry.find(source_of(program), chosen)
+        if group is None:
+            return False
+        executor = self._rule_stages[0][1]
+        ((query, *_),) = group.members
+        if self._runs(query):
+            raise _running_already([query])
+        (placed,) = group.moved(self._registry.place(), group.policy).members
+        executor.add_to_family(group.name, placed)
+        self.programs[identifier] = Program(GatheredQueries((), (), (group,)), chosen)
+        return True
+
+    def _remove_from_families(self, identifier: str) -> bool:
+        """Stop a program that consists of rows of families."""
+        compilation = self.programs[identifier].compilation
+        if self._registry is None or self._revision is not None or not isinstance(compilation, GatheredQueries):
+            return False
+        families = self._rule_stages[0][1].families
+        if compilation.rest or families is None:
+            return False
+        for group in compilation.groups:
+            relation = families.relations[group.name]
+            for row in group.members:
+                relation.remove(row[0])
+        del self.programs[identifier]
+        return True
+
+    def _compiled(self, program: Given) -> Program:
+        """The program; a text whose like has been added often enough begins a family."""
+        if isinstance(program, (str, Path)):
+            text = source_of(program)
+            wording = wording_of(text)
+            kind = 0 if wording is None else hash(wording.pieces)
+            self._alike[kind] += 1
+            if wording is not None and self._alike[kind] >= REPEATED:
+                policy = self.options.policy or "unrestricted"
+                if gathered := gather([text], Reading("", {}, AS_WRITTEN, policy), fewest=1):
+                    return Program(gathered[0], documents=gathered[1])
+        return program_from(program)
 
     @property
     def rules(self) -> ir.Rules:
@@ -179,7 +239,7 @@ class Engine(Stored):
         if program.windowed:
             knowledge, steps, groups = self._windowed(program)
         else:
-            knowledge, steps, groups = self.knowledge, {}, [("rules", list(program.queries))]
+            knowledge, steps, groups = self.knowledge, {}, [("rules", program.kinds)]
         rules = [frozenset(queries) for kind, queries in groups if kind == "rules"]
         carried = carry_over(rules, [(plan.names, executor) for plan, executor in self._rule_stages])
         rule_stages: list[RuleStage] = []
@@ -235,7 +295,7 @@ class Engine(Stored):
         gathered, lowered = self._gathered(program)
         given = program.compilation.queries if gathered is None else gathered.rest
         wanted = set(names)
-        queries = tuple(query for query in given if query.name in wanted)
+        queries = tuple(query for query in given if query.name in wanted or not program.windowed)
         if carry.place is None:
             plan = RulePlan(knowledge, self.options.changes, self.limits)
             executor = rule_executor(self.options, self.counters)
@@ -248,6 +308,7 @@ class Engine(Stored):
         plan.plan(with_policy(queries, program.policy), started=self._at.started, lowered=lowered)
         nodes = {name for name, _ in executor.rules.nodes}
         families = None if gathered is None else gathered.families
+        self._registry = None if gathered is None else Registry(gathered)
         executor.load_rules(plan.rules, plan.knowledge, plan.makers, families)
         if carry.states:
             dump.adopt(executor, carry.states, nodes)
@@ -324,6 +385,10 @@ class Engine(Stored):
             unnamed=self._unnamed,
             lockstep=self._lockstep,
         )
+
+
+def _running_already(queries: Sequence[str]) -> ValueError:
+    return ValueError(f"queries named {', '.join(queries)} are running already; rename them or REGISTER a name")
 
 
 def knowledge_of(background: Any, entailment: str, named: Any = None, limits: Limits = LIMITS) -> Any:

@@ -17,7 +17,7 @@ from etalis_compiler.families import Template, Wording, parameterized, template_
 from etalis_compiler.families.parameters import Unfit
 from etalis_compiler.parser import parse
 from etalis_compiler.pipeline import Compilation, CompiledQuery, compile_documents, link, query_name, rules_of
-from etalis_compiler.rewrites.reorder import Coupling
+from etalis_compiler.rewrites.reorder import AS_WRITTEN, Coupling
 from etalis_compiler.rsp import is_windowed
 from etalis_rules import program as ir
 
@@ -25,15 +25,19 @@ from etalis_py.executors.rows.families import Family, Gathered, Member, member
 
 FEWEST = 16
 """So many texts of one wording must there be in a program that they are compiled as one."""
+REPEATED = 4
+"""So many texts of one wording must have been added to an engine one by one that the last begins a family."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The queries of a program that one template stands for; ``policy`` is the one by which they run."""
+    """The queries of a program that one template stands for; ``policy`` holds where the query names none."""
 
     template: Template
     members: tuple[Member, ...]
     policy: str
+    plain: bool = True
+    """Whether its texts were read without a base, prefixes or an order of joins from outside."""
 
     @property
     def query(self) -> CompiledQuery:
@@ -215,6 +219,11 @@ class Reading:
     coupling: Coupling
     policy: str
 
+    @property
+    def plain(self) -> bool:
+        """Whether nothing is given from outside."""
+        return not self.base and not self.prefixes and self.coupling == AS_WRITTEN
+
     def template(self, source: Source, wording: Wording) -> Template | None:
         """The template of the family of a text, if it can have one."""
         return template_of_text(
@@ -226,11 +235,17 @@ class Reading:
         return parse(source.text, source=source.name, base=self.base, prefixes=self.prefixes)
 
 
-def gather(texts: Sequence[Source], reading: Reading) -> tuple[GatheredQueries, Documents] | None:
-    """The compilation of texts of which many are alike; None where none are, or where windows are among them."""
-    if len(texts) < FEWEST:
+def gather(
+    texts: Sequence[Source], reading: Reading, fewest: int | None = None
+) -> tuple[GatheredQueries, Documents] | None:
+    """The compilation of texts of which many are alike; None where none are, or where windows are among them.
+
+    ``fewest``: so many make a family, if not ``FEWEST``.
+    """
+    fewest = FEWEST if fewest is None else fewest
+    if len(texts) < fewest:
         return None
-    chosen = _chosen(texts, reading)
+    chosen = _chosen(texts, reading, fewest)
     if not chosen:
         return None
     documents: dict[int, ast.Document] = {}
@@ -242,7 +257,7 @@ def gather(texts: Sequence[Source], reading: Reading) -> tuple[GatheredQueries, 
     return _numbered(texts, documents, chosen, reading)
 
 
-def _chosen(texts: Sequence[Source], reading: Reading) -> dict[int, tuple[Template, tuple[str, ...]]]:
+def _chosen(texts: Sequence[Source], reading: Reading, fewest: int) -> dict[int, tuple[Template, tuple[str, ...]]]:
     """The texts that belong to families, each with the template and its constants."""
     alike: dict[tuple[str, ...], list[tuple[int, tuple[str, ...]]]] = {}
     wordings: dict[tuple[str, ...], Wording] = {}
@@ -253,7 +268,7 @@ def _chosen(texts: Sequence[Source], reading: Reading) -> dict[int, tuple[Templa
             wordings.setdefault(wording.pieces, wording)
     chosen: dict[int, tuple[Template, tuple[str, ...]]] = {}
     for pieces, some in alike.items():
-        if len(some) < FEWEST:
+        if len(some) < fewest:
             continue
         first = reading.template(texts[some[0][0]], wordings[pieces])
         if first is None:
@@ -262,7 +277,7 @@ def _chosen(texts: Sequence[Source], reading: Reading) -> dict[int, tuple[Templa
         for i, given in some:
             families.setdefault(first.likeness(given), []).append((i, given))
         for members in families.values():
-            if len(members) >= FEWEST:
+            if len(members) >= fewest:
                 _choose(chosen, texts, members, reading)
     return chosen
 
@@ -328,7 +343,7 @@ def _numbered(
             queries.append(replace(syntax, register=register))
         rest.append((replace(document, queries=tuple(queries)), text))
     alone = compile_documents(rest, reading.coupling)
-    groups = [Group(template, tuple(members), reading.policy) for template, members in rows.values()]
+    groups = [Group(template, tuple(members), reading.policy, reading.plain) for template, members in rows.values()]
     compilation = GatheredQueries(alone.queries, places, groups, tuple(warnings))
     if compilation.rules(reading.policy) is None:
         return None
@@ -344,3 +359,42 @@ def _numbered(
         return [one for _, one in sorted(found, key=lambda one: one[0])]
 
     return compilation, Documents(every)
+
+
+# --- one by one ----------------------------------------------------------------------------------------------------
+
+
+class Registry:
+    """The families that an engine runs, by their wordings: a text that fits into one need not be parsed."""
+
+    def __init__(self, compilation: GatheredQueries) -> None:
+        self.rest = frozenset(query.name for query in compilation.rest)
+        self.size = len(compilation.rest) + sum(len(group.members) for group in compilation.groups)
+        self._groups: dict[tuple[str, ...], list[Group]] = {}
+        for group in compilation.groups:
+            if group.plain:
+                empty = replace(group, members=())
+                self._groups.setdefault(group.template.wording.pieces, []).append(empty)
+
+    def find(self, text: Source, policy: str) -> Group | None:
+        """The family of a text, with its row alone; ``policy`` holds where the text names none."""
+        wording = wording_of(text)
+        if wording is None:
+            return None
+        given = wording.constants
+        for group in self._groups.get(wording.pieces, ()):
+            template = group.template
+            if not template.query.syntax.policy and policy != group.policy:
+                continue
+            if template.likeness(given) != template.likeness(template.wording.constants):
+                continue
+            constants = template.constants_of(given)
+            if constants is not None:
+                name = query_name(template.query.syntax, text, 1, 0) if template.named < 0 else given[template.named]
+                return replace(group, members=(member(name, constants, 0, template.is_numeric),))
+        return None
+
+    def place(self) -> int:
+        """The place of one more query."""
+        self.size += 1
+        return self.size - 1

@@ -78,6 +78,14 @@ class Program:
         return (*(p.name for p in self.plans), *(f.name for f in self.facts), *rules)
 
     @property
+    def kinds(self) -> list[str]:
+        """The names of the queries, one for all that differ in constants only."""
+        compiled = self.compilation
+        if not isinstance(compiled, GatheredQueries):
+            return list(self.queries)
+        return [query.name for query in compiled.kinds]
+
+    @property
     def warnings(self) -> tuple[Diagnostic, ...]:
         return tuple(dict.fromkeys((*self.compilation.warnings, *self.doubts)))
 

@@ -114,9 +114,10 @@ def test_an_added_query_begins_with_nothing_and_a_removed_one_leaves_nothing(que
         patch.setattr(families, "FEWEST", 1)
         engine = Engine(compile(given, policy=policy))
         found = answers(engine.push_all(events[:begun]))
-        name = engine.add(compile(more, policy=policy))
+        added = [engine.add(text, policy=policy) for text in more]
         found += answers(engine.push_all(events[begun:over]))
-        engine.remove(name)
+        for name in added:
+            engine.remove(name)
         engine.add(compile(more, policy=policy))
         found += answers([*engine.push_all(events[over:]), *engine.close()])
     first, second = (_opened(events, cut) for cut in (begun, over))
@@ -129,7 +130,8 @@ def test_an_added_query_begins_with_nothing_and_a_removed_one_leaves_nothing(que
 
 
 def _is_plain(query):
-    return not any(word in query for word in ("CONSTRUCT", "COUNT", "ASK"))
+    """Is it a SELECT none of whose goals are shared with others that run already?"""
+    return not any(word in query for word in ("CONSTRUCT", "COUNT", "ASK", "?a + ", "?d "))
 
 
 def _opened(events, cut):
@@ -140,6 +142,24 @@ def _opened(events, cut):
 def _alone(query, policy, events):
     engine = Engine(query, policy=policy, executor="rows")
     return answers([*engine.push_all(events), *engine.close()])
+
+
+def test_texts_that_are_added_one_by_one_become_a_family():
+    engine = Engine()
+    text = "REGISTER QUERY n{0} AS SELECT ?a WHERE {{ {{ :c{0} :p ?a }} SEQ {{ :c{0} :p ?b }} }}"
+    added = [engine.add(text.format(n)) for n in range(6)]
+    assert len(engine.rules.outputs) == 4  # three by themselves, the others together
+    with pytest.raises(ValueError, match="queries named n5 are running already"):
+        engine.add(text.format(5))
+    engine.push(event(":c5 :p 1", 1))
+    engine.advance(1_000_000)
+    engine.remove(added[5])
+    with pytest.raises(KeyError, match="no program program6"):
+        engine.remove(added[5])
+    engine.add(text.format(5))
+    found = [*engine.push_all([event(f":c{n} :p 2", t) for t in (2, 3) for n in range(6)]), *engine.close()]
+    assert [(m.query, m["a"]) for m in found] == [(f"n{n}", 2) for n in range(6)]
+    assert set(engine.programs) == {*added[:5], "program6"}
 
 
 def test_constants_inside_strings_comments_and_other_clauses_are_none():

@@ -21,7 +21,7 @@ from etalis_py.events import Event
 from etalis_py.executors.rows import dump
 from etalis_py.executors.rows.blocks import Code
 from etalis_py.executors.rows.codegen import write
-from etalis_py.executors.rows.families import Families, Gathered
+from etalis_py.executors.rows.families import Families, Gathered, Member
 from etalis_py.executors.rows.layout import layouts
 from etalis_py.executors.rows.live import LivePrograms
 from etalis_py.executors.rows.plan import Generated, RowPlan
@@ -118,6 +118,11 @@ class RowExecutor:
             families={} if self.families is None else self.families.is_numeric,
             positions=() if self.families is None else self.families.positions,
         )
+
+    def add_to_family(self, family: str, row: Member) -> None:
+        """Run one more query of a family that is running."""
+        assert self.families is not None
+        self.families.add(family, row, self.state.stores.values())
 
     def _forget_gone(self) -> None:
         """Drop the goals of queries that are gone."""

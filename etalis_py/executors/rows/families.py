@@ -307,6 +307,16 @@ class Families:
                 self.shapes.families[shape.query] = shape, self.relations[shape.query]
         return self.shapes
 
+    def has(self, query: str) -> bool:
+        """Does a query of this name run in a family?"""
+        return any(query in relation.rows for relation in self.relations.values())
+
+    def add(self, family: str, row: Member, stores: Iterable[GoalStore]) -> None:
+        """One more query in a family; it begins with nothing."""
+        if any(row[0] in relation.gone for relation in self.relations.values()):
+            self.purge(stores)
+        self.relations[family].add(row)
+
     def split(self, output: ir.Output) -> Callable[[int, list[Row]], list[tuple[int, list[Row]]]]:
         """See the function of this name."""
         return split(self.relations[output.query], output, self.shapes)
