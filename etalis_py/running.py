@@ -14,7 +14,7 @@ from etalis_py.kernel.matches import Match, Matches, Tabular
 from etalis_py.kernel.options import EngineOptions
 from etalis_py.kernel.revision import as_one
 from etalis_py.program import program_from
-from etalis_py.streams import Idle, PassingTime, Punctuation, Stream, StreamError, read_stream, up_to
+from etalis_py.streams import Burst, Idle, PassingTime, Punctuation, Stream, StreamError, read_stream, up_to
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -115,7 +115,9 @@ def _steps(engine: Engine, stream: Stream | Iterable[Event], census: Census, unt
     batch: list[Event] = []
     items = iter(stream) if until is None else up_to(stream, until, max(engine.lateness, engine.options.revise))
     newest: int | None = None
-    size = BATCH if live is None else 1
+    size = at_once = BATCH if live is None else 1
+    if live is not None and engine.options.revise:
+        live.gather()  # corrections that come together are one replay
     while True:
         try:
             item = next(items, None)
@@ -131,6 +133,10 @@ def _steps(engine: Engine, stream: Stream | Iterable[Event], census: Census, unt
             if live is not None:
                 passing.arrived(item.end)
             if len(batch) < size:
+                continue
+        elif isinstance(item, Burst):
+            size = BATCH if item.open else at_once
+            if item.open or not batch:
                 continue
         if batch:
             census.see(batch)

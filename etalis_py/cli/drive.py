@@ -13,7 +13,7 @@ from etalis_py.engine import Engine
 from etalis_py.events import Event
 from etalis_py.kernel.matches import Matches
 from etalis_py.running import columns_of, fall_due
-from etalis_py.streams import Idle, PassingTime, Punctuation, StreamError
+from etalis_py.streams import Burst, Idle, PassingTime, Punctuation, StreamError
 
 BATCH = 1024
 LONGEST_SLEEP = 3600.0  # longer ones overflow on some systems
@@ -23,7 +23,8 @@ START = -(2**63)
 class Drive:
     """One run.  ``take`` gets the matches of each step, ``late`` each event that came too late.
 
-    With ``live`` every event is pushed as it comes, so that its matches are seen at once; else ``BATCH`` at a time.
+    With ``live`` every event is pushed as it comes, so that its matches are seen at once (where the stream tells, what
+    comes in a burst together); else ``BATCH`` at a time.
     ``updates`` of the background are applied between the instants they lie between.  ``newest`` is the event time.
     ``census`` sees all events.
     While a live stream is silent, time goes on by the wall clock: ``idle`` seconds make a silence, and ``wake`` is told
@@ -68,13 +69,17 @@ class Drive:
                     waiting.append(item)
                     if len(waiting) < size:
                         continue
+                elif isinstance(item, Burst):
+                    size = BATCH if item.open else self._batch
+                    if item.open or not waiting:
+                        continue
                 with interrupt.deferred():
                     if waiting:
                         batch, waiting = waiting, []
                         self._push(batch)
                     if hasattr(item, "column"):
                         self._push_columns(item)
-                    elif not isinstance(item, Event):
+                    elif isinstance(item, (Punctuation, Idle)):
                         self._signal(item)
                     if self._wake is not None:
                         self._wake(self._passing.wake_at(self.engine.next_due()))

@@ -69,8 +69,6 @@ def open_outlet(
 
     ``revised``: matches may be taken back.
     """
-    if revised and is_container(options.sink):
-        raise UsageError("a stream container keeps what it was sent, and --revise takes matches back: write jsonl")
     if is_container(options.sink):
         if options.format != "jsonl":
             raise UsageError(f"a stream container takes graphs: leave --format {options.format} out")
@@ -78,7 +76,7 @@ def open_outlet(
             raise UsageError(f"a stream container has no place for the answer of {', '.join(asked)}: write jsonl")
         from etalis_py.containers.client import ContainerSink  # takes a while to import
 
-        return Outlet(ContainerSink(options.sink, token=os.environ.get(TOKEN)), buffered=False)
+        return Outlet(ContainerSink(options.sink, token=os.environ.get(TOKEN), revised=revised), buffered=False)
     if explain and options.format not in ("jsonl", "trig"):
         raise UsageError(f"--explain-matches has no place in {options.format}: write jsonl or trig")
     skipped: list[str] = []

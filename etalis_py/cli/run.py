@@ -217,6 +217,8 @@ def run_once(options: Namespace) -> int:
             and getattr(engine, "reads_columns", False)
         ):
             items = (item for chunk in stream.chunks() for item in (chunk if isinstance(chunk, list) else [chunk]))
+        if options.revise and live and options.speed is None and not options.background_stream:
+            stream.gather()  # corrections that come together are one replay
         if options.speed is not None:
             items = paced(items, options.speed, closing=not options.lateness)
         drive.run(items, interrupt)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
 from collections.abc import Callable
 from operator import attrgetter
 
+from etalis_py.containers.withdrawals import Remembered
 from etalis_py.engine import Engine
 from etalis_py.events import Event, Retraction
 from etalis_py.kernel.matches import Match, Matches
@@ -17,14 +17,12 @@ from etalis_py.program import Program, compile
 from etalis_py.running import fall_due
 from etalis_py.streams import PassingTime
 from etalis_py.streams.clock import Clock, render_datetime
-from etalis_py.streams.elements import RETRACTS
 from etalis_py.whynot import Report
 
 _LOG = logging.getLogger("etalis.containers")
 # Microseconds.  An event that is stored may take a moment to arrive here; event time stays behind by this much.
 _MARGIN = 50_000
 _LIVE = 60_000_000
-REMEMBERED = 10_000
 
 
 class EngineRunner:
@@ -34,31 +32,25 @@ class EngineRunner:
         self.program, self.stream = program, stream
         self._background, self._revise = background, revise
         self._engine = Engine(program, background=background, explain=True, render=render_datetime, revise=revise)
-        self._events: deque[Event] = deque(maxlen=REMEMBERED)  # for corrections by name, and for why not
+        self._remembered = Remembered()  # for corrections by name, and for why not
         self._newest: int | None = None
         self._lag = 0
         self._passing = PassingTime(idle=0.0, lateness=_MARGIN)
 
     def push(self, event: Event) -> list[Match]:
-        if self._revise and (withdrawn := self._withdrawn(event)):
-            return self._found(self._engine.push_all(withdrawn))
-        self._events.append(event)
+        taken = self._remembered.take(event) if self._revise else [event]
+        if isinstance(taken[0], Retraction):
+            return self._found(self._engine.push_all(taken))
+        if not self._revise:
+            self._remembered.events.append(event)
         self._newest = event.end if self._newest is None else max(self._newest, event.end)
         self._lag = _now() - event.end
         self._passing.arrived(event.end)
         return self._found(self._engine.push(event))
 
-    def _withdrawn(self, event: Event) -> list[Event]:
-        """What a member withdraws by ``<> <urn:etalis:retracts> <member>``: those members, as they were."""
-        names = {o for s, p, o in event.triples if s == event.graph and p in RETRACTS}
-        withdrawn = [other for other in self._events if other.graph in names]
-        for other in withdrawn:
-            self._events.remove(other)
-        return [Retraction._make(other) for other in withdrawn]
-
     def why_not(self, where: str, at: str) -> Report:
         """Why there is no such match, over the last events."""
-        events = sorted(self._events, key=attrgetter("end"))
+        events = sorted(self._remembered.events, key=attrgetter("end"))
         clock = Clock("datetime")
         return self.program.why_not(events, where=where, at=at or None, clock=clock, background=self._background)
 

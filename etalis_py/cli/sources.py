@@ -15,7 +15,7 @@ from etalis_rules.calendar import SECOND
 from etalis_rules.terms import iri
 
 from etalis_py.cli.errors import UsageError
-from etalis_py.streams import DeadLetters, Follow, Idle, Patience, Stream, merge, read_stream
+from etalis_py.streams import Burst, DeadLetters, Follow, Idle, Patience, Stream, merge, read_stream
 from etalis_py.streams.kafka import parse_topic, read_kafka
 from etalis_py.streams.sockets import is_socket
 from etalis_py.streams.sources import FORMATS, MAPPED, WHOLE, format_of, now
@@ -127,7 +127,7 @@ def _open(
     mapping: str | None,
 ) -> Stream:
     if is_container(source):
-        return follow(source, name, _silence(options))
+        return follow(source, name, _silence(options), bool(getattr(options, "revise", 0)))
     if is_topic(source):
         return read_kafka(
             source,
@@ -194,18 +194,27 @@ def _unbuffered_input() -> io.FileIO:
     return raw
 
 
-def follow(url: str, name: str, idle: float) -> Stream:
-    """A stream container: what it holds, then what comes."""
+def follow(url: str, name: str, idle: float, revise: bool) -> Stream:
+    """A stream container: what it holds, then what comes.  ``revise``: graphs of it may withdraw others."""
     from etalis_py.containers.client import Follower  # takes a while to import
+    from etalis_py.containers.withdrawals import Remembered
 
-    follower = Follower(url)
+    follower, remembered = Follower(url), Remembered()
     patience = Patience(idle)
 
     def items() -> Iterator[Any]:
+        opened = False
         for event in follower.items(patience):
+            if patience.gathers and not opened:
+                opened = True
+                yield Burst(True)
             if event is None:
                 yield Idle(now())
             else:
-                yield event._replace(stream=name) if name else event
+                for taken in remembered.take(event) if revise else (event,):
+                    yield taken._replace(stream=name) if name else taken
+            if opened and not follower.more:
+                opened = False
+                yield Burst(False)
 
     return Stream(items(), name=name or iri(url), source=url, contexts=[], close=follower.close, patience=(patience,))

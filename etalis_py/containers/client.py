@@ -28,7 +28,7 @@ from etalis_py.streams.clock import parse_datetime
 from . import negotiation
 from . import vocabulary as v
 from .graphs import NDJSON, TURTLE, stamped
-from .match_graphs import match_graph, match_name
+from .match_graphs import Names, match_graph, match_name
 from .runners import MatchLike
 
 T = TypeVar("T")
@@ -98,6 +98,11 @@ class Follower:
                 raise member
             self.cursor = max(self.cursor, member[0])
             yield member[1]
+
+    @property
+    def more(self) -> bool:
+        """Is the next event here already?"""
+        return not self._queue.empty()
 
     def close(self) -> None:
         """Stop reading; ``cursor`` stays where the last event that was taken ends."""
@@ -312,10 +317,19 @@ class ContainerSink:
 
     On a server of ours each match is written under its id, so that a repeated run writes nothing twice
     (``repeated`` counts those); elsewhere it is POSTed with the id as Slug.  ``create``: make the container if it is
-    not there.
+    not there.  ``revised``: matches may be taken back, each by a graph that names the first one (see ``Names``), which
+    takes a server that leaves the names to the writer.
     """
 
-    def __init__(self, url: str, *, token: str | None = None, create: bool = True, patience: float = 60.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        create: bool = True,
+        patience: float = 60.0,
+        revised: bool = False,
+    ) -> None:
         self.url = checked_address(url if url.endswith("/") else url + "/")
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._client = httpx.Client(timeout=30.0, headers=headers)
@@ -323,6 +337,13 @@ class ContainerSink:
         self._known = False
         self.written = self.repeated = 0
         self._named, self._order = self._prepare(create)
+        self._names = Names()
+        if revised and not self._named:
+            self.close()
+            raise ContainerError(
+                f"{self.url}: this server names graphs itself, so none can say which match it takes back: write to a "
+                "container of etalis serve or to a file, or leave --revise out"
+            )
 
     def _prepare(self, create: bool) -> tuple[bool, str]:
         prefer = f'return=representation; include="{v.PREFER_MINIMAL}"'
@@ -368,7 +389,8 @@ class ContainerSink:
 
     def write(self, match: MatchLike) -> None:
         """Write one match; it is durable when this returns."""
-        name, body = match_name(match.id), match_graph(match, self._order)
+        own, taken_back = self._names.of(match)
+        name, body = match_name(own), match_graph(match, self._order, taken_back)
         if self._named:
             response = self._send("PUT", urljoin(self.url, name), {"Content-Type": TURTLE, "If-None-Match": "*"}, body)
         else:

@@ -41,15 +41,40 @@ def match_name(match_id: str) -> str:
     return "m-" + hashlib.blake2b(match_id.encode(), digest_size=16).hexdigest()
 
 
-def match_graph(match: MatchLike, order: str, prefix: str = "") -> bytes:
+class Names:
+    """The names that matches have as members.  State: how often each was taken back.
+
+    One that is taken back is a member of its own, which names the member that it takes back; one that is reported again
+    after that is another.
+
+        m reported    m
+        m taken back  m-retracted    takes back m
+        m reported    m-2
+        m taken back  m-2-retracted  takes back m-2
+    """
+
+    def __init__(self) -> None:
+        self._taken_back: dict[str, int] = {}
+
+    def of(self, match: MatchLike) -> tuple[str, str]:
+        """The name of a match, and of what it takes back, if anything."""
+        count = self._taken_back.get(match.id, 0)
+        name = f"{match.id}-{count + 1}" if count else match.id
+        if not match.retracted:
+            return name, ""
+        self._taken_back[match.id] = count + 1
+        return f"{name}-retracted", name
+
+
+def match_graph(match: MatchLike, order: str, taken_back: str = "") -> bytes:
     """The graph that a match is written as (Turtle, about ``<>``): its triples, or its row, and its interval.
 
     A match outside of time gives none, and gets the time at which it arrives.  One that is taken back names the member
-    that it was (``prefix`` is that of its name), so that a program that reads the container takes it back as well.
+    that it takes back, so that a program that reads the container takes it back as well.
     """
     lines = [ntriples(match.triples) if match.triples else _row(match.bindings)]
-    if match.retracted:
-        lines.append(f"<> {RETRACTS[0]} <{match_name(prefix + match.id)}> .\n".encode())
+    if taken_back:
+        lines.append(f"<> {RETRACTS[0]} <{match_name(taken_back)}> .\n".encode())
     if match.start_us is not None and match.end_us is not None:
         start = literal(render_datetime(match.start_us), DATE_TIME)
         end = literal(render_datetime(match.end_us), DATE_TIME_STAMP)

@@ -16,7 +16,7 @@ import msgspec
 
 from .frames import frame, receive
 from .graphs import BLANK, GRAPH_BYTES, TURTLE, Base, Graph, parse
-from .match_graphs import as_event, match_document, match_graph, match_name
+from .match_graphs import Names, as_event, match_document, match_graph, match_name
 from .messages import (
     TO_PROCESS,
     Compile,
@@ -123,7 +123,7 @@ class _Program:
     """A program at work.  State: the runner's, and the last thousand matches, to explain them."""
 
     def __init__(self, runner: ProgramRunner, base: Base) -> None:
-        self._runner, self._base = runner, base
+        self._runner, self._base, self._names = runner, base, Names()
         self._kept: deque[MatchLike] = deque(maxlen=KEPT)
         self._goals, self._counted = 0, 0.0
 
@@ -150,7 +150,7 @@ class _Program:
 
     def step(self, message: Push | Idle, send: Callable[[Message], None]) -> None:
         """Take members one by one; what comes of them is sent when it is much, after a while, and at the end."""
-        piece = _Piece(message)
+        piece = _Piece(message, self._names)
         if isinstance(message, Idle):
             self._take(self._runner.idle(), piece, send)
         else:
@@ -181,8 +181,8 @@ def _as_json(explanation: object) -> bytes:
 class _Piece:
     """Matches on their way to the server."""
 
-    def __init__(self, message: Push | Idle) -> None:
-        self._message = message
+    def __init__(self, message: Push | Idle, names: Names) -> None:
+        self._message, self._names = message, names
         self._clear()
 
     def _clear(self) -> None:
@@ -195,23 +195,21 @@ class _Piece:
         if len(document) > self._message.longest:
             raise ValueError(f"a match is longer than {self._message.longest} bytes (match_bytes); select less of it")
         self._found += 1
-        # What is taken back is a member of its own, beside the one that it takes back.
-        name = f"{match.id}-retracted" if match.retracted else match.id
-        self._matches.append(Found(name, document, self._graph(match, name, base)))
+        name, taken_back = self._names.of(match)
+        self._matches.append(Found(name, document, self._graph(match, name, taken_back, base)))
         self._bytes += len(document)
         while not match.triples and (
             len(self._matches) > KEPT or (self._bytes > _PIECE_BYTES and len(self._matches) > 1)
         ):
             self._bytes -= len(self._matches.popleft().document)  # a row of SELECT is shown only, and nobody asked yet
 
-    def _graph(self, match: MatchLike, name: str, base: Base) -> Graph | None:
+    def _graph(self, match: MatchLike, name: str, taken_back: str, base: Base) -> Graph | None:
         if not match.triples:
             return None
         message = self._message
         path = message.output + match_name(name)
-        return parse(
-            match_graph(match, message.order, message.prefix), TURTLE, path, base, message.triples, GRAPH_BYTES
-        )
+        text = match_graph(match, message.order, taken_back and message.prefix + taken_back)
+        return parse(text, TURTLE, path, base, message.triples, GRAPH_BYTES)
 
     def is_large(self) -> bool:
         return self._bytes > _PIECE_BYTES

@@ -38,7 +38,7 @@ def batch_operator(
                     slot = slot_number
                     part, number = slots[slot]
                     shard = Shard(specs[part.program], part, number, corrected=True)
-                found_here = sorted_out(of_slot, apart=False)
+                found_here = sorted_out(of_slot, apart=False, numbered=bool(shard.withdrawals))
                 rows: list[Row | Table] = [*found_here.passed]
                 rows += shard.withdraw(found_here.withdrawn)
                 if shard.withdrawals or shard.waiting:

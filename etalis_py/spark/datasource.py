@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import pyarrow as pa
@@ -201,7 +202,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 def _read(source: Files | Container, partition: InputPartition) -> Iterator[pa.RecordBatch]:
     assert isinstance(partition, Piece)
-    return record_batches(source.events(partition)) if partition.name else iter(())
+    return record_batches(zip(source.events(partition), repeat(None), strict=False)) if partition.name else iter(())
 
 
 __all__ = ["EventSource"]

@@ -54,7 +54,7 @@ def packer(slots: Sequence[int]) -> Callable[[Iterable[pa.RecordBatch]], Chunks]
 
 
 def unpack(data: bytes) -> pa.Table:
-    """The rows again; columns ROUTED without the slot."""
+    """The rows again; columns ROUTED without the slot, and without ``arrived`` where it is not known of any row."""
     return pa.ipc.open_stream(data).read_all()
 
 
@@ -81,6 +81,8 @@ def _bytes(rows: pa.Table) -> bytes:
     for name in _TERMS:
         place = whole.schema.get_field_index(name)
         whole = whole.set_column(place, name, whole.column(place).combine_chunks().dictionary_encode())
+    if whole.column("arrived").null_count == len(whole):
+        whole = whole.drop_columns(["arrived"])
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, whole.schema) as writer:
         writer.write_table(whole)

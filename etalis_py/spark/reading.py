@@ -7,7 +7,7 @@ What travels to a worker is a ``Reading``: plain options, checked by the driver.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -20,7 +20,7 @@ from etalis_rules.terms import iri
 from etalis_py.events import Event, Retraction
 from etalis_py.spark.schema import ARROW_EVENTS, ARROW_TRIPLE
 from etalis_py.spark.spec import SparkError
-from etalis_py.streams import Clock, Idle, Punctuation, read_stream
+from etalis_py.streams import Clock, read_stream
 from etalis_py.streams.csv_mapping import read_mapping
 from etalis_py.streams.messages import Messages
 from etalis_py.streams.options import Options
@@ -81,13 +81,16 @@ def messages_of(how: Reading) -> Messages:
 def source_events(how: Reading, source: str | IO[bytes]) -> Iterator[Event]:
     """The events of a file."""
     with read_stream(source, format=how.format, name=how.stream, **how.options) as items:
-        yield from (item for item in items if not isinstance(item, (Idle, Punctuation)))
+        yield from (item for item in items if isinstance(item, Event))
 
 
-def record_batches(events: Iterable[Event], schema: pa.Schema = ARROW_EVENTS) -> Iterator[pa.RecordBatch]:
-    """Events as Arrow, with the columns of EVENTS (or some of them)."""
+def record_batches(
+    events: Iterable[tuple[Event, int | None]], schema: pa.Schema = ARROW_EVENTS
+) -> Iterator[pa.RecordBatch]:
+    """Events, each with the number in which it came, as Arrow, with the columns of EVENTS (or some of them)."""
     iterator = iter(events)
-    while chunk := list(islice(iterator, AT_ONCE)):
+    while some := list(islice(iterator, AT_ONCE)):
+        chunk, arrived = zip(*some, strict=True)
         columns = {
             "start": pa.array([e.start for e in chunk], pa.int64()),
             "end": pa.array([e.end for e in chunk], pa.int64()),
@@ -95,6 +98,7 @@ def record_batches(events: Iterable[Event], schema: pa.Schema = ARROW_EVENTS) ->
             "graph": pa.array([e.graph for e in chunk], pa.string()),
             "triples": _triples(chunk),
             "retract": pa.array([isinstance(e, Retraction) for e in chunk], pa.bool_()),
+            "arrived": pa.array(arrived, pa.int64()),
         }
         columns["time"] = columns["end"].cast(pa.timestamp("us", tz="UTC"))
         arrays = [columns[field.name].cast(field.type) for field in schema]
@@ -119,6 +123,7 @@ def statement_batches(batches: Iterable[pa.RecordBatch], stream: str) -> Iterato
             "graph": graphs,
             "triples": pa.ListArray.from_arrays(pa.array(np.arange(len(quads) + 1, dtype=np.int32)), flat),
             "retract": pa.repeat(pa.scalar(False), len(quads)),
+            "arrived": pa.nulls(len(quads), pa.int64()),
         }
         yield pa.RecordBatch.from_pydict(columns)
 
@@ -145,7 +150,7 @@ def _quads(texts: list[str | None]) -> list[tuple[str, ...]]:
     return quads
 
 
-def _triples(chunk: list[Event]) -> pa.ListArray:
+def _triples(chunk: Sequence[Event]) -> pa.ListArray:
     triples = [triple for event in chunk for triple in event.triples]
     terms = [pa.array([triple[i] for triple in triples], pa.string()) for i in range(3)]
     offsets = np.zeros(len(chunk) + 1, dtype=np.int32)

@@ -48,7 +48,8 @@ def row_kinds(parts: Iterable[RoutedPart]) -> tuple[bool, bool]:
 
 
 def flat_events(events: DataFrame, triples: bool = True, items: bool = False) -> DataFrame:
-    """Any DataFrame of events as one row a triple: start, end, stream, s, p, o (and time and retract, when there).
+    """Any DataFrame of events as one row a triple: start, end, stream, s, p, o (and time, retract and arrived, when
+    there).
 
     With ``items`` there is a column ``item``, and for each event also a row (without ``triples``: only this row) that
     holds it whole; the event that ends the stream is no such item.
@@ -74,6 +75,7 @@ def flat_events(events: DataFrame, triples: bool = True, items: bool = False) ->
         kept.append(F.col("time"))
     if "retract" in have:
         kept.append(F.coalesce("retract", F.lit(False)).alias("retract"))
+        kept += [F.col("arrived")] if "arrived" in have else []
     if items:
         return _with_items(events, kept, triples)
     if "triples" in have:
@@ -245,6 +247,7 @@ def route(
         "p",
         "o",
         passed.alias("passed"),
+        (F.col("arrived") if "arrived" in rows.columns else _unknown()).alias("arrived"),
     )
 
 
@@ -266,6 +269,7 @@ def ends(parts: Sequence[RoutedPart], partitions: int, like: DataFrame) -> DataF
         none.alias("p"),
         none.alias("o"),
         none.alias("passed"),
+        _unknown().alias("arrived"),
     )
 
 
@@ -322,7 +326,13 @@ def hand_on(
         "p",
         "o",
         F.when(passing, F.col("passed")).otherwise(F.col("id")).alias("passed"),
+        _unknown().alias("arrived"),
     )
+
+
+def _unknown() -> Column:
+    """In which order something came."""
+    return F.lit(None).cast("long")
 
 
 __all__ = ["ends", "flat_events", "hand_on", "route", "row_kinds", "shards_of", "test_of", "wanted_by"]

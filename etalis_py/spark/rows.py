@@ -34,9 +34,15 @@ class Sorted:
     taken_back: Sequence[Plain] = ()
 
 
-def sorted_out(rows: Rows, *, apart: bool) -> Sorted:
-    """What routed rows hold; ``apart``: ``in_order`` is without the derived events."""
+def sorted_out(rows: Rows, *, apart: bool, numbered: bool = False) -> Sorted:
+    """What routed rows hold.
+
+    ``apart``: ``in_order`` is without the derived events.  ``numbered``: events have the number in which they came,
+    which is so anyhow where some are withdrawn.
+    """
     marks = rows.column("mark").to_numpy()
+    if not (numbered or (marks == RETRACT).any()) and "arrived" in rows.schema.names:
+        rows = rows.drop_columns(["arrived"])
     if (marks == EVENT).all():
         return Sorted(_events(rows), [], False, [])
     passed = [passed_row(text) for text in _of(rows, marks == PASSED).column("passed").to_pylist()]
@@ -66,7 +72,12 @@ def _events(rows: Rows) -> list[Plain]:
     named = rows.column("passed").null_count < len(rows)
     graphs = [name or "" for name in rows.column("passed").to_pylist()] if named else repeat("")
     # zip makes the tuples without a loop of Python: of three terms, of one triple, of five fields.
-    return list(zip(starts, ends, zip(zip(*terms, strict=True)), streams, graphs, strict=False))
+    return list(zip(starts, ends, zip(zip(*terms, strict=True)), streams, graphs, *_numbers(rows), strict=False))
+
+
+def _numbers(rows: Rows) -> list[list[int | None]]:
+    """When events came: one column, or none."""
+    return [rows.column("arrived").to_pylist()] if "arrived" in rows.schema.names else []
 
 
 def _terms(rows: Rows, name: str) -> list[str]:
@@ -106,10 +117,10 @@ _ITEMS = msgspec.json.Decoder(_Item)
 def _items(rows: Rows) -> list[Plain]:
     """Whole events, in the order of the rows."""
     starts, ends, streams, texts = (rows.column(c).to_pylist() for c in ("start", "end", "stream", "passed"))
-    items = []
-    for start, end, stream, text in zip(starts, ends, streams, texts, strict=True):
+    items: list[Plain] = []
+    for start, end, stream, text, *number in zip(starts, ends, streams, texts, *_numbers(rows), strict=True):
         rest = _ITEMS.decode(text)
-        items.append((start, end, rest.t, stream or "", rest.g))
+        items.append((start, end, rest.t, stream or "", rest.g, *number))
     return items
 
 

@@ -106,8 +106,10 @@ def open_run(
         same_shards(folder, state, shards)
     file = next_file(folder)
     part = folder / "events.part"
-    ordering = InTime(lateness, late, None if state is None else state.over, revise=options.revise)
-    count = write_events(part, ordering.of(events))
+    over = None if state is None else state.over
+    before = earlier(folder, over - options.revise) if over is not None and options.revise else ()
+    ordering = InTime(lateness, late, over, revise=options.revise, before=before)
+    count = write_events(part, ordering.of(events), first=int(file.stem) << 40)
     with start(shards if state is None else state.shards) as spark:
         number = int(shards or spark.conf.get(PARTITIONS) or 1) if state is None else state.shards
         reported = -1 if state is None else state.told
@@ -136,16 +138,25 @@ class InTime:
     """The events that are not late, in their order of arrival: an engine without any query tells.
 
     ``over``: every instant before it is over, by what has come and by the lateness; None when nothing has come.
+    ``before``: what came in the horizon of corrections before that.
     """
 
     def __init__(
-        self, lateness: int | None, late: Callable[[Event], None], over: int | None = None, *, revise: int = 0
+        self,
+        lateness: int | None,
+        late: Callable[[Event], None],
+        over: int | None = None,
+        *,
+        revise: int = 0,
+        before: Iterable[Event] = (),
     ) -> None:
         self.over = over
         self._lateness, self._late = lateness or 0, late
         self._engine = None if lateness is None and not revise else Engine(lateness=lateness or 0, revise=revise)
         if self._engine is not None and over is not None:
+            self._engine.push_all(before)
             self._engine.advance(over - 1)
+            self._engine.dead_letters.clear()
 
     def of(self, items: Iterable[Any]) -> Iterator[Event]:
         batch: list[Event] = []
@@ -156,11 +167,13 @@ class InTime:
                 batch.append(item)
                 if len(batch) < _BATCH:
                     continue
-            yield from self._in_time(batch)
+            for piece in unlike(batch):
+                yield from self._in_time(piece)
             batch = []
             if isinstance(item, Punctuation) and self._engine is not None:
                 self._engine.advance(item.time)
-        yield from self._in_time(batch)
+        for piece in unlike(batch):
+            yield from self._in_time(piece)
 
     def _in_time(self, batch: list[Event]) -> list[Event]:
         if not batch:
@@ -196,8 +209,21 @@ class InTime:
         return kept[::-1]
 
 
-def write_events(file: Path, events: Iterable[Event]) -> int:
-    """Events as a Parquet file with the columns of EVENTS; gives their number."""
+def unlike(batch: list[Event]) -> Iterator[list[Event]]:
+    """Pieces in which nothing is withdrawn twice, so that it is clear which withdrawal is refused."""
+    first, gone = 0, set[object]()
+    for i, event in enumerate(batch):
+        if isinstance(event, Retraction):
+            withdrawn = {(event.start, event.end, event.stream, event.graph, t) for t in event.triples}
+            if not gone.isdisjoint(withdrawn):
+                yield batch[first:i]
+                first, gone = i, set()
+            gone |= withdrawn
+    yield batch[first:]
+
+
+def write_events(file: Path, events: Iterable[Event], *, first: int = 0) -> int:
+    """Events as a Parquet file with the columns of EVENTS, numbered from ``first`` on; gives how many they are."""
     count = 0
     with pq.ParquetWriter(file, ARROW_EVENTS) as writer:
         for batch in _batches(events):
@@ -209,11 +235,22 @@ def write_events(file: Path, events: Iterable[Event]) -> int:
                 [e.graph for e in batch],
                 [[{"s": s, "p": p, "o": o} for s, p, o in e.triples] for e in batch],
                 [isinstance(e, Retraction) for e in batch],
+                range(first + count, first + count + len(batch)),
             ]
             arrays = [pa.array(c, t) for c, t in zip(columns, ARROW_EVENTS.types, strict=True)]
             writer.write_table(pa.Table.from_arrays(arrays, schema=ARROW_EVENTS))
             count += len(batch)
     return count
+
+
+def earlier(folder: Path, oldest: int) -> Iterator[Event]:
+    """What earlier calls took that ends at ``oldest`` or later, in the order in which it came."""
+    for file in sorted((folder / "events").glob("*.parquet")):
+        columns = ["start", "end", "stream", "graph", "triples", "retract"]
+        for row in pq.read_table(file, columns=columns, filters=[("end", ">=", oldest)]).to_pylist():
+            triples = tuple((t["s"], t["p"], t["o"]) for t in row["triples"])
+            kind = Retraction if row["retract"] else Event
+            yield kind(row["start"], row["end"], triples, row["stream"], row["graph"])
 
 
 def _batches(events: Iterable[Event]) -> Iterator[list[Event]]:

@@ -2,8 +2,9 @@
 
 Events, one row an event (``EVENTS``) or one row a triple (``FLAT_EVENTS``).  ``start`` and ``end`` are microseconds
 since the epoch, ``time`` is ``end`` as a timestamp (Spark's watermark needs one), terms are canonical N-Triples
-spellings, ``stream`` and ``graph`` IRIs in angle brackets or empty.  No column may be null but ``retract``: where it
-is true, the event withdraws what an earlier one said.  It may be missing.
+spellings, ``stream`` and ``graph`` IRIs in angle brackets or empty.  Two columns may be null or missing: where
+``retract`` is true, the event withdraws what an earlier one said; ``arrived`` numbers events in the order in which they
+came, which tells whether an event that is withdrawn was stated before or again after that.
 
 Matches, one row each, told apart by ``kind``:
 
@@ -22,9 +23,13 @@ import pyarrow as pa
 
 TRIPLE = "struct<s: string, p: string, o: string>"
 
-EVENTS = f"start long, end long, time timestamp, stream string, graph string, triples array<{TRIPLE}>, retract boolean"
+EVENTS = (
+    f"start long, end long, time timestamp, stream string, graph string, triples array<{TRIPLE}>, "
+    "retract boolean, arrived long"
+)
 FLAT_EVENTS = (
-    "start long, end long, time timestamp, stream string, graph string, s string, p string, o string, retract boolean"
+    "start long, end long, time timestamp, stream string, graph string, s string, p string, o string, "
+    "retract boolean, arrived long"
 )
 
 MATCHES = (
@@ -35,7 +40,7 @@ MATCHES = (
 # What an operator takes: one row a triple for one shard; ``mark`` says what kind of row it is.
 # A whole event (mark ITEM, or RETRACT) has its graph and triples as JSON in ``passed``; what was derived (DERIVED,
 # TAKEN_BACK) has there the id of the match that it comes from, where that may be taken back.
-ROUTED = ("slot", "mark", "start", "end", "stream", "s", "p", "o", "passed")
+ROUTED = ("slot", "mark", "start", "end", "stream", "s", "p", "o", "passed", "arrived")
 EVENT, END, PASSED, DERIVED, ITEM, RETRACT, TAKEN_BACK = 0, 1, 2, 3, 4, 5, 6
 EVERY_SLOT = -1  # a row for all shards, until it is packed
 
@@ -55,6 +60,7 @@ ARROW_EVENTS = pa.schema(
         ("graph", _TERM),
         ("triples", ARROW_TRIPLES),
         ("retract", pa.bool_()),
+        ("arrived", pa.int64()),
     ]
 )
 ARROW_MATCHES = pa.schema(

@@ -3,17 +3,20 @@
 It knows nothing of Spark's state; both the batch and the streaming operator drive it.  Its state is the
 engine's and the waiting events.  Cost per event: the engine's, and its part of one sort by time.
 
-What is withdrawn waits like an event.  While its instant is open, an occurrence that is withdrawn is gone, whatever
-came first; a batch, which has no order, is corrected like that as a whole.  With ``revise`` the engine takes late
-events and withdrawals within that horizon.
+What is withdrawn waits like an event.  Where events are numbered in the order in which they came, a withdrawal takes
+what came before it; else, while the instant is open, an occurrence that is withdrawn is gone, whatever came first.  A
+batch is corrected like that as a whole.  With ``revise`` the engine takes late events and withdrawals within that
+horizon.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 from operator import itemgetter
+from typing import Any
 from zlib import crc32
 
 import msgspec
@@ -27,7 +30,11 @@ from etalis_py.spark.parts import Part
 from etalis_py.spark.schema import LAST
 from etalis_py.spark.spec import ProgramSpec, SparkError, engine_of
 
-Plain = tuple[int, int, tuple[tuple[str, str, str], ...], str, str]  # an Event, or a tuple like it
+# An Event, or a tuple like it; where events may be withdrawn, the number in which it came may follow.
+Plain = (
+    tuple[int, int, tuple[tuple[str, str, str], ...], str, str]
+    | tuple[int, int, tuple[tuple[str, str, str], ...], str, str, int | None]
+)
 
 _by_end = itemgetter(1)
 
@@ -98,7 +105,7 @@ class Shard:
     def _items(self, events: Sequence[Plain]) -> Sequence[Event]:
         """Rules take tuples as they are, windows and corrections events."""
         if self.revise:
-            return [event if isinstance(event, Retraction) else Event._make(event) for event in events]
+            return [event if isinstance(event, Retraction) else Event._make(event[:5]) for event in events]
         return list(map(Event._make, events)) if self.engine.has_windows else events  # type: ignore[return-value]
 
     def wait(self, events: Sequence[Plain], over: int = NEVER) -> list[Row]:
@@ -125,12 +132,12 @@ class Shard:
                 f"the stream withdraws {triples}, which takes a horizon in which that is possible: matches(…, revise=…)"
             )
         if self.engine.finished:
-            return [self._dead(Retraction._make(event), AFTER_THE_END) for event in events]
+            return [self._dead(_retraction(event), AFTER_THE_END) for event in events]
         over = self._oldest(over)
         late = [event for event in events if event[1] < over]
         self.withdrawals += [event for event in events if event[1] >= over]
         self.engine.counters.late += len(late)
-        return [self._dead(Retraction._make(event), NEVER_WAS) for event in late]
+        return [self._dead(_retraction(event), NEVER_WAS) for event in late]
 
     def _oldest(self, over: int) -> int:
         """What ends before this may no longer be corrected, in any shard."""
@@ -157,18 +164,22 @@ class Shard:
         """What ends before ``over``, in order, without what is withdrawn."""
         gone = list(dict.fromkeys(event for event in self.withdrawals if event[1] < over))
         if not gone:
-            return self.push(ready) if ready else []
+            return self.push([event[:5] for event in ready] if self._corrected else ready) if ready else []
         self.withdrawals = [event for event in self.withdrawals if event[1] >= over]
         closed = self.engine.closed_at
         first = bisect_left(ready, closed + 1, key=_by_end)
-        late, events = ready[:first], list(map(Event._make, ready[first:]))
-        corrections = [Retraction._make(event) for event in gone if event[1] <= closed]
+        # Of instants that are over the engine puts in order what comes.
+        coming = [
+            *((_came(event, False), Event._make(event[:5])) for event in ready[:first]),
+            *((_came(event, True), _retraction(event)) for event in gone if event[1] <= closed),
+        ]
+        coming.sort(key=itemgetter(0))
         rows: list[Row | Table] = []
-        for retraction in (Retraction._make(event) for event in gone if event[1] > closed):
-            if missing := withdraw(events, retraction):
-                rows.append(self._dead(retraction._replace(triples=missing), NEVER_WAS))
-                self.engine.counters.late += 1
-        left: list[Plain] = [*late, *corrections, *(event for event in events if event.triples)]
+        events, missing = _without(ready[first:], [event for event in gone if event[1] > closed])
+        for retraction in missing:
+            rows.append(self._dead(retraction, NEVER_WAS))
+            self.engine.counters.late += 1
+        left: list[Plain] = [*(item for _, item in coming), *events]
         return rows + (self.push(left) if left else [])
 
     def finish(self) -> list[Row | Table]:
@@ -271,7 +282,7 @@ class Shard:
 
     def _dead(self, event: Plain | Event, reason: str) -> Row:
         gone = isinstance(event, Retraction)
-        start, end, triples, stream, _ = event.withdrawn() if isinstance(event, Retraction) else event
+        start, end, triples, stream = (event.withdrawn() if isinstance(event, Retraction) else event)[:4]
         return (
             "dead_letter", self.name, None, None, None, triples, None, start, end, stream, gone, self.number, reason,
         )  # fmt: skip
@@ -293,6 +304,36 @@ class Shard:
         }
         detail = msgspec.json.encode(numbers).decode()
         return ("metric", self.name, None, None, None, None, None, None, None, None, None, self.number, detail)
+
+
+def _retraction(event: Plain) -> Retraction:
+    return Retraction._make(event[:5])
+
+
+def _came(event: Plain, withdraws: bool) -> tuple[int, int]:
+    """When an event came, to sort by: one that is not numbered before all others, but a withdrawal after them."""
+    number = event[5] if len(event) > 5 else None
+    if number is not None:
+        return 1, 2 * number + withdraws
+    return (2, 0) if withdraws else (0, 0)
+
+
+def _without(events: Sequence[Plain], gone: Iterable[Plain]) -> tuple[list[Event], list[Retraction]]:
+    """The events without what is withdrawn after it came, and the withdrawals of what was not there."""
+    left = [Event._make(event[:5]) for event in events]
+    places: defaultdict[Any, list[int]] = defaultdict(list)
+    for i, event in enumerate(events):
+        places[event[0], event[1], event[3]].append(i)
+    never: list[Retraction] = []
+    for withdrawal in sorted(gone, key=lambda event: _came(event, True)):
+        came, retraction = _came(withdrawal, True), _retraction(withdrawal)
+        before = [i for i in places[withdrawal[0], withdrawal[1], withdrawal[3]] if _came(events[i], False) < came]
+        some = [left[i] for i in before]
+        if missing := withdraw(some, retraction):
+            never.append(retraction._replace(triples=missing))
+        for i, event in zip(before, some, strict=True):
+            left[i] = event
+    return [event for event in left if event.triples], never
 
 
 def by_instant(matches: Matches) -> Iterator[tuple[int | None, Iterable[Match]]]:

@@ -27,6 +27,7 @@ from etalis_py.spark.spec import SparkError
 from etalis_py.streams.kafka import RETRACT, said
 
 _TIME = "timestamp_micros(`end`)"
+MANY = 1 << 20  # messages of a partition of Kafka in a millisecond
 
 
 def events_from_events(spark: SparkSession, events: Iterable[Event]) -> DataFrame:
@@ -39,8 +40,9 @@ def events_from_events(spark: SparkSession, events: Iterable[Event]) -> DataFram
             e.graph,
             [{"s": s, "p": p, "o": o} for s, p, o in e.triples],
             isinstance(e, Retraction),
+            n,
         )
-        for e in events
+        for n, e in enumerate(events)
     ]
     return _ordered_columns(spark.createDataFrame(rows, _WITHOUT_TIME))
 
@@ -140,7 +142,9 @@ def events_from_messages_of_kafka(rows: DataFrame, how: Reading) -> DataFrame:
     )
     headers = F.coalesce(given, F.array().cast("array<binary>"))
     kept = rows.where(F.col("value").isNotNull() | (F.size(headers) > 0))
-    return _parsed(kept, F.col("value"), how, "timestamp", headers=headers)
+    # In the order of their times, and of their places in a partition within one of these milliseconds.
+    arrived = F.unix_millis("timestamp") * MANY + F.col("offset") % MANY
+    return _parsed(kept, F.col("value"), how, "timestamp", headers=headers, arrived=arrived)
 
 
 def events_from_socket(
@@ -210,6 +214,7 @@ def events_from_columns(
             F.lit("").alias("graph"),
             F.array(one).alias("triples"),
             F.lit(False).alias("retract"),
+            F.lit(None).cast("long").alias("arrived"),
         )
     )
 
@@ -253,7 +258,8 @@ def end_of_stream(spark: SparkSession, time: int) -> DataFrame:
 
 def _ordered_columns(events: DataFrame) -> DataFrame:
     """The columns of EVENTS, in their order."""
-    return events.select("start", "end", F.expr(_TIME).alias("time"), "stream", "graph", "triples", "retract")
+    time = F.expr(_TIME).alias("time")
+    return events.select("start", "end", time, "stream", "graph", "triples", "retract", "arrived")
 
 
 _BINARY_FILE = "path string, modificationTime timestamp, length long, content binary"
@@ -268,13 +274,16 @@ def _parsed(
     arrival: str | Column | None,
     name: Column | None = None,
     headers: Column | None = None,
+    arrived: Column | None = None,
 ) -> DataFrame:
     """The events of rows; errors name the row.  ``headers``: the values of those that withdraw the message."""
+    unknown = F.lit(None).cast("long")
     chosen = rows.select(
         value.cast("binary").alias("value"),
-        (F.lit(None).cast("long") if arrival is None else time_of(rows, arrival, "arrival")).alias("arrival"),
+        (unknown if arrival is None else time_of(rows, arrival, "arrival")).alias("arrival"),
         (F.lit("") if name is None else name).alias("name"),
         (F.array().cast("array<binary>") if headers is None else headers).alias("headers"),
+        (unknown if arrived is None else arrived).alias("arrived"),
     )
 
     def parse(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -284,15 +293,15 @@ def _parsed(
     return _ordered_columns(chosen.mapInArrow(parse, _WITHOUT_TIME))
 
 
-def _events(how: Reading, batches: Iterable[pa.RecordBatch]) -> Iterator[Event]:
+def _events(how: Reading, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Event, int | None]]:
     messages = messages_of(how)
     for batch in batches:
-        for given, arrival, path, headers in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        for given, arrival, path, headers, number in zip(*(c.to_pylist() for c in batch.columns), strict=True):
             value, retracts = said(given, ((RETRACT, header) for header in headers))
             if value is None:
                 raise SparkError("a row has no text: leave out rows whose column is null")
             # A path is a URI; the last part of it is the document's name, as for ``read_stream``.
             name = unquote(PurePosixPath(urlsplit(path).path).name)
-            yield from messages.events(
-                value, place=path or f"the row {value[:200]!r}", name=name, arrival=arrival, retract=retracts
-            )
+            place = path or f"the row {value[:200]!r}"
+            for event in messages.events(value, place=place, name=name, arrival=arrival, retract=retracts):
+                yield event, number

@@ -218,7 +218,7 @@ class StoredShard:
             now = Head(version, mark, self.digest, before.snapshot_bytes, before.snapshot_sum, size)
         if changed:
             self.made_by.update((self.job.encoded(),))
-        waiting = _packed([*shard.waiting, *((*event, True) for event in shard.withdrawals)])
+        waiting = _packed([*shard.waiting, *((*event[:5], True, *event[5:]) for event in shard.withdrawals)])
         if waiting:
             self.waiting.put([(data,) for data in waiting])
         elif self._had_waiting:
@@ -253,6 +253,7 @@ def _packed(events: list[Any]) -> list[bytes]:
 
 
 def _event(raw: list[Any]) -> tuple[Any, bool]:
-    """An event that waits, and whether it is withdrawn."""
-    start, end, triples, stream, graph, *gone = raw
-    return (start, end, tuple(tuple(t) for t in triples), stream, graph), bool(gone)
+    """An event that waits, and whether it is withdrawn: then ``True`` stands before the number in which it came."""
+    start, end, triples, stream, graph, *more = raw
+    gone = more[:1] == [True]
+    return (start, end, tuple(tuple(t) for t in triples), stream, graph, *more[gone:]), gone

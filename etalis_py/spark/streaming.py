@@ -78,7 +78,7 @@ class ShardProcessor(StatefulProcessor):
         over = self._over(timer_values.getCurrentWatermarkInMs())
         newest = NEVER
         for data in (data for frame in rows for data in frame["rows"]):
-            taken = sorted_out(unpack(data), apart=True)
+            taken = sorted_out(unpack(data), apart=True, numbered=bool(self.revise))
             out += taken.passed
             out += shard.wait(taken.in_order, over)
             newest = max(newest, max(map(_end, (*taken.in_order, *taken.withdrawn)), default=NEVER))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from etalis_py.streams.reader import Stream, merge, read_stream
     from etalis_py.streams.sinks import Match, Sink
     from etalis_py.streams.sources import Follow, Patience
-    from etalis_py.streams.timing import Idle, Punctuation
+    from etalis_py.streams.timing import Burst, Idle, Punctuation
     from etalis_py.streams.writer import open_sink
 else:
     __getattr__, __dir__ = lazily(
@@ -33,12 +33,13 @@ else:
             "etalis_py.streams.reader": ("Stream", "merge", "read_stream"),
             "etalis_py.streams.sinks": ("Match", "Sink"),
             "etalis_py.streams.sources": ("Follow", "Patience"),
-            "etalis_py.streams.timing": ("Idle", "Punctuation"),
+            "etalis_py.streams.timing": ("Burst", "Idle", "Punctuation"),
             "etalis_py.streams.writer": ("open_sink",),
         },
     )
 
 __all__ = [
+    "Burst",
     "Clock",
     "ClosedPipe",
     "Counters",

@@ -20,6 +20,7 @@ from __future__ import annotations
 import csv
 import io
 import tomllib
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -36,7 +37,7 @@ from etalis_py.streams.errors import StreamError
 from etalis_py.streams.message_elements import message_events
 from etalis_py.streams.sources import now
 from etalis_py.streams.templates import Cells, Template, read_template, text_template
-from etalis_py.streams.timing import PROV, Idle, Span
+from etalis_py.streams.timing import PROV, Burst, Idle, Span
 
 _KEYS = frozenset(("subject", "predicate", "object", "triple", "prefixes", "time", "time_format", "time_zone"))
 _KEYS |= frozenset(("time_unit", "graph", "stream", "delimiter", "columns", "missing", "retract"))
@@ -185,28 +186,41 @@ def csv_events(
     ``columns`` are known where the header was read already.  Without ``to_end`` the blocks are read up to the first of
     them that ends with a row.
     """
-    silences = before = 0
+    before = marked = 0
+    marks: deque[Item] = deque()  # what stands between the rows
     begun = False  # a row has begun that the last block did not end
 
     def lines() -> Iterator[str]:
-        nonlocal silences, before, begun
+        nonlocal before, marked, begun
         quotes = 0
         first = True
         for block in blocks:
             if block is not None:
                 if first:
                     before, first = block[1] - 1, False
+                gathers = context.patience is not None and context.patience.gathers
+                if gathers and quotes % 2 == 0:
+                    yield mark(Burst(True))
                 quotes += block[0].count('"')
                 for line in io.StringIO(block[0], newline=""):
                     begun = True
                     yield line
                 if not to_end and not begun:
                     return
+                if gathers and quotes % 2 == 0:
+                    yield mark(Burst(False))
             elif quotes % 2 == 0:
-                silences += 1
-                # An empty line is no row to the csv module, so the loop below sees the silence at once
-                # (not inside a quoted cell, where it would be text).
-                yield "\n"
+                yield mark(Idle(now()))
+
+    def mark(item: Item) -> str:
+        """An empty line is no row to the csv module, so the loop below sees the mark at once.
+
+        (Not inside a quoted cell, where it would be text.)
+        """
+        nonlocal marked
+        marked += 1
+        marks.append(item)
+        return "\n"
 
     reader = csv.reader(lines(), delimiter=mapping.delimiter or ("\t" if tabs else ","), strict=True)
     columns = list(columns or mapping.columns)
@@ -220,10 +234,10 @@ def csv_events(
             line = before + reader.line_num
             context.report(StreamError(f"this is no CSV: {error}", line=line, hint="check the quotes"))
             continue
-        line = before + reader.line_num - silences
+        line = before + reader.line_num - marked
         if not cells:
-            if silences:
-                yield Idle(now())
+            if marks:
+                yield marks.popleft()
             continue
         if not columns:
             columns = header_columns(cells)

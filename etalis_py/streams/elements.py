@@ -22,9 +22,20 @@ from etalis_py.streams.clock import MIN_TIME, TimeError
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import Quad
 from etalis_py.streams.sources import Patience, now
-from etalis_py.streams.timing import NOW, Arrival, Idle, Punctuation, Span, Statement, TimeReader, Timing, span_of
+from etalis_py.streams.timing import (
+    NOW,
+    Arrival,
+    Burst,
+    Idle,
+    Punctuation,
+    Span,
+    Statement,
+    TimeReader,
+    Timing,
+    span_of,
+)
 
-Item = Event | Punctuation | Idle
+Item = Event | Punctuation | Idle | Burst
 REMEMBERED = 100_000
 RETRACTS = (
     "<urn:etalis:retracts>",

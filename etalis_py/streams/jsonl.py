@@ -42,7 +42,7 @@ from etalis_py.streams.message_elements import message_events
 from etalis_py.streams.quads import reason_of, split_lines
 from etalis_py.streams.sources import now
 from etalis_py.streams.templates import Typed, guess
-from etalis_py.streams.timing import Idle, Span
+from etalis_py.streams.timing import Burst, Idle, Span
 from etalis_py.streams.turtle import parse_rows
 
 
@@ -101,10 +101,15 @@ def jsonl_events(
             yield Idle(now())
             continue
         text, number = block
+        gathers = context.patience is not None and context.patience.gathers
+        if gathers:
+            yield Burst(True)
         for line in text.split("\n"):
             if line and not line.isspace():
                 yield from line_events(line, number, context, reading)
             number += 1
+        if gathers:
+            yield Burst(False)
 
 
 def line_events(line: str, number: int, context: Context, reading: Reading) -> Iterator[Item]:

@@ -37,7 +37,7 @@ from etalis_py.streams.messages import Messages
 from etalis_py.streams.options import Options, StreamOptions
 from etalis_py.streams.reader import Stream
 from etalis_py.streams.sources import FORMATS, Patience, now
-from etalis_py.streams.timing import Idle
+from etalis_py.streams.timing import Burst, Idle
 
 PATIENCE = 10.0
 AT_ONCE = 1_000
@@ -192,7 +192,12 @@ class _Reader:
 
     def items(self) -> Iterator[Item]:
         while True:
+            gathers = self._patience is not None and self._patience.gathers
+            if gathers:
+                yield Burst(True)
             yield from self._in_order()
+            if gathers:
+                yield Burst(False)
             if self._ends and len(self._read_out) == len(self._waiting):
                 return
             self._hold_back()

@@ -21,7 +21,7 @@ from etalis_py.streams.jsonl import jsonl_events
 from etalis_py.streams.options import Options
 from etalis_py.streams.reader import open_stream
 from etalis_py.streams.sources import now
-from etalis_py.streams.timing import Idle, Punctuation, Span, TimeReader
+from etalis_py.streams.timing import Span, TimeReader
 
 
 class Named(io.BytesIO):
@@ -88,7 +88,7 @@ class Messages:
             shown = data.decode("utf-8", "backslashreplace")
             raise StreamError(f"byte {error.start + 1} is not UTF-8", line=1, text=shown) from None
         items = jsonl_events([(text, 1)], self.context, self._json)
-        return (item for item in items if not isinstance(item, (Idle, Punctuation)))
+        return (item for item in items if isinstance(item, Event))
 
     def _document(self, data: bytes, name: str) -> Iterator[Event]:
         named = Named(data, name or blake2b(data, digest_size=8).hexdigest())
@@ -97,7 +97,7 @@ class Messages:
         if arrival is not None:
             options = replace(options, now=lambda: arrival)
         with open_stream(named, options) as items:
-            yield from (item for item in items if not isinstance(item, (Idle, Punctuation)))
+            yield from (item for item in items if isinstance(item, Event))
         context.times.clock = context.times.clock or items.clock
         context.counters += items.counters
 

@@ -109,6 +109,15 @@ class Stream:
         for patience in self._patience:
             patience.wake = at
 
+    def gather(self) -> None:
+        """From now on a ``Burst`` stands before and after what was there at once.
+
+        Several streams are merged one item at a time, and of N-Quads and TriG an element ends only with the next one:
+        there is none.
+        """
+        if len(self._patience) == 1:
+            self._patience[0].gathers = True
+
     def close(self) -> None:
         """Give back files and threads; counting and clock stay."""
         self._close()

@@ -242,13 +242,17 @@ class FollowedFile:
 
 
 class Patience:
-    """How long a live source waits for more: ``idle`` seconds, or until ``wake``, a time of ``time.monotonic``."""
+    """How long a live source waits for more: ``idle`` seconds, or until ``wake``, a time of ``time.monotonic``.
 
-    __slots__ = ("idle", "wake")
+    ``gathers``: somebody wants to know what was there at once.
+    """
+
+    __slots__ = ("gathers", "idle", "wake")
 
     def __init__(self, idle: float) -> None:
         self.idle = idle
         self.wake: float | None = None
+        self.gathers = False
 
     def seconds(self) -> float:
         """The longest wait from now on."""

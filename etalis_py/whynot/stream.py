@@ -18,7 +18,7 @@ from etalis_py.kernel.matches import Match
 from etalis_py.knowledge import Knowledge
 from etalis_py.program import Program, compile
 from etalis_py.sparql import BackgroundSource, HistorySource, Occurrence, OccurrenceLog
-from etalis_py.streams import Idle, Punctuation, Stream
+from etalis_py.streams import Stream
 from etalis_py.streams.clock import Clock
 
 _ALL = "occurrences"
@@ -47,7 +47,7 @@ def read(stream: Stream | Iterable[Event]) -> tuple[tuple[Event, ...], Clock]:
     """The events of a finite stream in the order they came, and how it spells its times."""
     events: list[Event] = []
     for item in stream:
-        if not isinstance(item, (Idle, Punctuation)):
+        if isinstance(item, Event):
             events.append(item)
     return tuple(events), stream.clock if isinstance(stream, Stream) else Clock("integer")
 

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,8 +72,11 @@ ALONE: dict[str, tuple[str, ...]] = {
     "both": ("replay", "stock", "--companies", "20", "--events", "1500", "--engine", "both", "--master", "local[2]"),
     "dead": ("run", "rising.rq", "--stream", "ticks.jsonl", "--keep-order", "--dead-letters", "spark.dead", *SPARK),
     "dead here": ("run", "rising.rq", "--stream", "ticks.jsonl", "--keep-order", "--dead-letters", "local.dead"),
-    "day 1": ("run", "rising.rq", "--stream", "day1.jsonl", "--checkpoint", "days", *SPARK),
-    "day 2": ("run", "rising.rq", "--stream", "day2.jsonl", "--checkpoint", "days", *SPARK[:4]),
+    "day 1": ("run", "rising.rq", "--stream", "day1.jsonl", "--checkpoint", "days", "--revise", "2s", *SPARK),
+    "day 2": ("run", "rising.rq", "--stream", "day2.jsonl", "--checkpoint", "days", "--revise", "2s", *SPARK[:4]),
+    "days here": ("run", "rising.rq", "--stream", "days.jsonl", "--revise", "2s"),
+    "days net": ("run", "rising.rq", "--stream", "days.jsonl", "--revise", "2s", "--format", "json", *SPARK),
+    "days net here": ("run", "rising.rq", "--stream", "days.jsonl", "--revise", "2s", "--format", "json"),
     "other shards": ("run", "rising.rq", "--stream", "day2.jsonl", "--checkpoint", "days", *SPARK[:4], "--shards", "3"),
     "too much": ("run", "endless.rq", "--stream", "ticks.jsonl", *SPARK),
 }
@@ -88,8 +92,12 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
         (path / name).write_text(text)
     (path / "ticks.jsonl").write_text(ticks())
     (path / "broken.jsonl").write_text(tick(1, 10) + "nonsense\n" + tick(3, 12))
-    (path / "day1.jsonl").write_text(tick(1, 10) + tick(3, 12))
-    (path / "day2.jsonl").write_text(tick(2, 99) + tick(5, 13) + tick(6, 1))
+    (path / "day1.jsonl").write_text(tick(1, 10) + tick(3, 90) + tick(4, 5))
+    back = tick(3, 90).replace("}", ', "retract": true}')
+    (path / "day2.jsonl").write_text(
+        back + tick(3, 90) + back + tick(3, 12) + tick(1, 99) + back + tick(2, 11) + tick(5, 13) + tick(6, 1)
+    )
+    (path / "days.jsonl").write_text((path / "day1.jsonl").read_text() + (path / "day2.jsonl").read_text())
     (path / "rooms.rq").write_text(ROOMS)
     (path / "ranked.rq").write_text(f"{ROOMS} ORDER BY DESC(?room)")
     (path / "mixed.rq").write_text(MIXED)
@@ -176,10 +184,20 @@ def test_both_engines_are_compared(done: tuple[Path, Done]) -> None:
 
 @needs_java
 def test_a_run_goes_on_in_its_folder(done: tuple[Path, Done]) -> None:
-    first, second = ([json.loads(line)["bindings"] for line in done[1][n][1].splitlines()] for n in ("day 1", "day 2"))
-    assert first == []  # the last instant is open
-    assert [(b["low"]["value"], b["high"]["value"]) for b in second] == [("10", "12"), ("10", "13"), ("12", "13")]
-    assert "1 event came too late" in done[1]["day 2"][2]
+    """The second call corrects what the first one had; the last instant of each is open."""
+    first, second, here = (list(map(json.loads, done[1][n][1].splitlines())) for n in ("day 1", "day 2", "days here"))
+    shown = [
+        (m.get("retracted", False), *(m["bindings"][v]["value"] for v in ("low", "high"))) for m in (*first, *second)
+    ]
+    assert shown[0] == (False, "10", "90")
+    assert sorted(shown[1:]) == [
+        *((False, *pair) for pair in (("10", "11"), ("10", "12"), ("10", "13"), ("11", "12"), ("11", "13"))),
+        *((False, *pair) for pair in (("12", "13"), ("5", "13"))),
+        (True, "10", "90"),
+    ]
+    assert net_of([*first, *second]) == net_of(here)
+    said = done[1]["day 2"][2], done[1]["days here"][2]
+    assert ["2 events came too late, or withdrew what never was" in errors for errors in said] == [True, True]
     code, _, errors = done[1]["other shards"]
     assert (code, errors) == (
         2,
@@ -197,6 +215,18 @@ def test_a_failure_on_a_worker_is_said_in_the_words_of_the_engine(done: tuple[Pa
     log = second.removeprefix("  Spark's own log is ")
     assert Path(log).exists()
     Path(log).unlink()
+
+
+def net_of(matches: list[dict[str, Any]]) -> set[str]:
+    net: dict[str, bool] = {match["id"]: "retracted" not in match for match in matches}
+    return {name for name, holds in net.items() if holds}
+
+
+@needs_java
+def test_a_corrected_stream_has_the_net_answer_of_the_local_engine(done: tuple[Path, Done]) -> None:
+    there, here = done[1]["days net"], done[1]["days net here"]
+    assert (there[0], json.loads(there[1])) == (0, json.loads(here[1]))
+    assert [("2 events came too late" in errors) for _, _, errors in (there, here)] == [True, True]
 
 
 # --- a process of its own --------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from etalis_py.events import Event
 from etalis_py.streams import Patience
 from tests.containers.fake_runner import FakeMatch
 from tests.containers.server import Server
+from tests.containers.test_programs import members
 
 TURTLE = {"Content-Type": "text/turtle"}
 STREAM = "<> a <https://solid.ti.rw.fau.de/public/ns/stream-containers#StreamContainer> ."
@@ -147,6 +149,20 @@ def test_matches_go_into_a_container_that_is_made_for_them_and_come_out_as_event
     assert found[0].graph == f"<{url}q-1>"
 
 
+def test_a_match_that_is_taken_back_is_a_graph_that_names_the_first_one(http: httpx.Client, server: Server) -> None:
+    url = f"{server.url}corrected/"
+    back = dataclasses.replace(match(1), retracted=True)
+    for _ in range(2):
+        with ContainerSink(url, revised=True) as sink:
+            for one in (match(1), back, match(1), back):
+                sink.write(one)
+    assert sink.repeated == 4
+    assert members(http, url) == [f"{url}q-1", f"{url}q-1-retracted", f"{url}q-1-2", f"{url}q-1-2-retracted"]
+    for name in ("q-1", "q-1-2"):
+        text = http.get(f"{url}{name}-retracted", headers={"Accept": "application/n-triples"}).text
+        assert f"<{url}{name}-retracted> <urn:etalis:retracts> <{url}{name}> ." in text
+
+
 def test_the_sink_writes_the_time_by_the_relation_that_orders_the_container(http: httpx.Client, server: Server) -> None:
     order = "<https://solid.ti.rw.fau.de/public/ns/stream-containers#contentTimestampRelation> <http://ex.org/at>"
     url = http.post("/", content=f"{STREAM} <> {order} .", headers=TURTLE).headers["location"]
@@ -234,6 +250,8 @@ def test_matches_are_posted_to_any_ldp_container(plain: tuple[str, type[_Plain]]
     url, handler = plain
     with ContainerSink(url) as sink:
         sink.write(match(5))
+    with pytest.raises(ContainerError, match="this server names graphs itself"):
+        ContainerSink(url, revised=True)
     ((slug, body),) = handler.posted
     assert slug == "q-5"
     assert b'<> <x:t> "1970-01-01T00:00:05.5Z"' in body

@@ -120,6 +120,6 @@ def write_batches(folder: Path, batches: Sequence[Sequence[Event]], first: int =
     folder.mkdir(parents=True, exist_ok=True)
     for number, batch in enumerate(batches, first):
         part = folder.parent / f"{number}.part"
-        write_events(part, batch)
+        write_events(part, batch, first=number << 40)
         os.utime(part, (1_700_000_000 + number, 1_700_000_000 + number))
         part.rename(folder / f"{number:04d}.parquet")

@@ -17,7 +17,7 @@ from etalis_py.spark.schema import DERIVED, END, EVENT, EVERY_SLOT, LAST, PASSED
 TYPES = dict(
     zip(
         ROUTED,
-        [pa.int32(), pa.int32(), pa.int64(), pa.int64(), *[pa.string()] * 5],
+        [pa.int32(), pa.int32(), pa.int64(), pa.int64(), *[pa.string()] * 5, pa.int64()],
         strict=True,
     )
 )
@@ -35,11 +35,16 @@ rows = st.tuples(
     texts,
     texts,
     st.none() | texts,
+    st.none() | st.integers(0, 9),
 )
 
 
 def chunk(taken: list[tuple[object, ...]]) -> pa.RecordBatch:
-    columns = zip(*taken, strict=True) if taken else [[] for _ in ROUTED]
+    columns = (
+        zip(*[(*row, *[None] * (len(ROUTED) - len(row))) for row in taken], strict=True)
+        if taken
+        else [[] for _ in ROUTED]
+    )
     return pa.RecordBatch.from_arrays(
         [pa.array(list(values), type) for values, type in zip(columns, SCHEMA.types, strict=True)], schema=SCHEMA
     )
@@ -63,7 +68,7 @@ def test_what_is_packed_comes_out_by_shard_and_in_order(chunks: list[list[tuple[
     for batch in packed:
         assert batch.schema.names == ["slot", "rows"]
         for slot, data in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            found.setdefault(slot, []).extend(tuple(row.values()) for row in unpack(data).to_pylist())
+            found.setdefault(slot, []).extend(tuple(map(row.get, ROUTED[1:])) for row in unpack(data).to_pylist())
     wanted: dict[int, list[tuple[object, ...]]] = {}
     for slot, *rest in (row for taken in chunks for row in taken):
         wanted.setdefault(slot, []).append(tuple(rest))  # type: ignore[arg-type]

@@ -34,10 +34,7 @@ ALL = PROGRAMS | {
 
 
 def corrected(events: Sequence[Event], seed: int) -> tuple[list[Event], list[Event]]:
-    """The events with some that come late, some that are withdrawn and some stated otherwise; what holds then.
-
-    No occurrence is stated twice: of a withdrawal and a second statement the order of arrival decides.
-    """
+    """The events with some that come late, and some withdrawn, stated otherwise or again; what holds then."""
     rng = random.Random(seed)
     items: list[tuple[float, Event]] = []
     net: list[Event] = []
@@ -56,7 +53,12 @@ def corrected(events: Sequence[Event], seed: int) -> tuple[list[Event], list[Eve
             net.append(event)
             continue
         later = i + rng.randrange(40) + 0.5
-        items.append((later, Retraction(event.start, event.end, event.triples)))
+        gone = Retraction(event.start, event.end, event.triples)
+        for item in (gone, event, gone, event)[: rng.randrange(1, 5)]:
+            items.append((later, item))
+            later += 0.01 + rng.randrange(2)
+        if items[-1][1] is event:
+            net.append(event)
         s, p, _ = event.triples[0]
         other = event._replace(triples=((s, p, f"<urn:x{rng.randrange(5)}>"),))
         if rng.randrange(2) and is_new(other):
@@ -85,6 +87,7 @@ class ByHand:
     def __init__(self, program: str, shards: int) -> None:
         self.specs, self.parts = plan(program, shards, None, "rdfs", None)
         self.over = self.newest = NEVER
+        self.came = 0
         self.shards = {(p.part.number, n): self.fresh(p, n) for p in self.parts for n in range(p.part.shards)}
         self.journals: dict[tuple[int, int], list[bytes]] = {key: [] for key in self.shards}
         self.rows: list[dict[str, Any]] = []
@@ -94,8 +97,10 @@ class ByHand:
 
     def take(self, batch: Sequence[Event], *, ended: bool = False, rebuild: bool = False) -> None:
         self.newest = max([self.newest, *(e.end for e in batch)])
-        said = [e for e in batch if not isinstance(e, Retraction)]
-        gone = [e.withdrawn() for e in batch if isinstance(e, Retraction)]
+        numbered = [*enumerate(batch, self.came)]
+        self.came += len(batch)
+        said = [(n, e) for n, e in numbered if not isinstance(e, Retraction)]
+        gone = [(n, e.withdrawn()) for n, e in numbered if isinstance(e, Retraction)]
         derived: list[tuple[Any, Event]] = []
         for part in sorted(self.parts, key=lambda p: p.part.level):
             takes = [(row, e) for row, e in derived if row[2] in part.part.takes]
@@ -104,10 +109,10 @@ class ByHand:
                 if rebuild:
                     self.rebuild(part, number)
                 shard = self.shards[key]
-                found = shard.wait(plain(routed(said, part, number)), self.over)
+                found = shard.wait(plain(said, part, number), self.over)
                 mine = [(row[10], name(e, row[3])) for row, e in takes for e in routed([e], part, number)]
                 found += shard.wait([e for back, e in mine if not back])
-                found += shard.withdraw(plain(routed(gone, part, number)), self.over)
+                found += shard.withdraw(plain(gone, part, number), self.over)
                 found += shard.withdraw([e for back, e in mine if back])
                 rows = [*found, *(shard.finish() if ended else shard.close_before(self.newest - part.part.level))]
                 self.journals[key].append(shard.engine.take_journal())
@@ -129,8 +134,8 @@ class ByHand:
         self.shards[key] = copy
 
 
-def plain(events: Iterable[Event]) -> list[Any]:
-    return [tuple(event) for event in events]
+def plain(events: Iterable[tuple[int, Event]], part: Any, shard: int) -> list[Any]:
+    return [(*e, n) for n, event in events for e in routed([event], part, shard)]
 
 
 def name(event: Event, identifier: str) -> Any:
@@ -173,7 +178,7 @@ def test_a_stream_whose_workers_are_killed(
     places = tmp_path / "places"
     places.mkdir()
     monkeypatch.setattr(streaming, "ShardProcessor", deadly(places, deaths))
-    items, net = corrected(stream(7), 7)
+    items, net = corrected(stream(2), 2)
     programs = {which: ALL[which] for which in STREAMED}
     write_batches(tmp_path / "in", [items[:30], [*items[30:], *THE_END]])
     rows = streamed(spark, tmp_path, programs, HORIZON)
@@ -212,7 +217,8 @@ def test_a_batch_is_corrected_as_a_whole(spark: SparkSession) -> None:
 def test_a_run_with_late_events_and_corrections_of_nothing(spark: SparkSession) -> None:
     events = stream(9)
     wrong = Retraction(5 * SECOND, 5 * SECOND, (("<urn:never>", "<urn:p>", "<urn:was>"),))
-    items = [*events[:40], *events[45:], *events[40:45], wrong]
+    again = [Retraction._make(events[10]), events[10]]
+    items = [*events[:40], *events[45:], *again, *events[40:45], wrong]
     result = run_on_spark(ALL["recent"], items, spark=spark, shards=2, lateness=0, revise=HORIZON)
     assert sorted(m.id for m in result.matches) == embedded(ALL["recent"], events)
     assert result.late == [wrong]

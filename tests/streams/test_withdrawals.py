@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import os
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +14,8 @@ import pyarrow as pa
 import pytest
 
 from etalis_py import Engine, Event
+from etalis_py.cli.drive import Drive
+from etalis_py.cli.interrupt import Interrupt
 from etalis_py.events import Retraction
 from etalis_py.running import run
 from etalis_py.streams import StreamError, kafka, read_stream
@@ -205,3 +209,42 @@ def test_a_run_gives_the_net_answer(data: str, format: str) -> None:
 def test_a_frame_gives_the_net_answer() -> None:
     matches = run(RISE, pa.table(FLAT | {"retract": [False, False, True, False]}), revise=10**9)
     assert [(m.retracted, m["x"], m["y"]) for m in matches] == [(False, 10, 11)]
+
+
+LINES = [
+    *((n, 10 * n % 70, "") for n in range(1, 60)),
+    *((n, 10 * n % 70, "true") for n in range(5, 25)),
+    *((n, 3 * n, "") for n in range(5, 25)),
+]
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv"])
+def test_corrections_that_come_together_on_a_live_stream_are_one_replay(format: str) -> None:
+    """Only what came at once: the matches of what came before are out."""
+    rows = [f"{t},{x},{gone}" for t, x, gone in LINES]
+    if format == "jsonl":
+        rows = [json.dumps({"time": t, "triples": f"<urn:a> <urn:p> {x} .", "retract": bool(g)}) for t, x, g in LINES]
+    first, rest = "\n".join(rows[:59]), "\n".join(rows[59:])
+    reading, writing = os.pipe()
+    engine = Engine("SELECT ?x { ?c <urn:p> ?x FILTER (?x > 50) }", revise=3_600_000_000)
+    net: dict[str, int] = {}
+
+    def take(matches: Any) -> None:
+        for match in matches:
+            net[match.id] = net.get(match.id, 0) + (-1 if match.retracted else 1)
+        if engine.counters.events == 59 and rest not in written:
+            written.append(rest)
+            os.write(writing, f"{rest}\n".encode())
+            os.close(writing)
+
+    written = [first]
+    options = {"mapping": MAPPING} if format == "csv" else {}
+    os.write(writing, f"{'t,x,gone' if format == 'csv' else ''}\n{first}\n".encode())
+    with os.fdopen(reading, "rb") as source, read_stream(source, format=format, idle=0.1, **options) as stream:
+        stream.gather()
+        Drive(engine, take, lambda event: None, live=True).run(stream, Interrupt())
+    assert engine.counters.corrections == 1
+    assert engine.counters.late == 0
+    corrected = [x for t, x, _ in (*LINES[:4], *LINES[24:59], *LINES[79:])]
+    assert sum(net.values()) == sum(x > 50 for x in corrected)
+    assert set(net.values()) <= {0, 1}
