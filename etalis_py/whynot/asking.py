@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from etalis_compiler.explain import prefixes_of
+from etalis_compiler.rsp import WindowPlan
 from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
 
@@ -26,7 +27,7 @@ from etalis_py.whynot.rules import to_ask_of_rules
 from etalis_py.whynot.search import Search, Work, solution_of
 from etalis_py.whynot.stream import Facts, facts_of, read
 from etalis_py.whynot.titles import Titles
-from etalis_py.whynot.windows import why_not_windowed
+from etalis_py.whynot.windows import Windowed, asked_of, plan_asked, windowed
 
 
 def why_not(
@@ -62,11 +63,15 @@ def why_not(
     """
     events, own_clock = read(stream)
     clock = clock or own_clock
-    if program.windowed:
-        return why_not_windowed(program, events, clock, query, where, at, options)
+    if program.plans and (plan := plan_asked(program, query)) is not None:
+        conjuncts = conditions_of(where, asked_of(program, plan))
+        content = windowed(program, plan, conjuncts, span_of(at, clock), events, clock, options)
+        return _of_windows(content, None, work, frozenset((plan.name,)))
+    if program.plans and query and query not in (names := [*(plan.name for plan in program.plans), *_names(program)]):
+        raise ValueError(f"there is no query {query}; the program has {', '.join(names)}")
     asked = chosen(program.compilation.queries, query)
     question = Question(asked, plan_of(asked.algebra), conditions_of(where, asked), span_of(at, clock))
-    facts = facts_of(program, asked, events, clock, options)
+    facts = facts_of(program, asked.name, events, clock, options)
     return _explained(program, question, facts, work, frozenset((asked.name,)))
 
 
@@ -78,8 +83,6 @@ def _explained(program: Program, question: Question, facts: Facts, work: Work, s
     explainer = Explainer(search, titles, measurer)
     answers = tuple(_wanted(facts.answers, search))
     after = after_the_pattern(explainer, program, answers, lambda match: _fits(match, question))
-    inner = () if answers else tuple(to_ask_of_rules(program, search, seen))
-    seen |= {rule.query.name for rule in inner}
     return Report(
         query=question.query.name,
         asked=_asked(question, titles, facts),
@@ -87,9 +90,40 @@ def _explained(program: Program, question: Question, facts: Facts, work: Work, s
         blames=(*after, *explainer.blames(question.plan)),
         plan=explainer.node(question.plan),
         notes=tuple(_notes(facts, question, measurer)),
-        rules=tuple(_explained(program, rule, replace(facts, answers=()), work, seen) for rule in inner),
+        rules=() if answers else _of_rules(program, search, work, seen),
         restricted=bool(question.where or question.span),
     )
+
+
+def _of_windows(content: Windowed, facts: Facts | None, work: Work, seen: frozenset[str]) -> Report:
+    """The report of a windowed query, and of the rules whose triples it missed."""
+    report = content.report()
+    program = content.program
+    if report.matches:
+        return report
+    if facts is None:
+        facts = facts_of(program, content.plan.name, content.events, content.clock, content.options)
+    windows = frozenset(use.name for use in content.plan.windows)
+    return replace(report, rules=_of_rules(program, Search(facts, content.question, work, windows), work, seen))
+
+
+def _of_rules(program: Program, search: Search, work: Work, seen: frozenset[str]) -> tuple[Report, ...]:
+    """The reports of the rules that should have derived what was missed."""
+    facts = replace(search.facts, answers=())
+    inner = tuple(to_ask_of_rules(program, search, seen))
+    seen |= {rule.name for rule, _ in inner}
+    reports = []
+    for rule, where in inner:
+        if isinstance(rule, WindowPlan):
+            content = windowed(program, rule, where, None, facts.events, facts.clock, facts.options)
+            reports.append(_of_windows(content, facts, work, seen))
+        else:
+            reports.append(_explained(program, Question(rule, plan_of(rule.algebra), where), facts, work, seen))
+    return tuple(reports)
+
+
+def _names(program: Program) -> list[str]:
+    return [query.name for query in program.compilation.queries]
 
 
 def _wanted(answers: Iterable[Match], search: Search) -> Iterator[Match]:

@@ -2,38 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 
 from etalis_compiler.pipeline import CompiledQuery
+from etalis_compiler.rsp import WindowPlan
 from etalis_rules import algebra as alg
 
 from etalis_py.program import Program
-from etalis_py.whynot.question import Question, fixed, plan_of
+from etalis_py.whynot.question import fixed
 from etalis_py.whynot.search import Search
 
+Rule = CompiledQuery | WindowPlan
+Where = tuple[alg.Expr, ...]
 _PLACES = ("subject", "predicate", "object")
 
 
-def to_ask_of_rules(program: Program, search: Search, seen: frozenset[str]) -> Iterator[Question]:
+def to_ask_of_rules(program: Program, search: Search, seen: frozenset[str]) -> Iterator[tuple[Rule, Where]]:
     """For each triple pattern of the plan without a fitting occurrence: a question to each rule for it."""
     asked = set(seen)
+    rules: tuple[Rule, ...] = (*program.compilation.queries, *program.plans)
+    for triple in _missing(search):
+        for rule in rules:
+            if rule.name not in asked and (where := _derives(rule, triple, search.question.where)) is not None:
+                asked.add(rule.name)
+                yield rule, where
+
+
+def _missing(search: Search) -> Iterator[alg.Triple]:
+    """The triple patterns that no occurrence fits; of windows too, whatever they held."""
+    windows = search.windows
     for part in alg.subpatterns(search.question.plan):
         if not isinstance(part, alg.BGP) or part.graph is not None:
             continue
         for triple in part.triples:
-            alone = replace(part, triples=(triple,))
-            if not isinstance(triple.predicate, alg.Const) or search.wanted(alone, at_end=False).number:
-                continue
-            for rule in program.compilation.queries:
-                if rule.name not in asked and (where := _derives(rule, triple, search.question)) is not None:
-                    asked.add(rule.name)
-                    yield Question(rule, plan_of(rule.algebra), where)
+            alone = alg.BGP((triple,), "" if part.stream in windows else part.stream, None)
+            if isinstance(triple.predicate, alg.Const) and not search.wanted(alone, at_end=False).number:
+                yield triple
 
 
-def _derives(rule: CompiledQuery, triple: alg.Triple, question: Question) -> tuple[alg.Expr, ...] | None:
+def select_of(rule: Rule) -> alg.Select:
+    return rule.select if isinstance(rule, WindowPlan) else rule.algebra
+
+
+def _derives(rule: Rule, triple: alg.Triple, wanted_where: Iterable[alg.Expr]) -> Where | None:
     """What the rule's solution must fulfil to derive the wanted triple; None where it cannot."""
-    terms = fixed(question.where)
+    terms = fixed(tuple(wanted_where))
     for template in rule.template:
         where = []
         for place in _PLACES:
@@ -42,7 +55,7 @@ def _derives(rule: CompiledQuery, triple: alg.Triple, question: Question) -> tup
             if isinstance(derived, alg.Const):
                 if term and term != derived.term:
                     break
-            elif term and derived.name in alg.scope(rule.algebra.pattern):
+            elif term and derived.name in alg.scope(select_of(rule).pattern):
                 where.append(alg.Apply("=" if term[0] == "<" else "SAMETERM", (derived, alg.Const(term))))
         else:
             return tuple(where)

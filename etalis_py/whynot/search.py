@@ -56,11 +56,12 @@ def itself(solution: Solution) -> Solution:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Evaluates patterns over the facts, for one question."""
+    """Evaluates patterns over the facts, for one question; ``windows`` are the windows that its plan reads."""
 
     facts: Facts
     question: Question
     work: Work = Work()
+    windows: frozenset[str] = frozenset()
 
     def wanted(self, pattern: alg.Pattern, *, at_end: bool, keep: Keep = itself) -> Sample:
         """The solutions that fulfil what the question asks and the pattern can show.

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from etalis_compiler.pipeline import CompiledQuery
 from etalis_rules import algebra as alg
 
 from etalis_py.engine import Engine
@@ -52,10 +51,8 @@ def read(stream: Stream | Iterable[Event]) -> tuple[tuple[Event, ...], Clock]:
     return tuple(events), stream.clock if isinstance(stream, Stream) else Clock("integer")
 
 
-def facts_of(
-    program: Program, query: CompiledQuery, events: tuple[Event, ...], clock: Clock, options: dict[str, Any]
-) -> Facts:
-    """The occurrences, the late events and the answers of one query."""
+def facts_of(program: Program, query: str, events: tuple[Event, ...], clock: Clock, options: dict[str, Any]) -> Facts:
+    """The occurrences, the late events and the answers of a query."""
     options = {"render": clock.render, **options}
     engine = Engine(program, **options)
     streams = _streams(program)
@@ -67,7 +64,7 @@ def facts_of(
     answers: list[Match] = []
     occurrences: list[list[Occurrence]] = [[] for _ in range(len(streams) + 1)]
     for match in (*engine.push_all(events), *engine.close()):
-        if match.query == query.name:
+        if match.query == query:
             answers.append(match)
         elif match.query.startswith(f".{_ALL}") and match.end_us is not None and match.start_us is not None:
             o, p, s = match.row

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from etalis_compiler import ast
 from etalis_compiler.rsp import Sliding, WindowPlan
 from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
@@ -26,7 +27,7 @@ from etalis_py.whynot.condition import Condition
 from etalis_py.whynot.conditions import conditions, without
 from etalis_py.whynot.explaining import NEAREST, split_filters
 from etalis_py.whynot.measures import Measure, Measurer
-from etalis_py.whynot.question import At, Where, conditions_of, span_of
+from etalis_py.whynot.question import Question
 from etalis_py.whynot.report import Blame, Count, Miss, Node, Report
 from etalis_py.whynot.search import solution_of
 from etalis_py.whynot.titles import Titles, length
@@ -43,6 +44,12 @@ class Asked:
     base: str
     prefixes: dict[str, str]
     algebra: alg.Select
+
+
+def asked_of(program: Program, plan: WindowPlan) -> Any:
+    """The windowed query, as far as a question needs it."""
+    base = program.documents[-1][0].base if program.documents else ""
+    return Asked(plan.name, base, program.prefixes, plan.select)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +105,13 @@ class Windowed:
         ]
 
     # --- the report ---
+
+    @property
+    def question(self) -> Question:
+        """What is asked, of the content of the windows."""
+        return Question(
+            asked_of(self.program, self.plan), split_filters(self.plan.select.pattern), self.where, self.span
+        )
 
     def report(self) -> Report:
         select = self.plan.select
@@ -230,36 +244,31 @@ class Windowed:
         return Blame(("window",), (text,), len(refused), True, misses)
 
 
-def why_not_windowed(
+def windowed(
     program: Program,
+    plan: WindowPlan,
+    where: tuple[alg.Expr, ...],
+    span: tuple[int, int] | None,
     events: tuple[Event, ...],
     clock: Clock,
-    query: str,
-    where: Where,
-    at: At | None,
     options: dict[str, Any],
-) -> Report:
-    """The report for a program with windows."""
-    plan = _chosen(program, query)
-    base = program.documents[-1][0].base if program.documents else ""
-    asked: Any = Asked(plan.name, base, program.prefixes, plan.select)
+) -> Windowed:
     titles = Titles(Spelling(program.prefixes), windows=frozenset(use.name for use in plan.windows))
-    conjuncts = conditions_of(where, asked)
-    return Windowed(program, plan, conjuncts, span_of(at, clock), events, clock, options, titles).report()
+    return Windowed(program, plan, where, span, events, clock, options, titles)
 
 
-def _chosen(program: Program, name: str) -> WindowPlan:
-    """The windowed query that is named, or the only one that makes no stream for others."""
+def plan_asked(program: Program, name: str) -> WindowPlan | None:
+    """The windowed query that is named, or the only query that makes nothing for others; None: one without windows."""
     if name:
-        for plan in program.plans:
-            if name in (plan.name, plan.name.strip("<>").rsplit("/", 1)[-1]):
-                return plan
-        known = ", ".join(plan.name for plan in program.plans)
-        raise ValueError(f"there is no query {name} over windows; the program has {known}")
-    readers = [plan for plan in program.plans if not plan.feeds] or list(program.plans)
-    if len(readers) != 1:
-        raise ValueError(f"name the query that is meant: {', '.join(plan.name for plan in readers) or 'there is none'}")
-    return readers[0]
+        known = (plan for plan in program.plans if name in (plan.name, plan.name.strip("<>").rsplit("/", 1)[-1]))
+        return next(known, None)
+    readers = [plan for plan in program.plans if not plan.feeds]
+    others = [q.name for q in program.compilation.queries if not isinstance(q.syntax.form, ast.Construct)]
+    if not (readers or others):
+        readers = list(program.plans)
+    if len(readers) + len(others) > 1:
+        raise ValueError(f"name the query that is meant: {', '.join((*(plan.name for plan in readers), *others))}")
+    return readers[0] if readers else None
 
 
 def _title(condition: Condition, titles: Titles) -> str:

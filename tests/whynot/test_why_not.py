@@ -330,4 +330,29 @@ def test_which_windowed_query_is_meant(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["why-not", str(query), "--stream", str(stream), "--name", "both"]) == 0
     assert "a window of 10 s would hold it" in capsys.readouterr().out
     assert main(["why-not", str(query), "--stream", str(stream), "--name", "other"]) == 2
-    assert "there is no query other over windows; the program has both" in capsys.readouterr().err
+    assert "there is no query other; the program has both" in capsys.readouterr().err
+
+
+DERIVED = """
+REGISTER STREAM :rises AS CONSTRUCT { ?c :rise ?y } { { ?c :price ?x } SEQ { ?c :price ?y } FILTER (?y > ?x) }
+REGISTER STREAM :dear AS CONSTRUCT { ?c :dear ?y } FROM NAMED WINDOW :v ON :rises [RANGE PT10S]
+  { WINDOW :v { ?c :rise ?y FILTER (?y > 100) } }
+REGISTER QUERY late AS SELECT ?c { { ?c :price ?x } SEQ { ?c :dear ?y } }
+REGISTER QUERY soon AS SELECT ?c ?y FROM NAMED WINDOW :w ON :dear [RANGE PT10S] { WINDOW :w { ?c :dear ?y } }
+"""
+
+
+def test_rules_that_feed_windows_are_asked_in_turn() -> None:
+    events = trace((":a :price 10", 1), (":a :price 9", 2), (":b :price 1", 3), (":b :price 2", 4))
+    program = compile(DERIVED)
+    for name in ("soon", "late"):
+        [dear] = program.why_not(events, query=name, where="?c = :b").rules
+        assert only(dear) == ("filter", "FILTER (?y > 100)", "2 > 100 fails by 98")
+        [dear] = program.why_not(events, query=name, where="?c = :a").rules
+        [rises] = dear.rules
+        assert ("FILTER (?y > ?x)",) in [blame.conditions for blame in rises.blames]
+        assert not program.why_not(events, query=name, where="?c = :b").rules[0].rules
+    with pytest.raises(ValueError, match="name the query that is meant: soon, late"):
+        program.why_not(events)
+    with pytest.raises(ValueError, match=r"there is no query none; the program has .*soon.*late"):
+        program.why_not(events, query="none")
