@@ -23,7 +23,7 @@ from etalis_py.whynot.shapes import is_opaque, with_children
 from etalis_py.whynot.titles import Titles
 
 NEAREST = 3
-PAIRS = 12  # conditions up to which all pairs are tried
+PAIRS = 12  # conditions of which all pairs are tried; of more those that may be to blame without a slip
 _SLIPS = frozenset({"key", "term"})
 
 
@@ -57,8 +57,9 @@ class Explainer:
         asked = [blame for blame in map(self._asked_wrongly, range(len(self.search.question.where))) if blame]
         every = conditions(plan, self.titles)
         alone = [*asked, *self._merged(self._blame(plan, (condition,)) for condition in every)]
-        if not alone and len(every) <= PAIRS:
-            pairs = (pair for pair in combinations(every, 2) if pair[0].about is not pair[1].about)
+        if not alone:
+            some = every if len(every) <= PAIRS else [c for c in every if c.kind not in _SLIPS][:PAIRS]
+            pairs = (pair for pair in combinations(some, 2) if pair[0].about is not pair[1].about)
             alone = [blame for blame in self._merged(self._blame(plan, pair) for pair in pairs) if blame.likely]
         return tuple(sorted(alone, key=lambda b: (not b.likely, not b.slip, b.kinds == ("term",), b.refused)))
 
