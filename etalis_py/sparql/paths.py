@@ -119,9 +119,10 @@ def _repeated(once: Forward, minimum: int, many: bool) -> Forward:
     def walk(x: str, place: Place) -> Iterator[End]:
         here = (x, TIMELESS_START, TIMELESS_END)
         seen: set[End] = set()
+        still: set[End] = set()  # by zero-length steps; a way that comes back to one of them goes on from there
         if minimum == 0:
             for a, b in place.zero(x):
-                seen.add((x, a, b))
+                still.add((x, a, b))
                 yield x, a, b
         once_only = minimum == 0 and x in place.constants  # ALP visits the node once: a way back to it adds nothing
         frontier = [here]
@@ -133,7 +134,7 @@ def _repeated(once: Forward, minimum: int, many: bool) -> Forward:
                     if end not in seen:
                         seen.add(end)
                         reached.append(end)
-                        if not (once_only and z == x):
+                        if end not in still and not (once_only and z == x):
                             yield end
             frontier = reached if many else []
 
