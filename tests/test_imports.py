@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import etalis_py
-from etalis_py import knowledge, streams
+from etalis_py import knowledge, spark, streams
 
 HEAVY = {"pyspark", "pandas", "pyarrow", "numba", "matplotlib", "rdflib", "clingo", "httpx", "starlette", "uvicorn"}
 
@@ -48,7 +48,13 @@ def test_what_is_loaded(code: str, most: int) -> None:
     assert len(modules - loaded_by("")) <= most
 
 
-@pytest.mark.parametrize("package", [etalis_py, knowledge, streams], ids=lambda package: package.__name__)
+def test_what_spark_asks_for_states_loads_no_engine() -> None:
+    """It starts an interpreter for that at each level of each stream."""
+    unused = {"pandas", "pyarrow", "etalis_compiler", "etalis_py.engine"}
+    assert not loaded_by("import etalis_py.spark.deferred") & unused
+
+
+@pytest.mark.parametrize("package", [etalis_py, knowledge, spark, streams], ids=lambda package: package.__name__)
 def test_what_a_package_offers_is_there_when_asked_for(package: object) -> None:
     assert set(package.__all__) <= set(dir(package))  # type: ignore[attr-defined]
     assert all(getattr(package, name) is not None for name in package.__all__)  # type: ignore[attr-defined]

@@ -124,7 +124,8 @@ def check_plan(program: Program, shards: int, knowledge: Any, *, warn: bool) -> 
 def parts_of(program: Program, shards: int, knowledge: Any) -> list[Part]:
     """The parts that a program runs in on Spark."""
     check_pyspark()
-    from etalis_py.spark.pipeline import SparkError, plan
+    from etalis_py.spark.errors import SparkError
+    from etalis_py.spark.pipeline import plan
 
     try:
         return [routed.part for routed in plan(program, shards, knowledge, "rdf", None)[1]]
@@ -259,7 +260,7 @@ class SparkWork:
     @contextmanager
     def _session(self, shards: int | None) -> Iterator[SparkSession]:
         from etalis_py.cli.spark_watch import watching
-        from etalis_py.spark.session import session
+        from etalis_py.spark.sessions import session
 
         with ExitStack() as stack:
             log = stack.enter_context(self._log.open("wb"))
@@ -293,7 +294,7 @@ class SparkWork:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        from etalis_py.spark.spec import SparkError
+        from etalis_py.spark.errors import SparkError
 
         try:
             yield

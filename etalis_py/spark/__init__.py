@@ -9,25 +9,57 @@ know everything of the run time; nothing but the command line knows it.
 >>> matches("SELECT ?c { ?c <urn:p> ?x } SEQ { ?c <urn:q> ?y }", spark.read.parquet("events"))  # doctest: +SKIP
 """
 
-from etalis_py.spark.datasource import EventSource
-from etalis_py.spark.pipeline import ShardWarning, SparkError, matches
-from etalis_py.spark.running import SparkMatch, SparkResult, run_on_spark
-from etalis_py.spark.schema import EVENTS, FLAT_EVENTS, MATCHES
-from etalis_py.spark.session import session
-from etalis_py.spark.sinks import to_kafka
-from etalis_py.spark.sources import (
-    end_of_stream,
-    events_from_columns,
-    events_from_events,
-    events_from_files,
-    events_from_jsonl,
-    events_from_kafka,
-    events_from_messages,
-    events_from_nquads,
-    events_from_rate,
-    events_from_socket,
-    events_from_source,
-)
+from typing import TYPE_CHECKING
+
+from etalis_py.lazily import lazily
+
+if TYPE_CHECKING:
+    from etalis_py.spark.datasource import EventSource
+    from etalis_py.spark.errors import SparkError
+    from etalis_py.spark.pipeline import ShardWarning, matches
+    from etalis_py.spark.running import SparkMatch, SparkResult, run_on_spark
+    from etalis_py.spark.schema import EVENTS, FLAT_EVENTS, MATCHES
+    from etalis_py.spark.sessions import session
+    from etalis_py.spark.sinks import to_kafka
+    from etalis_py.spark.sources import (
+        end_of_stream,
+        events_from_columns,
+        events_from_events,
+        events_from_files,
+        events_from_jsonl,
+        events_from_kafka,
+        events_from_messages,
+        events_from_nquads,
+        events_from_rate,
+        events_from_socket,
+        events_from_source,
+    )
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "etalis_py.spark.datasource": ("EventSource",),
+            "etalis_py.spark.errors": ("SparkError",),
+            "etalis_py.spark.pipeline": ("ShardWarning", "matches"),
+            "etalis_py.spark.running": ("SparkMatch", "SparkResult", "run_on_spark"),
+            "etalis_py.spark.schema": ("EVENTS", "FLAT_EVENTS", "MATCHES"),
+            "etalis_py.spark.sessions": ("session",),
+            "etalis_py.spark.sinks": ("to_kafka",),
+            "etalis_py.spark.sources": (
+                "end_of_stream",
+                "events_from_columns",
+                "events_from_events",
+                "events_from_files",
+                "events_from_jsonl",
+                "events_from_kafka",
+                "events_from_messages",
+                "events_from_nquads",
+                "events_from_rate",
+                "events_from_socket",
+                "events_from_source",
+            ),
+        },
+    )
 
 __all__ = [
     "EVENTS",

@@ -29,7 +29,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from etalis_py.spark.spec import SparkError
+from etalis_py.spark.errors import SparkError
 from etalis_py.streams.clock import UNITS
 from etalis_py.streams.columns.native import spelled
 

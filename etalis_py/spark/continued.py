@@ -18,10 +18,10 @@ from pathlib import Path
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
+from etalis_py.spark.errors import SparkError
 from etalis_py.spark.options import MatchOptions
 from etalis_py.spark.pipeline import Programs, matches
 from etalis_py.spark.schema import EVENTS, MATCHES
-from etalis_py.spark.spec import SparkError
 
 META = "etalis.json"
 

@@ -26,9 +26,9 @@ from pyspark.sql.types import StructType
 
 from etalis_py.events import Event
 from etalis_py.spark import files
+from etalis_py.spark.errors import SparkError
 from etalis_py.spark.reading import OPTIONS, Reading, reading, record_batches, source_events
 from etalis_py.spark.schema import EVENTS
-from etalis_py.spark.spec import SparkError
 from etalis_py.streams import StreamError
 
 _LISTS = ("time_predicate", "start_predicate", "end_predicate")

@@ -16,16 +16,17 @@ from etalis_py.engine import Engine
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.program import Program, compile
 from etalis_py.spark.batch import batch_operator
+from etalis_py.spark.errors import SparkError
 from etalis_py.spark.identity import identity_of
 from etalis_py.spark.options import Matching, MatchOptions
 from etalis_py.spark.packing import PACKED, packer
 from etalis_py.spark.parts import RoutedPart, parts_of
 from etalis_py.spark.routing import ends, flat_events, hand_on, route, row_kinds, shards_of, wanted_by
 from etalis_py.spark.schema import MATCHES, RETRACT
-from etalis_py.spark.session import PARTITIONS
+from etalis_py.spark.sessions import PARTITIONS
 from etalis_py.spark.shipping import Shipped, arrived, ship
 from etalis_py.spark.slots import MOST_SHARDS, by_slot
-from etalis_py.spark.spec import ProgramSpec, SparkError, spec_of
+from etalis_py.spark.spec import ProgramSpec, spec_of
 from etalis_py.spark.windows import WindowOptions, plan_windows
 from etalis_py.spark.wire import wire_of
 
@@ -73,6 +74,7 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
             rows = rows.union(hand_on(out, here, names, partitions, last=level == levels[-1]))
         slots = by_slot([routed.part for routed in here], partitions)
         if events.isStreaming:
+            from etalis_py.spark.deferred import Deferred
             from etalis_py.spark.streaming import ShardProcessor
 
             wire = wire_of([routed.part for routed in here], names)
@@ -81,7 +83,9 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
             )
             begin = shards_of(here, partitions, events).groupBy("slot")
             groups = rows.mapInArrow(packer(list(slots)), PACKED).groupBy("slot")
-            out = wire.read(groups.transformWithStateInPandas(processor, wire.schema, "append", "EventTime", begin))
+            out = wire.read(
+                groups.transformWithStateInPandas(Deferred(processor), wire.schema, "append", "EventTime", begin)
+            )
         else:
             order = ["slot", "end", *([F.col("mark") != RETRACT] if "retract" in flat.columns else [])]
             ordered = rows.repartition(partitions, "slot").sortWithinPartitions(*order)  # type: ignore[arg-type]

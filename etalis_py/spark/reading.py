@@ -18,8 +18,8 @@ import pyarrow as pa
 from etalis_rules.terms import iri
 
 from etalis_py.events import Event, Retraction
+from etalis_py.spark.errors import SparkError
 from etalis_py.spark.schema import ARROW_EVENTS, ARROW_TRIPLE
-from etalis_py.spark.spec import SparkError
 from etalis_py.streams import Clock, read_stream
 from etalis_py.streams.csv_mapping import read_mapping
 from etalis_py.streams.messages import Messages

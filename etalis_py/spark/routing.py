@@ -18,6 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from etalis_py.spark.columns import term_of, time_of
+from etalis_py.spark.errors import SparkError
 from etalis_py.spark.nulls import dead_letter, has_null, has_null_within, may_be, no_null_list
 from etalis_py.spark.parts import RoutedPart
 from etalis_py.spark.schema import (
@@ -36,7 +37,6 @@ from etalis_py.spark.schema import (
     TRIPLE,
 )
 from etalis_py.spark.slots import slots_of
-from etalis_py.spark.spec import SparkError
 
 PLACES = {"subject": "s", "predicate": "p", "object": "o"}
 

@@ -25,7 +25,7 @@ from etalis_py.spark.options import Running, RunOptions
 from etalis_py.spark.pipeline import Programs, compiled_programs, matches
 from etalis_py.spark.results import SparkMatch, SparkRun
 from etalis_py.spark.schema import ARROW_EVENTS, EVENTS
-from etalis_py.spark.session import PARTITIONS, session
+from etalis_py.spark.sessions import PARTITIONS, session
 from etalis_py.streams import Idle, Punctuation
 
 _AT_ONCE = 50_000

@@ -26,9 +26,10 @@ from etalis_py.kernel.matches import Match, Matches, Revised
 from etalis_py.kernel.position import NEVER
 from etalis_py.kernel.revision import withdraw
 from etalis_py.spark.answers import Row, Table, are_timed
+from etalis_py.spark.errors import SparkError
 from etalis_py.spark.parts import Part
 from etalis_py.spark.schema import LAST
-from etalis_py.spark.spec import ProgramSpec, SparkError, engine_of
+from etalis_py.spark.spec import ProgramSpec, engine_of
 
 # An Event, or a tuple like it; where events may be withdrawn, the number in which it came may follow.
 Plain = (

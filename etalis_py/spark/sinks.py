@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from etalis_py.events import Event, Retraction
+from etalis_py.spark.errors import SparkError
 from etalis_py.spark.running import SparkMatch
-from etalis_py.spark.spec import SparkError
 from etalis_py.streams import Clock
 from etalis_py.streams.dead_letters import late_record
 

@@ -21,9 +21,9 @@ from pyspark.sql import functions as F
 from etalis_py.events import Event, Retraction
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.spark.columns import term_of, time_of
+from etalis_py.spark.errors import SparkError
 from etalis_py.spark.reading import Reading, messages_of, reading, record_batches, statement_batches
 from etalis_py.spark.schema import ARROW_EVENTS, END_OF_STREAM, EVENTS
-from etalis_py.spark.spec import SparkError
 from etalis_py.streams.kafka import RETRACT, said
 
 _TIME = "timestamp_micros(`end`)"

@@ -24,14 +24,11 @@ from etalis_compiler.rsp import Strategy
 from etalis_py.engine import Engine
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.program import Program, program_of
+from etalis_py.spark.errors import SparkError
 from etalis_py.spark.shipping import Shipped, arrived
 
 Reports = tuple[tuple[str, tuple[Strategy, ...]], ...]
 """The report policies that windowed queries are given, by name."""
-
-
-class SparkError(ValueError):
-    """Something that cannot be run on Spark, or a state that does not belong to what is run."""
 
 
 @dataclass(frozen=True, slots=True)

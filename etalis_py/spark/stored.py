@@ -1,14 +1,4 @@
-"""A shard in Spark's state store: a snapshot, the journals since then, and the events that wait.
-
-========= ============ ===========================================================================================
-state     kind         holds
-========= ============ ===========================================================================================
-head      value        version, mark, the digest of the job, the sizes and checksums of what is stored beside it
-job       value        what the state belongs to, as ``identity`` has it
-snapshot  list         the engine's snapshot in pieces
-journal   list         one entry a batch: the version and mark it leads to, the mark it starts from, the journal
-waiting   list         events and withdrawals whose instant is not over, as MessagePack
-========= ============ ===========================================================================================
+"""A shard in Spark's state store (``states``): a snapshot, the journals since then, and the events that wait.
 
 Every shard has a head from the first batch on (``begin``).  One without a head was not there when the run began, or
 its state is lost: both would leave out matches, so both are refused.
@@ -30,14 +20,10 @@ from zlib import crc32
 import msgspec
 
 from etalis_py.kernel.stored import SnapshotError
+from etalis_py.spark.errors import SparkError
 from etalis_py.spark.identity import ADVICE, JobIdentity, decoded, differences
 from etalis_py.spark.shard import Shard
-from etalis_py.spark.spec import SparkError
-
-SIZES = "snapshot_bytes long, snapshot_sum long, journal_bytes long, waiting_sum long"
-HEAD = f"version long, mark string, job string, {SIZES}"
-PIECES = "data binary"
-JOURNAL = "version long, mark string, base string, checksum long, data binary"
+from etalis_py.spark.states import States
 
 PIECE = 4 << 20
 LEAST = 1 << 20  # journals below this size never cause a snapshot
@@ -51,7 +37,7 @@ _LIVE: OrderedDict[tuple[str, int], tuple[int, str, Shard]] = OrderedDict()
 
 
 class Head(NamedTuple):
-    """The columns of HEAD."""
+    """The columns of ``states.HEAD``."""
 
     version: int
     mark: str
@@ -65,14 +51,10 @@ class Head(NamedTuple):
 class StoredShard:
     """The state of the group that Spark is at, and how a shard comes out of it and goes back."""
 
-    def __init__(self, handle: Any, job: JobIdentity) -> None:
+    def __init__(self, states: States, job: JobIdentity) -> None:
         self.job = job
         self.digest = job.digest
-        self.head = handle.getValueState("head", HEAD)
-        self.made_by = handle.getValueState("job", PIECES)
-        self.snapshot = handle.getListState("snapshot", PIECES)
-        self.journal = handle.getListState("journal", JOURNAL)
-        self.waiting = handle.getListState("waiting", PIECES)
+        self.head, self.made_by, self.snapshot, self.journal, self.waiting = states
         self.now = Head(0, "", self.digest)
         self._had_waiting = False
 

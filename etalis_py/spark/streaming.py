@@ -1,4 +1,4 @@
-"""The operator on a streaming DataFrame: Spark's stateful processor around a shard.
+"""The operator on a streaming DataFrame: what Spark's stateful processor (``deferred``) does with a shard.
 
 Events wait until the watermark has passed their instant, or certainly will have when the next batch comes.  The
 operator of level k closes what ends before ``watermark − (k − 1) ms``: a shard of an earlier level that was quiet is
@@ -12,25 +12,26 @@ from operator import itemgetter
 from typing import Any
 
 import pandas as pd
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle  # type: ignore[attr-defined]
 
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.position import NEVER
 from etalis_py.spark.answers import Row, Table
+from etalis_py.spark.errors import SparkError
 from etalis_py.spark.identity import ADVICE, JobIdentity
 from etalis_py.spark.packing import unpack
 from etalis_py.spark.parts import Part
 from etalis_py.spark.rows import sorted_out
 from etalis_py.spark.shard import Shard
-from etalis_py.spark.spec import ProgramSpec, SparkError
+from etalis_py.spark.spec import ProgramSpec
+from etalis_py.spark.states import States
 from etalis_py.spark.stored import StoredShard
 from etalis_py.spark.wire import Wire
 
 _end = itemgetter(1)
 
 
-class ShardProcessor(StatefulProcessor):
-    """State: see ``stored``."""
+class ShardProcessor:
+    """The shards of a level, one group after the other.  State: see ``stored``."""
 
     def __init__(
         self,
@@ -54,22 +55,25 @@ class ShardProcessor(StatefulProcessor):
         self.wire = wire
         self.revise = revise
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
+    def open(self, handle: Any, states: States) -> None:
+        """Before the first rows of a task."""
         self.handle = handle
-        self.stored = StoredShard(handle, self.job)
+        self.stored = StoredShard(states, self.job)
 
-    def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: Any) -> None:
+    def begin(self) -> None:
         """Every shard has a state from the first batch on, so that one that is missing later is noticed."""
         self.stored.begin()
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+    def take(self, key: Any, rows: Iterator[pd.DataFrame], timer_values: Any) -> Iterator[pd.DataFrame]:
+        """The rows of a group."""
         with few_collections():
-            out = self._taken(key, rows, timerValues)
+            out = self._taken(key, rows, timer_values)
         yield from self.wire.frames(out)
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
+    def wake(self, key: Any, timer_values: Any) -> Iterator[pd.DataFrame]:
+        """A timer of a group."""
         with few_collections():
-            out = self._closed(key, self._load(key), [], timerValues)
+            out = self._closed(key, self._load(key), [], timer_values)
         yield from self.wire.frames(out)
 
     def _taken(self, key: Any, rows: Iterator[pd.DataFrame], timer_values: Any) -> list[Row | Table]:
@@ -104,9 +108,6 @@ class ShardProcessor(StatefulProcessor):
         if self.level > 1 or self.lateness is None or newest == NEVER:
             return NEVER
         return (newest // 1000 - -(-self.lateness // 1000)) * 1000
-
-    def close(self) -> None:
-        """Nothing to give back: live engines stay for the next batch."""
 
     def _load(self, key: Any) -> Shard:
         slot = int(key[0])

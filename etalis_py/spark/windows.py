@@ -22,8 +22,9 @@ from etalis_rules import program as ir
 from etalis_py.engine import Engine
 from etalis_py.knowledge import Knowledge
 from etalis_py.program import Program
+from etalis_py.spark.errors import SparkError
 from etalis_py.spark.parts import Part, RoutedPart, parts_of, selects_of
-from etalis_py.spark.spec import ProgramSpec, Reports, SparkError, fingerprint, meaning, spec_of
+from etalis_py.spark.spec import ProgramSpec, Reports, fingerprint, meaning, spec_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,9 +50,9 @@ def deadly(folder: Path, deaths: Sequence[tuple[str, int]]) -> type[ShardProcess
             come_to("stored")
             return rows
 
-        def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
+        def wake(self, *given: Any) -> Iterator[pd.DataFrame]:
             come_to("woken")
-            yield from super().handleExpiredTimer(key, timerValues, expiredTimerInfo)
+            yield from super().wake(*given)
 
     return Deadly
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from etalis_py import Event
 from etalis_py.spark import SparkError, events_from_events, events_from_rate, matches
-from etalis_py.spark.session import PARTITIONS
+from etalis_py.spark.sessions import PARTITIONS
 
 SEQUENCE = "SELECT ?c WHERE { ?c <urn:p> ?x } SEQ { ?c <urn:q> ?y }"
 EVENTS = [

@@ -13,11 +13,12 @@ from etalis_py import Event
 from etalis_py.kernel.stored import JOURNAL, written
 from etalis_py.spark import stored
 from etalis_py.spark.answers import single
+from etalis_py.spark.errors import SparkError
 from etalis_py.spark.identity import JobIdentity, identity_of
 from etalis_py.spark.parts import RoutedPart
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.shard import Shard
-from etalis_py.spark.spec import SparkError
+from etalis_py.spark.states import declared
 from etalis_py.spark.stored import StoredShard
 from tests.spark.programs import SECOND, SHARDED, embedded, stream
 
@@ -91,11 +92,11 @@ class Job:
 
     def begin(self) -> Store:
         store = Store()
-        StoredShard(store, self.identity).begin()
+        StoredShard(declared(store), self.identity).begin()
         return store
 
     def load(self, store: Store) -> tuple[StoredShard, Shard]:
-        state = StoredShard(store, self.identity)
+        state = StoredShard(declared(store), self.identity)
         return state, state.load(KEY, self.fresh)
 
     def batch(self, store: Store, events: Sequence[Event], over: int) -> list[str]:
@@ -288,7 +289,7 @@ def test_state_that_does_not_say_what_made_it_is_refused() -> None:
 def test_the_memory_of_a_worker_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "MOST_LIVE", 2)
     for slot in range(5):
-        state = StoredShard(JOB.begin(), JOB.identity)
+        state = StoredShard(declared(JOB.begin()), JOB.identity)
         shard = state.load(("run", slot), JOB.fresh)
         state.save(("run", slot), shard)
     assert [slot for _, slot in stored._LIVE] == [3, 4]

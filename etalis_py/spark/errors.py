@@ -1,0 +1,10 @@
+"""What cannot be run on Spark, apart from what loads the engine."""
+
+from __future__ import annotations
+
+
+class SparkError(ValueError):
+    """Something that cannot be run on Spark, or a state that does not belong to what is run."""
+
+
+__all__ = ["SparkError"]
