@@ -11,6 +11,9 @@ READY := $(VENV)/.ready
 TESTS :=
 ON_SPARK := tests/spark tests/cli/test_spark.py
 
+# The tests start hundreds of processes: modules are compiled once and not by each of them, whatever the environment says.
+export PYTHONDONTWRITEBYTECODE :=
+
 # The first Python that is new enough.
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)

@@ -26,10 +26,16 @@ from etalis_py.cli.main import main
 SECONDS = 60
 
 
-def run(arguments: Sequence[str], folder: Path, text: str = "") -> subprocess.CompletedProcess[str]:
-    """Run ``etalis`` with these arguments in a folder, with a text on its standard input."""
+def run(
+    arguments: Sequence[str], folder: Path, text: str = "", *, together: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """Run ``etalis`` with these arguments in a folder, with a text on its standard input.
+
+    ``together``: errors go to the output, as with ``2>&1``.
+    """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors, _input(text) as stdin:
-        with _descriptors(stdin, out.fileno(), errors.fileno()), _own_warnings(), _in_time(), _in(folder):
+        second = out if together else errors
+        with _descriptors(stdin, out.fileno(), second.fileno()), _own_warnings(), _in_time(), _in(folder):
             code = _guarded(arguments)
         return subprocess.CompletedProcess(list(arguments), code, _read(out), _read(errors))
 

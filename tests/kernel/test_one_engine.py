@@ -15,6 +15,7 @@ from etalis_py import Engine, compile, event, run
 from etalis_py.events import Event
 from etalis_py.kernel.options import EngineOptions, Options
 
+ROOT = Path(__file__).parents[2]
 FALLS = "REGISTER QUERY falls AS SELECT ?c WHERE { { ?c :price ?x } SEQ { ?c :price ?y } FILTER (?x > ?y) }"
 COUNTS = """
 REGISTER QUERY counts AS SELECT (COUNT(*) AS ?n) FROM NAMED WINDOW :w ON :s [RANGE PT4S] { WINDOW :w { ?c :price ?x } }
@@ -48,8 +49,8 @@ def test_what_is_no_program_is_a_type_error(wrong: Any) -> None:
 def test_what_is_no_program_is_an_error_to_mypy(tmp_path: Path) -> None:
     file = tmp_path / "wrong.py"
     file.write_text("from etalis_py import Engine\n\nEngine(42)\nEngine('ASK {}', lateness='1s')\nEngine('ASK {}')\n")
-    command = [sys.executable, "-m", "mypy", "--follow-imports=silent", "--cache-dir", str(tmp_path), str(file)]
-    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    command = [sys.executable, "-m", "mypy", str(file)]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
     assert "wrong.py:3: error" in said
     assert "wrong.py:4: error" in said
     assert "wrong.py:5" not in said
