@@ -1,5 +1,6 @@
 """Runs several command lines, one after the other, in one process: Spark's JVM starts once for all of them.
 
+The first stops its session, as a command does at its end; the others share one, and with it its Python workers.
 Standard input has a JSON list of lists of arguments; for each, standard output gets ``[exit code, output, errors]``.
 """
 
@@ -9,6 +10,9 @@ import json
 import os
 import sys
 import tempfile
+from unittest import mock
+
+from pyspark.sql import SparkSession
 
 from etalis_py.cli.main import main
 
@@ -33,4 +37,8 @@ def run(arguments: list[str]) -> tuple[int, str, str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps([run(arguments) for arguments in json.load(sys.stdin)]))
+    first, *others = json.load(sys.stdin)
+    results = [run(first)]
+    with mock.patch.object(SparkSession, "stop"):
+        results += [run(arguments) for arguments in others]
+    print(json.dumps(results))

@@ -21,6 +21,7 @@ from etalis_py.spark.running import InTime
 from etalis_py.streams import Punctuation
 from tests.cli.conftest import RISING, Folder, tick
 from tests.cli.test_windows import MIXED, ROOMS, SEEN
+from tests.spark.interpreter import interpreter
 
 ROOT = Path(__file__).parents[2]
 SPARK = ("--engine", "spark", "--master", "local[2]", "--shards", "2")
@@ -113,7 +114,8 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
         [sys.executable, str(ROOT / "tests" / "cli" / "many.py")],
         input=json.dumps(list(lines.values())),
         cwd=path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ
+        | {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": interpreter(tmp_path_factory.mktemp("interpreter"))},
         capture_output=True,
         text=True,
         timeout=900,
@@ -264,28 +266,28 @@ def test_control_c_ends_a_run_that_spark_has_not_finished(folder: Folder, monkey
     ],
 )
 def test_what_has_no_answer_on_spark_is_refused(folder: Folder, arguments: list[str], expected: str) -> None:
-    done = folder.process("run", "rising.rq", "--stream", "ticks.jsonl", "--engine", "spark", *arguments, code=2)
+    done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--engine", "spark", *arguments, code=2)
     assert expected in done.stderr
     assert len(done.stderr.splitlines()) <= 2 or "usage" in done.stderr
 
 
 def test_options_of_spark_want_spark(folder: Folder) -> None:
     for option in (["--master", "local"], ["--shards", "2"], ["--checkpoint", "there"]):
-        done = folder.process("run", "rising.rq", "--stream", "ticks.jsonl", *option, code=2)
+        done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", *option, code=2)
         assert done.stderr == f"etalis: {option[0]} is for Spark: add --engine spark\n"
 
 
 def test_without_java_one_line_says_so(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     for command in (["run", "rising.rq", "--stream", "ticks.jsonl"], ["replay", "stock"]):
-        done = folder.process(*command, "--engine", "spark", code=1)
+        done = folder.etalis(*command, "--engine", "spark", code=1)
         assert done.stderr.startswith("etalis: Spark needs Java 17 or newer, found none: install it")
         assert len(done.stderr.splitlines()) == 1
 
 
 @needs_java
 def test_an_answer_set_program_that_reads_events_is_refused_with_the_reason(folder: Folder) -> None:
-    done = folder.process("replay", "delivery", "--engine", "spark", code=2)
+    done = folder.etalis("replay", "delivery", "--engine", "spark", code=2)
     assert "the background holds an answer-set program that reads events, and these are in many shards" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 

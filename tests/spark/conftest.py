@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.kafka.artifacts import jars
+from tests.spark.interpreter import interpreter
 
 
 def java() -> int:
@@ -25,7 +26,7 @@ def java() -> int:
 
 
 @pytest.fixture(scope="session")
-def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from etalis_py.spark import session
 
     if java() < 17:
@@ -36,12 +37,15 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.log.level": "OFF",
         "spark.sql.streaming.stopTimeout": "60s",
+        # The JVM's better compiler, and a collector with threads of its own, cost more than they gain in a short run.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
     if request.config.getoption("--kafka") and (connector := jars("connector")):
         local["spark.jars"] = ",".join(map(str, connector))
-    # Failed tasks are tried again: local mode does not do so unless told.
-    made = session("local[2,4]", shards=2, config=local)
-    with warnings.catch_warnings():
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        patch.setenv("PYSPARK_PYTHON", interpreter(tmp_path_factory.mktemp("interpreter")))
+        # Failed tasks are tried again: local mode does not do so unless told.
+        made = session("local[2,4]", shards=2, config=local)
         warnings.simplefilter("ignore")
         yield made
-    made.stop()
+        made.stop()

@@ -23,8 +23,8 @@ BATCHES = [
     [
         Event(SECOND, SECOND, (("<urn:a>", "<urn:p>", '"1"'),)),
         Event(3 * SECOND, 3 * SECOND, (("<urn:a>", "<urn:q>", '"2"'),)),
+        Event(9 * SECOND, 9 * SECOND, (("<urn:b>", "<urn:p>", '"3"'),)),
     ],
-    [Event(9 * SECOND, 9 * SECOND, (("<urn:b>", "<urn:p>", '"3"'),))],
     [
         Event(2 * SECOND, 2 * SECOND, (("<urn:late>", "<urn:p>", '"0"'),)),
         Event(10 * SECOND, 10 * SECOND, (("<urn:b>", "<urn:q>", '"4"'),)),
