@@ -10,6 +10,7 @@ from etalis_compiler.ast import Group, Operator, Span, Spanned, Term, Triples, V
 from etalis_compiler.lexing import BUILTINS
 from etalis_compiler.parser import QueryError, parse
 from etalis_compiler.printer import to_text
+from etalis_compiler.scope import in_scope
 from etalis_rules import terms
 from etalis_rules.terms import XSD
 from hypothesis import HealthCheck, given, settings
@@ -45,6 +46,9 @@ LITERALS = st.one_of(
 TERMS = st.builds(Term, IRIS | LITERALS)
 IRI_TERMS = st.builds(Term, IRIS)
 NODES = VARIABLES | TERMS
+OBJECTS = st.recursive(
+    NODES, lambda inner: st.builds(ast.TripleTerm, VARIABLES, VARIABLES | IRI_TERMS, inner), max_leaves=2
+)
 DURATIONS = st.sampled_from(["PT5M", "P30D", "P1Y2MT0.5S"]).map(lambda d: ast.Duration("duration", d))
 COUNTS = st.builds(ast.Duration, st.sampled_from(["EVENTS", "TRIPLES", "BGP"]), st.just(""), st.integers(1, 9))
 
@@ -67,8 +71,8 @@ PATH_IRIS = st.builds(ast.PathIri, IRIS)
 NEGATED = st.builds(ast.PathNegated, st.lists(IRIS, max_size=2).map(tuple), st.lists(IRIS, max_size=2).map(tuple))
 _PATHS = NEGATED | _compound_paths(st.recursive(PATH_IRIS | NEGATED, _compound_paths, max_leaves=5))
 PATHS = st.deferred(lambda: _PATHS)
-PLAIN_TRIPLES = st.builds(ast.TriplePattern, NODES, VARIABLES | IRI_TERMS, NODES)
-TRIPLES = st.builds(ast.TriplePattern, NODES, VARIABLES | IRI_TERMS | PATHS, NODES)
+PLAIN_TRIPLES = st.builds(ast.TriplePattern, NODES, VARIABLES | IRI_TERMS, OBJECTS)
+TRIPLES = st.builds(ast.TriplePattern, NODES, VARIABLES | IRI_TERMS | PATHS, OBJECTS)
 
 
 @st.composite
@@ -144,13 +148,16 @@ def _compound_groups(inner: st.SearchStrategy) -> st.SearchStrategy:
         st.one_of(
             free,
             st.builds(ast.GraphGroup, VARIABLES | IRI_TERMS, free),
-            st.builds(ast.StreamGroup, VARIABLES | IRI_TERMS, free),
+            st.builds(ast.StreamGroup, VARIABLES | IRI_TERMS, free, st.none() | WINDOWS),
             st.builds(ast.WindowGroup, VARIABLES | IRI_TERMS, free),
             st.builds(ast.Current, free),
         ),
-        lambda operand: (
-            st.builds(ast.Within, operand, DURATIONS)
-            | st.builds(ast.Combined, st.sampled_from(Operator), operand, operand)
+        lambda operand: st.one_of(
+            st.builds(ast.Within, operand, DURATIONS),
+            st.builds(ast.Combined, st.sampled_from(Operator), operand, operand),
+            st.builds(ast.SeqNot, operand, operand, operand),
+            st.builds(ast.SeqNot, operand, operand, st.none(), DURATIONS),
+            repeats(operand),
         ),
         max_leaves=4,
     ).map(_regrouped)
@@ -162,26 +169,84 @@ def _compound_groups(inner: st.SearchStrategy) -> st.SearchStrategy:
         st.builds(ast.Optional, free),
         st.builds(ast.Minus, free),
         st.builds(ast.Service, VARIABLES | IRI_TERMS, free, st.booleans()),
+        st.builds(ast.Match, free),
         values(),
         sub_selects(free),
     )
     return st.lists(element, max_size=4).map(_tidy)
 
 
+@st.composite
+def repeats(draw: st.DrawFn, operand: st.SearchStrategy) -> ast.Repeat:
+    repeated = draw(operand)
+    by, condition, of_run = st.just(()), st.none() | TERMS, st.builds(ast.Aggregate, st.just("COUNT"), st.none())
+    if inside := sorted(in_scope(repeated)):
+        variables = st.builds(Var, st.sampled_from(inside))
+        by = st.lists(variables, max_size=2).map(tuple)
+        step = st.builds(ast.Call, st.sampled_from(["PREVIOUS", "FIRST"]), st.tuples(variables))
+        condition |= st.builds(ast.Binary, st.sampled_from(["<", "&&", "-"]), variables | step, step | TERMS)
+        of_run |= st.builds(ast.Aggregate, st.just("SUM"), variables, st.booleans())
+        of_run |= st.builds(ast.Call, st.sampled_from(["FIRST", "LAST"]), st.tuples(variables))
+    least = draw(st.integers(1, 5))
+    return ast.Repeat(
+        repeated,
+        least,
+        draw(st.none() | st.integers(least, 9)),
+        draw(by),
+        draw(condition),
+        draw(st.none() | operand),
+        draw(st.booleans()),
+        tuple(ast.Projection(Var(f"run{i}"), e) for i, e in enumerate(draw(st.lists(of_run, max_size=2)))),
+    )
+
+
+CHAIN, EQUAL_CHAIN, OPERAND, PLAIN_OPERAND = range(4)
+
+
+def _strength(pattern: object) -> int:
+    """How tightly the grammar has a pattern bind: what it is a case of."""
+    match pattern:
+        case ast.Combined(operator=operator):
+            return EQUAL_CHAIN if operator in ast.TIGHT else CHAIN
+        case ast.SeqNot():
+            return CHAIN
+        case ast.Within() | ast.Repeat():
+            return OPERAND
+    return PLAIN_OPERAND
+
+
 def _regrouped(pattern: object) -> object:
     """The pattern with braces where the grammar needs them: text cannot say otherwise."""
+
+    def at(place: int, inner: object) -> object:
+        inner = _regrouped(inner)
+        return inner if _strength(inner) >= place else Group((inner,))
+
     match pattern:
+        case ast.Combined(operator=Operator.NOT, left=left, right=right):
+            return ast.Combined(Operator.NOT, _closed(at(CHAIN, left)), at(EQUAL_CHAIN, right))
         case ast.Combined(operator=operator, left=left, right=right):
-            left, right = _regrouped(left), _regrouped(right)
-            tight = operator is Operator.EQUALS
-            if isinstance(left, ast.Combined) and tight and left.operator is not Operator.EQUALS:
-                left = Group((left,))
-            if isinstance(right, ast.Combined) and (tight or right.operator is not Operator.EQUALS):
-                right = Group((right,))
-            return ast.Combined(operator, left, right)
-        case ast.Within(pattern=inner, bound=bound):
-            inner = _regrouped(inner)
-            return ast.Within(Group((inner,)) if isinstance(inner, ast.Combined) else inner, bound)
+            tight = operator in ast.TIGHT
+            places = (EQUAL_CHAIN, OPERAND) if tight else (CHAIN, EQUAL_CHAIN)
+            return ast.Combined(operator, at(places[0], left), at(places[1], right))
+        case ast.SeqNot(left=left, absent=absent, right=right, bound=bound):
+            after = None if right is None else at(EQUAL_CHAIN, right)
+            return ast.SeqNot(at(CHAIN, left), at(PLAIN_OPERAND, absent), after, bound)
+        case ast.Within(pattern=inner):
+            return replace(pattern, pattern=at(OPERAND, inner))
+        case ast.Repeat(pattern=inner, absent=absent):
+            gap = None if absent is None else at(PLAIN_OPERAND, absent)
+            return replace(pattern, pattern=at(OPERAND, inner), absent=gap)
+    return pattern
+
+
+def _closed(pattern: object) -> object:
+    """The left of a NOT: one that ends with a REPEAT would take the NOT for itself."""
+    match pattern:
+        case ast.Repeat():
+            return Group((pattern,))
+        case ast.Combined(right=right) | ast.SeqNot(right=right) if right is not None:
+            return replace(pattern, right=_closed(right))
     return pattern
 
 
@@ -211,6 +276,7 @@ FORMS = st.one_of(
     st.builds(ast.Ask),
     st.builds(ast.Describe, st.lists(VARIABLES | IRI_TERMS, max_size=2).map(tuple)),
 )
+FACTS = st.builds(ast.Query, st.builds(ast.Fact, some(PLAIN_TRIPLES), some(GROUPS, 2), some(GROUPS, 2)), st.none())
 CLAUSES = st.one_of(
     st.builds(ast.DatasetClause, st.just("graph"), IRI_TERMS, st.booleans(), rescan=st.none() | DURATIONS),
     st.builds(ast.DatasetClause, st.just("stream"), IRI_TERMS, st.booleans(), window=st.none() | WINDOWS),
@@ -281,7 +347,7 @@ def with_events(draw: st.DrawFn) -> ast.Query:
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(PLAIN | grouped() | with_events(), min_size=1, max_size=2))
+@given(st.lists(PLAIN | grouped() | FACTS | with_events(), min_size=1, max_size=2))
 def test_printed_and_parsed_again_is_the_same(queries: list[ast.Query]) -> None:
     text = to_text(ast.Document(tuple(queries)))
     again = parse(text)
