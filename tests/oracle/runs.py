@@ -31,27 +31,34 @@ def runs(plan: Runs, place: Place) -> list[Solution]:
     for values, members in partitions.items():
         key = dict(zip(keys, values, strict=True))
         gone = [n for n in absent if compatible(bindings({k: dict(n.mu).get(k, "") for k in keys}), bindings(key))]
-        chosen = [run for i in range(len(members)) for run in _from((i,), members, gone, plan.written, place)]
+        after = _following(members, gone)
+        chosen = [run for i in range(len(members)) for run in _from((i,), members, after, plan.written, place)]
         for run in _longest(chosen) if plan.written.longest else chosen:
             rows.append(_row([members[i] for i in run], key, plan, place))
     return rows
 
 
+def _following(members: list[Solution], absent: list[Solution]) -> list[list[int]]:
+    """For each element those that may come after it: a next one, with no N in the gap."""
+    alike = [_bare(m) for m in members]
+
+    def in_gap(a: Solution, x: Solution) -> bool:
+        return any(n.start > a.end and n.end < x.start for n in absent)  # type: ignore[operator]
+
+    return [[j for j, x in enumerate(alike) if next_of(alike, a, x) and not in_gap(a, x)] for a in alike]
+
+
 def _from(
-    run: tuple[int, ...], members: list[Solution], absent: list[Solution], written: ast.Repeat, place: Place
+    run: tuple[int, ...], members: list[Solution], after: list[list[int]], written: ast.Repeat, place: Place
 ) -> Iterator[tuple[int, ...]]:
     """The run, when it is long enough, and those that go on from it."""
     if len(run) >= written.least:
         yield run
     if len(run) == written.most:
         return
-    last = members[run[-1]]
-    for j, x in enumerate(members):
-        if not next_of([_bare(m) for m in members], _bare(last), _bare(x)):
-            continue
-        in_gap = any(n.start > last.end and n.end < x.start for n in absent)  # type: ignore[operator]
-        if not in_gap and _step(written.condition, members[run[0]], last, x, place):
-            yield from _from((*run, j), members, absent, written, place)
+    for j in after[run[-1]]:
+        if _step(written.condition, members[run[0]], members[run[-1]], members[j], place):
+            yield from _from((*run, j), members, after, written, place)
 
 
 def _bare(x: Solution) -> Solution:
