@@ -276,7 +276,7 @@ FORMS = st.one_of(
     st.builds(ast.Ask),
     st.builds(ast.Describe, st.lists(VARIABLES | IRI_TERMS, max_size=2).map(tuple)),
 )
-FACTS = st.builds(ast.Query, st.builds(ast.Fact, some(PLAIN_TRIPLES), some(GROUPS, 2), some(GROUPS, 2)), st.none())
+FACTS = st.builds(ast.Query, st.builds(ast.Fact, some(PLAIN_TRIPLES), some(GROUPS, 1), some(GROUPS, 1)), st.none())
 CLAUSES = st.one_of(
     st.builds(ast.DatasetClause, st.just("graph"), IRI_TERMS, st.booleans(), rescan=st.none() | DURATIONS),
     st.builds(ast.DatasetClause, st.just("stream"), IRI_TERMS, st.booleans(), window=st.none() | WINDOWS),

@@ -16,7 +16,7 @@ from etalis_compiler.stratify import DELAYING, feeds, is_delayed, output_id
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
-from etalis_py.executors.rows import absence, blocks, inserting, joins, weighing
+from etalis_py.executors.rows import absence, blocks, inserting, joins, longest, weighing
 from etalis_py.executors.rows.because import Because
 from etalis_py.executors.rows.blocks import Code
 from etalis_py.executors.rows.feeding import feed, leaf_tests, may_see, predicates_of
@@ -320,10 +320,10 @@ class _Generator:
                     self._operator_code(name, node)
                 if code.journaled and not isinstance(node, ir.Recall):
                     self._log(w, name, new[child])
-                if recursive:
-                    run = code.helper("rerun", name, Operator(name))
-                else:
-                    run = code.helper("run", name, Operator(name, "advance at once"))
+                if isinstance(node, ir.Run) and not recursive and longest.is_inline(name, node, code):
+                    longest.go_on(w, code, name, node, new[child])
+                    return
+                run = code.helper("run", name, Operator(name))
                 w(f"{code.new(name)} {'+=' if recursive else '='} {run}(t, {new[child]})")
 
     def _log(self, w: Writer, name: str, source: str, side: int = 0) -> None:
@@ -407,7 +407,7 @@ class _Generator:
         with self.code.guard(w, new):
             if self.code.journaled:
                 self._log(w, name, new, 1)
-            w(f"{self.code.helper('interrupt', name, Operator(name, 'interrupt'))}(t, {new})")
+            longest.interrupt(w, self.code, name, node, new)
 
     # --- outputs ---
 

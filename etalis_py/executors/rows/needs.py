@@ -78,13 +78,10 @@ class MinusLookUp:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An operator that is an object: how it advances, or what interrupts its runs.
-
-    "advance at once" is given all solutions of an instant in one call.
-    """
+    """An operator that is an object: how it advances, what interrupts its runs, or what it keeps and counts of them."""
 
     node: str
-    part: Literal["advance", "advance at once", "interrupt"] = "advance"
+    part: Literal["advance", "interrupt", "partitions", "begun", "count"] = "advance"
 
 
 @dataclass(frozen=True, slots=True)

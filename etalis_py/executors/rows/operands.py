@@ -14,10 +14,9 @@ from etalis_py.executors.rows.because import Because
 from etalis_py.executors.rows.blocks import Code
 from etalis_py.executors.rows.frames import Frame
 from etalis_py.executors.rows.grouping import Grouping
-from etalis_py.executors.rows.inserting import key_of
 from etalis_py.executors.rows.running import Running, is_running, running_source
-from etalis_py.executors.rows.runs import Runs, Single, counted, is_plain, keeps_longest_alone, result
-from etalis_py.executors.rows.writer import Writer, load
+from etalis_py.executors.rows.runs import Runs, counted, is_plain, result
+from etalis_py.executors.rows.writer import load
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +24,12 @@ class OperatorCode:
     """The source that an aggregation or a REPEAT calls.
 
     ``running``: that of an aggregation which is generated as a whole.  Else ``operands``, for each aggregate a function
-    from a solution to the value and term of its operand (empty for COUNT(*)); ``step``, whether a run may go on; and
-    ``longest``, how a REPEAT … LONGEST goes on with the solutions of an instant, where it keeps one run for most keys.
+    from a solution to the value and term of its operand (empty for COUNT(*)); and ``step``, whether a run may go on.
     """
 
     running: str = ""
     operands: tuple[str, ...] = ()
     step: str = ""
-    longest: str = ""
     may_be_unbound: bool = False
     """Whether an element, or what must be absent, may leave a BY variable unbound."""
 
@@ -44,12 +41,7 @@ def operator_code(node: ir.Group | ir.Run, code: Code) -> OperatorCode:
             return OperatorCode(running=running_source(node, code.names, code.layouts[node.child.node]))
         return OperatorCode(operands=_operands(node, code))
     operands = _operands(replace(node, aggregates=counted(node)), code)
-    bound = _bound_columns(node.child, code)
-    if node.absent is not None:
-        bound &= _bound_columns(node.absent, code)
-    loose = not frozenset(node.keys) <= bound
-    longest = _longest(node, code) if keeps_longest_alone(node) and not code.explain else ""
-    return OperatorCode(operands=operands, step=_step(node, code), longest=longest, may_be_unbound=loose)
+    return OperatorCode(operands=operands, step=_step(node, code), may_be_unbound=is_loose(node, code))
 
 
 def group_operator(
@@ -67,12 +59,8 @@ def runs_operator(name: str, node: ir.Run, code: OperatorCode, scope: Mapping[st
     """The operator of a REPEAT with the functions that its clauses ask for."""
     because = (lambda parts: Because(name, parts)) if explain else None
     operands = [loaded(text, "operand", scope) for text in code.operands]
-    row = loaded(f"def row(n, f, x, totals): return {_row(node)}", "row", {"result": result})
-    runs = Runs(node, loaded(code.step, "step", scope), operands, row, code.may_be_unbound, because)
-    if code.longest:
-        there = {"begun": runs.begun, "count": runs.count, "general": runs.advance, "partitions": runs.partitions}
-        runs.at_once = loaded(code.longest, "advance", {**scope, **there, "result": result, "Single": Single})
-    return runs
+    row = loaded(f"def row(n, f, x, totals): return {row_of(node)}", "row", {"result": result})
+    return Runs(node, loaded(code.step, "step", scope), operands, row, code.may_be_unbound, because)
 
 
 def loaded(text: str, name: str, scope: Mapping[str, Any]) -> Any:
@@ -84,7 +72,7 @@ def loaded(text: str, name: str, scope: Mapping[str, Any]) -> Any:
     return there[name]
 
 
-def _row(node: ir.Run) -> str:
+def row_of(node: ir.Run) -> str:
     """Source of the row of a run of ``n`` elements, the first ``f`` and the last ``x``, with its ``totals``."""
     columns = node.child.columns
     shown = {key: f"x[{2 + columns.index(key)}]" for key in node.keys}
@@ -98,48 +86,12 @@ def _row(node: ir.Run) -> str:
     return f"({', '.join(['x[0]', 'f[1]', *(shown[c] for c in node.head)])})"
 
 
-def _longest(node: ir.Run, code: Code) -> str:
-    """Source of ``Runs.advance`` for all solutions of an instant at once, where one run is kept of the usual key.
-
-    With a single solution of the instant, after the one element of its key, that run goes on or begins again; all else
-    is left to ``general``.
-    """
-    counts = bool(counted(node))
-    w = Writer()
-    with w.block("def advance(t, rows):"):
-        with w.block("if len(rows) != 1:"):
-            w("return general(t, rows)")
-        w("(x,) = rows", f"k = {key_of(node.child, node.keys, 'x')}", "e = partitions.get(k)")
-        with w.block("if e is None:"):
-            w(f"e = partitions[k] = Single(x, {'begun(x)' if counts else '()'})", "n, f = 1, x")
-        with w.block("else:"):
-            with w.block("if e.__class__ is not Single:"):
-                w("e = e.single(t)")
-                with w.block("if e is None:"):
-                    w("return general(t, rows)")
-                w("partitions[k] = e")
-            w("p = e.x")
-            with w.block("if p[0] >= x[1]:"):
-                w("return general(t, rows)")
-            w("goes_on = e.blocked is None or x[1] <= e.blocked")
-            if node.condition:
-                with w.block("if goes_on:"):
-                    with w.block("try:"):
-                        w(f"goes_on = {_step_test(node, code)}")
-                    with w.block("except SparqlError:"):
-                        w("goes_on = False")
-            with w.block("if goes_on:"):
-                w("n = e.count = e.count + 1", "f = e.first", *(["count(e.totals, x)"] if counts else []))
-            with w.block("else:"):
-                w("n, f = e.count, e.first = 1, x", *(["e.totals = begun(x)"] if counts else []))
-            w("e.x, e.blocked = x, None")
-        if counts:
-            w("totals = e.totals")
-        if node.least > 1:
-            with w.block(f"if n < {node.least}:"):
-                w("return ()")
-        w(f"return ({_row(node)},)")
-    return w.text()
+def is_loose(node: ir.Run, code: Code) -> bool:
+    """Whether an element, or what must be absent, may leave a BY variable unbound."""
+    bound = _bound_columns(node.child, code)
+    if node.absent is not None:
+        bound &= _bound_columns(node.absent, code)
+    return not frozenset(node.keys) <= bound
 
 
 def _bound_columns(ref: ir.Ref, code: Code) -> frozenset[str]:
@@ -152,11 +104,11 @@ def _step(node: ir.Run, code: Code) -> str:
     """Source of: a run may go on.  ``x`` is the element, ``p`` the one before it and ``f`` the first."""
     if not node.condition:
         return ""
-    lines = ("def step(x, p, f, t):", "    try:", f"        return bool({_step_test(node, code)})")
+    lines = ("def step(x, p, f, t):", "    try:", f"        return bool({step_test(node, code)})")
     return "\n".join((*lines, "    except SparqlError:", "        return False"))
 
 
-def _step_test(node: ir.Run, code: Code) -> str:
+def step_test(node: ir.Run, code: Code) -> str:
     """Source of the condition itself."""
     layout, columns = code.layouts[node.child.node], node.child.columns
     frame = Frame(code.names, end="x[0]")

@@ -7,8 +7,8 @@ most.  A row is reported when its last element ends: the BY variables, what was 
 
 State: for each key the elements that have no next one yet (mostly one), each with the runs that end in it: as many as
 may still become longer, or with LONGEST the longest alone where the condition asks neither for FIRST nor for at most n.
-Cost per solution: those runs.  One element with one run is the usual state of LONGEST; it is a ``Single``, and a
-function that is written for the node (``operands``) goes on from there.
+Cost per solution: those runs.  One element with one run is the usual state of LONGEST; it is a ``Single``, and
+code that is written for the node (``longest``) goes on from there.
 
 A trace of ``{?c :price ?x} REPEAT 3 BY ?c WHERE (?x > PREVIOUS(?x))``: 1@1, 2@2, 3@3 → [1, 3]; 4@4 → [2, 4].
 """
@@ -134,8 +134,6 @@ class Runs:
         self.absent_of = _getter(self.absent_keys) if all(self.absent_keys) else None
         self.longest_alone = keeps_longest_alone(node)
         self.row = row
-        self.at_once: Callable[[int, Sequence[Solution]], Sequence[Solution]] = self.advance  # type: ignore[assignment]
-        """``advance`` for all solutions of an instant in one call."""
         self.partitions: dict[Any, Partition | Single] = {}
         self.waited = 0
 

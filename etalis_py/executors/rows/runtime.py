@@ -106,10 +106,10 @@ class Runtime:
                 return state.lookup(pattern, known, wanted)
             case MinusLookUp(pattern, shared):
                 return state.minus_lookup(pattern, shared)
-            case Operator(name, "interrupt"):
-                return self.runs_of(name).interrupt
+            case Operator(name, "advance"):
+                return self.operator(name, state.nodes[name])
             case Operator(name, part):
-                return self.operator(name, state.nodes[name], at_once=part == "advance at once")
+                return getattr(self.runs_of(name), part)
             case OfOutput(number, "arrange"):
                 return self.arrangement(number)
             case OfOutput(number, "split"):
@@ -189,13 +189,8 @@ class Runtime:
 
     # --- operators that are objects ---
 
-    def operator(
-        self, name: str, node: ir.Node, *, at_once: bool = False
-    ) -> Callable[[int, list[Solution]], list[Solution]]:
-        """``advance`` of the node's operator, which is made on first use and kept with the state.
-
-        ``at_once``: it is given all solutions of an instant in one call.
-        """
+    def operator(self, name: str, node: ir.Node) -> Callable[[int, list[Solution]], list[Solution]]:
+        """``advance`` of the node's operator, which is made on first use and kept with the state."""
         state = self.state
         match node:
             case ir.Group():
@@ -205,8 +200,7 @@ class Runtime:
                     group = state.groups[name] = group_operator(name, node, code, self.scope, explain=state.explain)
                 return self._carrying(name, group.advance)
             case ir.Run():
-                runs = self.runs_of(name)
-                return self._carrying(name, runs.at_once if at_once else runs.advance)  # type: ignore[arg-type]
+                return self._carrying(name, self.runs_of(name).advance)
             case ir.Closure():
                 closure = state.closures.get(name)
                 if closure is None:
