@@ -13,6 +13,8 @@ from etalis_rules import program as ir
 from etalis_py.executors.columns.network import unsupported
 from etalis_py.executors.windows.explain import Explainer, plan_data
 
+IN_ROWS = "run in rows, because queries that differ in constants only run as one"
+
 
 @dataclass(frozen=True, slots=True)
 class ProgramExplanation(Explanation):
@@ -24,6 +26,8 @@ class ProgramExplanation(Explanation):
     executor: str = ""
     windows: str = ""
     windowed: Mapping[str, Any] = field(default_factory=dict)
+    families: tuple[str, ...] = ()
+    """Which queries stand for how many that differ in constants only."""
 
     @classmethod
     def of(
@@ -54,13 +58,16 @@ class ProgramExplanation(Explanation):
     def __str__(self) -> str:
         rules = Explanation.__str__(self) if self.rules.outputs or not self.windows else ""
         executor = f"large batches\n  {self.executor}" if self.executor else ""
-        return "\n\n".join(filter(None, (self.windows, rules, executor)))
+        families = "\n  ".join(("families", *self.families)) if self.families else ""
+        return "\n\n".join(filter(None, (self.windows, families, rules, executor)))
 
     def to_dict(self) -> dict[str, Any]:
         """The object that ``--json`` prints."""
         rules = Explanation.to_dict(self)
         if self.executor:
             rules["large_batches"] = self.executor
+        if self.families:
+            rules["families"] = list(self.families)
         if not self.windows:
             return rules
         return {**self.windowed, "rules": rules if self.rules.outputs else None}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, overload
 
 from etalis_compiler import ast
@@ -23,7 +24,7 @@ from etalis_rules import program as ir
 
 from etalis_py.executors.rows.families import Family, Gathered, Member, member
 
-FEWEST = 16
+FEWEST = 32
 """So many texts of one wording must there be in a program that they are compiled as one."""
 REPEATED = 4
 """So many texts of one wording must have been added to an engine one by one that the last begins a family."""
@@ -55,6 +56,12 @@ class Group:
         query = replace(self.query, name=self.name)
         found = parameterized(rules_of(Compilation((query,))), self.name, self.template.markers)
         return found.nodes, found.output
+
+    def __str__(self) -> str:
+        """How many queries it has, and which."""
+        names = [row[0] for row in self.members]
+        few = ", ".join(names) if len(names) < 5 else f"{names[0]}, {names[1]}, … {names[-1]}"
+        return f"{names[0]} stands for {len(names):,} queries that differ in constants only: {few}"
 
     def moved(self, by: int, policy: str) -> Group:
         """The same behind so many other queries, run by this policy where the query names none."""
@@ -123,16 +130,25 @@ class GatheredQueries(Compilation):
     def queries(self) -> tuple[CompiledQuery, ...]:
         """All queries, each compiled by itself: made when somebody asks."""
         if not self._expanded:
-            every = list(zip(self.places, self.rest, strict=True))
-            for group in self.groups:
-                shared = group.query
-                for place, name, text in group.texts():
-                    document = parse(text.text, base=shared.base, prefixes=dict(shared.prefixes))
-                    (query,) = compile_documents([(document, text)], shared.coupling).queries
-                    policy = query.syntax.policy or group.policy
-                    every.append((place, replace(query, name=name, syntax=replace(query.syntax, policy=policy))))
-            self._expanded.append(tuple(query for _, query in sorted(every, key=lambda one: one[0])))
+            self._expanded.append(self._compiled(None))
         return self._expanded[0]
+
+    @property
+    def samples(self) -> Compilation:
+        """The queries that are compiled by themselves, and the first of each family."""
+        return Compilation(self._compiled(1), self.warnings)
+
+    def _compiled(self, most: int | None) -> tuple[CompiledQuery, ...]:
+        """The queries, of each family so many at most."""
+        every = list(zip(self.places, self.rest, strict=True))
+        for group in self.groups:
+            shared = group.query
+            for place, name, text in islice(group.texts(), most):
+                document = parse(text.text, base=shared.base, prefixes=dict(shared.prefixes))
+                (query,) = compile_documents([(document, text)], shared.coupling).queries
+                policy = query.syntax.policy or group.policy
+                every.append((place, replace(query, name=name, syntax=replace(query.syntax, policy=policy))))
+        return tuple(query for _, query in sorted(every, key=lambda one: one[0]))
 
     @property
     def families(self) -> Gathered:

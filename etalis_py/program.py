@@ -36,7 +36,7 @@ from etalis_compiler.rsp import (
 from etalis_compiler.rsp.checks import check_closing, unbounded_windows
 from etalis_rules import program as ir
 
-from etalis_py.explanation import ProgramExplanation
+from etalis_py.explanation import IN_ROWS, ProgramExplanation
 from etalis_py.families import GatheredQueries, Reading, gather
 
 if TYPE_CHECKING:
@@ -112,7 +112,12 @@ class Program:
 
     def explain(self, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> ProgramExplanation:
         """The plans, the rules in the notation of [EP] §5, and what follows from them; ``str()`` is the text."""
-        return self.explained(self.rules(knowledge))
+        compiled = self.compilation
+        if not isinstance(compiled, GatheredQueries):
+            return self.explained(self.rules(knowledge))
+        samples = Program(compiled.samples, self.policy)
+        explained = samples.explain(knowledge)
+        return replace(explained, executor=IN_ROWS, families=tuple(map(str, compiled.groups)))
 
     def explained(self, rules: ir.Rules, knowledge: Any = None) -> ProgramExplanation:
         """The explanation with these rules: an engine may have others, made for its background."""

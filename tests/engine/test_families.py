@@ -176,6 +176,14 @@ def test_the_rules_are_as_many_as_the_wordings():
     assert len(Engine(one_by_one(queries, "unrestricted")).rules.outputs) == 50
 
 
+def test_explain_shows_one_query_of_each_family_and_says_for_how_many_it_stands():
+    queries = [f"REGISTER QUERY n{n} AS SELECT ?a WHERE {{ :c{n} :p ?a FILTER (?a > {n}) }}" for n in range(1200)]
+    explained = compile(queries).explain()
+    assert "n0 stands for 1,200 queries that differ in constants only: n0, n1, … n1199" in str(explained)
+    assert "n1 " not in str(explained).replace("n1, …", "")
+    assert len(explained.to_dict()["families"]) == 1
+
+
 @pytest.mark.parametrize("options", [{"explain": True}, {"background": "empty.nt"}, {"executor": "columns"}])
 def test_where_a_family_cannot_run_its_queries_run_one_by_one(options, tmp_path):
     if "background" in options:
