@@ -236,14 +236,27 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
 
 
 _TIGHT = words("EQUALS MEETS OVERLAPS STARTS DURING FINISHES PAR REPEAT WITHIN")
-_TIMES = re.compile(r"\}\s{0,9}\{\s{0,9}\d{1,9}\s{0,9}(?:,\s{0,9}\d{0,9}\s{0,9})?\}")
+_INVERSES = {"MET": "MEETS", "OVERLAPPED": "OVERLAPS", "STARTED": "STARTS", "FINISHED": "FINISHES"}
+_INVERSE = re.compile(rf"\b({'|'.join(_INVERSES)})\s{{1,9}}BY\b", re.IGNORECASE)
+# what only several words or marks together say
+_IN_WORDS = (
+    (re.compile(r"\}\s{0,9}\{\s{0,9}\d{1,9}\s{0,9}(?:,\s{0,9}\d{0,9}\s{0,9})?\}"), _RUNS),
+    (re.compile(r"\}\s{0,9}\d{1,9}\s{1,9}TIMES\b", re.IGNORECASE), _RUNS),
+    (re.compile(r"\}\s{0,9}IMMEDIATELY\b", re.IGNORECASE), _NEXT_OR_SEQ),
+    (re.compile(r"\}\s{0,9}AND\s{1,9}NOT\b", re.IGNORECASE), _ABSENT),
+)
 
 
 def _elsewhere(token: Token, accepted: set[str], source: Source) -> str:
     """What an operator of another language is called here, where one between groups may stand."""
     around = source.text[max(0, token.start - 40) : token.end + 40]
-    if _TIMES.search(around):
-        return _RUNS
+    if "SEQ" in accepted and (inverse := _INVERSE.search(around)):
+        return f"exchange the two sides: {{ B }} {_INVERSES[inverse[1].upper()]} {{ A }}"
+    for pattern, advice in _IN_WORDS:
+        if pattern.search(around):
+            return advice
+    if accepted == {"SEQ", "WITHIN"}:
+        return f"say until when: {_ABSENT}"
     return _CALLED_ELSEWHERE.get(token.text.upper(), "") if "SEQ" in accepted else ""
 
 
