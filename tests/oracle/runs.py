@@ -39,13 +39,15 @@ def runs(plan: Runs, place: Place) -> list[Solution]:
 
 
 def _following(members: list[Solution], absent: list[Solution]) -> list[list[int]]:
-    """For each element those that may come after it: a next one, with no N in the gap."""
+    """For each element those that may come after it: a next one, with no N in the gap.  Their intervals decide that."""
     alike = [_bare(m) for m in members]
+    intervals = [*dict.fromkeys(alike)]
 
     def in_gap(a: Solution, x: Solution) -> bool:
         return any(n.start > a.end and n.end < x.start for n in absent)  # type: ignore[operator]
 
-    return [[j for j, x in enumerate(alike) if next_of(alike, a, x) and not in_gap(a, x)] for a in alike]
+    after = {a: {x for x in intervals if next_of(intervals, a, x) and not in_gap(a, x)} for a in intervals}
+    return [[j for j, x in enumerate(alike) if x in after[a]] for a in alike]
 
 
 def _from(
