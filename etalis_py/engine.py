@@ -228,6 +228,8 @@ class Engine(Stored):
         kept = counters.kept()
         held = [f"{kept.goals:,} goals"] + [f"{kept.items:,} items in windows"] * self.has_windows
         running = ", ".join(queries) or "no queries"
+        if len(queries) > _FEW:
+            running = f"{queries[0]}, {queries[1]}, … {queries[-1]} ({len(queries):,} queries)"
         now = f" at {self.render(at.now)}" if at.now > NEVER and not at.finished else ", ended" * at.finished
         return f"<Engine{now}: {running}; {counters.events:,} events, {counters.matches:,} matches, {', '.join(held)}>"
 
@@ -385,6 +387,10 @@ class Engine(Stored):
             unnamed=self._unnamed,
             lockstep=self._lockstep,
         )
+
+
+_FEW = 20
+"""So many queries are shown by name."""
 
 
 def _running_already(queries: Sequence[str]) -> ValueError:

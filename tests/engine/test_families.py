@@ -182,6 +182,7 @@ def test_explain_shows_one_query_of_each_family_and_says_for_how_many_it_stands(
     assert "n0 stands for 1,200 queries that differ in constants only: n0, n1, … n1199" in str(explained)
     assert "n1 " not in str(explained).replace("n1, …", "")
     assert len(explained.to_dict()["families"]) == 1
+    assert repr(Engine(compile(queries))).startswith("<Engine: n0, n1, … n1199 (1,200 queries); ")
 
 
 @pytest.mark.parametrize("options", [{"explain": True}, {"background": "empty.nt"}, {"executor": "columns"}])
