@@ -13,7 +13,7 @@ of the horizon (and 1,024 events) more.  Points lie an eighth to a quarter of th
 Writing one costs as much as its state is large, and a small share of the work may be spent on points that are nearer
 than a quarter: of the events taken in, and, since they save replays, a larger one of the events that were replayed.
 So where nothing is corrected points are few, and where much is corrected they are near.  Only where a quarter of the
-horizon holds so few events that writing the state takes more than an eighth of their time, points are farther apart.
+horizon holds so few events that writing the state takes more than a sixteenth of their time, points are farther apart.
 Memory: the events of the horizon, the matches reported in it, and
 the points; ``Limits.horizon`` bounds the events, loudly.
 """
@@ -21,6 +21,7 @@ the points; ``Limits.horizon`` bounds the events, loudly.
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
@@ -34,7 +35,7 @@ from etalis_py.values.errors import LimitExceeded
 from etalis_py.values.limits import Limits
 
 EIGHTH, QUARTER = 8, 4  # of the horizon: the least and the greatest distance of two points
-WORTH = 8  # so many times what a point costs the events since the last one must have cost, if it is due
+WORTH = 16  # so many times what a point costs the events since the last one must have cost, if it is due
 FEWEST = 1024  # events between two points, and taken at once
 BYTES = 256  # of a state: what it takes to write them is about what an event takes
 SPARE, AFTER = 1 / 64, 1 / 4  # the share of the work on events, and on replays, that is spent on points
@@ -208,8 +209,8 @@ class Revision:
         every: list[Matches] = []
         if not items:
             every.append(self._recorded(engine.take_in_order(())))
-        pieces = list(_pieces(items))
         oldest = items[-1].end - self.horizon if items else NEVER
+        pieces = list(_pieces(items, oldest))
         for some, after in zip_longest(pieces, pieces[1:]):
             if isinstance(some, Update):
                 engine.change(some.graph, some.add, some.remove)
@@ -401,8 +402,14 @@ def as_one(parts: Sequence[Matches]) -> Matches:
     return Revised(some[-1].shapes, list(chain.from_iterable(some)))
 
 
-def _pieces(items: Sequence[Item]) -> Iterator[Any]:
-    """Events some thousands at a time, and the updates between them."""
+def _pieces(items: Sequence[Item], oldest: int) -> Iterator[Any]:
+    """Events some thousands at a time, and the updates between them; what ends before ``oldest`` needs no points."""
+    if Update not in set(map(type, items)):  # nearly always, and this is a price of every event
+        within = bisect_left(items, oldest, key=_end)
+        if within:
+            yield items[:within]
+        yield from (items[i : i + FEWEST] for i in range(within, len(items), FEWEST))
+        return
     first = 0
     for i, item in enumerate(items):
         if item.__class__ is Update:

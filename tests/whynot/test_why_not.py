@@ -356,3 +356,9 @@ def test_rules_that_feed_windows_are_asked_in_turn() -> None:
         program.why_not(events)
     with pytest.raises(ValueError, match=r"there is no query none; the program has .*soon.*late"):
         program.why_not(events, query="none")
+
+
+def test_a_loop_at_two_times_is_counted_with_its_hull() -> None:
+    events = trace(("<urn:a> <urn:p> <urn:a>", 0), ("<urn:a> <urn:p> <urn:a>", 3))
+    report = compile("SELECT * { ?x <urn:p>* ?y }").why_not(events)
+    assert report.plan.all.number == len(report.matches) == 3
