@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TESTS :=
-ON_SPARK := tests/spark tests/cli/test_spark.py
+APART := tests/cli tests/containers tests/spark
 
 # The tests start hundreds of processes: modules are compiled once and not by each of them, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
@@ -35,15 +35,15 @@ demo:
 	echo "etalis replay stock --engine $$engine --plot out/stock.png"; \
 	$(BIN)/etalis replay stock --engine $$engine --plot out/stock.png
 
-# Files named in TESTS run as they are; else the tests on Spark, which mostly wait, run beside the others.
+# Files named in TESTS run as they are; else those that mostly wait, for processes, servers and Spark, run beside the others.
 test: java lint
 ifneq ($(filter-out -%,$(TESTS)),)
 	$(BIN)/python -m pytest $(TESTS)
 else
-	@mkdir -p out; echo "the tests on Spark run beside the others; their report comes last"; \
-	$(BIN)/python -m pytest $(ON_SPARK) $(TESTS) > out/tests-on-spark.log 2>&1 & spark=$$!; trap "kill $$spark" INT TERM; \
-	$(BIN)/python -m pytest $(addprefix --ignore=,$(ON_SPARK)) $(TESTS); others=$$?; \
-	wait $$spark; spark=$$?; cat out/tests-on-spark.log; [ $$others -eq 0 ] && [ $$spark -eq 0 ]
+	@mkdir -p out; echo "the tests in $(APART) run beside the others; their report comes last"; \
+	$(BIN)/python -m pytest $(APART) $(TESTS) > out/tests-apart.log 2>&1 & apart=$$!; trap "kill $$apart" INT TERM; \
+	$(BIN)/python -m pytest $(addprefix --ignore=,$(APART)) $(TESTS); others=$$?; \
+	wait $$apart; apart=$$?; cat out/tests-apart.log; [ $$others -eq 0 ] && [ $$apart -eq 0 ]
 endif
 
 test-kafka: java $(READY)
