@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import etalis_py.families as families
@@ -96,6 +96,7 @@ def test_a_snapshot_goes_on_where_it_was_taken(queries, events, policy, data):
     assert found + answers([*second.push_all(events[cut:]), *second.close()]) == expected
 
 
+@settings(max_examples=settings().max_examples // 3)  # each makes as many engines as it has queries
 @given(texts(most=4), texts(most=3), streams(), POLICY, st.data())
 def test_an_added_query_begins_with_nothing_and_a_removed_one_leaves_nothing(queries, others, events, policy, data):
     """Each answers what it answers alone over what came while it ran; an open instant belongs to both times."""
