@@ -36,6 +36,8 @@ SHARDED = {
     "SELECT * { ?x <urn:p> ?y } REPEAT 2 OR MORE BY ?x NOT { ?x <urn:r> ?w } LONGEST AS (COUNT(*) AS ?n)",
     "late, and late again": "CONSTRUCT { ?y <urn:d> ?x } { ?x <urn:p> ?y } SEQ NOT { ?x <urn:q> ?z } WITHIN 3 SECONDS "
     "SELECT * { ?x <urn:d> ?y } SEQ NOT { ?x <urn:r> ?z } WITHIN 2 SECONDS",
+    "triple terms": "CONSTRUCT { ?x <urn:d> <<( ?x <urn:p> ?y )>> } { ?x <urn:p> ?y } "
+    "SELECT * { ?x <urn:d> <<( ?x <urn:p> ?y )>> } SEQ { ?x <urn:q> ?z }",
     "recursion": "CONSTRUCT { ?x <urn:d> ?y } { ?x <urn:p> ?y } "
     "CONSTRUCT { ?x <urn:d> ?z } { ?x <urn:d> ?y } SEQ { ?x <urn:q> ?z }",
 }
