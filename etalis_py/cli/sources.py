@@ -82,9 +82,11 @@ def open_streams(
         _check_followed(sources)
     live = followed or any(map(is_live, sources))
     mappings = mappings_of(options, [name for name, _ in named])
+    alone = len(sources) == 1
     streams = [
-        _open(name, source, options, dead_letters, live, len(sources), prefixes, mappings.get(name, mappings.get("")))
+        _open(name, source, options, dead_letters, live, alone, prefixes, mappings.get(name, mappings.get("")), own)
         for name, source in named
+        for own in (alone or name in mappings.keys() - {""},)
     ]
     return (streams[0] if len(streams) == 1 else merge(streams)), live
 
@@ -122,10 +124,12 @@ def _open(
     options: Namespace,
     dead_letters: DeadLetters | None,
     live: bool,
-    of: int,
+    alone: bool,
     prefixes: Mapping[str, str] | None,
     mapping: str | None,
+    own: bool,
 ) -> Stream:
+    """One stream; ``alone``: there is no other, ``own``: the mapping is meant for this one in particular."""
     if is_container(source):
         return follow(source, name, _silence(options), bool(getattr(options, "revise", 0)))
     if is_topic(source):
@@ -141,15 +145,15 @@ def _open(
             time_unit=options.time_unit,
         )
     known = format_of(source)
-    mapped = mapping is not None and (known in MAPPED or (of == 1 and not known))
+    mapped = mapping is not None and (known in MAPPED or (own and not known))
     if known == "csv" and mapping is None:
         raise UsageError(
             f"--stream {source}: a CSV stream needs --mapping FILE, which says what its columns mean; "
             f"etalis map {source} drafts one"
         )
-    if mapping is not None and of == 1 and not mapped:
+    if mapping is not None and own and not mapped:
         raise UsageError(f"--mapping is for {', '.join(FORMATS[name] for name in MAPPED)}; {source} is none of them")
-    if options.context is not None and of == 1 and known not in ("jsonl", ""):
+    if options.context is not None and alone and known not in ("jsonl", ""):
         raise UsageError(f"--context is for JSON lines, which {source} is not")
     return read_stream(
         _unbuffered_input() if live and source == "-" else source,

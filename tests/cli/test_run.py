@@ -229,6 +229,9 @@ def test_plain_json_is_read_by_a_drafted_mapping_and_by_a_context(folder: Folder
     for option in (("--mapping", "m.toml"), ("--context", "c.json")):
         done = folder.etalis("run", "rising.rq", "--stream", "plain.jsonl", *option)
         assert (rows(done.stdout), done.stderr) == (RISES[:1], "")
+    # A mapping that names its stream is for it, also where nothing else says what its lines are.
+    streams = ("--stream", "a=-", "--stream", "b=ticks.jsonl", "--mapping", "a=m.toml")
+    assert rows(folder.etalis("run", "rising.rq", *streams, input=PLAIN.replace("acme", "bolt")).stdout)[0] == RISES[0]
 
 
 def test_the_ending_of_the_sink_says_the_format(folder: Folder) -> None:
