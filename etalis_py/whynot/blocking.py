@@ -56,7 +56,8 @@ def _of_operator(search: Search, condition: Condition, solution: Solution) -> Bl
     elif condition.operator == "repeat":
         pattern, names = node.absent, frozenset(node.keys)
     else:
-        pattern, names = node.absent, alg.scope(node.absent)
+        sides = alg.scope(node.left) | (frozenset() if node.right is None else alg.scope(node.right))
+        pattern, names = node.absent, alg.scope(node.absent) & sides
     lies = _gap(condition, solution)
     some = search.all(pattern).solutions
     shared = {name: mu[name] for name in names if name in mu}

@@ -272,6 +272,11 @@ def blamed(text: str, events: list[Event]) -> list[tuple[str, str]]:
             "NOT { ?c :n ?z }",
             "blocked by :a :n 3 [5]",
         ),
+        (  # ?z outside is another one's affair: what is absent agrees with the group that it is absent from
+            "{ { ?c :p ?x } SEQ { ?c :q ?y } } NOT { ?c :n ?z } BIND (9 AS ?z)",
+            "NOT { ?c :n ?z }",
+            "blocked by :a :n 3 [5]",
+        ),
     ],
 )
 def test_what_stands_between_is_named(pattern: str, condition: str, because: str) -> None:
