@@ -164,7 +164,7 @@ class Pen:
         match operator:
             case "GAP":
                 self.patterns += 1
-                return ast.SeqNot(self.side(depth - 1), self.side(0), self.side(depth - 1))
+                return ast.SeqNot(self.side(depth - 1), self.group(0), self.side(depth - 1))
             case "DEADLINE":
                 bound = ast.Duration("duration", self.pick(("PT1S", "PT2S", "PT1.5S")))
                 return ast.SeqNot(self.side(depth - 1), self.group(0), None, bound)
