@@ -264,11 +264,14 @@ class SparkWork:
 
         with ExitStack() as stack:
             log = stack.enter_context(self._log.open("wb"))
-            with watching(self.line, self._log, self._began, None):
+            # A JVM that is left while it starts would stay behind.
+            with watching(self.line, self._log, self._began, None), self._interrupt.deferred():
                 spark = session(self._options.master, shards=shards, config=self._config(), log=log)
             self._interrupt.listen()  # Spark takes Ctrl-C for itself
             self.place = f"{spark.sparkContext.master}, {self.place}"
             stack.callback(spark.stop)
+            if self._interrupt.asked:
+                raise KeyboardInterrupt
             # The command line has already warned of shards that share a core.
             stack.enter_context(_without_shard_warnings())
             with watching(self.line, self._log, self._began, spark):

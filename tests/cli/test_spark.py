@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from etalis_py import Event, event
@@ -21,6 +22,7 @@ from etalis_py.spark.running import InTime
 from etalis_py.streams import Punctuation
 from tests.cli.conftest import RISING, Folder, tick
 from tests.cli.test_windows import MIXED, ROOMS, SEEN
+from tests.processes import ended
 from tests.spark.interpreter import interpreter
 
 ROOT = Path(__file__).parents[2]
@@ -243,9 +245,12 @@ def test_control_c_ends_a_run_that_spark_has_not_finished(folder: Folder, monkey
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < until, "Spark's JVM said nothing within a minute"
         time.sleep(0.05)
+    started = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=60)
     assert (process.returncode, output, errors) == (0, "", "stopped before Spark was done: nothing was written\n")
+    assert started
+    assert ended(started, within=30), "Spark's JVM stayed behind"
     assert not (folder.path / "out.jsonl").exists()
     assert not list(folder.path.glob("etalis-*"))
 

@@ -16,6 +16,7 @@ from etalis_py.containers.graphs import JSONLD, TURTLE
 from etalis_py.containers.nesting import depth
 from tests.containers.server import Server
 from tests.containers.test_programs import HOT, JSON, QUERY, STREAM, post, until
+from tests.processes import ended
 
 TTL = {"Content-Type": "text/turtle"}
 MERGE = {"Content-Type": "application/merge-patch+json"}
@@ -49,16 +50,6 @@ def register(http: httpx.Client, stream: str, query: str) -> str:
     answer = http.post(stream, content=query, headers=QUERY)
     assert answer.status_code == 201, answer.text
     return answer.headers["location"]
-
-
-def ended(processes: list[psutil.Process]) -> bool:
-    """Do all end within two seconds?  Nobody may have asked for their exit codes yet."""
-    deadline = time.monotonic() + 2
-    while time.monotonic() < deadline:
-        if not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in processes):
-            return True
-        time.sleep(0.05)
-    return False
 
 
 @pytest.mark.parametrize(
