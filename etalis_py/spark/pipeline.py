@@ -75,17 +75,15 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
         slots = by_slot([routed.part for routed in here], partitions)
         if events.isStreaming:
             from etalis_py.spark.deferred import Deferred
-            from etalis_py.spark.streaming import ShardProcessor
+            from etalis_py.spark.streaming import Work
 
             wire = wire_of([routed.part for routed in here], names)
-            processor = ShardProcessor(
-                specs, slots, level, uuid.uuid4().hex, asked.metrics, job, asked.lateness, wire, asked.revise
-            )
+            run = uuid.uuid4().hex
+            work = Work(specs, slots, level, run, asked.metrics, job, asked.lateness, wire.tables, asked.revise)
             begin = shards_of(here, partitions, events).groupBy("slot")
             groups = rows.mapInArrow(packer(list(slots)), PACKED).groupBy("slot")
-            out = wire.read(
-                groups.transformWithStateInPandas(Deferred(processor), wire.schema, "append", "EventTime", begin)
-            )
+            processor = Deferred(*work.encoded())
+            out = wire.read(groups.transformWithStateInPandas(processor, wire.schema, "append", "EventTime", begin))
         else:
             order = ["slot", "end", *([F.col("mark") != RETRACT] if "retract" in flat.columns else [])]
             ordered = rows.repartition(partitions, "slot").sortWithinPartitions(*order)  # type: ignore[arg-type]

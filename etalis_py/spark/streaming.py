@@ -7,10 +7,12 @@ woken by a timer, and timers are in whole milliseconds, so what it derives is ce
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
+import msgspec
 import pandas as pd
 
 from etalis_py.kernel.garbage import few_collections
@@ -22,38 +24,57 @@ from etalis_py.spark.packing import unpack
 from etalis_py.spark.parts import Part
 from etalis_py.spark.rows import sorted_out
 from etalis_py.spark.shard import Shard
+from etalis_py.spark.shipping import Shipped
 from etalis_py.spark.spec import ProgramSpec
 from etalis_py.spark.states import States
 from etalis_py.spark.stored import StoredShard
-from etalis_py.spark.wire import Wire
+from etalis_py.spark.wire import Selected, Wire
 
 _end = itemgetter(1)
+
+
+class Work(msgspec.Struct, frozen=True):
+    """What the shards of a level are to do.
+
+    ``slots`` are the part and the number of the shard of each group; ``run`` tells this run from all others.
+    """
+
+    specs: tuple[ProgramSpec, ...]
+    slots: dict[int, tuple[Part, int]]
+    level: int
+    run: str
+    metrics: bool
+    job: JobIdentity
+    lateness: int | None
+    tables: tuple[Selected, ...]
+    revise: int
+
+    def encoded(self) -> tuple[bytes, tuple[bytes | Shipped, ...]]:
+        """This without the backgrounds of the programs, and these."""
+        bare = msgspec.structs.replace(self, specs=tuple(replace(spec, background=b"") for spec in self.specs))
+        return msgspec.msgpack.encode(bare), tuple(spec.background for spec in self.specs)
+
+    @classmethod
+    def decoded(cls, data: bytes, backgrounds: tuple[bytes | Shipped, ...]) -> Work:
+        """The inverse of ``encoded``."""
+        bare = msgspec.msgpack.decode(data, type=cls)
+        specs = zip(bare.specs, backgrounds, strict=True)
+        return msgspec.structs.replace(bare, specs=tuple(replace(spec, background=b) for spec, b in specs))
 
 
 class ShardProcessor:
     """The shards of a level, one group after the other.  State: see ``stored``."""
 
-    def __init__(
-        self,
-        specs: tuple[ProgramSpec, ...],
-        slots: Mapping[int, tuple[Part, int]],
-        level: int,
-        run: str,
-        metrics: bool,
-        job: JobIdentity,
-        lateness: int | None,
-        wire: Wire,
-        revise: int = 0,
-    ) -> None:
-        self.specs = specs
-        self.slots = dict(slots)
-        self.level = level
-        self.run = f"{run}/{level}"
-        self.metrics = metrics
-        self.job = job
-        self.lateness = lateness
-        self.wire = wire
-        self.revise = revise
+    def __init__(self, work: Work) -> None:
+        self.specs = work.specs
+        self.slots = work.slots
+        self.level = work.level
+        self.run = f"{work.run}/{work.level}"
+        self.metrics = work.metrics
+        self.job = work.job
+        self.lateness = work.lateness
+        self.wire = Wire(work.tables)
+        self.revise = work.revise
 
     def open(self, handle: Any, states: States) -> None:
         """Before the first rows of a task."""

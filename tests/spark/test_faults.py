@@ -13,8 +13,9 @@ import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 
-from etalis_py.spark import MATCHES, streaming
-from etalis_py.spark.streaming import ShardProcessor
+from etalis_py.spark import MATCHES, deferred
+from etalis_py.spark.deferred import Deferred
+from etalis_py.spark.streaming import ShardProcessor, Work
 from tests.spark.programs import PROGRAMS, SHARDED, expected, ids_by_program, stream, write_batches
 from tests.spark.test_streaming import THE_END, cut, run
 
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::etalis_py.spark.pipeline.ShardW
 NAMES = ("seq", "recent", "absence", "two levels")
 
 
-def deadly(folder: Path, deaths: Sequence[tuple[str, int]]) -> type[ShardProcessor]:
+def deadly(folder: Path, deaths: Sequence[tuple[str, int]]) -> type[Deferred]:
     """A processor whose process is killed at the n-th time that it comes to one of these places, once for each."""
 
     def come_to(place: str) -> None:
@@ -54,7 +55,11 @@ def deadly(folder: Path, deaths: Sequence[tuple[str, int]]) -> type[ShardProcess
             come_to("woken")
             yield from super().wake(*given)
 
-    return Deadly
+    class DeadlyDeferred(Deferred):
+        def processor(self) -> ShardProcessor:
+            return Deadly(Work.decoded(self.work, self.backgrounds))
+
+    return DeadlyDeferred
 
 
 def test_workers_killed_within_the_operator_lose_nothing_and_double_nothing(
@@ -64,7 +69,7 @@ def test_workers_killed_within_the_operator_lose_nothing_and_double_nothing(
     deaths = [("loaded", 3), ("taken", 9), ("stored", 15), ("woken", 2)]
     places = tmp_path / "places"
     places.mkdir()
-    monkeypatch.setattr(streaming, "ShardProcessor", deadly(places, deaths))
+    monkeypatch.setattr(deferred, "Deferred", deadly(places, deaths))
     events = stream(52)
     programs = {name: PROGRAMS[name] for name in NAMES}
     write_batches(tmp_path / "in", [*cut(events, 4, 52), THE_END])

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from etalis_py import Event
 from etalis_py.events import Retraction
 from etalis_py.kernel.position import NEVER
-from etalis_py.spark import events_from_events, matches, run_on_spark, streaming
+from etalis_py.spark import deferred, events_from_events, matches, run_on_spark
 from etalis_py.spark.answers import single
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.shard import Shard
@@ -177,7 +177,7 @@ def test_a_stream_whose_workers_are_killed(
     deaths = [("loaded", 3), ("stored", 6)]
     places = tmp_path / "places"
     places.mkdir()
-    monkeypatch.setattr(streaming, "ShardProcessor", deadly(places, deaths))
+    monkeypatch.setattr(deferred, "Deferred", deadly(places, deaths))
     items, net = corrected(stream(2), 2)
     programs = {which: ALL[which] for which in STREAMED}
     write_batches(tmp_path / "in", [items[:30], [*items[30:], *THE_END]])
