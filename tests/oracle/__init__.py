@@ -54,7 +54,8 @@ Reports
   21. The solutions of a WHERE clause are ordered by end, start and the terms of all its variables, projected or not:
       that decides which are the last n EVENTS.  GROUP_CONCAT keeps it.  MIN and MAX depend on the terms alone: the
       least or greatest, of equal ones ("1", "01") the first in spelling; SAMPLE is the MIN of what is no error.
-      COUNT(DISTINCT *) counts different bindings.
+      COUNT(DISTINCT *) counts different bindings.  Which of several nodes that rules made is the least is left open: a
+      case that rests on it has no answer here (``Undetermined``).
 
 Policies
   22. Inside EXISTS, and at the right of MINUS, nothing is consumed; a sub-SELECT has its query's policy or its own.
@@ -101,6 +102,7 @@ from etalis_compiler import ast
 from etalis_py.events import Event
 
 from .closure import Background, Endless, Occurrence, Triple, World, applied, closure, derived, occurrences, reports_of
+from .expressions import Undetermined
 from .placement import placed
 from .plan import Plan, Refused, Unsupported, plan_query
 from .reports import Report
@@ -225,6 +227,7 @@ __all__ = [
     "Evaluation",
     "Refused",
     "Row",
+    "Undetermined",
     "Unstratified",
     "Unsupported",
     "answers",

@@ -22,7 +22,7 @@ from .matching import Fact, Scope
 from .patterns import Dataset, Place, answers, may_match, scope_of
 from .plan import Plan, Without, plain_walk
 from .reports import Report, report
-from .solutions import AFTER, BEFORE, Instant
+from .solutions import AFTER, BEFORE, Instant, is_made
 from .strata import Rule, strata
 
 Triple = tuple[str, str, str]
@@ -104,7 +104,7 @@ def applied(rule: Rule, rows: Iterable[Report]) -> list[Report]:
 
 def _makers(term: str, at: int | None) -> frozenset[int]:
     """The rules that took part in making a node at this instant (None: before the stream); the name tells."""
-    if not term.startswith("_:made."):
+    if not is_made(term):
         return frozenset()
     _, when, rules, _ = term.split(".")
     return frozenset(map(int, rules.split("-"))) if when == str(at) else frozenset()

@@ -10,12 +10,16 @@ from etalis_rules.terms import XSD, iri_value, is_blank, is_literal, literal, pa
 
 from . import functions
 from .plan import Condition, Lasting
-from .solutions import AFTER, BEFORE, Instant, Solution, canonical
+from .solutions import AFTER, BEFORE, Instant, Solution, canonical, is_made
 from .times import date_time, day_time_duration, duration, duration_of, shift
 from .values import ExpressionError, boolean, effective_boolean_value, number
 
 COMPARISONS = ("=", "!=", "<", ">", "<=", ">=")
 MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+
+
+class Undetermined(Exception):
+    """An answer that rests on the order of nodes that rules made, whose names are nobody's business."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +237,9 @@ def _folded(name: str, terms: list[str], separator: str | None) -> str:
             compared = order(*((term, best) if name == "MIN" else (best, term)))
             if compared < 0 or (compared == 0 and term < best):
                 best = term
+        blank = {term for term in terms if is_blank(term)}
+        if is_blank(best) and len(blank) > 1 and any(map(is_made, blank)):
+            raise Undetermined(f"{name} of several nodes, some of them made by rules")
         return best
     total = _zero()
     for term in terms:

@@ -37,6 +37,11 @@ class Solution(NamedTuple):
 UNIT = Solution((), None, None, BEFORE)
 
 
+def is_made(term: str) -> bool:
+    """Whether a rule made this blank node."""
+    return term.startswith("_:made.")
+
+
 def bindings(mu: Mapping[str, str]) -> Bindings:
     return tuple(sorted((v, t) for v, t in mu.items() if t))
 

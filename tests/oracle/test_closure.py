@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from . import Endless, Unstratified, answers, evaluation
+from . import Endless, Undetermined, Unstratified, answers, evaluation
 from .compare import same
 from .traces import at, background, graph, queries, run
 
@@ -109,3 +109,13 @@ def test_entailed_triples_have_the_interval_of_what_entails_them() -> None:
     (rows,) = answers(document, [at((1, 2), "rex barks cat")], schema_entailment=schema).values()
     assert [(dict(r.bindings), r.start, r.end) for r in rows] == [({"x": "<urn:rex>"}, 10**6, 2 * 10**6)]  # type: ignore
     assert graph("a p b") == [("<urn:a>", "<urn:p>", "<urn:b>")]
+
+
+def test_which_of_two_made_nodes_is_the_least_is_left_open() -> None:
+    rules = "CONSTRUCT { ?x :of _:new } WHERE { ?x :p ?y } ; CONSTRUCT { ?x :of ?y } WHERE { ?x :q ?y } ;"
+    least = rules + "SELECT ?x (MIN(?y) AS ?n) { ?x :of ?y } GROUP BY ?x"
+    made, other = at(1, "a p 1"), at(1, "a q 1")
+    assert len(run(least, made, other)) == 1
+    assert run(least.replace("MIN", "MAX"), made, other) == [("n=1 x=a", 1, 1)]
+    with pytest.raises(Undetermined):
+        run(least, made, at(2, "a p 2"))

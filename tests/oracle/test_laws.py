@@ -8,7 +8,7 @@ import pytest
 from etalis_compiler.parser import parse
 from hypothesis import HealthCheck, given, settings
 
-from . import Asked, Endless, Evaluation, Refused, Unstratified, evaluation, printing
+from . import Asked, Endless, Evaluation, Refused, Undetermined, Unstratified, evaluation, printing
 from . import strategies as s
 from .compare import flat, same
 
@@ -21,7 +21,7 @@ def judged(case: s.Case, **options: object) -> Evaluation | None:
     given_options = {"background": case.background, "policy": case.policy, **options}
     try:
         return evaluation(case.program, given_options.pop("events", case.events), **given_options)  # type: ignore
-    except (Unstratified, Refused, Endless):
+    except (Unstratified, Refused, Endless, Undetermined):
         return None
 
 
