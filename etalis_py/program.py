@@ -72,18 +72,13 @@ class Program:
     @property
     def queries(self) -> tuple[str, ...]:
         """The names of the queries, which their matches carry."""
-        if isinstance(self.compilation, GatheredQueries):
-            return self.compilation.names
-        rules = (q.name for q in self.compilation.queries)
-        return (*(p.name for p in self.plans), *(f.name for f in self.facts), *rules)
+        return (*(p.name for p in self.plans), *(f.name for f in self.facts), *self.compilation.names)
 
     @property
     def kinds(self) -> list[str]:
         """The names of the queries, one for all that differ in constants only."""
-        compiled = self.compilation
-        if not isinstance(compiled, GatheredQueries):
-            return list(self.queries)
-        return [query.name for query in compiled.kinds]
+        rules = (query.name for query in self.compilation.kinds)
+        return [*(p.name for p in self.plans), *(f.name for f in self.facts), *rules]
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -150,9 +145,7 @@ class Program:
     def inputs(self) -> frozenset[str]:
         """The streams that windowed queries read and that come from outside."""
         derived = {q.feeds for q in (*self.plans, *self.facts) if q.feeds}  # type: ignore[attr-defined]
-        compiled = self.compilation
-        kinds = compiled.kinds if isinstance(compiled, GatheredQueries) else compiled.queries
-        derived |= {q.syntax.register.name for q in kinds if q.syntax.register is not None}
+        derived |= {q.syntax.register.name for q in self.compilation.kinds if q.syntax.register is not None}
         return frozenset().union(*(p.streams for p in self.plans)) - derived
 
     @property

@@ -51,6 +51,16 @@ class Compilation:
     queries: tuple[CompiledQuery, ...]
     warnings: tuple[Diagnostic, ...] = ()
 
+    @property
+    def kinds(self) -> tuple[CompiledQuery, ...]:
+        """The queries, one for all that are compiled as one."""
+        return self.queries
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the queries, in the order of the program."""
+        return tuple(query.name for query in self.queries)
+
 
 def compile_sources(
     sources: Iterable[Source],

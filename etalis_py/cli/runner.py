@@ -38,10 +38,11 @@ class EngineRunner:
         self._passing = PassingTime(idle=0.0, lateness=_MARGIN)
 
     def push(self, event: Event) -> list[Match]:
-        taken = self._remembered.take(event) if self._revise else [event]
-        if isinstance(taken[0], Retraction):
-            return self._found(self._engine.push_all(taken))
-        if not self._revise:
+        if self._revise:
+            taken = self._remembered.take(event)
+            if isinstance(taken[0], Retraction):
+                return self._found(self._engine.push_all(taken))
+        else:
             self._remembered.events.append(event)
         self._newest = event.end if self._newest is None else max(self._newest, event.end)
         self._lag = _now() - event.end
