@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
+from time import time_ns
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -31,7 +32,10 @@ MANY = 1 << 20  # messages of a partition of Kafka in a millisecond
 
 
 def events_from_events(spark: SparkSession, events: Iterable[Event]) -> DataFrame:
-    """A batch DataFrame of ``Event`` objects, for small streams and for tests."""
+    """A batch DataFrame of ``Event`` objects, for small streams and for tests.
+
+    They came after those of every DataFrame that was made before.
+    """
     rows = [
         (
             e.start,
@@ -42,7 +46,7 @@ def events_from_events(spark: SparkSession, events: Iterable[Event]) -> DataFram
             isinstance(e, Retraction),
             n,
         )
-        for n, e in enumerate(events)
+        for n, e in enumerate(events, time_ns())  # no two calls are as near as their events are many
     ]
     return _ordered_columns(spark.createDataFrame(rows, _WITHOUT_TIME))
 

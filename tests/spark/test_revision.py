@@ -223,3 +223,12 @@ def test_a_run_with_late_events_and_corrections_of_nothing(spark: SparkSession) 
     assert sorted(m.id for m in result.matches) == embedded(ALL["recent"], events)
     assert result.late == [wrong]
     assert isinstance(result.late[0], Retraction)
+
+
+def test_what_is_withdrawn_by_a_later_dataframe_came_before_it(spark: SparkSession) -> None:
+    events = stream(3, 12)
+    wrong = events[7]
+    together = events_from_events(spark, events).union(events_from_events(spark, [Retraction._make(wrong)]))
+    rows = matches(SHARDED["seq"], together, shards=1).collect()
+    assert not [row for row in rows if row["kind"] == "dead_letter"]
+    assert sorted(row["id"] for row in rows) == embedded(SHARDED["seq"], [e for e in events if e is not wrong])
