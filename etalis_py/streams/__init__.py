@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from etalis_py.streams.passing import PassingTime, up_to
     from etalis_py.streams.reader import Stream, merge, read_stream
     from etalis_py.streams.sinks import Match, Sink
-    from etalis_py.streams.sources import Follow, Patience
-    from etalis_py.streams.timing import Burst, Idle, Punctuation
+    from etalis_py.streams.sources import Burst, Follow, Patience
+    from etalis_py.streams.timing import Idle, Punctuation
     from etalis_py.streams.writer import open_sink
 else:
     __getattr__, __dir__ = lazily(
@@ -32,8 +32,8 @@ else:
             "etalis_py.streams.passing": ("PassingTime", "up_to"),
             "etalis_py.streams.reader": ("Stream", "merge", "read_stream"),
             "etalis_py.streams.sinks": ("Match", "Sink"),
-            "etalis_py.streams.sources": ("Follow", "Patience"),
-            "etalis_py.streams.timing": ("Burst", "Idle", "Punctuation"),
+            "etalis_py.streams.sources": ("Burst", "Follow", "Patience"),
+            "etalis_py.streams.timing": ("Idle", "Punctuation"),
             "etalis_py.streams.writer": ("open_sink",),
         },
     )

@@ -35,9 +35,9 @@ from etalis_py.streams.clock import UNITS, TimeError
 from etalis_py.streams.elements import Context, Item, withdrawn
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.message_elements import message_events
-from etalis_py.streams.sources import now
+from etalis_py.streams.sources import Block, Burst, now
 from etalis_py.streams.templates import Cells, Template, read_template, text_template
-from etalis_py.streams.timing import PROV, Burst, Idle, Span
+from etalis_py.streams.timing import PROV, Idle, Span
 
 _KEYS = frozenset(("subject", "predicate", "object", "triple", "prefixes", "time", "time_format", "time_zone"))
 _KEYS |= frozenset(("time_unit", "graph", "stream", "delimiter", "columns", "missing", "retract"))
@@ -173,7 +173,7 @@ def _compile(table: Mapping[str, Any], name: str, known: Mapping[str, str]) -> R
 
 
 def csv_events(
-    blocks: Iterable[tuple[str, int] | None],
+    blocks: Iterable[Block],
     mapping: RowMapping,
     context: Context,
     tabs: bool,
@@ -195,22 +195,18 @@ def csv_events(
         quotes = 0
         first = True
         for block in blocks:
-            if block is not None:
-                if first:
-                    before, first = block[1] - 1, False
-                gathers = context.patience is not None and context.patience.gathers
-                if gathers and quotes % 2 == 0:
-                    yield mark(Burst(True))
-                quotes += block[0].count('"')
-                for line in io.StringIO(block[0], newline=""):
-                    begun = True
-                    yield line
-                if not to_end and not begun:
-                    return
-                if gathers and quotes % 2 == 0:
-                    yield mark(Burst(False))
-            elif quotes % 2 == 0:
-                yield mark(Idle(now()))
+            if block is None or isinstance(block, Burst):
+                if quotes % 2 == 0:
+                    yield mark(block or Idle(now()))
+                continue
+            if first:
+                before, first = block[1] - 1, False
+            quotes += block[0].count('"')
+            for line in io.StringIO(block[0], newline=""):
+                begun = True
+                yield line
+            if not to_end and not begun:
+                return
 
     def mark(item: Item) -> str:
         """An empty line is no row to the csv module, so the loop below sees the mark at once.

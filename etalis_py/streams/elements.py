@@ -20,12 +20,11 @@ from etalis_rules.terms import FALSE, TRUE, is_iri
 from etalis_py.events import Event, Retraction, Triple
 from etalis_py.streams.clock import MIN_TIME, TimeError
 from etalis_py.streams.errors import StreamError
-from etalis_py.streams.quads import Quad
-from etalis_py.streams.sources import Patience, now
+from etalis_py.streams.quads import BURST, BURST_OVER, Quad
+from etalis_py.streams.sources import Burst, Patience, now
 from etalis_py.streams.timing import (
     NOW,
     Arrival,
-    Burst,
     Idle,
     Punctuation,
     Span,
@@ -36,6 +35,7 @@ from etalis_py.streams.timing import (
 )
 
 Item = Event | Punctuation | Idle | Burst
+MARKS = {BURST: Burst(True), BURST_OVER: Burst(False)}
 REMEMBERED = 100_000
 RETRACTS = (
     "<urn:etalis:retracts>",
@@ -391,6 +391,8 @@ def document_events(quads: Iterable[Quad | None], context: Context, document: Do
         elif p in punctuations:
             yield from document.punctuate(s, o, line)
             graph = ""
+        elif quad in MARKS:
+            yield MARKS[quad]
         else:
             silences = 0
             if items := say(s, p, o, line):
@@ -405,7 +407,7 @@ def whole_document_events(quads: Iterable[Quad | None], context: Context) -> Ite
     graphs: dict[str, list[Quad]] = {}
     stated: list[Quad] = []
     for quad in quads:
-        if quad is not None:
+        if quad is not None and quad not in MARKS:
             (graphs.setdefault(quad[3], []) if quad[3] else stated).append(quad)
     about: dict[str, list[Quad]] = {}
     for quad in stated:
@@ -423,6 +425,8 @@ def instant_events(quads: Iterable[Quad | None], context: Context, at: Span | No
     for quad in quads:
         if quad is None:
             yield Idle(now())
+        elif quad in MARKS:
+            yield MARKS[quad]
         else:
             yield context.event(at or context.arrived(), [quad[:3]], quad[3])
 
@@ -434,6 +438,9 @@ def run_events(quads: Iterable[Quad | None], context: Context) -> Iterator[Item]
         if quad is None:
             yield from document.finish_loose()
             yield Idle(now())
+            continue
+        if quad in MARKS:
+            yield MARKS[quad]
             continue
         s, p, o, _, line, _ = quad
         if s != document.loose_subject:

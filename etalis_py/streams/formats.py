@@ -27,6 +27,7 @@ from etalis_py.streams.quads import MESSAGE_COMMENT, Quad, read_quads
 from etalis_py.streams.sources import (
     FORMATS,
     MAPPED,
+    Burst,
     Source,
     format_of,
     line_blocks,
@@ -144,10 +145,10 @@ def looks_like_log(head: bytes) -> bool:
     return False
 
 
-def _log_items(messages: Iterable[tuple[list[Any], int] | None], context: Context) -> Iterator[Item]:
+def _log_items(messages: Iterable[tuple[list[Any], int] | Burst | None], context: Context) -> Iterator[Item]:
     for message in messages:
-        if message is None:
-            yield Idle(now())
+        if message is None or isinstance(message, Burst):
+            yield message or Idle(now())
         else:
             yield from message_events(message[0], context, message[1])
 

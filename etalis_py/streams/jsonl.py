@@ -40,9 +40,9 @@ from etalis_py.streams.elements import Context, Item, withdrawn
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.message_elements import message_events
 from etalis_py.streams.quads import reason_of, split_lines
-from etalis_py.streams.sources import now
+from etalis_py.streams.sources import Block, Burst, now
 from etalis_py.streams.templates import Typed, guess
-from etalis_py.streams.timing import Burst, Idle, Span
+from etalis_py.streams.timing import Idle, Span
 from etalis_py.streams.turtle import parse_rows
 
 
@@ -91,7 +91,7 @@ def read_context(context: str | Path | Mapping[str, Any]) -> str:
 
 
 def jsonl_events(
-    blocks: Iterable[tuple[str, int] | None],
+    blocks: Iterable[Block],
     context: Context,
     reading: Reading = Reading(),
 ) -> Iterator[Item]:
@@ -100,16 +100,14 @@ def jsonl_events(
         if block is None:
             yield Idle(now())
             continue
+        if isinstance(block, Burst):
+            yield block
+            continue
         text, number = block
-        gathers = context.patience is not None and context.patience.gathers
-        if gathers:
-            yield Burst(True)
         for line in text.split("\n"):
             if line and not line.isspace():
                 yield from line_events(line, number, context, reading)
             number += 1
-        if gathers:
-            yield Burst(False)
 
 
 def line_events(line: str, number: int, context: Context, reading: Reading) -> Iterator[Item]:

@@ -36,8 +36,8 @@ from etalis_py.streams.errors import StreamError
 from etalis_py.streams.messages import Messages
 from etalis_py.streams.options import Options, StreamOptions
 from etalis_py.streams.reader import Stream
-from etalis_py.streams.sources import FORMATS, Patience, now
-from etalis_py.streams.timing import Burst, Idle
+from etalis_py.streams.sources import FORMATS, Burst, Patience, now
+from etalis_py.streams.timing import Idle
 
 PATIENCE = 10.0
 AT_ONCE = 1_000

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from etalis_py.events import Retraction, Triple
 from etalis_py.streams.blanks import Row, blanks_in, relabel
-from etalis_py.streams.elements import RETRACTS, Context, Item, withdrawn_graph
+from etalis_py.streams.elements import MARKS, RETRACTS, Context, Item, withdrawn_graph
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import BROKEN, END_OF_MESSAGE, Quad
 from etalis_py.streams.sources import now
@@ -101,6 +101,8 @@ def log_events(quads: Iterable[Quad | None], context: Context) -> Iterator[Item]
     for quad in quads:
         if quad is None:
             yield Idle(now())
+        elif quad in MARKS:
+            yield MARKS[quad]
         elif quad is END_OF_MESSAGE:
             if not broken:
                 yield from message_events(rows, context, start)

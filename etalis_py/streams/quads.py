@@ -19,11 +19,15 @@ from etalis_rules.terms import with_blanks
 
 from etalis_py.rdf import spell
 from etalis_py.streams.errors import StreamError
+from etalis_py.streams.sources import Block, Burst
 
 Quad = tuple[str, str, str, str, int, str]
 # In a message log: the message ends here; the message holds a line that could not be read.
 END_OF_MESSAGE: Quad = ("", "", "", "", -1, "")
 BROKEN: Quad = ("", "", "", "", -2, "")
+# Of a live source: what follows was there at once, up to the second mark.
+BURST: Quad = ("", "", "", "", -3, "")
+BURST_OVER: Quad = ("", "", "", "", -4, "")
 
 
 # Only what every IRI parser accepts: no empty scheme, no odd port, no stray percent sign; the rest takes the slow path.
@@ -86,7 +90,7 @@ def parse_line(line: str, *, graphs: bool = True) -> tuple[str, str, str, str]:
 
 
 def read_quads(
-    blocks: Iterable[tuple[str, int] | None],
+    blocks: Iterable[Block],
     *,
     graphs: bool,
     messages: bool | None,
@@ -94,7 +98,7 @@ def read_quads(
     rename: Callable[[str], str] | None = None,
     time_predicate: str = "",
 ) -> Iterator[Quad | None]:
-    """The quads of blocks of whole lines (each with the number of its first line); ``None`` (idle) passes through.
+    """The quads of blocks of whole lines (each with the number of its first line); silences (``None``) and bursts pass.
 
     ``rename`` gives blank nodes (of a document) their labels.  With ``messages``, both spellings of a message's end
     (the directive and the comment) come as END_OF_MESSAGE; with None a delimiter is an error; with False the directive
@@ -106,6 +110,9 @@ def read_quads(
     for block in blocks:
         if block is None:
             yield None
+            continue
+        if isinstance(block, Burst):
+            yield BURST if block.open else BURST_OVER
             continue
         text, number = block
         if "\r" in text:

@@ -112,8 +112,7 @@ class Stream:
     def gather(self) -> None:
         """From now on a ``Burst`` stands before and after what was there at once.
 
-        Several streams are merged one item at a time, and of N-Quads and TriG an element ends only with the next one:
-        there is none.
+        Several streams are merged one item at a time: there is none.
         """
         if len(self._patience) == 1:
             self._patience[0].gathers = True

@@ -18,7 +18,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, NamedTuple, Protocol, TypeVar
 
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.sockets import Connection, is_socket
@@ -259,7 +259,23 @@ class Patience:
         return self.idle if self.wake is None else min(self.idle, max(0.0, self.wake - time.monotonic()))
 
 
-def with_ticks(items: Iterable[T], patience: Patience | None) -> Iterator[T | None]:
+class Burst(NamedTuple):
+    """What follows was there at once, up to the burst that is not ``open``; see ``Stream.gather``."""
+
+    open: bool
+
+
+Block = tuple[str, int] | Burst | None
+"""Whole lines, with the number of the first; where a burst begins or ends; a silence."""
+
+
+class Marking(Protocol):
+    """What has bursts: it is given the function that puts a mark among the items."""
+
+    put: Callable[[Any], object]
+
+
+def with_ticks(items: Iterable[T], patience: Patience | None, marking: Marking | None = None) -> Iterator[T | None]:
     """The same items, and ``None`` whenever the patience ends before one comes (they are then made in a thread)."""
     if patience is None:
         yield from items
@@ -285,6 +301,8 @@ def with_ticks(items: Iterable[T], patience: Patience | None) -> Iterator[T | No
         except BaseException as error:  # handed over to the reading thread, which raises it
             put((False, error))
 
+    if marking is not None and patience.gathers:
+        marking.put = lambda mark: put((True, mark))
     threading.Thread(target=work, name="stream-reader", daemon=True).start()
     try:
         while True:
@@ -314,12 +332,18 @@ def byte_blocks(source: Source, size: int = BLOCK) -> Iterator[bytes]:
         yield block
 
 
-def line_blocks(
-    source: Source, patience: Patience | None, on_error: Callable[[StreamError], None]
-) -> Iterator[tuple[str, int] | None]:
-    """Blocks of whole lines as text, each with the number of its first line; a line that is no UTF-8 becomes empty."""
+def line_blocks(source: Source, patience: Patience | None, on_error: Callable[[StreamError], None]) -> Iterator[Block]:
+    """Blocks of whole lines as text, each a burst; a line that is no UTF-8 becomes empty."""
     for block in whole_lines(source, with_ticks(byte_blocks(source), patience)):
-        yield None if block is None else (decoded(*block, on_error), block[1])
+        if block is None:
+            yield None
+            continue
+        gathers = patience is not None and patience.gathers
+        if gathers:
+            yield Burst(True)
+        yield decoded(*block, on_error), block[1]
+        if gathers:
+            yield Burst(False)
 
 
 def whole_lines(source: Source, blocks: Iterator[bytes | None]) -> Iterator[tuple[bytes, int] | None]:

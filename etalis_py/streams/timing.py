@@ -69,12 +69,6 @@ class Idle(NamedTuple):
     at: int
 
 
-class Burst(NamedTuple):
-    """What follows was there at once, up to the burst that is not ``open``; see ``Stream.gather``."""
-
-    open: bool
-
-
 def predicate_iri(name: str) -> str:
     """A predicate as a term: ``<iri>``, a bare IRI, or one of a few well-known prefixed names."""
     if name.startswith("<") and name.endswith(">"):

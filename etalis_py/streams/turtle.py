@@ -18,8 +18,8 @@ from etalis_rules.terms import with_blanks
 from etalis_py.rdf import spell
 from etalis_py.streams.blanks import Row
 from etalis_py.streams.errors import StreamError
-from etalis_py.streams.quads import MESSAGE_COMMENT, MESSAGES_HINT, NO_LOG, Quad, reason_of
-from etalis_py.streams.sources import Patience, Source, with_ticks
+from etalis_py.streams.quads import BURST, BURST_OVER, MESSAGE_COMMENT, MESSAGES_HINT, NO_LOG, Quad, reason_of
+from etalis_py.streams.sources import Block, Burst, Patience, Source, with_ticks
 
 _COMMENT_DELIMITER = re.compile(rb"^[ \t]*#[ \t]*@message\b", re.MULTILINE)
 
@@ -27,6 +27,8 @@ _COMMENT_DELIMITER = re.compile(rb"^[ \t]*#[ \t]*@message\b", re.MULTILINE)
 class _Tee:
     """The source as pyoxigraph reads it, a line at a time: it gives a quad as soon as it has read the last of it, so
     ``at`` is then the line where the quad ends.  Remembers the last blocks, to show the line of an error.
+
+    ``put``, where somebody wants it, is handed the marks of bursts: one before each block, one when more is needed.
     """
 
     def __init__(self, source: Source, *, refuse_delimiters: bool) -> None:
@@ -37,6 +39,7 @@ class _Tee:
         self._block, self._position = b"", 0
         self.at, self._ended = 0, True
         self.failed: StreamError | None = None
+        self.put: Callable[[Quad], object] = lambda mark: None
 
     def read(self, size: int = -1) -> bytes:
         if self._position == len(self._block):
@@ -52,6 +55,7 @@ class _Tee:
         return line
 
     def _read_block(self) -> bytes:
+        self.put(BURST_OVER)
         try:
             block = self._source.read_some(1 << 16)
         except Exception as error:
@@ -63,6 +67,7 @@ class _Tee:
             line = self._line + block.count(b"\n", 0, delimiter.start())
             self.failed = StreamError(NO_LOG, line=line, text="# @message", hint=MESSAGES_HINT)
             raise self.failed
+        self.put(BURST)
         self._recent.append((self._line, block))
         self._line += block.count(b"\n")
         return block
@@ -87,7 +92,7 @@ def turtle_quads(
     """The quads of a Turtle or TriG document, each with the line where it ends; a broken statement is left out."""
     tee = _Tee(source, refuse_delimiters=refuse_delimiters)
     parser = ox.parse(input=tee, format=ox.RdfFormat.TRIG if graphs else ox.RdfFormat.TURTLE)  # type: ignore[arg-type]
-    yield from with_ticks(_quads(parser, tee, rename, on_error), patience)
+    yield from with_ticks(_quads(parser, tee, rename, on_error), patience, tee)
 
 
 def _quads(
@@ -211,15 +216,15 @@ class Splitter:
 
 
 def split_messages(
-    blocks: Iterable[tuple[str, int] | None], on_error: Callable[[StreamError], None]
-) -> Iterator[tuple[str, str, int] | None]:
+    blocks: Iterable[Block], on_error: Callable[[StreamError], None]
+) -> Iterator[tuple[str, str, int] | Burst | None]:
     """``(header, text, first line)`` of every message; a message that cannot be cut out is reported and left out."""
     splitter = Splitter()
     parts: list[str] = []
     header, first, broken, delimited = "", 1, False, False
     for block in blocks:
-        if block is None:
-            yield None
+        if block is None or isinstance(block, Burst):
+            yield block
             continue
         text, number = block
         lines = text.split("\n")
@@ -261,12 +266,12 @@ def parse_rows(text: str, *, graphs: bool, header: str = "") -> list[Row]:
 
 
 def message_rows(
-    messages: Iterable[tuple[str, str, int] | None], *, graphs: bool, on_error: Callable[[StreamError], None]
-) -> Iterator[tuple[list[Row], int] | None]:
+    messages: Iterable[tuple[str, str, int] | Burst | None], *, graphs: bool, on_error: Callable[[StreamError], None]
+) -> Iterator[tuple[list[Row], int] | Burst | None]:
     """The rows of each message and the line where it starts; a message that cannot be parsed is reported whole."""
     for message in messages:
-        if message is None:
-            yield None
+        if message is None or isinstance(message, Burst):
+            yield message
             continue
         header, text, first = message
         try:
