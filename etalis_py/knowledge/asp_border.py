@@ -23,26 +23,32 @@ _ATOM = re.compile(r'(?<![\w"])([a-z_]\w*)\(((?:[^()"]|"(?:[^"\\]|\\.)*")*)\)')
 
 
 def read_facts(program: AspProgram, graph: Graph, numbering: Numbering) -> Facts:
-    """The facts that a program reads from a graph; a predicate without any has an empty entry."""
-    facts: Facts = {}
-    for declared in program.reads:
-        rows = facts.setdefault((declared.name, len(declared.arguments)), {})
-        for triple in _candidates(graph, declared.pattern):
-            values = match(declared.pattern, triple)
-            if values is None:
-                continue
-            numbers = [
-                integer(a, values[a.name]) if a.integer else numbering.number(values[a.name])
-                for a in declared.arguments
-            ]
-            if None in numbers:
-                raise KnowledgeError(
-                    f"{' '.join(triple)} cannot be read as {declared.head}: not an integer of 32 bits",
-                    source=program.source,
-                    line=declared.line,
-                    hint="mend the data, or read the argument as a term (without :int)",
-                )
-            rows[tuple(n for n in numbers if n is not None)] = None
+    """The facts that a program reads from a graph; a predicate without any has an empty entry.
+
+    Terms are numbered in the order of their spellings, so that a program that prefers the lowest number says the same
+    in whatever order the graph was made.
+    """
+    read = [
+        (declared, triple, values)
+        for declared in program.reads
+        for triple in _candidates(graph, declared.pattern)
+        if (values := match(declared.pattern, triple)) is not None
+    ]
+    for term in sorted({v[a.name] for d, _, v in read for a in d.arguments if not a.integer}):
+        numbering.number(term)
+    facts: Facts = {(declared.name, len(declared.arguments)): {} for declared in program.reads}
+    for declared, triple, values in read:
+        numbers = [
+            integer(a, values[a.name]) if a.integer else numbering.number(values[a.name]) for a in declared.arguments
+        ]
+        if None in numbers:
+            raise KnowledgeError(
+                f"{' '.join(triple)} cannot be read as {declared.head}: not an integer of 32 bits",
+                source=program.source,
+                line=declared.line,
+                hint="mend the data, or read the argument as a term (without :int)",
+            )
+        facts[declared.name, len(declared.arguments)][tuple(n for n in numbers if n is not None)] = None
     return facts
 
 

@@ -39,6 +39,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 from etalis_rules.durations import is_too_fine, parse_duration
 from etalis_rules.terms import RDF_TYPE, XSD, iri, literal
@@ -46,6 +47,8 @@ from etalis_rules.terms import RDF_TYPE, XSD, iri, literal
 from etalis_py.events import Triple
 from etalis_py.knowledge.asp_check import BASE, OVER, Names, Signature, names_of, require_defined
 from etalis_py.knowledge.errors import KnowledgeError
+
+INCONSISTENT = "<urn:etalis:Inconsistent>"
 
 _ATOM = re.compile(r"\s*([a-z_]\w*)\s*\(([^()]*)\)\s*")
 _ARGUMENT = re.compile(r"([A-Z]\w*)(?::(int|(-?\d+)\.\.(-?\d+)))?")
@@ -127,6 +130,22 @@ class AspProgram:
     brave: bool = False
     rounds: Rounds | None = None
     optimizes: bool = False
+
+    @property
+    def predicates(self) -> frozenset[str | None]:
+        """The predicates of the events that it reads; None stands for a variable one: then it reads every triple."""
+        patterns = [p for event in self.events for p in (event.atom.pattern, event.until) if p is not None]
+        return frozenset(None if _is_variable(predicate) else predicate for _, predicate, _ in patterns)
+
+    @property
+    def inconsistency(self) -> Triple:
+        """The triple that says that there is no answer set.  A program is named by its file.
+
+        >>> print(*AspProgram("rules/delivery/routes.lp", "").inconsistency[::2])
+        <urn:etalis:program:routes.lp> <urn:etalis:Inconsistent>
+        """
+        name = quote(self.source.rsplit("/", 1)[-1], safe="-._~")
+        return f"<urn:etalis:program:{name}>", RDF_TYPE, INCONSISTENT
 
 
 def parse_program(text: str, source: str = "program") -> AspProgram:

@@ -210,6 +210,7 @@ def load(
     base: str = "",
     cache: str | Path | bool = True,
     limits: Limits = LIMITS,
+    programs: Iterable[AspProgram] = (),
 ) -> Knowledge:
     """Read background knowledge and close it.
 
@@ -218,12 +219,12 @@ def load(
     interface that ``asp_interface`` describes; a static one without an answer set is warned of.  ``entailment`` is
     ``rdf`` (nothing), ``rdfs``, ``rdfs-full`` or ``owlrl``.
     ``cache`` is a folder, ``True`` for the default one, or ``False``; what is quickly made is not kept there.
-    ``limits``: what an answer-set program may cost.
+    ``limits``: what an answer-set program may cost.  ``programs``: further programs, which have been read already.
     """
     if entailment not in REGIMES:
         raise KnowledgeError(f"{entailment!r} is no entailment regime", hint=f"one of {', '.join(REGIMES)}")
     sources = _each(background)
-    programs = [_program(path) for s in sources if _is_program(s) for path in expand(str(s))]
+    every = [*programs, *(_program(path) for s in sources if _is_program(s) for path in expand(str(s)))]
     wanted: list[tuple[str, Document]] = [
         ("", d) for s in sources if not _is_program(s) for d in documents(s, base=base)
     ]
@@ -235,7 +236,7 @@ def load(
         graphs = _close(wanted, entailment)
     else:
         graphs = _cached(folder, wanted, entailment)
-    knowledge = Knowledge(graphs, entailment, programs, limits)
+    knowledge = Knowledge(graphs, entailment, every, limits)
     for source in knowledge.inconsistent:
         warnings.warn(f"{source}: the program has no answer set, so it offers nothing", KnowledgeWarning, stacklevel=2)
     return knowledge

@@ -9,6 +9,7 @@ Every shard keeps this description with its state.  When a run begins again, it 
   another one is refused, because both could be meant.
 * The background may change as long as the rules stay the same; it holds from the next instant on, as with
   ``Engine.update``.  If they do not (another vocabulary or schema makes other rules), the queries are not the same.
+* Answer-set programs that read events are the same, because the state has their atoms.
 * Windowed queries (RSP-QL) go on as they are, with the background they have, or not at all.
 """
 
@@ -29,11 +30,12 @@ ADVICE = "go on with what the checkpoint was made by, or start from a new checkp
 
 
 class ProgramIdentity(msgspec.Struct, frozen=True):
-    """A program: its name, its policy, and a digest of its background."""
+    """A program: its name, its policy, and digests of its background and of the programs there that read events."""
 
     name: str
     policy: str
     background: str
+    live: str = ""
 
 
 class StageIdentity(msgspec.Struct, frozen=True):
@@ -77,7 +79,9 @@ def digest_of(data: bytes) -> str:
 
 def identity_of(specs: Sequence[ProgramSpec], parts: Iterable[RoutedPart], shards: int, partitions: int) -> JobIdentity:
     """The identity of a job."""
-    programs = tuple(ProgramIdentity(s.name, s.policy, digest_of(arrived(s.background))) for s in specs)
+    programs = tuple(
+        ProgramIdentity(s.name, s.policy, digest_of(arrived(s.background)), _live(s) if s.live else "") for s in specs
+    )
     stages = tuple(_stage_of(specs[routed.part.program], routed) for routed in parts)
     return JobIdentity(_package(), shards, partitions, programs, stages)
 
@@ -102,6 +106,10 @@ def _stage_of(spec: ProgramSpec, routed: RoutedPart) -> StageIdentity:
         feeds=part.feeds,
         routes={} if windowed else {ir.identify(leaf): position for leaf, position in routed.routes},
     )
+
+
+def _live(spec: ProgramSpec) -> str:
+    return digest_of(msgspec.msgpack.encode(spec.live))
 
 
 def _package() -> str:
@@ -129,7 +137,7 @@ def differences(before: JobIdentity, now: JobIdentity) -> list[str]:
             f"it was made with {before.partitions} partitions, now there are {now.partitions}: set "
             f"spark.sql.shuffle.partitions to {before.partitions}"
         ]
-    differing = [*_other_queries(before, now), *_other_stages(before, now)]
+    differing = [*_other_queries(before, now), *_other_stages(before, now), *_other_answer_sets(before, now)]
     if differing and before.package != now.package:
         differing.append(f"it was made by etalis-py {before.package}, this is {now.package}")
     return differing
@@ -152,6 +160,13 @@ def _other_queries(before: JobIdentity, now: JobIdentity) -> Iterator[str]:
             )
         else:
             yield f"{name} has become another query: give it another name (REGISTER QUERY) if it is to begin anew"
+
+
+def _other_answer_sets(before: JobIdentity, now: JobIdentity) -> Iterator[str]:
+    """Programs whose atoms the state has."""
+    was = {p.name: p.live for p in before.programs}
+    if any(was.get(program.name, program.live) != program.live for program in now.programs):
+        yield "the answer-set programs that read events are no longer those that the checkpoint was made with"
 
 
 def _queries(job: JobIdentity) -> dict[tuple[str, str], str]:

@@ -19,8 +19,7 @@ from etalis_compiler.stratify import feeds, late_nodes
 from etalis_rules import program as ir
 
 from etalis_py.kernel.owl_streams import HIDDEN
-
-Route = tuple[ir.Leaf, str]
+from etalis_py.spark.offers import NO_OFFERS, Offers, Route
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +32,7 @@ class Part:
     (a triple may have come here for another leaf).  ``once``: their timeless rows are reported by shard 0.
     ``order``: see ``order_of``; without it matches do not tell their place in the order of the embedded engine.
     ``selects``: the SELECT queries among ``reports``, with their variables.
+    ``live``: answer-set programs that read events run in it.
     """
 
     number: int
@@ -48,6 +48,7 @@ class Part:
     reason: str = ""
     order: tuple[tuple[str, int], ...] = ()
     selects: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    live: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +76,18 @@ class _Draft:
     stage: Stage | None = None
 
 
-def parts_of(rules: ir.Rules, program: int, first: int, shards: int) -> list[RoutedPart]:
-    """The parts of a program; numbers begin with ``first``."""
+def parts_of(rules: ir.Rules, program: int, first: int, shards: int, offers: Offers = NO_OFFERS) -> list[RoutedPart]:
+    """The parts of a program; numbers begin with ``first``.
+
+    ``offers``: what answer-set programs read and offer.  What may see an offer runs where they run, in one shard.
+    """
     plan = shard_plan(rules)
     outputs = {o.query: o for o in rules.outputs}
     nodes = dict(rules.nodes)
     feeders = _feeders(rules)
     late = late_nodes(nodes)
+    seeing = {o.query for o in rules.outputs if offers.reach(nodes[n] for n in below(o, nodes))}
+    live = set(seeing)  # these, and what runs with them
     drafts: list[_Draft] = []
     alone: list[str] = []
     reasons: dict[str, None] = {}
@@ -89,7 +95,9 @@ def parts_of(rules: ir.Rules, program: int, first: int, shards: int) -> list[Rou
     # The engine adds the rules that the schema makes (owl:inverseOf and the like) by itself: all of them in one shard.
     ruled = any(query.startswith(HIDDEN) for query in outputs)
     for stage in plan.stages if shards > 1 and not ruled else ():
-        queries = _computed(stage, outputs)
+        computed = _computed(stage, outputs)
+        live |= (together := _led_to(live.intersection(computed), computed, feeders))
+        queries = tuple(q for q in computed if q not in together)
         makers = {m for q in queries for m in feeders[q] if m not in queries}
         if any((source := outputs[m].source) is not None and source.node in late for m in makers):
             # Its triples end before the instant in which they are known: for another operator they would be too late.
@@ -99,12 +107,14 @@ def parts_of(rules: ir.Rules, program: int, first: int, shards: int) -> list[Rou
         reports = tuple(q for q in queries if plan.of(q).reported == stage.number)
         for query in queries:
             derives[query] = len(drafts)
-        drafts.append(_Draft(queries, reports, shards, stage.reason, stage))
+        keys = dict.fromkeys(plan.of(query).key for query in queries)
+        reason = stage.reason if queries == computed else f"sharded by {'; '.join(keys)}"
+        drafts.append(_Draft(queries, reports, shards, reason, stage))
     reported = {q for d in drafts for q in d.reports}
     for query in outputs:
         if query not in reported and not query.startswith(HIDDEN):
             alone.append(query)
-            why = plan.of(query).reason or "the key is not among what it selects"
+            why = offers.reason if query in live else plan.of(query).reason or "the key is not among what it selects"
             reasons["the OWL rules of the background" if ruled else why] = None
     if alone:
         for query in alone:
@@ -112,7 +122,13 @@ def parts_of(rules: ir.Rules, program: int, first: int, shards: int) -> list[Rou
         reason = "one shard was asked for" if shards == 1 else "one shard: " + "; ".join(reasons)
         drafts.append(_Draft(_with_feeders(alone, feeders), tuple(alone), 1, reason))
     drafts, derives = _useful(drafts, derives, feeders)
-    return _numbered(drafts, derives, feeders, plan, rules, nodes, program, first)
+    parts = _numbered(drafts, derives, feeders, plan, rules, nodes, program, first)
+    return [_with_offers(routed, offers) if seeing.intersection(routed.part.queries) else routed for routed in parts]
+
+
+def _with_offers(routed: RoutedPart, offers: Offers) -> RoutedPart:
+    """A part in which answer-set programs run, with what they read."""
+    return replace(routed, part=replace(routed.part, live=True), routes=(*routed.routes, *offers.routes))
 
 
 def _computed(stage: Stage, outputs: Mapping[str, ir.Output]) -> tuple[str, ...]:
@@ -123,6 +139,14 @@ def _computed(stage: Stage, outputs: Mapping[str, ir.Output]) -> tuple[str, ...]
         if source is not None and source.node in stage.nodes:
             computed.append(query)
     return tuple(computed)
+
+
+def _led_to(some: Iterable[str], among: Iterable[str], feeders: Mapping[str, set[str]]) -> set[str]:
+    """Some queries, and those among others that read what these derive."""
+    every = set(some)
+    while further := {q for q in among if q not in every and feeders[q] & every}:
+        every |= further
+    return every
 
 
 def _tellable(stage: Stage, plan: ShardPlan, queries: Iterable[str]) -> bool:

@@ -18,6 +18,7 @@ from etalis_py.program import Program, compile
 from etalis_py.spark.batch import batch_operator
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.identity import identity_of
+from etalis_py.spark.offers import offers_of
 from etalis_py.spark.options import Matching, MatchOptions
 from etalis_py.spark.packing import PACKED, packer
 from etalis_py.spark.parts import RoutedPart, parts_of
@@ -200,7 +201,7 @@ def plan(
         engine = Engine(compiled, background=knowledge)
         # What rules derive from the background alone is in the engine's knowledge now, and travels with it.
         specs.append(spec_of(compiled, name, engine.knowledge))
-        parts += parts_of(engine.rules, len(specs) - 1, len(parts), shards)
+        parts += parts_of(engine.rules, len(specs) - 1, len(parts), shards, offers_of(engine.knowledge))
     return tuple(specs), parts
 
 

@@ -61,7 +61,7 @@ class Shard:
         self.part = part
         self.number = number
         self.name = spec.name
-        self.engine = engine_of(spec, part.queries, journal=journal, revise=revise)
+        self.engine = engine_of(spec, part.queries, live=part.live, journal=journal, revise=revise)
         self.waiting: list[Plain] = []
         self.withdrawals: list[Plain] = []
         self.revise = revise
@@ -300,6 +300,7 @@ class Shard:
             "goals": kept.goals,
             "waiting": len(self.waiting),
             **({"items": kept.items} if self.engine.has_windows else {}),
+            **({"inconsistent": counters.inconsistent, "ignored": counters.ignored} if self.part.live else {}),
             **({"corrections": counters.corrections, "replayed": counters.replayed} if self.revise else {}),
             **more,
         }

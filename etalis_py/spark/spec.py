@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from etalis_compiler.ast import Document
@@ -26,6 +26,13 @@ from etalis_py.knowledge import Knowledge, load
 from etalis_py.program import Program, program_of
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.shipping import Shipped, arrived
+from etalis_py.values.limits import LIMITS, Limits
+
+if TYPE_CHECKING:
+    from etalis_py.knowledge.asp_interface import AspProgram
+
+AspText = tuple[str, str]
+"""The name and the text of an answer-set program."""
 
 Reports = tuple[tuple[str, tuple[Strategy, ...]], ...]
 """The report policies that windowed queries are given, by name."""
@@ -46,7 +53,8 @@ class ProgramSpec:
     """A program as text.
 
     ``couplings`` has one for each query whose joins are not coupled as they are written, by its name.  ``background``
-    is what ``pack`` made of the knowledge, or empty.  ``windowed``: some query has windows; ``preset``, ``report`` and
+    is what ``pack`` made of the knowledge, or empty; ``live`` are its answer-set programs that read events, ``limits``
+    what they may cost.  ``windowed``: some query has windows; ``preset``, ``report`` and
     ``duplicates`` are what these were given.
     """
 
@@ -59,6 +67,8 @@ class ProgramSpec:
     preset: str = ""
     report: Reports = ()
     duplicates: bool = False
+    live: tuple[AspText, ...] = ()
+    limits: Limits = LIMITS
 
 
 def spec_of(
@@ -76,6 +86,9 @@ def spec_of(
             before = query.source
     couplings = tuple((q.name, q.coupling) for q in queries if q.coupling != AS_WRITTEN)
     spec = ProgramSpec(name, tuple(texts), program.policy, pack(knowledge), couplings)
+    if knowledge is not None:
+        live = tuple((program.source, program.text) for program in knowledge.programs)
+        spec = replace(spec, live=live, limits=knowledge.limits)
     if differs := _differing(queries, compiled(spec).compilation.queries):
         raise SparkError(
             f"the text of the program means something else without the options it was compiled with ({differs}); write "
@@ -90,6 +103,11 @@ def _windowed_spec(
     texts = tuple(
         TextSpec(source.text, source.name, document.prefixes, document.base) for document, source in program.documents
     )
+    if knowledge is not None and knowledge.programs:
+        raise SparkError(
+            "the background holds an answer-set program that reads events, and the program has windows, which do not "
+            "run together on Spark: run it with the local engine, or leave one of the two out"
+        )
     spec = ProgramSpec(
         name, texts, program.policy, pack(knowledge), (), True, program.preset, report, duplicates=duplicates
     )
@@ -122,23 +140,27 @@ def pack(knowledge: Knowledge | None) -> bytes:
     """What is stated in each graph, as bytes; whoever reads them closes the graphs again."""
     if knowledge is None:
         return b""
-    if knowledge.programs:
-        raise SparkError(
-            "the background holds an answer-set program that reads events, and these are in many shards: run it with "
-            "the local engine, or leave it out"
-        )
     # In order, so that the same background is the same bytes in every run.
     graphs = {name: sorted(knowledge.stated(name)) for name in sorted(("", *knowledge.names()))}
     return msgspec.msgpack.encode([knowledge.entailment, graphs])
 
 
-def unpack(data: bytes) -> Knowledge | None:
+def unpack(data: bytes, live: Iterable[AspText] = (), limits: Limits = LIMITS) -> Knowledge | None:
+    """The background again, with the answer-set programs of these texts."""
     if not data:
         return None
     entailment, graphs = msgspec.msgpack.decode(data)
     stated = {name: [tuple(triple) for triple in triples] for name, triples in graphs.items()}
     default = stated.pop("", [])
-    return load([default], named={name: [triples] for name, triples in stated.items()}, entailment=entailment)
+    named = {name: [triples] for name, triples in stated.items()}
+    return load([default], named=named, entailment=entailment, limits=limits, programs=_programs(live))
+
+
+def _programs(texts: Iterable[AspText]) -> Iterable[AspProgram]:
+    for source, text in texts:
+        from etalis_py.knowledge.asp_interface import parse_program  # clingo takes a while to load
+
+        yield parse_program(text, source)
 
 
 def documents_of(texts: Iterable[TextSpec]) -> list[tuple[Document, Source]]:
@@ -162,9 +184,9 @@ def compiled(spec: ProgramSpec) -> Program:
 
 
 @lru_cache(maxsize=8)
-def knowledge_of(data: bytes | Shipped) -> Knowledge | None:
+def knowledge_of(data: bytes | Shipped, live: tuple[AspText, ...], limits: Limits) -> Knowledge | None:
     """The background in a specification, once in each process."""
-    return unpack(arrived(data))
+    return unpack(arrived(data), live, limits)
 
 
 def _with_all(query: CompiledQuery) -> CompiledQuery:
@@ -186,13 +208,15 @@ def _part_of(spec: ProgramSpec, queries: Iterable[str]) -> Program:
     return replace(whole, plans=plans, compilation=Compilation(()))
 
 
-def engine_of(spec: ProgramSpec, queries: Iterable[str], *, journal: bool = False, revise: int = 0) -> Engine:
-    """An engine for some queries of a program."""
+def engine_of(
+    spec: ProgramSpec, queries: Iterable[str], *, live: bool = False, journal: bool = False, revise: int = 0
+) -> Engine:
+    """An engine for some queries of a program; ``live``: with the answer-set programs that read events."""
     program = _part_of(spec, queries)
     names = {plan.name for plan in program.plans}
     return Engine(
         program,
-        background=knowledge_of(spec.background),
+        background=knowledge_of(spec.background, spec.live if live else (), spec.limits),
         journal=journal,
         revise=revise,
         report={query: report for query, report in spec.report if query in names} if program.windowed else None,

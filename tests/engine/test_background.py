@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etalis_py import Engine, Event, compile, event
-from etalis_py.executors.rows.live import INCONSISTENT
 from etalis_py.kernel.stored import SnapshotError
+from etalis_py.knowledge.asp_interface import INCONSISTENT
 from tests.engine.judge import answers_of
 from tests.oracle import Background, evaluation
 from tests.oracle.compare import same

@@ -47,6 +47,16 @@ def test_cautious_by_default_brave_on_request():
     assert {s for s, _, _ in brave} == set(n("a", "b", "d"))
 
 
+def test_the_lowest_number_is_that_of_the_first_spelling_however_the_graph_was_made():
+    text = "%! offers first(X) as X a :First\nfirst(N) :- N = #min { X : road(X,_) ; Y : road(_,Y) }.\n"
+    ask = "%! event asks(X) from X :asks :it over road(X, _)\n"
+    roads = [n("d", "to", "b"), n("b", "to", "a"), n("c", "to", "d")]
+    for graph in (Graph(roads), Graph(roads[::-1])):
+        assert [s for s, _, _ in static_answers(parse_program(HEAD + text), graph).triples] == [*n("a")]
+        live = LiveProgram(parse_program(HEAD + ask + text + "asked :- asks(_)."), graph)
+        assert [s for s, _, _ in live.step(1, [n("d", "asks", "it")]).triples] == [*n("a")]
+
+
 def test_no_answer_set_is_an_outcome_not_silence():
     program = parse_program(HEAD + "%! offers road(X, Y) as X :way Y\n:- road(X,Y).")
     assert static_answers(program, ROADS) == Outcome((), inconsistent=True)

@@ -16,9 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import quote
-
-from etalis_rules.terms import RDF_TYPE
 
 from etalis_py.events import Triple
 from etalis_py.executors.rows.plan import Generated, Occurrence
@@ -28,23 +25,12 @@ if TYPE_CHECKING:
     from etalis_py.knowledge.asp import LiveProgram
     from etalis_py.knowledge.asp_interface import AspProgram
 
-INCONSISTENT = "<urn:etalis:Inconsistent>"
-
 
 class Counts(Protocol):
     """What is counted here (the engine's counters)."""
 
     inconsistent: int
     ignored: int
-
-
-def program_iri(source: str) -> str:
-    """The IRI of a program: its file's name.
-
-    >>> program_iri("rules/delivery/routes.lp")
-    '<urn:etalis:program:routes.lp>'
-    """
-    return f"<urn:etalis:program:{quote(source.rsplit('/', 1)[-1], safe='-._~')}>"
 
 
 class LivePrograms:
@@ -59,8 +45,7 @@ class LivePrograms:
         self._programs = [] if knowledge is None else [_started(p, knowledge) for p in programs]
         self._facts = [_read(p, knowledge) for p in programs]
         self._reported: list[dict[Any, Any]] = [{} for _ in self._programs]  # what was true at the last journal
-        # None stands for a variable predicate: then every triple is read.
-        self._predicates = [frozenset(_predicates(p)) for p in programs]
+        self._predicates = [p.predicates for p in programs]
         if knowledge is not None:
             counts.inconsistent += len(knowledge.inconsistent)
 
@@ -100,7 +85,7 @@ class LivePrograms:
             offers = outcome.triples
             if outcome.inconsistent:
                 self._counts.inconsistent += 1
-                offers = ((program_iri(live.program.source), RDF_TYPE, INCONSISTENT),)
+                offers = (live.program.inconsistency,)
             offered += [(*triple, t, "") for triple in offers]
         return offered
 
@@ -153,12 +138,6 @@ def _started(program: AspProgram, knowledge: Knowledge) -> LiveProgram:
     from etalis_py.knowledge.asp import LiveProgram  # clingo takes a while to load
 
     return LiveProgram(program, knowledge.default, limits=knowledge.limits)
-
-
-def _predicates(program: AspProgram) -> Iterable[str | None]:
-    for event in program.events:
-        for pattern in (event.atom.pattern, *([event.until] if event.until else [])):
-            yield pattern[1] if pattern[1][:1] == "<" else None
 
 
 def _read(program: AspProgram, knowledge: Knowledge | None) -> frozenset[Triple]:
