@@ -237,5 +237,5 @@ def _packed(events: list[Any]) -> list[bytes]:
 def _event(raw: list[Any]) -> tuple[Any, bool]:
     """An event that waits, and whether it is withdrawn: then ``True`` stands before the number in which it came."""
     start, end, triples, stream, graph, *more = raw
-    gone = more[:1] == [True]
+    gone = bool(more) and more[0] is True  # and not the number 1
     return (start, end, tuple(tuple(t) for t in triples), stream, graph, *more[gone:]), gone

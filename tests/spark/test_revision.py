@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
@@ -171,22 +171,47 @@ def test_what_is_older_than_the_horizon_is_a_dead_letter_in_every_shard() -> Non
 STREAMED = ("absence", "two levels")
 
 
-def test_a_stream_whose_workers_are_killed(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_stream_whose_workers_are_killed(spark: SparkSession, tmp_path: Path) -> None:
+    rows = net_whose_workers_are_killed(spark, tmp_path, STREAMED, 2, 30, [("loaded", 3), ("stored", 6)])
+    assert any(row["retracted"] for row in rows)
+
+
+@pytest.mark.nightly
+@settings(max_examples=20, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@given(
+    st.lists(st.sampled_from(sorted(ALL)), min_size=1, max_size=3, unique=True),
+    st.integers(0, 10**6),
+    st.integers(10, 50),
+    st.lists(st.tuples(st.sampled_from(("loaded", "stored")), st.integers(1, 4)), min_size=1, max_size=2, unique=True),
+)
+def test_drawn_streams_whose_workers_are_killed(
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+    which: list[str],
+    seed: int,
+    split: int,
+    deaths: list[tuple[str, int]],
 ) -> None:
-    deaths = [("loaded", 3), ("stored", 6)]
-    places = tmp_path / "places"
+    net_whose_workers_are_killed(spark, tmp_path_factory.mktemp("killed"), which, seed, split, deaths)
+
+
+def net_whose_workers_are_killed(
+    spark: SparkSession, folder: Path, which: Iterable[str], seed: int, split: int, deaths: list[tuple[str, int]]
+) -> list[Any]:
+    """The rows of a corrected stream in two batches; every death happens, and the net ids are the embedded engine's."""
+    places = folder / "places"
     places.mkdir()
-    monkeypatch.setattr(deferred, "Deferred", deadly(places, deaths))
-    items, net = corrected(stream(2), 2)
-    programs = {which: ALL[which] for which in STREAMED}
-    write_batches(tmp_path / "in", [items[:30], [*items[30:], *THE_END]])
-    rows = streamed(spark, tmp_path, programs, HORIZON)
+    items, net = corrected(stream(seed), seed)
+    programs = {name: ALL[name] for name in which}
+    write_batches(folder / "in", [items[:split], [*items[split:], *THE_END]])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deferred, "Deferred", deadly(places, deaths))
+        rows = streamed(spark, folder, programs, HORIZON)
     for place, number in deaths:
         assert (places / f"{place}.{number + 1}").exists(), f"nobody came to {place} after a death there"
-    assert any(row["retracted"] for row in rows)
-    for which, text in programs.items():
-        assert net_of(row for row in rows if row["program"] == which) == embedded(text, net), which
+    for name, text in programs.items():
+        assert net_of(row for row in rows if row["program"] == name) == embedded(text, net), name
+    return rows
 
 
 def streamed(spark: SparkSession, folder: Path, programs: Any, revise: int) -> list[Any]:

@@ -293,3 +293,17 @@ def test_the_memory_of_a_worker_is_bounded(monkeypatch: pytest.MonkeyPatch) -> N
         shard = state.load(("run", slot), JOB.fresh)
         state.save(("run", slot), shard)
     assert [slot for _, slot in stored._LIVE] == [3, 4]
+
+
+@pytest.mark.parametrize("came", [None, 0, 1, 2])
+def test_what_waits_and_what_is_withdrawn_are_told_apart_whatever_their_numbers(
+    came: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    event = (SECOND, SECOND, (("<urn:x>", "<urn:p>", "<urn:y>"),), "", "", came)
+    job, store = Job(), JOB.begin()
+    state, shard = job.load(store)
+    shard.waiting, shard.withdrawals = [event], [event]
+    state.save(KEY, shard)
+    monkeypatch.setattr(stored, "_LIVE", stored.OrderedDict())  # another worker goes on
+    _, again = job.load(store)
+    assert (again.waiting, again.withdrawals) == ([event], [event])
