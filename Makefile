@@ -9,6 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TESTS :=
+AXE := out/node_modules/axe-core/axe.min.js
 APART := tests/cli tests/containers tests/spark
 
 # The tests start hundreds of processes: modules are compiled once and not by each of them, whatever the environment says.
@@ -25,6 +26,9 @@ ADVICE = install the package openjdk-17-jre-headless (Debian, Ubuntu), java-17-o
 CHECK_JAVA = version=$$($(FIND_JAVA)); [ "$${version:-0}" -ge 17 ] || \
 	{ echo "Spark needs Java 17 or newer, found $${version:-none}: $(ADVICE)" >&2; false; }
 
+# What looks for obstacles on the server's page; where npm or a browser is missing, its tests are skipped and say so.
+GET_AXE = if command -v npm && command -v chromium; then $(MAKE) $(AXE) || true; fi > /dev/null
+
 .PHONY: demo test test-kafka lint docs bench bench-peers java clean
 
 # A table and a picture; then the same through Spark, compared.  Without Java it says so and goes on.
@@ -37,6 +41,7 @@ demo:
 
 # Files named in TESTS run as they are; else those that mostly wait, for processes, servers and Spark, run beside the others.
 test: java lint
+	@$(GET_AXE)
 ifneq ($(filter-out -%,$(TESTS)),)
 	$(BIN)/python -m pytest $(TESTS)
 else
@@ -66,6 +71,9 @@ bench-peers: java $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check duckdb polars
 	cd benchmarks/peers/java && mvn --quiet --batch-mode compile dependency:build-classpath -Dmdep.outputFile=target/classpath
 	$(BIN)/python -m benchmarks.peers
+
+$(AXE):
+	npm install --silent --no-audit --no-fund --fetch-retries=0 --prefix out axe-core@4
 
 java:
 	@$(CHECK_JAVA)

@@ -39,7 +39,16 @@ from .vocabulary import LDP
 _LOG = logging.getLogger("etalis.containers")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::([0-9]{1,5}))?", re.ASCII)
 _SAFE = ("GET", "HEAD", "OPTIONS")
-_ASSETS = ("page.css", "page.js", "basics.js", "programs.js", "charts.js", "forms.js")
+_ASSETS = (
+    "page.css",
+    "page.js",
+    "basics.js",
+    "programs.js",
+    "charts.js",
+    "forms.js",
+    "completion.js",
+    "streams.js",
+)
 _PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

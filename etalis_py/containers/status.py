@@ -42,6 +42,7 @@ def _container(store: Store, hub: Hub, c: Container, now: int) -> dict[str, obje
         windows = [
             {
                 "name": w.name,
+                "resource": iri_value(w.resource),
                 "kind": "logical" if w.logical else "physical",
                 "size": str(w.logical) if w.logical else f"{w.physical} triples",
                 "relation": iri_value(w.relation),

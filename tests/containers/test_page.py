@@ -5,6 +5,7 @@ With ``SCREENSHOTS=folder`` pictures of each step are written there, to be looke
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
@@ -202,6 +203,7 @@ def test_a_program_is_checked_run_paused_edited_and_deleted_from_the_page(
     browser.fill("#query-name", "mild")
     browser.evaluate("document.querySelector('#query-form').requestSubmit()")
     browser.until("document.querySelector('.program .badge')?.innerText === 'running'")
+    browser.until("document.querySelector('.program .timeline').innerText === 'No matches yet.'")
     path = httpx.URL(stream).path
     row = f"document.querySelector('#overview a[data-program=\"{path}mild\"]').closest('tr')"
     browser.until(f"{row}.innerText.includes('running')")
@@ -220,9 +222,21 @@ def test_a_program_is_checked_run_paused_edited_and_deleted_from_the_page(
     assert browser.text(".matches td") == "70", "a value as a person writes it"
     assert "shown here only" in browser.text(".program .counts")
     browser.until(f"{row}.innerText.includes('?value = 70')")
+    browser.evaluate("URL.createObjectURL = blob => { window.saved = blob; return '#' }")
+    browser.evaluate("document.querySelectorAll('.program .export button')[0].click()")
+    csv = browser.evaluate("saved.text()").splitlines()
+    assert (csv[0], csv[1].split(",")[0], len(csv)) == ("?value,from,to,id", "70", 2)
+    browser.evaluate("document.querySelectorAll('.program .export button')[1].click()")
+    (line,) = browser.evaluate("saved.text()").splitlines()
+    match = json.loads(line)
+    assert csv[1].split(",")[1:] == [match["from"], match["to"], match["id"]]
+    assert match["bindings"] == {"value": '"70"^^<http://www.w3.org/2001/XMLSchema#integer>'}
     link = browser.evaluate("document.querySelector('.matches .why').href")
+    browser.until("/ 2\\.0/.test(document.querySelector('#rate path.line').getAttribute('d'))")
     browser.go("about:blank")
     browser.go(link)
+    browser.until("!!document.querySelector('#rate path.line')")
+    assert " 2.0" in browser.evaluate("document.querySelector('#rate path.line').getAttribute('d')"), "rates of before"
     browser.until(
         "document.querySelector('#why').open && document.querySelector('#why-body').innerText.includes('hot')"
     )
@@ -292,19 +306,77 @@ def test_a_stream_is_created_from_the_page(browser: Browser, http: httpx.Client,
     browser.evaluate("document.querySelector('#stream-window').value = 'PT1M'")
     browser.evaluate("document.querySelector('#stream-form').requestSubmit()")
     browser.until("document.querySelector('#stream-said').textContent.includes('Created')")
-    state = http.get("/-/status").json()
-    time.sleep(1.1)
-    state = http.get("/-/status").json()
-    (made,) = [
-        c for c in state["containers"] if c["path"].endswith("/inner/") and c["path"].startswith(httpx.URL(stream).path)
+    path = f"{httpx.URL(stream).path}inner/"
+    browser.until(f"!!document.querySelector('#containers a[data-path=\"{path}\"]')")
+    browser.click(f'#containers a[data-path="{path}"]')
+    browser.until("document.querySelector('#title').innerText === 'A \"new\" one'")
+    browser.until("document.querySelector('#windows tbody').innerText.includes('1 minute')")
+
+    browser.evaluate("window.confirm = () => true")
+    post(http, path, 1, 2)
+    for name, size, unit, shown in (("burst", 4, "triples", "4 triples"), ("brief", 90, "S", "1 minute 30 seconds")):
+        browser.fill("#window-name", name)
+        browser.fill("#window-size", str(size))
+        browser.evaluate(f"document.querySelector('#window-unit').value = '{unit}'")
+        browser.evaluate("document.querySelector('#window-form').requestSubmit()")
+        browser.until(f"document.querySelector('#window-said').textContent === 'Added {name}'")
+        browser.until(f"document.querySelector('#windows tbody').innerText.includes('{shown}')")
+    assert len(http.get(path, params={"window": "burst"}, headers={"Accept": "text/turtle"}).text) > 0
+    browser.evaluate("document.querySelector('#window-form').requestSubmit()")
+    browser.until("document.querySelector('#window-said').textContent.includes('There is a window brief already')")
+    browser.click("#windows [data-window=burst]")
+    browser.until("document.querySelector('#windows-said').textContent === 'Deleted burst'")
+    browser.until("!document.querySelector('#windows tbody').innerText.includes('burst')")
+    assert "brief" in browser.text("#windows tbody")
+
+    browser.click("#stream-delete")
+    browser.until("document.querySelector('#stream-delete-said').textContent.startsWith('Deleted ')")
+    assert browser.evaluate("location.pathname") == httpx.URL(stream).path
+    assert http.get(path).status_code == 410
+    headers = {"Content-Type": "application/sparql-query", "Slug": "hot"}
+    assert http.post(stream, content="HOT <http://ex.org/v> 30", headers=headers).status_code == 201
+    browser.click("#stream-delete")
+    browser.until("document.querySelector('#stream-delete-said').textContent.includes('holds containers or programs')")
+
+
+def test_the_editor_completes_predicates_and_prefixes(browser: Browser, http: httpx.Client, stream: str) -> None:
+    post(http, stream, 1)
+    browser.go(stream)
+    browser.until("document.querySelectorAll('#graphs > li ul').length === 1")
+    browser.evaluate("document.querySelector('#run').open = true")
+    offered = "[...document.querySelectorAll('#query-form .chip')].map(one => one.innerText)"
+
+    def offers(text: str) -> list[str]:
+        browser.fill("#query", text)
+        return browser.evaluate(offered)
+
+    assert {"PREFIX ex:", "PREFIX rdf:", "PREFIX sosa:", "place", "v"} <= set(offers(""))
+    assert offers("PREFIX sosa: <http://www.w3.org/ns/sosa/>\nSELECT * { ?x sosa:") == ["resultTime"]
+    assert offers("SELECT * { ?x pla") == ["place"]
+    browser.click("#query-form .chip")
+    query = "document.querySelector('#query').value"
+    assert browser.evaluate(query) == "SELECT * { ?x <http://ex.org/place> "
+    assert offers("SELECT * { ?x ex") == ["PREFIX ex:"]
+    browser.click("#query-form .chip")
+    assert browser.evaluate(query) == "PREFIX ex: <http://ex.org/>\nSELECT * { ?x ex:"
+    assert set(browser.evaluate(offered)) == {"v", "place"}
+    assert offers("SELECT * { ?x nowhere:") == []
+    copy = "[...document.querySelectorAll('#query-form .copy span')].map(one => `${one.className} ${one.innerText}`)"
+    browser.fill("#query", 'SELECT ?v { ?x :p "SEQ" } # SEQ')
+    assert browser.evaluate(copy) == [
+        "keyword SELECT",
+        "variable ?v",
+        "variable ?x",
+        "iri :p",
+        'literal "SEQ"',
+        "comment # SEQ",
     ]
-    assert (made["title"], made["windows"][0]["size"]) == ('A "new" one', "PT1M")
 
 
-AXE = os.environ.get("AXE")  # npm install axe-core; AXE=node_modules/axe-core/axe.min.js
+AXE = Path(__file__).parents[2] / "out/node_modules/axe-core/axe.min.js"
 
 
-@pytest.mark.skipif(AXE is None, reason="AXE names no axe.min.js (npm install axe-core)")
+@pytest.mark.skipif(not AXE.exists(), reason="no axe-core here; with npm: make out/node_modules/axe-core/axe.min.js")
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
 def test_nothing_on_the_page_is_a_serious_obstacle(
     browser: Browser, http: httpx.Client, stream: str, width: int, dark: bool
@@ -318,7 +390,7 @@ def test_nothing_on_the_page_is_a_serious_obstacle(
     browser.until("document.querySelectorAll('.program .match').length > 0")
     browser.until("document.querySelectorAll('#graphs > li ul').length === 2")
     browser.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
-    browser.evaluate(Path(AXE or "").read_text())
+    browser.evaluate(AXE.read_text())
     browser.evaluate("axe.run().then(result => { window.obstacles = result.violations })")
     browser.until("window.obstacles !== undefined")
     found = browser.evaluate(

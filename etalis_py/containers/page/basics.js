@@ -97,3 +97,26 @@ export function download(name, type, text) {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
+
+// -- forms -----------------------------------------------------------------------------------------------------------
+
+// What an action says, in the place with this id: its answer, or its error.
+export async function tell(out, action) {
+  const place = $(out);
+  const write = (message, good) => { place.textContent = message; place.classList.toggle("good", good); };
+  write("", false);
+  try {
+    write(await action(write) ?? "", true);
+  } catch (error) {
+    write(error.message, false);
+  }
+}
+
+export function onSubmit(form, out, action) {
+  $(form).addEventListener("submit", (event) => {
+    event.preventDefault();
+    tell(out, action);
+  });
+}
+
+export const created = (response) => new URL(response.headers.get("Location")).pathname;

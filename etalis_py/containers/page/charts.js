@@ -99,7 +99,7 @@ function text(content, attributes, title) {
 
 // Rules as a graph: leaves at the left, what uses them to their right, by the longest way from a leaf.
 export function drawRules(rules) {
-  const nodes = new Map((rules.nodes ?? []).map((n) => [n.id, { ...n, rank: 0, lines: wrap(n.label ?? n.id, 30) }]));
+  const nodes = new Map((rules.nodes ?? []).map((n) => [n.id, { ...n, rank: 0, lines: wrap(n.label ?? n.id, 27) }]));
   const edges = (rules.edges ?? []).filter((e) => nodes.has(e.from) && nodes.has(e.to));
   if (!nodes.size) return make("p", { class: "hint" }, "The program shows no rules.");
   for (let pass = 0; pass < nodes.size; pass++) {
@@ -108,7 +108,7 @@ export function drawRules(rules) {
       if (e.from !== e.to && rank < nodes.size && nodes.get(e.to).rank < rank) nodes.get(e.to).rank = rank;
     }
   }
-  const width = 220, gap = 56, tops = new Map();
+  const width = 196, gap = 40, tops = new Map();
   let height = 0;
   const long = edges.some((e) => nodes.get(e.to).rank - nodes.get(e.from).rank > 1 || nodes.get(e.to).rank <= nodes.get(e.from).rank);
   for (const n of nodes.values()) {

@@ -1,19 +1,11 @@
 // Forms: the editor of queries, a new stream, a graph, a table through a mapping, the token.
-import { $, ask, make, readable } from "./basics.js";
+import { $, ask, created, make, onSubmit } from "./basics.js";
+import { completions } from "./completion.js";
+import { prepareStreams } from "./streams.js";
 
 const QUERY = { "Content-Type": "application/sparql-query" };
-const WORDS = /(#[^\n]*)|("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(<[^\s<>"]*>|\b[\w-]*:[\w-]+)|([?$]\w+)|\b(SELECT|CONSTRUCT|ASK|WHERE|FILTER|BIND|AS|PREFIX|BASE|SEQ|NOT|NEXT|REPEAT|WITHIN|EQUALS|OPTIONAL|OPTIONALSEQ|EQUALSOPTIONAL|UNION|MINUS|EXISTS|GROUP|BY|HAVING|ORDER|LIMIT|DISTINCT|FROM|STREAM|WINDOW|ON|REGISTER|OVER|DURING|MEETS|OVERLAPS|STARTS|FINISHES|PAR|TO|OR|MORE|LONGEST|USING|POLICY|RANGE|SLIDE|STEP|COUNT|AVG|SUM|MIN|MAX|PREVIOUS|FIRST|LAST)\b/gi;
+const WORDS = /(#[^\n]*)|("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(<[^\s<>"]*>|[\w-]*:[\w-]+)|([?$]\w+)|\b(SELECT|CONSTRUCT|ASK|WHERE|FILTER|BIND|AS|PREFIX|BASE|SEQ|NOT|NEXT|REPEAT|WITHIN|EQUALS|OPTIONAL|OPTIONALSEQ|EQUALSOPTIONAL|UNION|MINUS|EXISTS|GROUP|BY|HAVING|ORDER|LIMIT|DISTINCT|FROM|STREAM|WINDOW|ON|REGISTER|OVER|DURING|MEETS|OVERLAPS|STARTS|FINISHES|PAR|TO|OR|MORE|LONGEST|USING|POLICY|RANGE|SLIDE|STEP|COUNT|AVG|SUM|MIN|MAX|PREVIOUS|FIRST|LAST)\b/gi;
 const KINDS = ["comment", "literal", "iri", "variable", "keyword"];
-const seen = new Map();
-
-// Predicates of the graphs that are shown, for completion.
-export function noteTriples(lines) {
-  for (const line of lines) {
-    const predicate = line.split(" ", 2)[1];
-    if (predicate?.startsWith("<")) seen.set(predicate, (seen.get(predicate) ?? 0) + 1);
-  }
-}
-
 // -- the editor ------------------------------------------------------------------------------------------------------
 
 function highlight(text) {
@@ -31,7 +23,7 @@ function highlight(text) {
 export function queryEditor({ text = "", id, stream, action, hint, more = [], submit }) {
   const area = make("textarea", { rows: Math.min(16, Math.max(7, text.split("\n").length + 1)), spellcheck: "false", required: "", autocapitalize: "off", wrap: "off", "aria-label": "Query", id });
   const copy = make("pre", { class: "copy", "aria-hidden": "true" });
-  const chips = make("div", { class: "chips" });
+  const chips = make("div", { class: "chips", role: "group", "aria-label": "Completions" });
   const answer = make("pre", { class: "problem check-answer", role: "status", id: id ? `${id}-said` : null });
   const paint = () => copy.replaceChildren(...highlight(area.value));
   const write = (message, good = false) => {
@@ -40,9 +32,16 @@ export function queryEditor({ text = "", id, stream, action, hint, more = [], su
   };
   area.value = text;
   area.addEventListener("scroll", () => { copy.scrollTop = area.scrollTop; copy.scrollLeft = area.scrollLeft; });
-  const offer = () => chips.replaceChildren(...[...seen].sort((a, b) => b[1] - a[1]).slice(0, 12).map(([predicate]) =>
-      make("button", { class: "chip", type: "button", title: predicate, onclick: () => insert(area, spelled(predicate, area.value), paint) }, readable(predicate))));
-  area.addEventListener("focus", offer);
+  const offer = () => chips.replaceChildren(...completions(area.value, area.selectionStart).map(({ label, title, ...change }) =>
+    make("button", { class: "chip", type: "button", title, onclick: () => complete(change) }, label)));
+  const complete = ({ from, text: completed, head }) => {
+    area.setRangeText(completed, from, area.selectionStart, "end");
+    area.setRangeText(head, 0, 0, "preserve");
+    area.focus();
+    paint();
+    offer();
+  };
+  for (const moved of ["focus", "click", "keyup"]) area.addEventListener(moved, offer);
   area.addEventListener("input", () => { paint(); offer(); });
   const check = async () => {
     write("");
@@ -71,41 +70,11 @@ export function queryEditor({ text = "", id, stream, action, hint, more = [], su
   return form;
 }
 
-// A predicate as the query's own prefixes spell it.
-function spelled(predicate, text) {
-  const iri = predicate.slice(1, -1);
-  for (const [, prefix, start] of text.matchAll(/PREFIX\s+([\w-]*:)\s*<([^>]*)>/gi)) {
-    if (iri.startsWith(start) && /^[\w-]+$/.test(iri.slice(start.length))) return prefix + iri.slice(start.length);
-  }
-  return predicate;
-}
-
-function insert(area, text, done) {
-  area.setRangeText(` ${text} `, area.selectionStart, area.selectionEnd, "end");
-  area.focus();
-  done();
-}
-
 // -- other forms -----------------------------------------------------------------------------------------------------
 
-function onSubmit(form, out, action) {
-  $(form).addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const place = $(out);
-    const write = (message, good) => { place.textContent = message; place.classList.toggle("good", good); };
-    write("", false);
-    try {
-      write(await action(write), true);
-    } catch (error) {
-      write(error.message, false);
-    }
-  });
-}
 
-const created = (response) => new URL(response.headers.get("Location")).pathname;
-
-// ``path`` and ``order`` tell the chosen stream and the relation that gives its times.
-export function prepareForms(path, order) {
+// ``path`` and ``order`` tell the chosen stream and the relation that gives its times; ``show`` goes to another one.
+export function prepareForms(path, order, show) {
   const name = make("input", { id: "query-name", autocomplete: "off", placeholder: "given by the server when empty" });
   const oldest = make("input", { id: "query-oldest", type: "checkbox", checked: "" });
   $("run").append(queryEditor({
@@ -118,14 +87,7 @@ export function prepareForms(path, order) {
   }));
   onSubmit("post-form", "post-said", async () =>
     `Created ${created(await ask(path(), { method: "POST", headers: { "Content-Type": "text/turtle" }, body: $("graph").value }))}`);
-  onSubmit("stream-form", "stream-said", async () => {
-    const { value } = $("stream-window");
-    const window = value ? `; ldpsc:window <#window> . <#window> ldp:hasMemberRelation ldp:member ; ldp:membershipResource <#window> ;
-      ldpsc:contentTimestampRelation prov:generatedAtTime ; ldpsc:logical ${JSON.stringify(value)}^^<http://www.w3.org/2001/XMLSchema#duration>` : "";
-    const body = `@prefix ldp: <http://www.w3.org/ns/ldp#> . @prefix ldpsc: <https://solid.ti.rw.fau.de/public/ns/stream-containers#> . @prefix prov: <http://www.w3.org/ns/prov#> .
-      <> a ldpsc:StreamContainer ; <http://purl.org/dc/terms/title> ${JSON.stringify($("stream-title").value || $("stream-name").value)} ${window} .`;
-    return `Created ${created(await ask(path(), { method: "POST", headers: { "Content-Type": "text/turtle", Slug: encodeURIComponent($("stream-name").value) }, body }))}`;
-  });
+  prepareStreams(path, order, show);
   prepareTable(path, order);
   $("token-form").addEventListener("submit", (event) => {
     event.preventDefault();

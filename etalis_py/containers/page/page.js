@@ -2,8 +2,10 @@
 // server-sent events, and asks its programs for new matches.
 import { $, ask, clock, counted, make, number, rate, shorten, triple } from "./basics.js";
 import { drawLine } from "./charts.js";
-import { noteTriples, prepareForms } from "./forms.js";
+import { noteTriples } from "./completion.js";
+import { prepareForms } from "./forms.js";
 import { goTo, leave, showOverview, showPrograms } from "./programs.js";
+import { lasts, showWindows } from "./streams.js";
 
 const SHOWN = 20;
 const state = { path: null, source: null, items: [], fresh: new Set(), paused: false, dirty: false, order: "http://www.w3.org/ns/prov#generatedAtTime" };
@@ -66,14 +68,11 @@ async function showContainer(status) {
   $("facts").replaceChildren(
     fact("graphs", number(c.members)), fact("triples", number(c.triples)), fact("graphs per second", rate(c.rate)),
     fact("oldest", clock(c.oldest)), fact("newest", clock(c.newest)),
-    fact("kept", [c.retainFor, c.retainCount && `${number(c.retainCount)} graphs`].filter(Boolean).join(", ") || "for ever"));
+    fact("kept", [c.retainFor && lasts(c.retainFor), c.retainCount && `${number(c.retainCount)} graphs`].filter(Boolean).join(", ") || "for ever"));
   drawLine($("rate"), c.history, 300, 48);
   $("rate-text").textContent = `graphs per second, the last two minutes; the highest is ${Math.max(0, ...c.history)}`;
-  $("windows").tBodies[0].replaceChildren(...(c.windows.length ? c.windows.map((w) => make("tr", {},
-    make("td", {}, make("a", { href: `${c.path}?window=${encodeURIComponent(w.name)}` }, w.name)),
-    make("td", {}, w.size), make("td", {}, shorten(w.relation, c.path)),
-    make("td", { class: "number" }, w.members > 10000 ? "more than 10,000" : number(w.members))))
-    : [make("tr", {}, make("td", { colspan: "4" }, "No windows. PUT a description with ldpsc:window to add one."))]));
+  $("stream-delete").hidden = c.path === "/";
+  showWindows(c);
   await showPrograms(status.programs.filter((p) => p.input === c.path));
   if (state.dirty) showGraphs();
 }
@@ -113,6 +112,7 @@ async function choose(path) {
   leave(path);
   document.title = `${path} – stream containers`;
   $("name").textContent = path;
+  for (const id of ["stream-delete-said", "windows-said", "window-said", "stream-said"]) $(id).textContent = "";
   let last = 0;
   try {
     const text = await (await ask(`${path}?newest=${SHOWN}`, { headers: { Accept: "application/x-ndjson" } })).text();
@@ -160,6 +160,9 @@ addEventListener("popstate", () => {
 addEventListener("pagehide", () => state.source?.close());
 addEventListener("pageshow", (event) => { if (event.persisted) choose(location.pathname); });
 
-prepareForms(() => state.path, () => state.order);
+prepareForms(() => state.path, () => state.order, (path) => {
+  history.pushState(null, "", path);
+  choose(path);
+});
 goTo(location.hash);
 choose(location.pathname).then(refresh);

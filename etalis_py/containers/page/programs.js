@@ -115,12 +115,14 @@ function drawZoomed(known) {
   }));
 }
 
-function exportTable(known) {
-  const { heads, row } = columns(known.matches);
+function asCsv(matches) {
+  const { heads, row } = columns(matches);
   const quoted = (value) => (/[",\n\r]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
-  const lines = known.matches.map((m) => [...row(m), m.from ?? "", m.to ?? "", m.match.id]);
-  download(`${known.p.name}.csv`, "text/csv", [[...heads, "from", "to", "id"], ...lines].map((line) => `${line.map(quoted).join(",")}\r\n`).join(""));
+  const lines = matches.map((m) => [...row(m), m.from ?? "", m.to ?? "", m.match.id]);
+  return [[...heads, "from", "to", "id"], ...lines].map((line) => `${line.map(quoted).join(",")}\r\n`).join("");
 }
+
+const asJsonLines = (matches) => matches.map(({ match, from, to }) => `${JSON.stringify({ ...match, from, to })}\n`).join("");
 
 // -- why -------------------------------------------------------------------------------------------------------------
 
@@ -231,7 +233,7 @@ export async function showPrograms(programs) {
     }
   }
   if (!programs.length) holder.replaceChildren(make("p", { class: "hint" }, "No program reads this stream."));
-  else holder.querySelector("p.hint:only-child")?.remove();
+  else holder.querySelector(":scope > p.hint")?.remove();
   for (const p of programs) {
     let known = cards.get(p.program);
     if (!known) {
@@ -260,7 +262,9 @@ function programCard(known) {
     make("ul", { class: "warnings" }),
     make("div", { class: "bar" }, make("h5", {}, "Matches"), make("span", { class: "zoom", hidden: "" },
       button("+", zoom(2), "Zoom in"), button("−", zoom(0.5), "Zoom out"), button("‹", shift(-1), "Earlier"), button("›", shift(1), "Later")),
-      make("button", { class: "plain export", type: "button", hidden: "", onclick: () => exportTable(known) }, "Save as CSV")),
+      make("span", { class: "export", hidden: "" },
+        button("Save as CSV", () => download(`${p.name}.csv`, "text/csv", asCsv(known.matches))),
+        button("Save as JSON lines", () => download(`${p.name}.jsonl`, "application/x-ndjson", asJsonLines(known.matches))))),
     make("div", { class: "timeline" }),
     make("div", { class: "wide matches", tabindex: "0", role: "group", "aria-label": `Matches of ${p.name}` }),
     whyNotForm(known),
