@@ -14,6 +14,7 @@ import sysconfig
 import tomllib
 import venv
 import zipfile
+from functools import cache
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
 
@@ -78,6 +79,7 @@ def test_the_installed_command_runs_from_another_folder(wheel: Path, tmp_path: P
     assert "http://example.org/acme,10,12,1,3" in done.stdout, done.stderr
 
 
+@cache
 def imported() -> set[str]:
     """The top-level modules that the product imports, at the top of a file or later."""
     found: set[str] = set()

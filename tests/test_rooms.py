@@ -105,6 +105,7 @@ def _imported(module: str, file: Path) -> Iterator[str]:
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
+@cache
 def graph() -> dict[str, set[str]]:
     """Which module imports which."""
     there = modules()
