@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from operator import itemgetter
 from typing import Any, overload
 
 from etalis_compiler import ast
@@ -71,6 +72,24 @@ class Group:
             members = tuple((*row[:at], row[at] + by, *row[at + 1 :]) for row in members)
         return replace(self, members=members, policy=policy)
 
+    @property
+    def fits(self) -> bool:
+        """Whether there are rules for all together by this policy."""
+        try:
+            self.rules()
+        except Unfit:
+            return False
+        return True
+
+    def compiled(self, most: int | None = None) -> Iterator[tuple[int, CompiledQuery]]:
+        """Its queries, or so many of them, each compiled by itself, with their places in the program."""
+        shared = self.query
+        for place, name, text in islice(self.texts(), most):
+            document = parse(text.text, base=shared.base, prefixes=dict(shared.prefixes))
+            (query,) = compile_documents([(document, text)], shared.coupling).queries
+            policy = query.syntax.policy or self.policy
+            yield place, replace(query, name=name, syntax=replace(query.syntax, policy=policy))
+
     def texts(self) -> Iterator[tuple[int, str, Source]]:
         """The place in the program, the name and the text of each query."""
         count = len(self.template.places)
@@ -108,9 +127,17 @@ class GatheredQueries(Compilation):
     _expanded: list[tuple[CompiledQuery, ...]]
 
     def run_by(self, policy: str) -> GatheredQueries:
-        """The same, run by a policy where a query names none."""
-        groups = [group.moved(0, policy) for group in self.groups]
-        return GatheredQueries(self.rest, self.places, groups, self.warnings)
+        """The same, run by a policy where a query names none; what is no family by that policy runs one by one."""
+        alone = list(zip(self.places, self.rest, strict=True))
+        groups = []
+        for before in self.groups:
+            group = before.moved(0, policy)
+            if before.policy == policy or group.fits:
+                groups.append(group)
+            else:
+                alone += group.compiled()
+        alone.sort(key=itemgetter(0))
+        return GatheredQueries([q for _, q in alone], [place for place, _ in alone], groups, self.warnings)
 
     @property
     def kinds(self) -> tuple[CompiledQuery, ...]:
@@ -142,13 +169,8 @@ class GatheredQueries(Compilation):
         """The queries, of each family so many at most."""
         every = list(zip(self.places, self.rest, strict=True))
         for group in self.groups:
-            shared = group.query
-            for place, name, text in islice(group.texts(), most):
-                document = parse(text.text, base=shared.base, prefixes=dict(shared.prefixes))
-                (query,) = compile_documents([(document, text)], shared.coupling).queries
-                policy = query.syntax.policy or group.policy
-                every.append((place, replace(query, name=name, syntax=replace(query.syntax, policy=policy))))
-        return tuple(query for _, query in sorted(every, key=lambda one: one[0]))
+            every += group.compiled(most)
+        return tuple(query for _, query in sorted(every, key=itemgetter(0)))
 
     @property
     def families(self) -> Gathered:
@@ -276,43 +298,39 @@ def gather(
 def _chosen(texts: Sequence[Source], reading: Reading, fewest: int) -> dict[int, tuple[Template, tuple[str, ...]]]:
     """The texts that belong to families, each with the template and its constants."""
     alike: dict[tuple[str, ...], list[tuple[int, tuple[str, ...]]]] = {}
-    wordings: dict[tuple[str, ...], Wording] = {}
     for i, text in enumerate(texts):
         wording = wording_of(text)
         if wording is not None:
             alike.setdefault(wording.pieces, []).append((i, wording.constants))
-            wordings.setdefault(wording.pieces, wording)
     chosen: dict[int, tuple[Template, tuple[str, ...]]] = {}
-    for pieces, some in alike.items():
+    pending = list(alike.values())
+    while pending:
+        some = pending.pop()
         if len(some) < fewest:
             continue
-        first = reading.template(texts[some[0][0]], wordings[pieces])
-        if first is None:
+        source = texts[some[0][0]]
+        wording = wording_of(source)
+        template = None if wording is None else reading.template(source, wording)
+        if template is None:
             continue
         families: dict[Any, list[tuple[int, tuple[str, ...]]]] = {}
         for i, given in some:
-            families.setdefault(first.likeness(given), []).append((i, given))
-        for members in families.values():
-            if len(members) >= fewest:
-                _choose(chosen, texts, members, reading)
+            families.setdefault(template.likeness(given), []).append((i, given))
+        own = families.pop(template.likeness(some[0][1]))
+        if len(own) >= fewest:
+            _choose(chosen, own, template)
+        pending += families.values()
     return chosen
 
 
 def _choose(
     chosen: dict[int, tuple[Template, tuple[str, ...]]],
-    texts: Sequence[Source],
     members: Sequence[tuple[int, tuple[str, ...]]],
-    reading: Reading,
+    template: Template,
 ) -> None:
-    source = texts[members[0][0]]
-    wording = wording_of(source)
-    template = None if wording is None else reading.template(source, wording)
-    if template is None:
-        return
     known: dict[str, str] = {}
-    likeness = template.likeness(members[0][1])
     for i, given in members:
-        constants = template.constants_of(given) if template.likeness(given) == likeness else None
+        constants = template.constants_of(given)
         if constants is not None:
             terms = [known.setdefault(term, term) for term in constants]
             name = (given[template.named],) if template.named >= 0 else ()
@@ -372,7 +390,7 @@ def _numbered(
             before += len(document.queries)
         for group in groups:
             found += [(place, (reading.document(text), text)) for place, _, text in group.texts()]
-        return [one for _, one in sorted(found, key=lambda one: one[0])]
+        return [one for _, one in sorted(found, key=itemgetter(0))]
 
     return compilation, Documents(every)
 

@@ -126,7 +126,7 @@ class Clauses:
         return Definitions(self.spelling, self.names).value(value)
 
     def window(self, bound: alg.Bound | None, times: Times) -> list[str]:
-        if bound is None:
+        if bound is None or isinstance(bound, ir.Longest):
             return []
         relation, length = limit(bound)
         return [f"{times[1]} − {times[0]} {relation} {length}"]
@@ -140,6 +140,8 @@ class Clauses:
                     yield f"{self.spelling.variable(variable)} is {self.expression(e, times)}"
                 case ir.Duration(bound):
                     yield from self.window(bound, times)
+                case ir.Lasting(parameter):
+                    yield f"{times[1]} − {times[0]} ≤ {self.spelling.variable(parameter)}"
                 case ir.Background(pattern, _):
                     yield f"background({self.pattern(pattern)})"
                 case ir.Parameters(family, equal, binds):

@@ -90,7 +90,8 @@ class Parameters:
 
     ``family`` names it.  A row has the name of its query in place 0, then its constants.  ``equal`` are the variables
     that a row's places must equal, ``binds`` those that get their terms from it.  ``compared`` is the comparison
-    ``variable op place`` by which rows are found in the order of their numbers; it is tested nevertheless.
+    ``variable op place`` by which rows are found in the order of their numbers; it is tested nevertheless.  Without a
+    name it is the duration that is compared.
     """
 
     family: Text
@@ -99,7 +100,26 @@ class Parameters:
     compared: tuple[tuple[Name, Text, int], ...] = ()
 
 
-Step = Condition | Assign | Duration | Background | Parameters
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """end − start ≤ as many microseconds as a parameter says: a window of which each query has its own length."""
+
+    parameter: Name
+
+
+Step = Condition | Assign | Duration | Background | Parameters | Lasting
+
+
+@dataclass(frozen=True, slots=True)
+class Longest(Bound):
+    """The longest window of a family's queries: it tells when goals expire, and refuses nothing.
+
+    ``place`` is that of the lengths in the relation of parameters.  Taken as a bound like any other it is without end.
+    """
+
+    micros: int = 2**62
+    family: Text = ""
+    place: int = 0
 
 
 # --- nodes -----------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import etalis_py.families as families
@@ -17,7 +17,15 @@ SHAPES = (
     "SELECT ?a WHERE {{ :c{0} :p ?a FILTER (?a < {1}) }}",
     "SELECT ?a ?b WHERE {{ {{ ?c :p ?a }} SEQ {{ ?c :p ?b }} FILTER (?b > ?a + {0}) }}",
     "SELECT ?a ?b WHERE {{ {{ ?c :p ?a }} NEXT {{ ?c :p ?b FILTER (?b > {0}) }} }}",
-    "SELECT ?a ?b WHERE {{ {{ {{ :c{0} :p ?a }} SEQ {{ ?c :q ?b }} }} WITHIN 3 s }}",
+    "SELECT ?a ?b WHERE {{ {{ {{ :c{0} :p ?a }} SEQ {{ ?c :q ?b }} }} WITHIN {1} s }}",
+    "SELECT ?a ?b WHERE {{ {{ {{ :c{0} :p ?a }} SEQ {{ :c{0} :p ?b }} FILTER (?b > ?a) }} WITHIN PT{1}S }}",
+    "SELECT ?d WHERE {{ {{ {{ ?d :p ?a }} SEQ {{ ?d :p ?b }} }} WITHIN {0} s }}",
+    "SELECT ?d ?a WHERE {{ {{ {{ ?d :q ?b }} SEQ {{ :c{0} :p ?a }} FILTER (?a > ?b) }} WITHIN {1}.5 SECONDS }}",
+    "SELECT ?z {{ {{ {{ {{ :c{0} :p ?a }} SEQ {{ ?c :q ?b }} }} WITHIN {1} s }} SEQ {{ ?c :p ?z }} }} WITHIN {2} s",
+    "SELECT ?a ?b WHERE {{ {{ {{ :c{0} :p ?a }} NEXT {{ ?c :p ?b }} }} WITHIN {1} s }}",
+    "SELECT ?d {{ {{ {{ ?d :q ?a }} NEXT {{ {{ :c{0} :p ?a }} SEQ {{ ?d :p ?b }} }} WITHIN {1} s }} WITHIN {1} s }}",
+    "SELECT ?a ?b WHERE {{ {{ {{ :c{0} :p ?a }} SEQ NOT {{ ?c :q ?a }} SEQ {{ ?c :p ?b }} }} WITHIN {1} s }}",
+    "SELECT ?a ?b WHERE {{ {{ {{ :c{0} :p ?a }} AND {{ :c{1} :q ?b }} }} WITHIN {2} s }}",
     "SELECT ?a ?b WHERE {{ {{ :c{0} :p ?a }} SEQ NOT {{ :c{1} :q ?z }} SEQ {{ ?c :p ?b }} }}",
     "SELECT ?a WHERE {{ {{ ?c :p ?a }} SEQ NOT {{ ?c :q {0} }} SEQ {{ ?c :p ?b }} }}",
     "SELECT ?a WHERE {{ :c{0} :p ?a . ?d :q ?a }}",
@@ -33,11 +41,11 @@ SHAPES = (
 
 
 @st.composite
-def texts(draw, most=8):
+def texts(draw, most=8, least=2):
     """Queries of a few wordings, some with a name, some by a policy of their own."""
     chosen = draw(st.lists(st.sampled_from(SHAPES), min_size=1, max_size=3, unique=True))
     constants = st.tuples(*[st.integers(0, 4)] * 3)
-    queries = draw(st.lists(st.tuples(st.sampled_from(chosen), constants), min_size=2, max_size=most))
+    queries = draw(st.lists(st.tuples(st.sampled_from(chosen), constants), min_size=least, max_size=most))
     named = draw(st.booleans())
     return [f"REGISTER QUERY n{i} AS " * named + text.format(*some) for i, (text, some) in enumerate(queries)]
 
@@ -82,6 +90,28 @@ def test_together_they_answer_in_order_what_they_answer_one_by_one(queries, even
         assert answers(engine.push(one)) == answers(expected.push(one))
     assert answers(engine.close()) == answers(expected.close())
     assert engine.counters.matches == expected.counters.matches
+
+
+# Each example compiles every one of its queries, so there are few of them, and none is made smaller.
+@settings(max_examples=settings().max_examples // 30, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@given(st.integers(10, 200).flatmap(lambda size: texts(size, size)), streams(), POLICY, st.data())
+def test_large_sets_answer_what_each_of_their_queries_answers(queries, events, policy, data):
+    """They feed one another; some are taken away in the middle of the stream, and take nothing with them."""
+    over = data.draw(st.integers(0, len(events)))
+    parts = queries[: len(queries) // 2], queries[len(queries) // 2 :]
+    named = [
+        [f"REGISTER QUERY {name}{i} AS {q[q.index('SELECT') :]}" for i, q in enumerate(part) if "SELECT" in q]
+        for name, part in zip("mn", parts, strict=True)
+    ]
+    made = [query for query in queries if "CONSTRUCT" in query]
+    found, expected = Engine(compile(named[0] + made, policy=policy)), Engine(one_by_one(named[0] + made, policy))
+    results = []
+    for engine, program in ((found, compile(named[1])), (expected, one_by_one(named[1], policy))):
+        added = engine.add(program, policy=policy)
+        results.append(answers(engine.push_all(events[:over])))
+        engine.remove(added)
+        results[-1] += answers([*engine.push_all(events[over:]), *engine.close()])
+    assert sorted(map(str, results[0])) == sorted(map(str, results[1]))
 
 
 @given(texts(), streams(), POLICY, st.data())
@@ -161,6 +191,76 @@ def test_texts_that_are_added_one_by_one_become_a_family():
     found = [*engine.push_all([event(f":c{n} :p 2", t) for t in (2, 3) for n in range(6)]), *engine.close()]
     assert [(m.query, m["a"]) for m in found] == [(f"n{n}", 2) for n in range(6)]
     assert set(engine.programs) == {*added[:5], "program6"}
+
+
+LENGTHS = "REGISTER QUERY n{0} AS SELECT ?a ?b WHERE {{ {{ {1} SEQ {2} }} WITHIN {3} }}"
+
+
+@pytest.mark.parametrize(
+    ("sides", "by_length"),
+    [
+        (("{ :c1 :p ?a }", "{ :c2 :p ?b }"), {2: [(10, 12), (12, 14)], 4: [(10, 12), (10, 14), (12, 14)]}),
+        (("{ ?c :p ?a }", "{ ?c :p ?b }"), {2: [(10, 12), (12, 14)], 4: [(10, 12), (12, 14)]}),
+    ],
+)
+def test_queries_that_differ_in_the_length_of_a_window_are_one_family(sides, by_length):
+    lengths = (1, 4, 2, 4, 0)
+    engine = Engine(compile([LENGTHS.format(n, *sides, f"{length} s") for n, length in enumerate(lengths)]))
+    assert len(engine.rules.outputs) == 1
+    events = [event(":c1 :p 1", 10), event(":c2 :p 2", 12), event(":c1 :p 3", 12), event(":c2 :p 4", 14)]
+    found = {n: [] for n in range(5)}
+    for match in [*engine.push_all(events), *engine.close()]:
+        found[int(match.query[1:])].append((match.start, match.end))
+    assert {n: sorted(spans) for n, spans in found.items()} == {
+        n: by_length.get(length, []) for n, length in enumerate(lengths)
+    }
+
+
+@pytest.mark.parametrize("sides", [("{ :c1 :p ?a }", "{ :c2 :p ?b }"), ("{ ?c :p ?a }", "{ ?d :p ?b }")])
+def test_goals_are_kept_as_long_as_the_longest_window_that_runs(sides):
+    texts = [LENGTHS.format(n, *sides, f"{length} s") for n, length in enumerate((3, 5, 3))]
+    engine = Engine(compile(texts), sweep_every=10)
+    name = engine.add(LENGTHS.format(9, *sides, "50 s"))
+    assert len(engine.rules.outputs) == 1
+
+    def goals_after(first, last):
+        for t in range(first, last):
+            engine.push(event(":c1 :p 1", t))
+        return engine.counters.kept().goals
+
+    longest = goals_after(0, 100)
+    engine.remove(name)
+    shorter = goals_after(100, 200)
+    assert 50 <= longest <= 4 * 70
+    assert 3 <= shorter <= longest / 4
+
+
+def test_what_is_no_family_by_its_policy_leaves_the_goals_of_families_alone():
+    """SEQ NOT … SEQ is none under a consuming policy."""
+    steps = [f"REGISTER QUERY m{n} AS SELECT ?a WHERE {{ {{ :c{n} :p ?a }} SEQ {{ :c{n} :p ?b }} }}" for n in range(4)]
+    gaps = [
+        f"SELECT ?a WHERE {{ {{ :c{n} :p ?a }} SEQ NOT {{ :c{n} :q ?b }} SEQ {{ :c{n} :p ?c }} }}" for n in range(4)
+    ]
+    engine = Engine(compile(steps))
+    engine.push(event(":c1 :p 1", 1))
+    added = engine.add(compile(gaps), policy="recent")
+    engine.push(event(":c2 :p 2", 2))
+    engine.remove(added)
+    found = [*engine.push_all([event(":c1 :p 3", 3), event(":c2 :p 3", 3)]), *engine.close()]
+    assert [(match.query, match["a"]) for match in found] == [("m1", 1), ("m2", 2)]
+
+
+def test_the_order_of_lengths_tells_families_apart():
+    """A bound inside another one is dropped where it is the longer, so the two orders have other rules."""
+    inner = "{{ {{ {{ :c1 :p ?a }} SEQ {{ :c1 :p ?b }} }} WITHIN {} s }}"
+    nested = f"SELECT ?b WHERE {{{{ {inner} SEQ {{{{ :c1 :p ?c }}}} }}}} WITHIN {{}} s"
+    lengths = ((1, 3), (3, 1), (2, 2), (2, 5), (5, 2), (2, 2), (4, 9), (9, 4))
+    queries = [nested.format(*some) for some in lengths]
+    events = [event(f":c1 :p {t}", t) for t in range(12)]
+    engine, plain = Engine(compile(queries)), Engine(one_by_one(queries, "unrestricted"), executor="rows")
+    expected = answers([*plain.push_all(events), *plain.close()])
+    assert answers([*engine.push_all(events), *engine.close()]) == expected
+    assert len(engine.rules.outputs) == 3
 
 
 def test_constants_inside_strings_comments_and_other_clauses_are_none():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import Any
 
-from etalis_rules.algebra import Bound
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,7 +44,7 @@ def retract(w: Writer) -> None:
 
 def prune(w: Writer) -> None:
     with w.block("if b:"):
-        write_prune(w, Bound(micros=LONGEST), exactly=True)
+        write_prune(w, str(LONGEST), exactly=True)
     w("return b")
 
 

@@ -4,6 +4,8 @@ A solution of a node below which a parameter stands carries the name of its quer
 parameters that are read above it in ``$0``, ``$1`` and so on.  A leaf with markers sees the triples of every query of
 the family and is joined with the relation by what the event says; from there on ``$`` is one more join variable, so
 that goals, consumption and what is absent belong to one query.  What has no parameter below it is shared by all.
+The length of a window is a parameter, too: the solution must last no longer than that of its query, and goals are kept
+as long as the longest of all says.
 
     { :c12 :price ?a } SEQ { :c7 :price ?b } FILTER (?b > ?a * 1.3)
     left(~$0, ~a) → { … parameters: ~$0 = place 1; $, $2 } → SEQ on $ → FILTER (?b > ?a * ?$2)
@@ -17,7 +19,10 @@ from typing import NamedTuple, TypeVar
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.terms import XSD
 from etalis_rules.traversal import transform, walk
+
+from .windows import relaxed
 
 T = TypeVar("T")
 
@@ -46,6 +51,11 @@ class _Carrying(NamedTuple):
     columns: tuple[str, ...]
 
 
+def length_of(micros: int) -> str:
+    """The term that stands for the length of a window."""
+    return f'"{micros}"^^<{XSD}integer>'
+
+
 def column_of(parameter: int) -> str:
     """The name of a parameter's column."""
     return f"{NAME}{parameter}"
@@ -64,11 +74,19 @@ def parameterized(rules: ir.Rules, family: str, markers: Mapping[str, int]) -> P
         raise Unfit
     rewriter = _Rewriter(dict(rules.nodes), family, markers)
     wanted = rewriter.read((output.template,))
-    source = rewriter.carrying(output.source.node, wanted)
+    whole = relaxed(rewriter.before, output.source.node, rewriter.length, family)
+    source = rewriter.carrying(whole, wanted)
     template = rewriter.written(output.template)
     columns = (*output.source.columns, *source.columns)
-    whole = replace(output, query=family, source=ir.Ref(source.node, columns), template=template)
-    return Parameterized(rewriter.nodes, whole, frozenset(rewriter.used))
+    shared = replace(output, query=family, source=ir.Ref(source.node, columns), template=template)
+    return Parameterized(rewriter.nodes, shared, frozenset(rewriter.used))
+
+
+def _constant(node: object) -> str:
+    """The term that a marker may be: a constant, or the length of a window."""
+    if isinstance(node, alg.Const):
+        return node.term
+    return length_of(node.micros) if isinstance(node, alg.Bound) and not (node.months or node.events) else ""
 
 
 @dataclass(slots=True)
@@ -82,8 +100,8 @@ class _Rewriter:
     # --- what is there ---
 
     def read(self, part: object) -> frozenset[int]:
-        """The parameters whose markers stand in expressions or templates."""
-        constants = (n.term for n in walk(part) if isinstance(n, alg.Const))
+        """The parameters whose markers stand in expressions, templates or bounds."""
+        constants = map(_constant, walk(part))
         return frozenset(self.markers[term] for term in constants if term in self.markers)
 
     def written(self, part: T) -> T:
@@ -93,19 +111,29 @@ class _Rewriter:
             if isinstance(node, alg.Const) and node.term in self.markers:
                 self.used.add(self.markers[node.term])
                 return alg.Var(column_of(self.markers[node.term]))
+            if isinstance(node, ir.Duration) and (length := self.length(node.bound)) is not None:
+                self.used.add(length)
+                return ir.Lasting(column_of(length))
             return None
 
         return transform(part, named)
 
+    def length(self, bound: alg.Bound | None) -> int | None:
+        """The parameter that a bound is."""
+        return None if bound is None else self.markers.get(_constant(bound))
+
+    def kept(self, bound: alg.Bound | None) -> alg.Bound | None:
+        """How long goals are kept that wait within a bound."""
+        length = self.length(bound)
+        return bound if length is None else ir.Longest(family=self.family, place=length + 1)
+
     def varies(self, name: str) -> bool:
         """Does a marker stand in this node or below it?"""
         node = self.before[name]
-        own = node.steps if isinstance(node, (ir.Map, ir.Join, ir.Absence)) else ()
-        if isinstance(node, ir.Leaf):
-            own = (node.subject, node.object)  # type: ignore[assignment]
-        elif not isinstance(node, (ir.Map, ir.Join, ir.Absence)) and self.read((node,)):
+        own = bool(self.read(node))
+        if own and not isinstance(node, (ir.Leaf, ir.Map, ir.Join, ir.Absence)):
             raise Unfit
-        return bool(self.read(own)) or any(self.varies(ref.node) for ref in ir.refs(node))
+        return own or any(self.varies(ref.node) for ref in ir.refs(node))
 
     # --- what becomes of it ---
 
@@ -173,7 +201,7 @@ class _Rewriter:
         equal: tuple[tuple[str, int], ...],
     ) -> _Carrying:
         """A join of a node with the parameters, before the first step that reads one."""
-        first = next((i for i, step in enumerate(steps) if self.read((step,))), len(steps))
+        first = next((i for i, step in enumerate(steps) if self.read(step)), len(steps))
         read = self.read(steps[first:])
         binds = [(NAME, 0)]
         binds += [(column_of(k), k + 1) for k in sorted(read | wanted) if column_of(k) not in child.columns]
@@ -184,7 +212,9 @@ class _Rewriter:
         return _Carrying(self.add(ir.Map((*head, *columns), child, (*steps[:first], step, *rest))), columns)
 
     def _compared(self, step: ir.Step, child: ir.Ref) -> tuple[str, str, int] | None:
-        """``variable op place`` where a step compares a column with a parameter that is a number."""
+        """``variable op place`` where a step compares a column, or the duration, with a parameter that is a number."""
+        if isinstance(step, ir.Duration) and (length := self.length(step.bound)) is not None:
+            return "", "<=", length + 1
         if not isinstance(step, ir.Condition):
             return None
         match step.expression:
@@ -232,7 +262,8 @@ class _Rewriter:
         left, right = (apart or self.varies(ref.node) for ref in (node.left, node.right))
         if not (left or right):
             return self._shared_join(node, wanted)
-        read = self.read(node.steps) | wanted
+        tests = self._tests(node)
+        read = self.read(tests) | wanted
         one = self.plain_or_carrying(node.left.node, read if left else frozenset(), left)
         two = self.plain_or_carrying(node.right.node, frozenset() if left else read, right)
         columns = self._columns(wanted)
@@ -242,24 +273,33 @@ class _Rewriter:
             left=ir.Ref(one.node, (*node.left.columns, *one.columns)),
             right=ir.Ref(two.node, (*node.right.columns, *two.columns)),
             certain=(*node.certain, NAME) if left and right else node.certain,
-            steps=self.written(node.steps),
+            steps=self.written(tests),
+            bound=self.kept(node.bound),
         )
         return _Carrying(self.add(whole), columns)
 
+    def _tests(self, node: ir.Join | ir.Absence) -> tuple[ir.Step, ...]:
+        """The steps, and the bound where it is a parameter."""
+        if node.bound is None or self.length(node.bound) is None:
+            return node.steps
+        return (*node.steps, ir.Duration(node.bound))
+
     def _shared_join(self, node: ir.Join, wanted: frozenset[int]) -> _Carrying:
         """A join that all queries share, and then the conditions in which they differ."""
-        first = next(i for i, step in enumerate(node.steps) if self.read((step,)))
+        steps = self._tests(node)
+        first = next(i for i, step in enumerate(steps) if self.read(step))
         self.same(node.left.node)
         self.same(node.right.node)
-        bound = [s.variable for s in node.steps[:first] if isinstance(s, ir.Assign)]
+        bound = [s.variable for s in steps[:first] if isinstance(s, ir.Assign)]
         columns = tuple(sorted({*node.left.columns, *node.right.columns, *bound}))
-        shared = replace(node, head=columns, steps=node.steps[:first])
-        return self._joined(ir.Ref(self.add(shared), columns), node.head, node.steps[first:], wanted, ())
+        shared = replace(node, head=columns, steps=steps[:first], bound=self.kept(node.bound))
+        return self._joined(ir.Ref(self.add(shared), columns), node.head, steps[first:], wanted, ())
 
     def _absence(self, node: ir.Absence, wanted: frozenset[int]) -> _Carrying:
         if node.policy or node.deadline is not None or any(isinstance(s, ir.Background) for s in node.steps):
             raise Unfit
-        read = self.read(node.steps) | wanted
+        tests = node.steps if node.right is None else self._tests(node)
+        read = self.read(tests) | wanted
         left = self.carrying(node.left.node, read)
         absent = self.plain_or_carrying(node.absent.node, frozenset(), False)
         columns = self._columns(wanted)
@@ -269,7 +309,8 @@ class _Rewriter:
             left=ir.Ref(left.node, (*node.left.columns, *left.columns)),
             absent=ir.Ref(absent.node, (*node.absent.columns, *absent.columns)),
             shared=(*node.shared, NAME) if absent.columns else node.shared,
-            steps=self.written(node.steps),
+            steps=self.written(tests),
+            bound=self.kept(node.bound),
         )
         if node.right is not None:
             right = self.plain_or_carrying(node.right.node, frozenset(), False)

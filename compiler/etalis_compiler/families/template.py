@@ -4,6 +4,9 @@ A constant is a parameter where it stands as the subject or object of a triple p
 FILTER, and where its marker comes out of the compiler as a constant in such a place.  All others are part of what the
 family shares.  Equal constants of a text are one parameter, so a text in which two constants are equal and one in which
 they differ belong to two families.
+
+The number in the length of a WITHIN is a parameter, too.  Which of two bounds is the shorter decides on the rules, so
+the lengths of all texts of a family have the same order, and none are parameters beside a bound that is none.
 """
 
 from __future__ import annotations
@@ -11,9 +14,15 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from hashlib import blake2s
+from typing import NamedTuple
 
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
 from etalis_rules import terms
+from etalis_rules.durations import RATIOS, parse_duration
+from etalis_rules.traversal import walk as rules_walk
 
 from .. import ast
 from ..ast.walking import walk
@@ -23,11 +32,14 @@ from ..parser import parse
 from ..pipeline import Compilation, CompiledQuery, compile_documents, rules_of
 from ..rewrites.reorder import AS_WRITTEN, Coupling
 from ..windowed import is_windowed
-from .parameters import Unfit, parameterized
+from .parameters import Unfit, length_of, parameterized
 from .wording import NAME, Wording
 
 _IRI = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9_~:/#?&=%+,;@!$*.-]*>")
 _LOCAL = re.compile(r"[A-Za-z0-9_-]+")
+_LONGEST = 18  # digits, as in a text
+_LONG = 1_000_000
+"""So many weeks are longer than any window."""
 _STRING = re.compile(r'"[^"\x00-\x1f\x7f]*"|\'[^"\'\x00-\x1f\x7f]*\'')
 
 
@@ -36,13 +48,15 @@ class Template:
     """The query of a family with markers, and how the constants of a text fill its parameters.
 
     ``places`` has for each parameter the constants of the wording that are its value; ``named`` is the constant that
-    names the query (-1: none does).  ``markers`` are the markers' terms.
+    names the query (-1: none does).  ``markers`` are the markers' terms.  ``units`` has for each parameter the
+    microseconds of its unit where it is the length of a window, and 0 where it is none.
     """
 
     name: str
     wording: Wording
     places: tuple[tuple[int, ...], ...]
     named: int
+    units: tuple[int, ...]
     namespaces: Mapping[str, str]
     markers: Mapping[str, int]
     query: CompiledQuery
@@ -63,20 +77,25 @@ class Template:
         first = [given[places[0]] for places in self.places]
         alike = all(given[place] == given[places[0]] for places in self.places for place in places)
         order = None if alike and len(set(first)) == len(first) else tuple(map(first.index, first))
-        return (*[given[i] for i in self.fixed], alike, order)
+        return (*[given[i] for i in self.fixed], alike, order, _ranks(first, self.units))
 
     def constants_of(self, given: Sequence[str]) -> tuple[str, ...] | None:
         """The terms of the parameters in a text with these constants; None where one has to be parsed."""
         kinds = self.wording.kinds
-        found = [spelled(kinds[places[0]], given[places[0]], self.namespaces) for places in self.places]
+        found = [
+            spelled_length(given[places[0]], unit)
+            if unit
+            else spelled(kinds[places[0]], given[places[0]], self.namespaces)
+            for places, unit in zip(self.places, self.units, strict=True)
+        ]
         return None if None in found else tuple(found)  # type: ignore[arg-type]
 
     def text_of(self, name: str, constants: Sequence[str]) -> str:
         """The text of one query of the family, its constants written out."""
         given = list(self.wording.constants)
-        for places, term in zip(self.places, constants, strict=True):
+        for places, unit, term in zip(self.places, self.units, constants, strict=True):
             for place in places:
-                given[place] = written(term)
+                given[place] = written_length(term, unit) if unit else written(term)
         if self.named >= 0:
             given[self.named] = name
         return self.wording.written(tuple(given))
@@ -97,6 +116,34 @@ def spelled(kind: str, text: str, namespaces: Mapping[str, str]) -> str | None:
         case "STRING":
             return f'"{text[1:-1]}"' if _STRING.fullmatch(text) else None
     return None
+
+
+def micros_of(text: str, unit: int) -> int | None:
+    """The length of so many units in microseconds; None where the text is no usable number of them."""
+    if len(text) > _LONGEST or "e" in text.lower():
+        return None
+    micros = Decimal(text) * unit
+    return int(micros) if micros == micros.to_integral_value() else None
+
+
+def spelled_length(text: str, unit: int) -> str | None:
+    """The term that stands for a length of so many units; None where there is none."""
+    micros = micros_of(text, unit)
+    return None if micros is None else length_of(micros)
+
+
+def written_length(term: str, unit: int) -> str:
+    """The number of units in a length, as it stands in a text."""
+    return format((Decimal(terms.parts(term)[0]) / unit).normalize(), "f")
+
+
+def _ranks(first: Sequence[str], units: Sequence[int]) -> tuple[int, ...] | None:
+    """The order of the lengths among the constants, where there are several."""
+    if len(units) - units.count(0) < 2:
+        return None
+    lengths = [micros_of(text, unit) for text, unit in zip(first, units, strict=True) if unit]
+    known = sorted({micros for micros in lengths if micros is not None})
+    return tuple(-1 if micros is None else known.index(micros) for micros in lengths)
 
 
 def written(term: str) -> str:
@@ -125,36 +172,79 @@ def template_of_text(
     alone = compile_documents([(document, source)], coupling)
     rules_of(alone, policy=policy)
     namespaces: dict[str, str] = {}
-    groups = _groups(document, wording, namespaces)
+    groups = [*_groups(document, wording, namespaces), *_lengths(document, wording)]
     while True:
-        marks: dict[str, int] = {}
         given = list(wording.constants)
-        for k, places in enumerate(groups):
-            mark, term = _marked(wording.kinds[places[0]], k)
+        units = tuple(group.unit for group in groups)
+        marks: dict[str, int] = {}
+        for k, (text, term) in enumerate(_markers(groups, wording)):
             marks[term] = k
-            for place in places:
-                given[place] = mark
-        text = Source(wording.written(tuple(given)), source.name)
-        marked = parse(text.text, source=source.name, base=base, prefixes=prefixes)
-        if marked.warnings:
+            for place in groups[k].places:
+                given[place] = text
+        marked = Source(wording.written(tuple(given)), source.name)
+        syntax = parse(marked.text, source=source.name, base=base, prefixes=prefixes)
+        if syntax.warnings:
             return None
-        (query,) = compile_documents([(marked, text)], coupling).queries
-        fixed = [c for i, c in enumerate(wording.constants) if wording.kinds[i] != NAME and not _within(i, groups)]
-        key = repr((wording.pieces, fixed, groups, base, sorted((prefixes or {}).items()), repr(coupling)))
+        (query,) = compile_documents([(syntax, marked)], coupling).queries
+        free = {place for group in groups for place in group.places}
+        fixed = [c for i, c in enumerate(wording.constants) if wording.kinds[i] != NAME and i not in free]
+        ranks = _ranks([wording.constants[group.places[0]] for group in groups], units)
+        prologue = (base, sorted((prefixes or {}).items()), repr(coupling))
+        key = repr((wording.pieces, fixed, groups, ranks, prologue))
         name = f"family {blake2s(key.encode(), digest_size=6).hexdigest()}"
         query = replace(query, name=name, syntax=replace(query.syntax, register=None))
         named = next((i for i, kind in enumerate(wording.kinds) if kind == NAME), -1)
+        rules = rules_of(Compilation((query,)), policy=policy)
         try:
-            used = parameterized(rules_of(Compilation((query,)), policy=policy), name, marks).used
+            if any(units) and not _are_comparable(rules, marks, ranks):
+                raise Unfit
+            used = _with_longer(groups, wording, parameterized(rules, name, marks).used)
         except Unfit:
-            return None
+            if not any(units):
+                return None
+            groups = [group for group in groups if not group.unit]
+            continue
         if len(used) == len(groups):
-            return Template(name, wording, tuple(groups), named, namespaces, marks, query)
-        groups = [places for k, places in enumerate(groups) if k in used]
+            places = tuple(group.places for group in groups)
+            return Template(name, wording, places, named, units, namespaces, marks, query)
+        groups = [group for k, group in enumerate(groups) if k in used]
 
 
-def _within(place: int, groups: Sequence[tuple[int, ...]]) -> bool:
-    return any(place in places for places in groups)
+def _are_comparable(rules: ir.Rules, marks: Mapping[str, int], ranks: tuple[int, ...] | None) -> bool:
+    """Are all bounds parameters, each of another length?"""
+    bounds = [node for node in rules_walk(rules) if isinstance(node, alg.Bound)]
+    plain = all(not (b.months or b.events) and length_of(b.micros) in marks for b in bounds)
+    return plain and (ranks is None or sorted(ranks) == list(range(len(ranks))))
+
+
+def _with_longer(groups: Sequence[_Group], wording: Wording, used: frozenset[int]) -> frozenset[int]:
+    """The parameters that are read, and the windows that are dropped because a shorter one lies around them."""
+    lengths = {k: micros_of(wording.constants[g.places[0]], g.unit) or 0 for k, g in enumerate(groups) if g.unit}
+    shortest = min((lengths[k] for k in used if k in lengths), default=None)
+    return used if shortest is None else used | {k for k, length in lengths.items() if length > shortest}
+
+
+class _Group(NamedTuple):
+    """Equal constants, which are one parameter; ``unit`` has the microseconds of its unit where it is a length."""
+
+    places: tuple[int, ...]
+    unit: int = 0
+
+
+def _markers(groups: Sequence[_Group], wording: Wording) -> Iterator[tuple[str, str]]:
+    """What stands for each parameter in the text, and its term.
+
+    Those of lengths have the order of the lengths of the text, and are longer than any of these.
+    """
+    constants = wording.constants
+    lengths = sorted({micros_of(constants[group.places[0]], group.unit) or 0 for group in groups if group.unit})
+    for k, group in enumerate(groups):
+        if group.unit:
+            micros = micros_of(constants[group.places[0]], group.unit) or 0
+            term = length_of((_LONG + lengths.index(micros)) * RATIOS["w"][0])
+            yield written_length(term, group.unit), term
+        else:
+            yield _marked(wording.kinds[group.places[0]], k)
 
 
 def _marked(kind: str, number: int) -> tuple[str, str]:
@@ -168,7 +258,25 @@ def _marked(kind: str, number: int) -> tuple[str, str]:
     return text, spelled(kind if kind != "PNAME_LN" else "IRIREF", text, {}) or ""
 
 
-def _groups(document: ast.Document, wording: Wording, namespaces: dict[str, str]) -> list[tuple[int, ...]]:
+def _lengths(document: ast.Document, wording: Wording) -> list[_Group]:
+    """The lengths of windows that are one number of a unit of fixed length, equal ones together."""
+    alike: dict[tuple[str, int], list[int]] = {}
+    for node in walk(document.queries[0]):
+        if not isinstance(node, ast.Duration) or node.kind != "duration":
+            continue
+        span = range(node.span.start, node.span.end)
+        inside = [i for i, start in enumerate(wording.starts) if start in span]
+        months, micros = parse_duration(node.lexical) or (0, 0)
+        if len(inside) != 1 or months or not micros:
+            continue
+        text = wording.constants[inside[0]]
+        unit = micros / Decimal(text)
+        if unit == unit.to_integral_value() and inside[0] not in alike.setdefault((text, int(unit)), []):
+            alike[text, int(unit)].append(inside[0])
+    return [_Group(tuple(places), unit) for (_, unit), places in alike.items()]
+
+
+def _groups(document: ast.Document, wording: Wording, namespaces: dict[str, str]) -> list[_Group]:
     """The constants that may be parameters, equal ones together; ``namespaces`` is filled by their prefixes."""
     place_at = {start: i for i, start in enumerate(wording.starts)}
     alike: dict[tuple[str, str], list[int]] = {}
@@ -186,7 +294,7 @@ def _groups(document: ast.Document, wording: Wording, namespaces: dict[str, str]
             places = alike.setdefault((kind, text), [])
             if place not in places:
                 places.append(place)
-    return [tuple(places) for places in alike.values()]
+    return [_Group(tuple(places)) for places in alike.values()]
 
 
 def _candidates(query: ast.Query) -> Iterator[ast.Term]:

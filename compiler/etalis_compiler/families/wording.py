@@ -6,15 +6,20 @@ No text is parsed here.  The pieces are those of the lexer, so that a constant i
 >>> wording = wording_of(Source("SELECT ?x { :c12 :price ?x FILTER (?x > 100) }"))
 >>> wording.pieces[:2], wording.constants
 (('SELECT ?x { ', 'PNAME_LN'), (':c12', ':price', '100'))
+>>> wording_of(Source("{ :c12 :price ?x } WITHIN PT5M")).pieces[-3:]
+(' ?x } WITHIN PT', 'INTEGER', 'M')
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from ..diagnostics import Source
 from ..lexing import PIECE
 
+_LENGTH = re.compile(r"(PT?)(0|[1-9][0-9]{0,17})([A-Z])")
+"""A length of time that is one number and its unit."""
 CONSTANTS = frozenset(("IRIREF", "PNAME_LN", "NUMBER", "INTEGER", "STRING"))
 NAME = "QUERY NAME"
 
@@ -57,9 +62,11 @@ def wording_of(source: Source) -> Wording | None:
         kind = token.lastgroup or ""
         if kind == "SKIP":
             continue
+        if kind == "DURATION" and (length := _LENGTH.fullmatch(token[0])):
+            kind, (start, end) = "INTEGER", (start + length.start(2), start + length.end(2))
         if kind in CONSTANTS or (kind == "WORD" and last == "QUERY" and before == "REGISTER"):
             pieces += (text[done:start], kind if kind in CONSTANTS else NAME)
-            constants.append(token[0])
+            constants.append(text[start:end])
             starts.append(start)
             done = end
         before, last = last, token[0].upper() if kind == "WORD" else ""

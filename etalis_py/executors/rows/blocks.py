@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
 
+from etalis_compiler.rewrites.push_windows import longest
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.calendar import add_months
@@ -20,6 +21,7 @@ from etalis_py.executors.rows.frames import Frame
 from etalis_py.executors.rows.layout import Layout
 from etalis_py.executors.rows.needs import (
     Goals,
+    LongestOf,
     LookUp,
     Need,
     OfFamily,
@@ -121,14 +123,22 @@ class Code:
         """The goal store of one side of a node."""
         store = self.stores.get((node, side))
         if store is None:
-            waiting, certain, longest = waiting_at(self.nodes[node], side)
+            waiting, certain, bound = waiting_at(self.nodes[node], side)
             number = self.numbering.get((node, side))
             if number is None:
                 number = self.last = self.last + 1
             key = tuple(2 + waiting.columns.index(name) for name in certain)
-            store = Store(number, node, side, self.layouts[waiting.node], key, longest)
+            lasting = LongestOf(bound.family, bound.place) if isinstance(bound, ir.Longest) else None
+            limit = None if bound is None else longest(bound)
+            store = Store(number, node, side, self.layouts[waiting.node], key, limit, lasting)
             self.stores[node, side] = store
         return store
+
+    def longest(self, node: str, bound: alg.Bound | None) -> str:
+        """Source of how long a goal of this node is kept; empty where it is kept for ever."""
+        if isinstance(bound, ir.Longest):
+            return f"{self.helper('longest', node, LongestOf(bound.family, bound.place))}[0]"
+        return "" if bound is None else str(longest(bound))
 
     def goals(self, node: str, side: str) -> str:
         """A name for the buckets of the store."""
@@ -167,6 +177,11 @@ def in_time(bound: alg.Bound, start: str, end: str, names: Names) -> str:
     return f"{end} - {start} <= {bound.micros}"
 
 
+def lasts(parameter: str, frame: Frame) -> str:
+    """Source that is true when the solution lasts no longer than a parameter says."""
+    return f"{frame.end} - {frame.start} <= {frame.values[parameter]}"
+
+
 def emit_steps(
     w: Writer, code: Code, node: str, steps: tuple[ir.Step, ...], frame: Frame, skip: str, then: Callable[[], None]
 ) -> None:
@@ -183,6 +198,9 @@ def emit_steps(
                     w(skip)
             case ir.Duration(bound):
                 with w.block(f"if {too_long(bound, frame.start, frame.end, code.names)}:"):
+                    w(skip)
+            case ir.Lasting(parameter):
+                with w.block(f"if not {lasts(parameter, frame)}:"):
                     w(skip)
             case ir.Assign(variable, expression):
                 _assign(w, frame, variable, expression, f"a{code.numbers[node]}_{i}")
@@ -245,10 +263,13 @@ def _parameters(w: Writer, code: Code, step: ir.Parameters, frame: Frame, tag: s
     row = f"q{tag}"
     if step.compared:
         ((variable, op, place),) = step.compared
-        with w.block("try:"):
-            w(f"v = {frame.emitter().value(alg.Var(variable))}")
-        with w.block("except SparqlError:"):
-            w(skip)
+        if variable:
+            with w.block("try:"):
+                w(f"v = {frame.emitter().value(alg.Var(variable))}")
+            with w.block("except SparqlError:"):
+                w(skip)
+        else:
+            w(f"v = {frame.end} - {frame.start}")
         candidates = code.need(f"P{tag}", OfFamily(step.family, equal, place, op))
         w(f"for {row} in {candidates}({key}, v):")
     elif terms:

@@ -147,13 +147,14 @@ def as_float(number: Any) -> float:
 class Relation:
     """The queries of a family while an engine runs; ``gone`` are those whose goals may still be there."""
 
-    __slots__ = ("gone", "indexes", "is_numeric", "name", "rows")
+    __slots__ = ("_longest", "gone", "indexes", "is_numeric", "name", "rows")
 
     def __init__(self, name: str, is_numeric: tuple[bool, ...]) -> None:
         self.name, self.is_numeric = name, is_numeric
         self.rows: dict[str, Member] = {}
         self.indexes: dict[tuple[tuple[int, ...], int], Index] = {}
         self.gone: set[str] = set()
+        self._longest: dict[int, list[int]] = {}
 
     @property
     def place(self) -> int:
@@ -169,16 +170,30 @@ class Relation:
                 index.add(row)
         return index
 
+    def longest(self, place: int) -> list[int]:
+        """A list of the greatest number at a place, which is kept up to date from now on."""
+        self.index((), place)
+        longest = self._longest.setdefault(place, [0])
+        self._measure()
+        return longest
+
+    def _measure(self) -> None:
+        for place, longest in self._longest.items():
+            bucket = self.indexes[(), place].buckets.get(None)
+            longest[0] = 0 if bucket is None else bucket[1][-1][self.place + place]
+
     def add(self, row: Member) -> None:
         self.rows[row[0]] = row
         for index in self.indexes.values():
             index.add(row)
+        self._measure()
 
     def remove(self, name: str) -> None:
         row = self.rows.pop(name)
         for index in self.indexes.values():
             index.remove(row)
         self.gone.add(name)
+        self._measure()
 
     def go_to(self, members: Iterable[Member]) -> None:
         """Have these queries."""

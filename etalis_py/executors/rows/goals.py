@@ -29,9 +29,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from etalis_compiler.rewrites.push_windows import longest
-from etalis_rules import algebra as alg
-
 from etalis_py.executors.rows.frames import decode_or_none
 from etalis_py.executors.rows.layout import Layout
 from etalis_py.executors.rows.writer import Writer
@@ -45,9 +42,9 @@ Buckets = dict[Any, list[Solution] | tuple[Solution, ...]]
 class GoalStore:
     """The goals of one side of a node: who waits there, in which layout, and for how long.
 
-    ``number`` stands for the store in the journal.  ``explained``: a goal ends with why it is there.  ``extend`` adds
-    what is computed when a goal is inserted.  ``changed`` is called when goals are put in or taken out by anything but
-    generated code.
+    ``lasting`` has the length of the longest window while it may change.  ``number`` stands for the store in the
+    journal.  ``explained``: a goal ends with why it is there.  ``extend`` adds what is computed when a goal is
+    inserted.  ``changed`` is called when goals are put in or taken out by anything but generated code.
     """
 
     number: int
@@ -60,6 +57,7 @@ class GoalStore:
     buckets: Buckets = field(default_factory=dict)
     edges: dict[Any, Any] = field(default_factory=dict)
     waited: int = 0
+    lasting: list[int] | None = None
     extend: Callable[[Solution], Solution] | None = None
     changed: Callable[[], None] | None = None
 
@@ -139,9 +137,10 @@ class GoalStore:
         """Drop the goals that no window lets match any more, and empty buckets; returns how many were dropped."""
         dropped = 0
         empty = []
+        longest = self.longest if self.lasting is None else self.lasting[0]
         for key, bucket in self.buckets.items():
-            if self.longest is not None and bucket and bucket[0][0] < now - self.longest:
-                stale = bisect_left(bucket, (now - self.longest,))
+            if longest is not None and bucket and bucket[0][0] < now - longest:
+                stale = bisect_left(bucket, (now - longest,))
                 dropped += stale
                 if isinstance(bucket, list):
                     del bucket[:stale]
@@ -198,18 +197,19 @@ def write_insert(w: Writer, goals: str, insort: str = "") -> None:
         w(f"{insort}(b, x)" if insort else "b.append(x)")
 
 
-def write_prune(w: Writer, bound: alg.Bound | None, *, exactly: bool = False) -> None:
+def write_prune(w: Writer, longest: str, *, exactly: bool = False) -> None:
     """``expire`` of bucket ``b``: when half of it can no longer be in time, or ``exactly`` each goal.
 
-    Half a bucket at a time costs each goal little; those that stay behind are refused by the test of the window.
+    ``longest`` is the source of how long goals are kept, if not for ever.  Half a bucket at a time costs each goal
+    little; those that stay behind are refused by the test of the window.
     """
-    if bound is None:
+    if not longest:
         return
-    with w.block(f"if b[{'0' if exactly else 'len(b) >> 1'}][0] < t - {longest(bound)}:"):
+    with w.block(f"if b[{'0' if exactly else 'len(b) >> 1'}][0] < t - {longest}:"):
         with w.block("if b.__class__ is tuple:"):
             w("b = ()")  # the sweep takes it out of the store
         with w.block("else:"):
-            w(f"del b[:bisect_left(b, (t - {longest(bound)},))]")
+            w(f"del b[:bisect_left(b, (t - {longest},))]")
 
 
 def write_retract(w: Writer, goals: str, key: str, edges: str = "") -> None:

@@ -90,14 +90,15 @@ def comparison_of(code: Code, name: str, waiting: ir.Ref) -> Split | None:
     """The one comparison by which the goals of a side are chosen, for which their buckets have edges; None otherwise.
 
     A search that finds nothing must mean that the comparison failed for every goal, or can never succeed: so there is
-    no other condition, and nothing that may be known late.
+    no other condition but how long a goal itself may last, and nothing that may be known late.
     """
     node = code.nodes[name]
     if not isinstance(node, ir.Join) or node.op not in ("and", "seq"):
         return None
-    if code.is_late(name) or len(node.steps) != 1:
+    steps = [s for s in node.steps if not (isinstance(s, ir.Lasting) and s.parameter in waiting.columns)]
+    if code.is_late(name) or len(steps) != 1:
         return None
-    step = node.steps[0]
+    (step,) = steps
     arriving = node.left if waiting is node.right else node.right
     shared = frozenset(waiting.columns) & frozenset(arriving.columns)
     if not isinstance(step, ir.Condition) or shared - {*node.certain}:

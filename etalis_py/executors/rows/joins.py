@@ -18,7 +18,7 @@ from etalis_compiler.stratify import DELAYING
 from etalis_rules import program as ir
 
 from etalis_py.executors.rows import weighing
-from etalis_py.executors.rows.blocks import Code, comprehension, emit_steps, in_time
+from etalis_py.executors.rows.blocks import Code, comprehension, emit_steps, in_time, lasts
 from etalis_py.executors.rows.frames import Frame, merge
 from etalis_py.executors.rows.goals import write_prune, write_retract
 from etalis_py.executors.rows.hoisting import (
@@ -83,7 +83,7 @@ def seq_check(
             search = _search(w, code, name, node, frame, tests, node.left, "G")
             if gap is not None:
                 search.open.append(gap(frame))
-            write_prune(w, node.bound)
+            write_prune(w, code.longest(name, node.bound))
             w("s = y[1]")
             if node.policy:
                 # ``s`` is read for every candidate, and a local name is quicker than a place in a tuple.
@@ -210,11 +210,12 @@ def _tests(
         variable = "x" if waiting is node.left else "y"
         emitter.ready[e] = f"{variable}[{stored_position(code.layouts[waiting.node], i)}]"
     tests = []
+    lasting = [lasts(step.parameter, frame) for step in node.steps if isinstance(step, ir.Lasting)]
     # What the arriving solution says is read from itself, also where both sides bind a variable.
     alone = Frame(code.names)
     alone.read(arriving, code.layouts[arriving.node], "y" if waiting is node.left else "x")
     its_own = alone.emitter()
-    rest = list(node.steps)
+    rest: list[ir.Step] = [step for step in node.steps if not isinstance(step, ir.Lasting)]
     while rest and isinstance(rest[0], ir.Condition):
         condition = rest[0].expression
         del rest[0]
@@ -223,7 +224,7 @@ def _tests(
             tests.append(emitter.test(condition))
         else:
             tests.append(hoist_arriving(w, code.names, its_own, emitter, parted, len(tests), skip))
-    return tests, rest
+    return [*tests, *lasting], rest
 
 
 def _all_matches(
@@ -233,7 +234,7 @@ def _all_matches(
     layout = code.layouts[name]
     # Filters refuse more candidates than the window does: a bucket was pruned already.
     tests = [*search.open, *search.conditions]
-    if node.bound is not None:
+    if node.bound is not None and not isinstance(node.bound, ir.Longest):
         tests.append(in_time(node.bound, frame.start, frame.end, code.names))
     if not search.rest and not search.conditions:
         comprehension(w, out, frame.solution(layout), loop, tests)
@@ -275,7 +276,7 @@ def _consume(
     latest = node.policy == "recent"
     conditions = search.conditions
     required = [*search.open, *conditions, *temporal]
-    if node.bound is not None:
+    if node.bound is not None and not isinstance(node.bound, ir.Longest):
         required.append(in_time(node.bound, frame.start, frame.end, code.names))
     w("i = len(b)" if latest else "i = -1")
     with w.block(f"for {waiting} in {'reversed(b)' if latest else 'b'}:"):
@@ -379,7 +380,7 @@ def both(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str)
             w(f"k = {key_of(ref, node.certain, arriving)}", f"b = {goals}.get(k)")
             with w.block("if b:"):
                 search = _search(w, code, name, node, frame, list(tests), other, theirs)
-                write_prune(w, node.bound)
+                write_prune(w, code.longest(name, node.bound))
                 if node.policy:
                     _consume(w, code, name, node, frame, search, [], theirs, waiting)
                 else:

@@ -56,6 +56,8 @@ def _of_steps(steps: Iterable[ir.Step]) -> frozenset[str]:
     for step in steps:
         if isinstance(step, ir.Condition) or (isinstance(step, ir.Assign) and not isinstance(step.expression, alg.Var)):
             variables |= value_variables(step.expression)
+        elif isinstance(step, ir.Lasting):
+            variables |= {step.parameter}
     return variables
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from etalis_compiler.rewrites.push_windows import longest
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
@@ -21,8 +20,8 @@ from etalis_py.executors.rows.layout import Layout
 class Store:
     """A goal store: who waits there, in which layout, by which columns and for how long at most.
 
-    ``number`` stands for it in the journal.  ``extend`` is the source of a function that adds what is computed when a
-    goal is inserted; empty where nothing is.
+    ``lasting``: as long as the longest window of a family.  ``number`` stands for it in the journal.  ``extend`` is the
+    source of a function that adds what is computed when a goal is inserted; empty where nothing is.
     """
 
     number: int
@@ -31,6 +30,7 @@ class Store:
     layout: Layout
     key: tuple[int, ...]
     longest: int | None
+    lasting: LongestOf | None = None
     extend: str = ""
 
 
@@ -104,18 +104,27 @@ class OfFamily:
 
 
 @dataclass(frozen=True, slots=True)
+class LongestOf:
+    """The greatest parameter of a family at this place, as the only item of a list that is kept up to date."""
+
+    family: str
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
 class OfRuntime:
     """A method or list of the run time, by its name there."""
 
     name: str
 
 
-Need: TypeAlias = Goals | Deadline | OfInstant | LookUp | MinusLookUp | Operator | OfOutput | OfFamily | OfRuntime
+Need: TypeAlias = (
+    Goals | Deadline | OfInstant | LookUp | MinusLookUp | Operator | OfOutput | OfFamily | LongestOf | OfRuntime
+)
 
 
-def waiting_at(node: ir.Node, side: str) -> tuple[ir.Ref, tuple[str, ...], int | None]:
+def waiting_at(node: ir.Node, side: str) -> tuple[ir.Ref, tuple[str, ...], alg.Bound | None]:
     """What waits at a side of a node, by which variables, and for how long at most."""
-    bound: alg.Bound | None
     match node:
         case ir.Join():
             waiting, key, bound = (node.right if side == "H" else node.left), node.certain, node.bound
@@ -128,4 +137,4 @@ def waiting_at(node: ir.Node, side: str) -> tuple[ir.Ref, tuple[str, ...], int |
             key = node.certain if node.right is not None else node.shared
         case _:
             raise TypeError(f"no goals wait at {node!r}")
-    return waiting, key, None if bound is None else longest(bound)
+    return waiting, key, bound

@@ -56,7 +56,7 @@ def _bucket(w: Writer, code: Code, name: str, node: ir.Outer) -> tuple[str, list
     if node.bound is not None:
         use_bisect(code)
         with w.block("if b:"):
-            write_prune(w, node.bound, exactly=True)
+            write_prune(w, code.longest(name, node.bound), exactly=True)
     if node.op == "optionalseq":
         return "for x in b", ["x[0] < y[1]"]
     if node.op == "equalsoptional":

@@ -18,6 +18,7 @@ from etalis_py.executors.rows.goals import Solution, estimated_bytes, rebuilt
 from etalis_py.executors.rows.needs import (
     Deadline,
     Goals,
+    LongestOf,
     LookUp,
     MinusLookUp,
     Need,
@@ -85,6 +86,7 @@ class Runtime:
         """The functions of the plan, with all that they need."""
         for store in self.plan.stores:
             goals = self.state.store(store)
+            goals.lasting = None if store.lasting is None else self.provide(store.lasting)
             goals.extend = loaded(store.extend, "extend", self.scope)
             if goals.layout != store.layout:
                 goals.lay_out(store.layout)
@@ -118,6 +120,9 @@ class Runtime:
             case OfFamily(family, equal, compared, op):
                 assert self.families is not None
                 return self.families.access(family, equal, compared, op)
+            case LongestOf(family, place):
+                assert self.families is not None
+                return self.families.relations[family].longest(place)
             case OfOutput(number, part):
                 return getattr(self._making(number), part)
             case OfRuntime(name):
