@@ -145,7 +145,7 @@ def measure(name: str, events: list[Event], folder: Path, repeat: int) -> tuple[
             for matches in steps:
                 outlet.write_all(matches)
 
-    def run() -> list[str]:
+    def run() -> None:
         engine = Engine(program)
         reports.clear()
         with read_stream(path, **options) as stream:
@@ -153,11 +153,11 @@ def measure(name: str, events: list[Event], folder: Path, repeat: int) -> tuple[
                 reports.append(engine.push_all(chunk if isinstance(chunk, list) else columns_of(chunk)))
         reports.append(engine.close())
         write_all(reports)
-        return [match.id for matches in reports for match in matches]
 
     outputs = Engine(program).outputs
     read(True)  # compiles what is not compiled yet
-    seconds, ids = processor(run, repeat)
+    seconds, _ = processor(run, repeat)
+    ids = [match.id for matches in reports for match in matches]
     in_columns, count = processor(lambda: read(True), repeat)
     by_rows, counted = processor(lambda: read(False), 1)
     if not count == counted == len(events):
