@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 from urllib.parse import quote
@@ -22,12 +23,13 @@ from .problems import Problem
 from .programs import Programs
 from .push import Hub
 from .push_responses import EVENT_STREAM, event_stream
-from .store import Stored
+from .store import Stored, Transaction
 
 HTML = "text/html"
 _IN_LINKS = ":/?#[]@!$&()*+,;=%~'"
 _QUICK_TRIPLES = 5_000
 _CONTENT_FORMATS = (graphs.TRIG, graphs.TURTLE, graphs.JSONLD, graphs.NTRIPLES, graphs.NQUADS, NDJSON)
+_Adding = Callable[[Transaction], Stored]
 _MODELS = (v.BASIC_CONTAINER, v.DIRECT_CONTAINER, v.STREAM_CONTAINER, v.CONTAINER)
 
 
@@ -269,13 +271,22 @@ async def post(exchange: Exchange, programs: Programs) -> Response:
     if media_type == QUERY_TYPE:
         return await _post_program(exchange, container, programs)
     exchange.query()
+    if (tracing := programs.tracing) is None:
+        return await _post_graph(exchange, container, media_type, lambda change: change)
+    with tracing.posting(container.path, exchange.request.headers) as span:
+        return await _post_graph(exchange, container, media_type, partial(tracing.storing, span))
+
+
+async def _post_graph(
+    exchange: Exchange, container: Container, media_type: str, traced: Callable[[_Adding], _Adding]
+) -> Response:
     data = await exchange.body()
     model, path, slug = _model(exchange), container.path, exchange.header("slug")
     graph = await exchange.graph(data, media_type, f"{path}{SELF}/" if model not in (None, v.RESOURCE) else path + SELF)
     if model is None and (model := _model_of(graph)) is not None:
         graph = await exchange.graph(data, media_type, f"{path}{SELF}/")
     if model in (None, v.RESOURCE):
-        task = exchange.store.submit(changes.add_member(path, graph, exchange.arrival, slug))
+        task = exchange.store.submit(traced(changes.add_member(path, graph, exchange.arrival, slug)))
         stored = await asyncio.wrap_future(task)
         return _created(
             exchange, path + stored.name, f"{changes.member_tag(stored.id, 1)}-{graphs.SHORT[graphs.TURTLE]}"

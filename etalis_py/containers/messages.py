@@ -143,11 +143,12 @@ class ReadPatch(Message, frozen=True, tag=True):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A match: its JSON, and the graph to be stored where it is one of CONSTRUCT."""
+    """A match: its JSON, the graph to be stored where it is one of CONSTRUCT, and the end of its interval, if any."""
 
     id: str
     document: bytes
     graph: Graph | None
+    end: int | None
 
 
 class Compiled(Message, frozen=True, tag=True):

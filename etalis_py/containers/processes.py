@@ -151,8 +151,8 @@ class Nursery:
         loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         command = [sys.executable, "-m", "etalis_py.containers.nursery", str(theirs.fileno())]
-        # Interrupts from a terminal are for the server; numerical libraries must not start threads before a fork.
-        environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        # Interrupts from a terminal are for the server; libraries must not start threads before a fork.
+        environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OTEL_SDK_DISABLED": "true"}
         self._child = subprocess.Popen(
             command,
             pass_fds=[theirs.fileno()],

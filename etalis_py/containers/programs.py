@@ -13,7 +13,7 @@ import logging
 import os
 import time
 from collections import deque
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ from .processes import Nursery, Process, Stopped
 from .rates import Rate
 from .rendering import arrivals
 from .store import Store, Stored
+from .tracing import ProgramTrace, Tracing
 from .worker import KEPT
 
 if TYPE_CHECKING:
@@ -76,6 +77,9 @@ class RunningProgram:
         self._task: asyncio.Task[None] | None = None
         self._next_write = 0.0
         self._due: float | None = None  # by the clock of the loop
+        self._trace: ProgramTrace | None = None
+        if owner.tracing is not None:
+            self._trace = ProgramTrace(owner.tracing, self._store.catalogue.by_id[row.container].path + row.name)
         self.prefix = f"p{row.id}-"  # others that write to the same container may give their matches the same ids
 
     def start(self, process: Process, compiled: Compiled) -> None:
@@ -189,16 +193,19 @@ class RunningProgram:
         rest = (self.row.output, self.prefix, order, limits.triples_per_graph, limits.match_bytes, limits.step_seconds)
         async with self._asking:
             await process.send(Push(members, *rest) if members else Idle(*rest))
-            done, position = False, 0
+            done, position, since = False, 0, time.time_ns()
             while not done:
                 answer = await process.answer(limits.step_seconds, _step(limits.step_seconds))
                 if isinstance(answer, Failed | Refused):
                     raise Stopped(answer.detail)
                 assert isinstance(answer, Step)
+                taken = (members or [])[position : position + answer.taken]
+                if self._trace is not None:
+                    self._trace.answered(taken, answer.matches, since)
+                    since = time.time_ns()
                 self._note(answer)
                 await self._write([m for m in answer.matches if m.graph is not None], output)
-                if members and answer.taken:
-                    taken = members[position : position + answer.taken]
+                if taken:
                     position += answer.taken
                     self.cursor, self.pushed = taken[-1].id, self.pushed + len(taken)
                     self.newest = max(self.newest or taken[0].time, *(m.time for m in taken), taken[0].time)
@@ -242,7 +249,9 @@ class RunningProgram:
         while True:
             try:
                 change = put_member(path, name, match.graph, self._store.clock(), _only_new)
-                await asyncio.wrap_future(self._store.submit(change))
+                written = self._trace.writing(match.id, path + name, change) if self._trace else nullcontext(change)
+                with written as change:
+                    await asyncio.wrap_future(self._store.submit(change))
                 self.written += 1
             except Problem as problem:
                 if problem.kind == "busy":
@@ -268,8 +277,10 @@ def _only_new(state: str | None) -> None:
 class Programs:
     """The programs of a server: those of the store start with it."""
 
-    def __init__(self, store: Store, nursery: Nursery, base: Base, idle: float = 1.0) -> None:
-        self.store, self.idle = store, idle
+    def __init__(
+        self, store: Store, nursery: Nursery, base: Base, idle: float = 1.0, tracing: Tracing | None = None
+    ) -> None:
+        self.store, self.idle, self.tracing = store, idle, tracing
         self._nursery, self._base = nursery, base
         self._programs: dict[int, RunningProgram] = {}
         self._compiling = asyncio.Semaphore(_COMPILING)

@@ -27,6 +27,7 @@ from .programs import Programs
 from .push import Hub
 from .schema import StoreError
 from .store import Store
+from .tracing import tracing
 
 # So many connections are taken in one turn of the event loop: whoever opens hundreds at once holds up nobody.
 _AT_ONCE = 8
@@ -55,7 +56,7 @@ def serve(**options: Unpack[ServerOptions]) -> None:
     shown = f"[{host}]" if ":" in host else host
     public = access.base_url or f"http://{shown}:{actual}/"
     nursery = Nursery(opened.limits, asked.runner_factory, dict(asked.runner_options))
-    programs = Programs(opened, nursery, Base(opened.base, public), asked.idle)
+    programs = Programs(opened, nursery, Base(opened.base, public), asked.idle, tracing())
     app = make_app(opened, programs, nursery, access)
     config = uvicorn.Config(
         app,

@@ -196,7 +196,7 @@ class _Piece:
             raise ValueError(f"a match is longer than {self._message.longest} bytes (match_bytes); select less of it")
         self._found += 1
         name, taken_back = self._names.of(match)
-        self._matches.append(Found(name, document, self._graph(match, name, taken_back, base)))
+        self._matches.append(Found(name, document, self._graph(match, name, taken_back, base), match.end_us))
         self._bytes += len(document)
         while not match.triples and (
             len(self._matches) > KEPT or (self._bytes > _PIECE_BYTES and len(self._matches) > 1)

@@ -20,10 +20,21 @@ limits = Limits(**options.pop("limits", {}))
 engines = {"fake": "fake_runner:make", "etalis": "etalis_py.cli.runner:runner_factory", "": None}
 engine = engines[options.pop("engine", "fake")]
 revise = options.pop("revise", 0)
+if spans := options.pop("spans", None):
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
 if engine and engine.startswith("etalis_py"):
     options["runner_options"] = {"background": [], "entailment": "rdfs", "policy": "unrestricted", "revise": revise}
 serve(port=options.pop("port", 0), limits=limits, runner_factory=engine, idle=0.1,
       ready=lambda url: print(url, flush=True), **options)
+if spans:
+    with open(spans, "w") as file:
+        json.dump([json.loads(span.to_json()) for span in exporter.get_finished_spans()], file)
 """
 
 
