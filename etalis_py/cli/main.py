@@ -14,13 +14,13 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from etalis_py.cli import completion, explain, init, lsp, mapping, oracle, repl, replay, run, serve, why_not
+from etalis_py.cli import checkpoint, completion, explain, init, lsp, mapping, oracle, repl, replay, run, serve, why_not
 from etalis_py.cli.errors import guarded
 from etalis_py.cli.options import Help, settle_format
 
 COMMANDS = {
     "to run queries": ("run", "replay", "repl", "serve"),
-    "to understand them": ("explain", "check", "why-not", "oracle"),
+    "to understand them": ("explain", "check", "why-not", "oracle", "checkpoint"),
     "to begin": ("init", "map", "completion", "lsp"),
 }
 EXAMPLES = """\
@@ -54,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("-V", "--version", action=_Version, nargs=0, help="show the version and exit")
     commands = top.add_subparsers(prog="etalis", metavar="COMMAND", required=True, help=argparse.SUPPRESS)
-    for module in (run, explain, why_not, mapping, oracle, replay, serve, repl, init, completion, lsp):
+    for module in (run, explain, why_not, mapping, oracle, checkpoint, replay, serve, repl, init, completion, lsp):
         module.add(commands)
     top.epilog = f"{_grouped(commands)}\n{EXAMPLES}"
     return top

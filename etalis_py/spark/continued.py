@@ -52,7 +52,7 @@ def same_shards(folder: Path, state: Continued, shards: int) -> None:
     if state.shards != shards:
         raise SparkError(
             f"the checkpoint {folder} was made with {state.shards} shards, now {shards} are asked for: go on with "
-            f"{state.shards}, or take a new folder and replay the stream"
+            f"{state.shards}, or make a folder for {shards} of it with etalis checkpoint"
         )
 
 
@@ -69,9 +69,22 @@ def next_file(folder: Path) -> Path:
     return events / f"{len(list(events.glob('*.parquet'))):06d}.parquet"
 
 
-def go_on(spark: SparkSession, program: Programs, folder: Path, reported: int, options: MatchOptions) -> DataFrame:
-    """Run the stream over what is new, to its end; the matches that have not been told."""
-    frame = spark.readStream.schema(EVENTS).parquet(str(folder / "events"))
+def go_on(
+    spark: SparkSession,
+    program: Programs,
+    folder: Path,
+    reported: int,
+    options: MatchOptions,
+    at_once: int | None = None,
+) -> DataFrame:
+    """Run the stream over what is new, to its end; the matches that have not been told.
+
+    ``at_once``: so many files in a batch, else all.
+    """
+    read = spark.readStream.schema(EVENTS)
+    if at_once is not None:
+        read = read.option("maxFilesPerTrigger", at_once)
+    frame = read.parquet(str(folder / "events"))
     rows = matches(program, frame, **options)
     kept = folder / "matches"
 

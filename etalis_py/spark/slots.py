@@ -50,6 +50,16 @@ def slots_of(part: Part, partitions: int) -> tuple[int, ...]:
     return tuple(slots)
 
 
+def numbers_of(slot: int) -> tuple[int, int]:
+    """The numbers of the part and of the shard that a slot stands for.
+
+    >>> from etalis_py.spark.parts import Part
+    >>> [numbers_of(slot) for slot in slots_of(Part(1, 0, 3, (), ()), 2)]
+    [(1, 0), (1, 1), (1, 2)]
+    """
+    return divmod(slot % _STEP, MOST_SHARDS)
+
+
 def by_slot(parts: Iterable[Part], partitions: int) -> dict[int, tuple[Part, int]]:
     """slot → the part and the number of the shard."""
     return {slot: (part, shard) for part in parts for shard, slot in enumerate(slots_of(part, partitions))}

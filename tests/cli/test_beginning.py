@@ -157,7 +157,7 @@ def test_a_shell_learns_to_complete(folder: Folder, shell: str) -> None:
 
 @pytest.mark.parametrize(
     ("line", "expected"),
-    [("etalis ch", {"check"}), ("etalis run --str", {"--stream"}), ("etalis run -p r", {"recent"})],
+    [("etalis ch", {"check", "checkpoint"}), ("etalis run --str", {"--stream"}), ("etalis run -p r", {"recent"})],
 )
 def test_what_is_completed(tmp_path: Path, line: str, expected: set[str]) -> None:
     answer = tmp_path / "answer"

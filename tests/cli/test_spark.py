@@ -206,8 +206,8 @@ def test_a_run_goes_on_in_its_folder(done: tuple[Path, Done]) -> None:
     code, _, errors = done[1]["other shards"]
     assert (code, errors) == (
         2,
-        "etalis: the checkpoint days was made with 2 shards, now 3 are asked for: go on with 2, or take a new folder "
-        "and replay the stream\n",
+        "etalis: the checkpoint days was made with 2 shards, now 3 are asked for: go on with 2, or make a folder "
+        "for 3 of it with etalis checkpoint\n",
     )
 
 

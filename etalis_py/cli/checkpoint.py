@@ -1,0 +1,96 @@
+"""``etalis checkpoint``: what the folder of a run on Spark holds, and the same for another number of shards."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import warnings
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from etalis_py.cli import options as shared
+from etalis_py.cli.errors import Failure, UsageError
+
+if TYPE_CHECKING:
+    from etalis_py.spark.checkpoints import Checkpoint
+
+EXAMPLES = """\
+examples:
+  etalis checkpoint days/                                       what it was made by, how far it is, its bytes
+  etalis checkpoint days/ rising.rq                             also the goals of each shard
+  etalis checkpoint days/ rising.rq --shards 8 --output days8/  the same for 8 shards, in a new folder
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "checkpoint",
+        help="look at a checkpoint of Spark, or move it to other shards",
+        description="Look at the folder of etalis run --engine spark --checkpoint, or move it to other shards.",
+        epilog=EXAMPLES,
+        formatter_class=shared.Help,
+        usage="etalis checkpoint DIR [QUERY…] [options]",
+    )
+    parser.add_argument("folder", metavar="DIR", type=Path, help="the folder; no run may be at work in it")
+    shared.add_queries(parser)
+    shared.add_policy(parser)
+    shared.add_background(parser)
+    shared.group(parser, "streams").add_argument(
+        "--lateness", type=shared.duration, default=0, metavar="D", help="as it was given to the runs"
+    )
+    shared.group(parser, "streams").add_argument(
+        "--revise", type=shared.duration, default=0, metavar="D", help="as it was given to the runs"
+    )
+    moving = shared.group(parser, "moving")
+    moving.add_argument("--shards", type=shared.shard_count, metavar="N", help="for how many shards")
+    moving.add_argument("-o", "--output", type=Path, metavar="DIR", help="the new folder; the old one stays as it is")
+    shared.group(parser, "engine").add_argument("--master", metavar="M", help="as for etalis run")
+    parser.set_defaults(command=run)
+
+
+def run(options: Namespace) -> int:
+    from etalis_py.cli.spark import check_spark
+
+    given = bool(options.query or options.texts)
+    if (options.shards is None) != (options.output is None):
+        raise UsageError("a checkpoint is moved into a new folder: give --shards and --output, or neither")
+    if options.shards is not None and not given:
+        raise UsageError("a checkpoint does not hold its program: give the queries that it was made by as well")
+    check_spark(options)
+    shared.say("\n".join(_done(options, given).lines()))
+    return 0
+
+
+def _done(options: Namespace, given: bool) -> Checkpoint:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    from etalis_py.cli.spark import failure_of
+    from etalis_py.engine import knowledge_of
+    from etalis_py.spark.checkpoints import describe, move, state_of
+    from etalis_py.spark.errors import SparkError
+    from etalis_py.spark.options import Running
+    from etalis_py.spark.pipeline import ShardWarning
+    from etalis_py.spark.running import stopping
+    from etalis_py.spark.sessions import session
+
+    program = shared.read_program(options) if given else None
+    graphs = {} if program is None else shared.graph_files(program)
+    known = knowledge_of(options.background or None, options.entailment, graphs)
+    asked = Running(background=known, lateness=options.lateness, revise=options.revise)
+    try:
+        shards = options.shards or state_of(options.folder).shards
+        config = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+        with (
+            tempfile.TemporaryFile() as log,
+            warnings.catch_warnings(action="ignore", category=ShardWarning),
+            stopping(session(options.master, shards=shards, config=config, log=log)) as spark,
+        ):
+            if program is None or options.shards is None:
+                return describe(spark, options.folder, program, asked)
+            return move(spark, options.folder, options.output, options.shards, program, asked)
+    except SparkError as error:
+        raise UsageError(str(error)) from None
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        raise Failure(failure_of(str(error))) from None

@@ -1,0 +1,51 @@
+"""A checkpoint described, and moved to other numbers of shards in the middle of a stream."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from etalis_py import Engine, compile
+from etalis_py.spark import SparkError, run_on_spark
+from etalis_py.spark.checkpoints import describe, move, same_matches
+from etalis_py.spark.options import Running
+from tests.spark.programs import SHARDED, embedded, stream
+
+PROGRAM = SHARDED["seq"]
+
+
+def test_a_stream_goes_from_two_to_five_to_three_shards(spark: SparkSession, tmp_path: Path) -> None:
+    events = stream(62)
+    asked = Running()
+    two, five, three = (tmp_path / name for name in ("two", "five", "three"))
+    found = run_on_spark(PROGRAM, events[:20], spark=spark, shards=2, checkpoint=two).matches
+    made = move(spark, two, five, 5, PROGRAM, asked)
+    assert (made.job.shards, made.events, made.matches, len(made.shards)) == (5, 20, len(found), 5)
+    engine = Engine(compile(PROGRAM))
+    engine.push_all(events[:20])
+    engine.advance(events[19].end - 1)
+    assert sum(s.goals or 0 for s in made.shards) == engine.counters.kept().goals > 0
+    assert made.position == events[19].end
+    found += run_on_spark(PROGRAM, events[20:40], spark=spark, shards=5, checkpoint=five).matches
+    made = move(spark, five, three, 3, PROGRAM, asked)
+    found += run_on_spark(PROGRAM, events[40:], spark=spark, shards=3, checkpoint=three).matches
+    last = events[-1].end
+    assert sorted(m.id for m in found) == embedded(PROGRAM, [e for e in events if e.end < last])
+    lines = list(made.lines())
+    assert lines[0].endswith(", 3 shards in 2 partitions")
+    assert lines[1] == "  program: q1; policy unrestricted"
+    assert lines[2] == f"  position: 2 calls, 40 events, over before {events[39].end // 1_000_000} s"
+    assert re.fullmatch(r"  matches that stand: \d+; bytes in all: [\d,]+", lines[3])
+    assert [line.split(":")[0] for line in lines[4:]] == [f"  level 1, part 0, shard {n}" for n in range(3)]
+    with pytest.raises(SparkError, match=r"in 3 shards have other matches: 0 are missing and \d+ more; give"):
+        same_matches(spark, two, three, 3)
+    with pytest.raises(SparkError, match="five is there already: give a folder that is not"):
+        move(spark, two, five, 3, PROGRAM, asked)
+
+
+def test_what_is_no_checkpoint_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(SparkError, match="is no checkpoint of etalis run"):
+        describe(spark, tmp_path)
