@@ -33,6 +33,7 @@ examples:
   etalis run rising.rq -s prices=ticks.csv -s news=news.jsonl -m prices=mapping.toml -b firms.ttl -o matches.parquet
   etalis run rising.rq -s ticks.jsonl --follow
   etalis run rising.rq -s ticks.jsonl -f table --watch
+  etalis run --queries alerts -s tcp://localhost:7000 --watch
 """
 
 
@@ -46,6 +47,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         usage="etalis run QUERY… --stream [NAME=]SOURCE… [options]",
     )
     shared.add_queries(parser)
+    shared.group(parser, "query").add_argument(
+        "--queries",
+        metavar="DIR",
+        help="a folder of which every file that ends in .rq is read; with --watch and a live stream they may come, "
+        "change and go while it runs",
+    )
     shared.add_streams(parser)
     shared.add_policy(parser)
     shared.add_reading(parser)
@@ -95,13 +102,18 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     shared.add_engine(parser)
     shared.group(parser, "engine").add_argument(
-        "-w", "--watch", action="store_true", help="run again whenever a query, or another file of the run, has changed"
+        "-w",
+        "--watch",
+        action="store_true",
+        help="run again whenever a query, or another file of the run, has changed; see --queries",
     )
     parser.set_defaults(command=run)
 
 
 def run(options: Namespace) -> int:
-    if options.watch:
+    from etalis_py.cli.folder import follows_folder
+
+    if options.watch and not follows_folder(options):
         from etalis_py.cli.watch import check_watch, files_of, watch
 
         check_watch(options)
@@ -111,9 +123,16 @@ def run(options: Namespace) -> int:
 
 def run_once(options: Namespace) -> int:
     """One run, from the beginning of the streams to their end."""
+    from etalis_py.cli.folder import QueryFolder, check_folder, follows_folder, with_files
+
+    options = with_files(options)
     if options.stream.count("-") + options.query.count("-") > 1:
         raise UsageError("standard input can be read once only: as one stream or one query")
     shared.check_engine(options)
+    folder = None
+    if follows_folder(options):
+        check_folder(options)
+        folder = QueryFolder(options.queries, options.policy)
     if options.engine == "spark":
         if options.until is not None:
             raise UsageError("--until is for the local engine: with --engine spark give it a stream that ends there")
@@ -135,7 +154,10 @@ def run_once(options: Namespace) -> int:
     from etalis_py.streams import Clock, DeadLetters, up_to
 
     until = None if options.until is None else shared.moment(options.until, options.time_unit)
-    program = shared.read_program(options)
+    given = (
+        shared.read_queries(options.query, options.texts) if folder is None or options.query or options.texts else []
+    )
+    program = shared.compiled(given, options.policy)
     if program.windowed:
         refuse_for_windows(options)
     timeline = _timeline(options.timeline) if options.timeline else None
@@ -162,12 +184,15 @@ def run_once(options: Namespace) -> int:
             render=render,
             changes=options.background_stream is not None,
         )
+        if folder is not None:
+            folder.begin(engine)
         revised = bool(options.revise)
         # Said at the very end, however the run ends.
         stack.callback(
             lambda: report_left_out(stream.counters.errors, engine.counters.late, letters is not None, revised)
         )
-        stack.callback(lambda: report_unread(engine.counters.unrouted, program.inputs))
+        if folder is None:
+            stack.callback(lambda: report_unread(engine.counters.unrouted, program.inputs))
         outlet = stack.enter_context(
             open_outlet(options, engine.outputs, program.prefixes, options.explain_matches, revised)
         )
@@ -221,7 +246,7 @@ def run_once(options: Namespace) -> int:
             stream.gather()  # corrections that come together are one replay
         if options.speed is not None:
             items = paced(items, options.speed, closing=not options.lateness)
-        drive.run(items, interrupt)
+        drive.run(items if folder is None else folder.between(items, engine), interrupt)
     report_unmet(census.warnings(engine.knowledge, unread=not engine.counters.unrouted))
     if interrupt.asked or progress.shown:
         print(("stopped: " if interrupt.asked else "") + progress.summary(), file=sys.stderr)

@@ -35,6 +35,8 @@ def files_of(options: Namespace) -> list[Path]:
     named = [split_name(text) for text in options.stream]
     mappings = mappings_of(options, [name for name, _ in named])
     patterns = [*options.query, *(source for _, source in named), *options.background, *mappings.values()]
+    if options.queries is not None:
+        patterns.append(f"{options.queries}/*.rq")
     patterns += [name for name in (options.context, options.background_stream) if name is not None]
     return [Path(name) for pattern in patterns for name in (glob(pattern) or [pattern])]
 
@@ -46,11 +48,11 @@ def watch(
 ) -> int:
     """Run; after each change of a file run again.  Ctrl-C ends it."""
     while True:
-        before = _stamps(files())
+        before = stamps(files())
         guarded(run)
         print(f"etalis: watching {', '.join(map(str, before))} (Ctrl-C stops)", file=sys.stderr)
         try:
-            while (after := _stamps(files())) == before:
+            while (after := stamps(files())) == before:
                 wait(LOOK_EVERY)
         except KeyboardInterrupt:
             return 0
@@ -58,14 +60,14 @@ def watch(
         print(f"\netalis: {', '.join(changed)} changed", file=sys.stderr)
 
 
-def _stamps(files: Iterable[Path]) -> dict[Path, Stamp]:
+def stamps(files: Iterable[Path]) -> dict[Path, Stamp]:
     """When each file was written and how large it is; an editor may have taken one away for a moment."""
-    stamps = {}
+    found = {}
     for path in files:
         try:
             status = path.stat()
         except OSError:
-            stamps[path] = (0, -1)
+            found[path] = (0, -1)
         else:
-            stamps[path] = (status.st_mtime_ns, status.st_size)
-    return stamps
+            found[path] = (status.st_mtime_ns, status.st_size)
+    return found

@@ -1,0 +1,140 @@
+"""``etalis run --queries DIR``: the queries of a folder, which with ``--watch`` come and go while a stream runs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from etalis_py.cli.errors import UsageError
+from etalis_py.cli.sources import is_live, split_name
+from etalis_py.cli.watch import LOOK_EVERY, Stamp, stamps
+
+if TYPE_CHECKING:
+    from etalis_py import Engine
+
+T = TypeVar("T")
+_SHARE = 20  # looking at a large folder takes at most one part in so many of the time
+
+
+def files_in(folder: str) -> list[Path]:
+    """The files with queries in a folder, in the order of their names."""
+    if not Path(folder).is_dir():
+        raise UsageError(f"--queries {folder}: there is no such folder")
+    return sorted(Path(folder).glob("*.rq"))
+
+
+def with_files(options: Namespace) -> Namespace:
+    """The options, with the files of the folder among the queries."""
+    if options.queries is None or follows_folder(options):
+        return options
+    files = files_in(options.queries)
+    if not (files or options.query or options.texts):
+        raise UsageError(f"--queries {options.queries}: no file in this folder ends in .rq")
+    return Namespace(**{**vars(options), "query": [*options.query, *map(str, files)]})
+
+
+def follows_folder(options: Namespace) -> bool:
+    """Are queries added and removed while a live stream runs?"""
+    if options.queries is None or not options.watch:
+        return False
+    return bool(options.follow) or any(text == "-" or is_live(split_name(text)[1]) for text in options.stream)
+
+
+def check_folder(options: Namespace) -> None:
+    """What cannot be done while queries come and go?"""
+    if options.engine == "spark":
+        raise UsageError("--watch is for the local engine: leave --engine spark out")
+    if options.format != "jsonl":
+        raise UsageError(
+            f"--queries DIR --watch: what a query that is yet to come answers may not fit into --format "
+            f"{options.format}: write jsonl"
+        )
+    files_in(options.queries)
+
+
+class QueryFolder:
+    """The queries of a folder while an engine runs: each file is a program, which comes, changes and goes with it.
+
+    Of a file that cannot be used it is said what is wrong with it, and what it held before runs on.  ``look`` costs as
+    much as there are files, and an addition of a kind that is known a fraction of a millisecond.
+    """
+
+    def __init__(self, folder: str, policy: str, say: Callable[[str], None] | None = None) -> None:
+        self._folder, self._policy = folder, policy
+        self._say = say or (lambda line: print(line, file=sys.stderr, flush=True))
+        self._seen: dict[Path, Stamp] = {}
+        self._running: dict[Path, str] = {}
+
+    def begin(self, engine: Engine) -> None:
+        """Add all that is there; one line tells of them."""
+        for path, stamp in self._look().items():
+            self._seen[path] = stamp
+            self._add(engine, path, "left out")
+        count = len(self._running)
+        self._say(f"etalis: watching {self._folder}, {count:,} {'file' if count == 1 else 'files'} (Ctrl-C stops)")
+
+    def look(self, engine: Engine) -> None:
+        """Do what has changed since the last look."""
+        now = self._look()
+        for path in [path for path in self._seen if path not in now]:
+            del self._seen[path]
+            if path in self._running:
+                engine.remove(self._running.pop(path))
+            self._say(f"etalis: {path}: removed")
+        for path, stamp in now.items():
+            known = path in self._running
+            if self._seen.get(path) == stamp:
+                continue
+            self._seen[path] = stamp
+            if known and not self._is_usable(path):
+                continue
+            if known:
+                engine.remove(self._running.pop(path))
+            if self._add(engine, path, "left out"):
+                self._say(f"etalis: {path}: {'changed, begins anew' if known else 'added'}")
+
+    def between(self, items: Iterable[T], engine: Engine) -> Iterator[T]:
+        """The items of a stream; before one is handed on the folder is looked at, if that was not just now."""
+        due = 0.0
+        for item in items:
+            began = time.monotonic()
+            if began >= due:
+                self.look(engine)
+                took = time.monotonic() - began
+                due = began + took + max(LOOK_EVERY, _SHARE * took)
+            yield item
+
+    def _look(self) -> dict[Path, Stamp]:
+        found = stamps(sorted(Path(self._folder).glob("*.rq")))
+        return {path: stamp for path, stamp in found.items() if stamp[1] >= 0}
+
+    def _is_usable(self, path: Path) -> bool:
+        from etalis_py import compile
+
+        try:
+            compile(path, policy=self._policy)
+        except (ValueError, OSError) as error:
+            self._tell(path, error, "what it held before runs on")
+            return False
+        return True
+
+    def _add(self, engine: Engine, path: Path, otherwise: str) -> bool:
+        try:
+            self._running[path] = engine.add(path, policy=self._policy, name=str(path))
+        except (ValueError, OSError) as error:
+            self._tell(path, error, otherwise)
+            return False
+        return True
+
+    def _tell(self, path: Path, error: Exception, fate: str) -> None:
+        from etalis_compiler.diagnostics import QueryError
+
+        if isinstance(error, QueryError):
+            self._say(str(error))
+            self._say(f"etalis: {path}: {fate}; the run goes on")
+        else:
+            self._say(f"etalis: {path}: {fate}: {error}")
