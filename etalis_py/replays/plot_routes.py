@@ -34,7 +34,7 @@ class Tour:
 
 def draw(roads: Roads, tours: Sequence[Tour], closed: Collection[str], path: Path) -> None:
     """``closed`` are the links that were closed at some time of the day."""
-    figure = new_figure(9, 8, "Deliveries: the ways that were driven")
+    figure = new_figure(9, 7.4, "Deliveries: the ways that were driven")
     axes = figure.subplots()
     if not any(tour.links for tour in tours):
         empty(axes, "no route was found")
@@ -52,10 +52,11 @@ def draw(roads: Roads, tours: Sequence[Tour], closed: Collection[str], path: Pat
     marks.append(
         Line2D([], [], color=RED, marker="x", markeredgewidth=2.2, linestyle="none", label="closed for a while")
     )
+    axes.margins(0.02)
     axes.autoscale()
     latitude = sum(place[0] for place in roads.places.values()) / len(roads.places)
     axes.set_aspect(1 / cos(radians(latitude)))
-    _scale(axes, latitude)
+    _scale(axes, latitude, min(place[1] for place in roads.places.values()))
     axes.set_axis_off()
     figure.legend(handles=marks, loc="outside lower center", ncols=4, fontsize=9, frameon=False)
     save(figure, path)
@@ -102,11 +103,11 @@ def _depot(axes: Axes, roads: Roads, tour: Tour, colour: str) -> None:
     axes.annotate(tour.agent, (x, y), ha="center", va="center", color="white", fontsize=8, fontweight="bold", zorder=6)
 
 
-def _scale(axes: Axes, latitude: float) -> None:
-    """A bar of 200 metres under the map; degrees say nothing to those who deliver."""
-    (left, _), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+def _scale(axes: Axes, latitude: float, left: float) -> None:
+    """A bar of 200 metres under the map, from its western edge; degrees say nothing to those who deliver."""
+    bottom, top = axes.get_ylim()
     length = 200 / (111_320 * cos(radians(latitude)))
-    y = bottom - 0.02 * (top - bottom)
+    y = bottom - 0.03 * (top - bottom)
     axes.plot([left, left + length], [y, y], color="#333333", linewidth=2, solid_capstyle="butt")
     axes.annotate("200 m", (left + length / 2, y), (0, 4), textcoords="offset points", ha="center", fontsize=8)
 
