@@ -33,6 +33,12 @@ SHAPES = (
     "SELECT ?b ?z WHERE {{ {{ :c{0} :p ?b }} BIND (?b * {1} + 1 AS ?z) FILTER (?z < {2}) }}",
     "SELECT ?b WHERE {{ {{ :c{0} :p ?a }} AND {{ ?c :q ?b FILTER (?b != {1}) }} }}",
     "SELECT ?c WHERE {{ {{ ?c :r {0} }} SEQ {{ ?c :r ?b }} }}",
+    "SELECT ?a WHERE {{ {{ :c{0} :p ?a }} UNION {{ :c{1} :q ?a FILTER (?a > {2}) }} }}",
+    "SELECT ?a ?b WHERE {{ {{ :c{0} :p ?a }} UNION {{ {{ ?c :q ?a }} SEQ {{ ?c :p ?b }} }} }}",
+    "SELECT ?a ?b WHERE {{ :c{0} :p ?a OPTIONAL {{ :c{1} :q ?b FILTER (?b < ?a + {2}) }} }}",
+    "SELECT ?a ?b WHERE {{ {{ ?c :p ?a }} OPTIONALSEQ {{ ?c :p ?b FILTER (?b > {0}) }} }}",
+    "SELECT ?a WHERE {{ ?d :p ?a FILTER NOT EXISTS {{ ?d :q ?b FILTER (?b = {0}) }} }}",
+    "SELECT ?a WHERE {{ :c{0} :p ?a MINUS {{ ?d :q ?a }} }}",
     "SELECT (COUNT(*) AS ?n) WHERE {{ :c{0} :p ?a }} GROUP BY ?a",
     "ASK {{ :c{0} :p ?a }}",
     "CONSTRUCT {{ :c{0} :r ?a }} WHERE {{ {{ :c{1} :p ?a }} SEQ {{ ?d :q ?b }} }}",
@@ -275,6 +281,21 @@ def test_the_rules_are_as_many_as_the_wordings():
     queries = [f"SELECT ?a WHERE {{ :c{n} :p ?a FILTER (?a > {n}) }}" for n in range(50)]
     assert len(Engine(compile(queries)).rules.outputs) == 1
     assert len(Engine(one_by_one(queries, "unrestricted")).rules.outputs) == 50
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{{ {{ :c{0} :p ?a }} UNION {{ :c{1} :q ?a }} }}",
+        "{{ :c{0} :p ?a OPTIONAL {{ :c{1} :q ?b }} }}",
+        "{{ {{ :c{0} :p ?a }} OPTIONALSEQ {{ ?c :q ?a }} }}",
+        "{{ ?c :p ?a FILTER NOT EXISTS {{ ?c :q {0} }} }}",
+        "{{ :c{0} :p ?a MINUS {{ :c{1} :q ?a }} }}",
+    ],
+)
+def test_what_may_be_absent_and_alternatives_are_families(body):
+    engine = Engine(compile([f"SELECT ?a WHERE {body.format(n, n + 1)}" for n in range(4)]))
+    assert len(engine.rules.outputs) == 1
 
 
 def test_explain_shows_one_query_of_each_family_and_says_for_how_many_it_stands():

@@ -131,7 +131,7 @@ class _Rewriter:
         """Does a marker stand in this node or below it?"""
         node = self.before[name]
         own = bool(self.read(node))
-        if own and not isinstance(node, (ir.Leaf, ir.Map, ir.Join, ir.Absence)):
+        if own and not isinstance(node, (ir.Leaf, ir.Map, ir.Join, ir.Absence, ir.Outer)):
             raise Unfit
         return own or any(self.varies(ref.node) for ref in ir.refs(node))
 
@@ -170,6 +170,10 @@ class _Rewriter:
                 return self._join(node, wanted)
             case ir.Absence():
                 return self._absence(node, wanted)
+            case ir.Union():
+                return self._union(node, wanted)
+            case ir.Outer():
+                return self._outer(node, wanted)
         raise Unfit
 
     def _columns(self, wanted: frozenset[int]) -> tuple[str, ...]:
@@ -316,4 +320,29 @@ class _Rewriter:
             right = self.plain_or_carrying(node.right.node, frozenset(), False)
             both = (*node.certain, NAME) if right.columns else node.certain
             whole = replace(whole, right=ir.Ref(right.node, (*node.right.columns, *right.columns)), certain=both)
+        return _Carrying(self.add(whole), columns)
+
+    def _union(self, node: ir.Union, wanted: frozenset[int]) -> _Carrying:
+        columns = self._columns(wanted)
+        branches = tuple(ir.Ref(self.carrying(r.node, wanted).node, (*r.columns, *columns)) for r in node.branches)
+        return _Carrying(self.add(replace(node, head=(*node.head, *columns), branches=branches)), columns)
+
+    def _outer(self, node: ir.Outer, wanted: frozenset[int]) -> _Carrying:
+        """Of the optional side, too, each query has its own, unless that is the same for all."""
+        if node.right is None or node.background is not None or node.leaves or node.policy or self.read(node.bound):
+            raise Unfit
+        if any(isinstance(s, ir.Background) for s in (*node.condition, *node.steps)):
+            raise Unfit
+        left = self.carrying(node.left.node, self.read((node.condition, node.steps)) | wanted)
+        right = self.plain_or_carrying(node.right.node, frozenset(), False)
+        columns = self._columns(wanted)
+        whole = replace(
+            node,
+            head=(*node.head, *columns),
+            left=ir.Ref(left.node, (*node.left.columns, *left.columns)),
+            right=ir.Ref(right.node, (*node.right.columns, *right.columns)),
+            certain=(*node.certain, NAME) if right.columns else node.certain,
+            condition=self.written(node.condition),
+            steps=self.written(node.steps),
+        )
         return _Carrying(self.add(whole), columns)
