@@ -83,7 +83,16 @@ def _unbounded(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic
             if (name, place.span) not in reported:
                 reported.add((name, place.span))
                 message = f"this keeps {_what(kept, rules)}, without end"
-                yield _warn(query, "unbounded", message, place, kept.hint)
+                yield _warn(query, "unbounded", message, place, _of_one_side(place, query) or kept.hint)
+
+
+def _of_one_side(place: Any, query: CompiledQuery) -> str:
+    """What to write where a WITHIN behind two sides is meant for both, and belongs to the second."""
+    if not isinstance(place, ast.Combined) or not isinstance(place.right, ast.Within):
+        return ""
+    within = query.source.text[place.right.pattern.span.end : place.right.span.end].strip()
+    one = _text(query, place.right.pattern)
+    return f"{within} bounds {one} alone; braces around both sides bound the whole: {{ … {one} }} {within}"
 
 
 def _what(kept: Kept, rules: ir.Rules) -> str:

@@ -74,6 +74,13 @@ def test_a_window_bounds_what_is_kept() -> None:
     assert not found("SELECT * { { ?c :p+ ?x } WITHIN PT5M }", "unbounded")
 
 
+def test_a_window_that_belongs_to_the_second_side_alone_is_told() -> None:
+    (warning,) = found("SELECT * { { ?c :p ?x } SEQ { ?c :q ?y } WITHIN 5 s }", "unbounded")
+    assert warning.hint == (
+        "WITHIN 5 s bounds { ?c :q ?y } alone; braces around both sides bound the whole: { … { ?c :q ?y } } WITHIN 5 s"
+    )
+
+
 def test_absence_is_kept_even_inside_a_window() -> None:
     """A WITHIN around the group does not shorten what OPTIONAL looks back at."""
     assert found("SELECT * { { ?c :p ?x OPTIONAL { ?c :q ?y } } WITHIN PT5M }", "unbounded")
