@@ -168,6 +168,8 @@ def test_the_page_works_by_keyboard(browser: Browser, http: httpx.Client, stream
     browser.until("document.querySelector('#name').innerText === '/'")
     time.sleep(1.5)
     assert browser.evaluate("location.pathname") == "/"
+    browser.until("document.querySelector('#windows').innerText.includes('Only a stream container has windows')")
+    assert browser.evaluate("document.querySelector('#window-add').hidden"), "the server would refuse one"
 
 
 def test_writing_from_the_page_with_a_token(browser: Browser, start: Callable[..., Server]) -> None:
