@@ -71,6 +71,7 @@ bench-peers: java $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check duckdb polars
 	cd benchmarks/peers/java && mvn --quiet --batch-mode compile dependency:build-classpath -Dmdep.outputFile=target/classpath
 	$(BIN)/python -m benchmarks.peers
+	$(BIN)/python -m benchmarks.peers.many
 
 $(AXE):
 	npm install --silent --no-audit --no-fund --fetch-retries=0 --prefix out axe-core@4

@@ -49,12 +49,16 @@ def command(engine: str, comparison: Comparison, events: int, core: int) -> list
     file = dump(comparison.workload, size, OUT / "peers")
     if engine not in JAVA:
         return [*pinned, sys.executable, "-m", "benchmarks.peers.python_peers", engine, comparison.name, str(file)]
+    return [*pinned, *java(), engine, comparison.name, str(file), str(warm)]
+
+
+def java() -> list[str]:
+    """What starts the Java engines."""
     target = HERE / "java" / "target"
     if not (target / "classpath").exists():
         raise SystemExit("the Java engines are not built: run make bench-peers, which fetches them with Maven")
     path = os.pathsep.join([str(target / "classes"), (target / "classpath").read_text().strip()])
-    java = ["java", "-Xmx6g", "-XX:+UseSerialGC", *OPENED, "-cp", path, "peers.Main"]
-    return [*pinned, *java, engine, comparison.name, str(file), str(warm)]
+    return ["java", "-Xmx6g", "-XX:+UseSerialGC", *OPENED, "-cp", path, "peers.Main"]
 
 
 def run(engine: str, comparison: Comparison, events: int, core: int) -> dict[str, float]:

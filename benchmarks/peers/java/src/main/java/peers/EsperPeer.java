@@ -8,12 +8,20 @@ import com.espertech.esper.runtime.client.EPDeployment;
 import com.espertech.esper.runtime.client.EPEventService;
 import com.espertech.esper.runtime.client.EPRuntime;
 import com.espertech.esper.runtime.client.EPRuntimeProvider;
+import com.espertech.esper.runtime.client.EPStatement;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 
 /** Esper, with time given by the events. Its windows are open at the end, so a millisecond is added to ours. */
 final class EsperPeer implements Peer {
     private long matches;
 
-    private static String query(String workload) {
+    /** The query of a workload, or the statements of a file: {@code @FILE}. */
+    private static String query(String workload) throws IOException {
+        if (workload.startsWith("@")) {
+            return Files.readString(Path.of(workload.substring(1)));
+        }
         return switch (workload) {
             case "W1" ->
                 "select a.subject as x from pattern [every a=Event(predicate='a')"
@@ -40,6 +48,7 @@ final class EsperPeer implements Peer {
 
     @Override
     public Figures run(String workload, Event[] events, int warm) throws Exception {
+        double started = Main.processor();
         Configuration configuration = new Configuration();
         configuration.getCommon().addEventType(Event.class);
         configuration.getRuntime().getThreading().setInternalTimerEnabled(false);
@@ -48,9 +57,12 @@ final class EsperPeer implements Peer {
         EPRuntime runtime = EPRuntimeProvider.getRuntime("peer", configuration);
         runtime.initialize();
         EPDeployment deployment = runtime.getDeploymentService().deploy(compiled);
-        deployment.getStatements()[0].addListener((added, removed, s, r) -> matches += added == null ? 0 : added.length);
+        for (EPStatement statement : deployment.getStatements()) {
+            statement.addListener((added, removed, s, r) -> matches += added == null ? 0 : added.length);
+        }
         EPEventService service = runtime.getEventService();
         service.advanceTime(0);
+        double loading = Main.processor() - started;
         double begun = 0;
         for (int i = 0; i < events.length; i++) {
             if (i == warm) {
@@ -59,6 +71,6 @@ final class EsperPeer implements Peer {
             service.advanceTime(events[i].time);
             service.sendEventBean(events[i], "Event");
         }
-        return new Figures(Main.processor() - begun, matches);
+        return new Figures(Main.processor() - begun, matches, loading);
     }
 }

@@ -34,8 +34,8 @@ public final class Main {
         int warm = Integer.parseInt(args[3]);
         Peer.Figures figures = peer.run(args[1], events, warm);
         System.out.printf(
-                "{\"events\": %d, \"matches\": %d, \"seconds\": %.6f}%n",
-                events.length - warm, figures.matches(), figures.seconds());
+                "{\"events\": %d, \"matches\": %d, \"seconds\": %.6f, \"loading\": %.6f}%n",
+                events.length - warm, figures.matches(), figures.seconds(), figures.loading());
         System.out.flush();
         Runtime.getRuntime().halt(0); // engines leave threads behind
     }

@@ -5,6 +5,10 @@ public interface Peer {
     /** Runs the query over the events; the clock starts before event number {@code warm}. */
     Figures run(String workload, Event[] events, int warm) throws Exception;
 
-    /** Processor seconds of the measured part, and the matches of the whole run. */
-    record Figures(double seconds, long matches) {}
+    /** Processor seconds of the measured part, the matches of the whole run, and the seconds until the first event. */
+    record Figures(double seconds, long matches, double loading) {
+        Figures(double seconds, long matches) {
+            this(seconds, matches, 0);
+        }
+    }
 }
