@@ -12,16 +12,28 @@ import com.espertech.esper.runtime.client.EPStatement;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 
 /** Esper, with time given by the events. Its windows are open at the end, so a millisecond is added to ours. */
 final class EsperPeer implements Peer {
+    private static final int MODULE = 500;
     private long matches;
 
-    /** The query of a workload, or the statements of a file: {@code @FILE}. */
-    private static String query(String workload) throws IOException {
-        if (workload.startsWith("@")) {
-            return Files.readString(Path.of(workload.substring(1)));
+    /** The query of a workload, or the lines of a file, {@code @FILE}, so many to a module that its class can hold them. */
+    private static List<String> modules(String workload) throws IOException {
+        if (!workload.startsWith("@")) {
+            return List.of(query(workload));
         }
+        List<String> lines = Files.readAllLines(Path.of(workload.substring(1)));
+        List<String> modules = new ArrayList<>();
+        for (int first = 0; first < lines.size(); first += MODULE) {
+            modules.add(String.join("\n", lines.subList(first, Math.min(first + MODULE, lines.size()))));
+        }
+        return modules;
+    }
+
+    private static String query(String workload) {
         return switch (workload) {
             case "W1" ->
                 "select a.subject as x from pattern [every a=Event(predicate='a')"
@@ -52,13 +64,15 @@ final class EsperPeer implements Peer {
         Configuration configuration = new Configuration();
         configuration.getCommon().addEventType(Event.class);
         configuration.getRuntime().getThreading().setInternalTimerEnabled(false);
-        EPCompiled compiled =
-                EPCompilerProvider.getCompiler().compile(query(workload), new CompilerArguments(configuration));
         EPRuntime runtime = EPRuntimeProvider.getRuntime("peer", configuration);
         runtime.initialize();
-        EPDeployment deployment = runtime.getDeploymentService().deploy(compiled);
-        for (EPStatement statement : deployment.getStatements()) {
-            statement.addListener((added, removed, s, r) -> matches += added == null ? 0 : added.length);
+        for (String module : modules(workload)) {
+            EPCompiled compiled =
+                    EPCompilerProvider.getCompiler().compile(module, new CompilerArguments(configuration));
+            EPDeployment deployment = runtime.getDeploymentService().deploy(compiled);
+            for (EPStatement statement : deployment.getStatements()) {
+                statement.addListener((added, removed, s, r) -> matches += added == null ? 0 : added.length);
+            }
         }
         EPEventService service = runtime.getEventService();
         service.advanceTime(0);
