@@ -92,6 +92,7 @@ def open_outlet(
         asked = [output.query for output in rows if output.form == "ask"]
         if asked and len(rows) > (1 if options.format == "json" else len(asked)):
             raise UsageError(f"the answer of {asked[0]} has no place beside rows in {options.format}: write jsonl")
+        outputs = rows
         if not asked:
             variables = list(dict.fromkeys(v for output in rows for v in output.variables))
     elif options.format == "table" and len(outputs) == 1 and outputs[0].form == "select":

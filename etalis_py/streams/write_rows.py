@@ -47,14 +47,15 @@ class JsonLines:
 
 
 class Columns:
-    """The columns of a table of solutions: the variables, and two for the interval."""
+    """The columns of a table of solutions: the query, if ``named``, the variables, and two for the interval."""
 
-    __slots__ = ("_given", "bounds", "variables")
+    __slots__ = ("_given", "bounds", "named", "query", "variables")
 
-    def __init__(self, variables: Sequence[str] | None) -> None:
+    def __init__(self, variables: Sequence[str] | None, *, named: bool) -> None:
         self._given = variables is not None
         self.variables: tuple[str, ...] = ()
         self.bounds = ("start", "end")
+        self.named, self.query = named, "query"
         if variables is not None:
             self._set(variables)
 
@@ -63,10 +64,12 @@ class Columns:
         self._given = True
         if {"start", "end"} & set(variables):
             self.bounds = ("interval_start", "interval_end")
+        if "query" in variables:
+            self.query = "query_name"
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (*self.variables, *self.bounds)
+        return (*([self.query] if self.named else []), *self.variables, *self.bounds)
 
     def of(self, match: Match, format: str) -> list[str]:
         """The match's terms in the order of the variables, "" where one is unbound."""
@@ -90,8 +93,8 @@ class Columns:
 class ResultsCsv:
     """SPARQL 1.1 results CSV: terms without their kind, lines ended by CR LF."""
 
-    def __init__(self, variables: Sequence[str] | None, *, revised: bool = False) -> None:
-        self._columns = Columns(variables)
+    def __init__(self, variables: Sequence[str] | None, *, named: bool = False, revised: bool = False) -> None:
+        self._columns = Columns(variables, named=named)
         self._more = ("retracted",) if revised else ()
 
     def begin(self) -> str:
@@ -100,7 +103,8 @@ class ResultsCsv:
     def render(self, match: Match) -> str:
         cells = [_plain(term) for term in self._columns.of(match, "CSV")]
         more = ("true" if is_retracted(match) else "" for _ in self._more)
-        return _csv_line((*cells, spelled(match.start), spelled(match.end), *more))
+        name = (match.query,) if self._columns.named else ()
+        return _csv_line((*name, *cells, spelled(match.start), spelled(match.end), *more))
 
     def render_results(self, results: Results) -> str | None:
         """Matches in columns; None where they have to come one by one."""
@@ -109,7 +113,7 @@ class ResultsCsv:
             return None
         from etalis_py.streams.columns.rendering import csv_lines  # takes a while to import
 
-        return csv_lines(results, variables)
+        return csv_lines(results, variables, named=self._columns.named)
 
     def end(self) -> str:
         return ""
@@ -133,8 +137,8 @@ class ResultsJson:
     The answer of an ASK query is the whole document.
     """
 
-    def __init__(self, variables: Sequence[str] | None) -> None:
-        self._columns = Columns(variables)
+    def __init__(self, variables: Sequence[str] | None, *, named: bool = False) -> None:
+        self._columns = Columns(variables, named=named)
         self._separator = "\n"
         self._answer: bool | None = None
 
@@ -151,6 +155,8 @@ class ResultsJson:
             self._answer = bool(answer)
             return ""
         row: dict[str, Any] = dict(match.to_dict()["bindings"])
+        if self._columns.named:
+            row = {self._columns.query: {"type": "literal", "value": match.query}, **row}
         for name, time in zip(self._columns.bounds, (match.start, match.end), strict=True):
             if time is not None:
                 row[name] = {"type": "literal", "value": str(time), "datatype": XSD + time_type(time)}

@@ -62,7 +62,8 @@ def open_sink(
 
     ``target``: ``-`` for standard output, a file (it appears when it is complete), or a folder (a name ending
     with ``/``) of rolling files.  ``variables``: the columns of `csv`, `json` and `table`, in order; without them
-    the first match decides.  ``columns``: the variables of each query, for `parquet`, `arrow` and `sqlite`.
+    the first match decides.  ``columns``: the variables of each query, for `parquet`, `arrow` and `sqlite`; where there
+    are several queries, `csv` and `json` have a column that names them.
     ``prefixes``: to shorten IRIs in tables.  ``explain``: with `jsonl` why a match holds, with `trig` links to the
     events it is made of (or those that ``constituents`` gives).  ``live``: write a file in place, so that others can
     follow it, rather than at once at the end.  ``revised``: matches may be taken back; `csv` and `table` have a column
@@ -79,14 +80,15 @@ def open_sink(
         return _table_sink(format, target, columns)
     if format == "table" and wants_live(target):
         return LiveTable(variables, prefixes or {})
+    several = columns is not None and len(columns) > 1
     output = open_output(target, SUFFIXES[format], live=live)
     match format:
         case "jsonl":
             return TextSink(JsonLines(explain), output)
         case "json":
-            return TextSink(ResultsJson(variables), output)
+            return TextSink(ResultsJson(variables, named=several), output)
         case "csv":
-            return TextSink(ResultsCsv(variables, revised=revised), output)
+            return TextSink(ResultsCsv(variables, named=several, revised=revised), output)
         case "table":
             return TextSink(PlainTable(variables, prefixes or {}, revised=revised), output)
         case _:

@@ -19,6 +19,7 @@ from etalis_rules.terms import XSD, iri_value, is_iri, literal, parts
 from rich.console import Console
 
 from etalis_py import Engine, compile, event
+from etalis_py.kernel.tabular import results
 from etalis_py.streams import ClosedPipe, SinkError, open_sink, read_stream
 from etalis_py.streams.outputs import FileOutput, FolderOutput, StandardOutput
 from etalis_py.streams.sinks import TextSink
@@ -99,6 +100,23 @@ def test_csv_as_sparql_has_it() -> None:
         ["urn:a", "01", 'a, "b"\n', "1970-01-01T00:00:01Z", "1970-01-01T00:00:03Z"],
         ["urn:a", "", "", "", ""],
     ]
+
+
+def test_rows_of_several_queries_are_told_apart() -> None:
+    one, two = FakeMatch({"c": "<urn:a>"}, 1, 3), FakeMatch({"c": "<urn:a>"}, 1, 3, query="q2")
+    text = written("csv", one, two, variables=["c"], columns={"q1": ["c"], "q2": ["c"]})
+    assert text == "query,c,start,end\r\nq1,urn:a,1,3\r\nq2,urn:a,1,3\r\n"
+    text = written("csv", FakeMatch({"query": "<urn:a>"}, 1, 3), columns={"q1": ["query"], "q2": ["query"]})
+    assert text == "query_name,query,start,end\r\nq1,urn:a,1,3\r\n"
+    document = written("json", one, two, variables=["c"], columns={"q1": ["c"], "q2": ["c"]})
+    solutions = list(ox.parse_query_results(document, format=ox.QueryResultsFormat.JSON))
+    assert [solution["query"].value for solution in solutions] == ["q1", "q2"]
+    events = [event("<urn:a> <urn:p> 1", 1), event("<urn:b> <urn:p> 2", 2), event("<urn:c> <urn:p> 3", 3)]
+    program = "REGISTER QUERY one AS SELECT ?c { ?c <urn:p> 1 } ; REGISTER QUERY two AS SELECT ?c { ?c <urn:p> 2 }"
+    out = io.StringIO()
+    with open_sink("csv", out, variables=["c"], columns={"one": ["c"], "two": ["c"]}) as sink:
+        assert all(sink.write_results(some) for some in results(Engine(program).push_all(events)))
+    assert out.getvalue().split() == ["query,c,start,end", "one,urn:a,1,1", "two,urn:b,2,2"]
 
 
 def test_a_variable_called_start_keeps_its_name() -> None:

@@ -62,12 +62,12 @@ def _bindings(one: Results) -> pa.Array:
     return pc.utf8_slice_codeunits(pc.binary_join_element_wise(*parts, ""), 1)
 
 
-def csv_lines(one: Results, variables: tuple[str, ...]) -> str:
-    """The lines of SPARQL 1.1 results CSV for each match of a SELECT."""
+def csv_lines(one: Results, variables: tuple[str, ...], *, named: bool) -> str:
+    """The lines of SPARQL 1.1 results CSV for each match of a SELECT; ``named``: its name stands in front."""
     if not len(one):
         return ""
     terms = dict(zip(one.variables, one.terms, strict=True))
-    parts: list[Any] = []
+    parts: list[Any] = [_cell(one.query) + ","] if named else []
     for name in variables:
         column = terms.get(name)
         parts += ["" if column is None else pc.fill_null(_rendered(column, lambda term: _cell(text_of(term))), ""), ","]
