@@ -100,11 +100,16 @@ class LiveProgram:
         self._ends: list[tuple[int, Key]] = []  # a heap; an entry counts only while it agrees with ``_true``
         self._until: dict[Triple, dict[Key, None]] = {}  # the true atoms that a triple ends
         self._offers = offers(program)
+        self._patterns = tuple(dict.fromkeys(program.patterns))
         self._last: Outcome | None = None
         ground = Ground(program, facts, constants(program, numbering), first, limits)
         self._grounding: Grounding = InRounds(ground, program.rounds) if program.rounds else Switched(ground)
 
     # ------------------------------------------------------------------------------------------------------- time
+
+    def reads(self, triple: Triple) -> bool:
+        """Whether a streamed triple is one that begins an event or ends one."""
+        return any(match(pattern, triple) is not None for pattern in self._patterns)
 
     def step(self, time: int, triples: Iterable[Triple] = ()) -> Outcome:
         """The outcome at an instant in which these triples occur.

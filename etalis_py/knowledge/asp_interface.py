@@ -132,10 +132,14 @@ class AspProgram:
     optimizes: bool = False
 
     @property
+    def patterns(self) -> tuple[Triple, ...]:
+        """The patterns of the streamed triples that it reads."""
+        return tuple(p for event in self.events for p in (event.atom.pattern, event.until) if p is not None)
+
+    @property
     def predicates(self) -> frozenset[str | None]:
-        """The predicates of the events that it reads; None stands for a variable one: then it reads every triple."""
-        patterns = [p for event in self.events for p in (event.atom.pattern, event.until) if p is not None]
-        return frozenset(None if _is_variable(predicate) else predicate for _, predicate, _ in patterns)
+        """Their predicates; None stands for a variable one: then it may read any triple."""
+        return frozenset(None if _is_variable(predicate) else predicate for _, predicate, _ in self.patterns)
 
     @property
     def inconsistency(self) -> Triple:

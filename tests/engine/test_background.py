@@ -479,6 +479,18 @@ def test_a_new_version_of_the_background_is_read(alarms):
     assert rows(found) == [("r=r2", 5, 5), ("r=r9", 5, 5)]
 
 
+def test_a_program_says_nothing_at_a_triple_that_it_does_not_read(tmp_path):
+    """Another triple of a predicate that it reads is none of its events; one that says an event again is."""
+    (tmp_path / "on.lp").write_text(
+        "%! prefix : <http://example.org/>\n%! event on(X) from X :is :on until X :is :off over slot(X)\n%! slots 3\n"
+        "%! offers lit(X) as X :lights :up\nlit(X) :- on(X).\n"
+    )
+    engine = Engine(compile(PREFIX + "SELECT ?x { ?x :lights :up }"), background=[tmp_path / "on.lp"])
+    stream = [(":a :is :on", 1), (":b :is :old", 2), (":a :is :on", 3), (":b :is :off", 4), (":a :is :off", 5)]
+    found = [*engine.push_all(event(t, n) for t, n in stream), *engine.close()]
+    assert rows(found) == [("x=a", 1, 1), ("x=a", 3, 3), ("x=a", 4, 4)]
+
+
 def test_a_program_without_an_answer_set_is_an_event_and_counted(tmp_path):
     (tmp_path / "one.lp").write_text(
         "%! prefix : <http://example.org/>\n%! event on(X) from X :is :on until X :is :off over slot(X)\n%! slots 3\n"

@@ -77,7 +77,8 @@ class LivePrograms:
         """What the programs offer at an instant."""
         offered: list[Occurrence] = []
         for live, predicates in zip(self._programs, self._predicates, strict=True):
-            read = triples if None in predicates else [x for x in triples if x[1] in predicates]
+            some = triples if None in predicates else [x for x in triples if x[1] in predicates]
+            read = [x for x in some if live.reads(x)]
             if not read:
                 continue
             outcome = live.step(t, read)
