@@ -16,7 +16,7 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.harness import InColumns, answers_of, freeze, timing
+from benchmarks.harness import InColumns, answers_of, timing
 from benchmarks.workloads.definition import Workload
 from benchmarks.workloads.limits import LIMITS, Codes, Limit
 from etalis_py import Engine, compile
@@ -85,21 +85,19 @@ def _run_engine(
     engine = Engine(compile(workload.query), policy=workload.policy, executor="columns")
     for part in idle:
         engine.push_all(part)
-    freeze()
+    gc.collect()
     processor, passed = time.process_time(), time.perf_counter()
     matches = [spelled(engine.push_all(part)) for part in columns]
     matches.append(engine.close())
     taken = time.process_time() - processor, time.perf_counter() - passed
-    gc.unfreeze()
     return matches, taken
 
 
 def _run_limit(limit: Limit, codes: Codes) -> tuple[list[tuple[int, int]], tuple[float, float]]:
-    freeze()
+    gc.collect()
     processor, passed = time.process_time(), time.perf_counter()
     start, end, *_ = limit(codes)
     taken = time.process_time() - processor, time.perf_counter() - passed
-    gc.unfreeze()
     return list(zip(start.tolist(), end.tolist(), strict=True)), taken
 
 

@@ -38,7 +38,6 @@ def _run(workload: Workload, executor: str, parts: Sequence[Any]) -> tuple[int, 
     """The number of matches and the processor seconds; in columns all reports are Arrow arrays then."""
     engine = Engine(compile(workload.query), policy=workload.policy, executor=executor)  # type: ignore[arg-type]
     gc.collect()
-    gc.freeze()
     begun = time.process_time()
     matches = [spelled(engine.push_all(part)) for part in parts]
     matches.append(engine.close())

@@ -65,14 +65,19 @@ class ColumnReport(Protocol):
         """The same as rows, one report for each instant."""
 
 
+def are_rows(reports: Iterable[Any]) -> bool:
+    """Is none of them in columns?  (There may be one for each of a million instants.)"""
+    return set(map(type, reports)) <= {tuple}
+
+
 def as_reported(reports: Sequence[Any], *, one_by_one: bool) -> list[Any]:
     """Reports in order of time and output: one in columns stays so when it is alone, or when none is of another output.
 
     ``one_by_one``: each instant for itself, in rows.
     """
-    wide = [report for report in reports if not isinstance(report, tuple)]
-    if not wide:
+    if are_rows(reports):
         return list(reports)
+    wide = [report for report in reports if not isinstance(report, tuple)]
     if len(wide) == len(reports) and len({report.output for report in wide}) == 1 and not one_by_one:
         return wide
     rows = [part for r in reports for part in ((r,) if isinstance(r, tuple) else r.reports())]

@@ -9,12 +9,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, overload
 
 from etalis_rules import program as ir
 from etalis_rules.spelling import PREFIXES
 
-from etalis_py.kernel.batch import Report, Row, as_reported
+from etalis_py.kernel.batch import Report, Row, are_rows, as_reported
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.identity import identity_of
 from etalis_py.streams.json_terms import json_term
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 Triple = tuple[str, str, str]
 AT_ONCE, FEW = 4096, 64
+ROWS = itemgetter(2)  # of a report
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +273,8 @@ class Matches(Tabular, Sequence[Match]):
     reports: list[Report] = field(default_factory=list)
 
     def __len__(self) -> int:
+        if are_rows(self.reports):
+            return sum(map(len, map(ROWS, self.reports)))
         return sum(len(report[2]) if isinstance(report, tuple) else len(report) for report in self.reports)
 
     @property
@@ -280,7 +284,7 @@ class Matches(Tabular, Sequence[Match]):
 
     def _rows(self) -> list[Report]:
         """The reports in rows; those in columns are changed into rows once."""
-        if not all(isinstance(report, tuple) for report in self.reports):
+        if not are_rows(self.reports):
             self.reports = as_reported(self.reports, one_by_one=True)
         return self.reports
 
@@ -324,8 +328,10 @@ class Matches(Tabular, Sequence[Match]):
 
         return arrow_table([self], query)
 
-    def _matches_together(self, reports: Iterable[Report]) -> list[Match]:
+    def _matches_together(self, reports: Sequence[Report]) -> list[Match]:
         shapes = self.shapes
+        if max(map(len, map(ROWS, reports))) == 1:
+            return [Match(shapes[number], row) for number, _, (row,) in reports]
         matches: list[Match] = []
         for number, _, rows in reports:
             if len(rows) == 1:
