@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any
 
 import pytest
+from etalis_compiler import ast
 from etalis_compiler.diagnostics import QueryError, Source
 from etalis_compiler.pipeline import compile_documents
 from hypothesis import reject
 
 from etalis_py import Engine, Event, LimitExceeded, Limits, Match
 from etalis_py.knowledge import Knowledge, load
+from etalis_py.program import Program
 from tests.oracle import Asked, Background, Derived, Endless, Refused, Row, Undetermined, Unstratified, evaluation
 from tests.oracle.compare import same
 from tests.oracle.strategies import Case
@@ -36,14 +39,17 @@ def knowledge_of(background: Background) -> Knowledge | None:
 
 
 def engine_for(case: Case, **options: Any) -> Engine:
-    compilation = compile_documents([(case.program, Source("", "<case>"))])
-    return Engine(compilation, policy=case.policy, background=knowledge_of(case.background), **options)
+    return Engine(program_of(case.program), policy=case.policy, background=knowledge_of(case.background), **options)
+
+
+@lru_cache(maxsize=8)
+def program_of(document: ast.Document) -> Program:
+    """A drawn program, compiled once for all engines of a case."""
+    return Program(compile_documents([(document, Source("", "<case>"))]))
 
 
 def answers_of(matches: Iterable[Match], names: Iterable[str], document: Any) -> dict[str, Any]:
     """The engine's matches in the form of the oracle's answers."""
-    from etalis_compiler import ast
-
     found: dict[str, Any] = {}
     rows: dict[str, list[Match]] = {}
     for match in matches:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Container, Mapping, Sequence
+from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Literal
@@ -38,9 +39,12 @@ from etalis_py.knowledge import Knowledge
 from etalis_py.sparql import BackgroundSource, HistorySource, prepare
 from etalis_py.sparql.describe import describer
 from etalis_py.values.errors import LimitExceeded
+from etalis_py.values.limits import Limits
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 NOTHING = Knowledge({}, "rdf")
+MOST_NODES = 500
+"""Programs with more are not kept when their engine is gone."""
 
 
 class RowExecutor:
@@ -92,7 +96,7 @@ class RowExecutor:
         state.background = BackgroundSource(knowledge if knowledge is not None else NOTHING, options.limits.steps)
         self._forget_gone()
         self.families = None if gathered is None else Families(gathered, self.families)
-        self.plan = write(rules, self._code())
+        self.plan = self._written()
         schema = getattr(knowledge, "schema", None)
         entailed = None if schema is None else lambda triple: (triple, *schema.entailed(triple))
         self._runtime = Runtime(rules, self.plan, state, options.limits, entailed, options.journal, self.families)
@@ -102,6 +106,13 @@ class RowExecutor:
         self.shapes = shapes if self.families is None else self.families.show(shapes)
         self._generated: Generated = self.answer_sets.attached(self._runtime.functions())
         dump.put_back_operators(self, operators)
+
+    def _written(self) -> RowPlan:
+        """The functions; engines that begin with the same rules, as in the shards of a stream, share their text."""
+        options, state = self.options, self.state
+        if self.families is not None or state.last or len(state.nodes) > MOST_NODES:
+            return write(self.rules, self._code())
+        return _first_plan(self.rules, options.limits, explain=options.explain, journaled=options.journal)
 
     def _code(self) -> Code:
         """What the functions are written from."""
@@ -380,3 +391,10 @@ def _drop(state: State, kept: frozenset[str]) -> None:
     state.slices = {name: s for name, s in state.slices.items() if name in kept}
     state.runs = {name: r for name, r in state.runs.items() if name in kept}
     state.timers = {name: t for name, t in state.timers.items() if name in kept}
+
+
+@lru_cache(maxsize=64)
+def _first_plan(rules: ir.Rules, limits: Limits, *, explain: bool, journaled: bool) -> RowPlan:
+    """The plan of an engine that has no state yet."""
+    nodes = dict(rules.nodes)
+    return write(rules, Code(nodes, layouts(nodes), late_nodes(nodes), limits, explain=explain, journaled=journaled))

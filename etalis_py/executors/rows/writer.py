@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 from etalis_compiler.diagnostics import Diagnostic, QueryError
@@ -41,13 +43,24 @@ class Writer:
         return "\n".join(self.lines)
 
 
+LONGEST_KEPT = 100_000  # characters of a source
+
+
 def load(source: str, scope: dict[str, Any]) -> None:
     """Compile and run the source; what Python cannot nest so deep is a fault of the program, told as one."""
     try:
-        exec(compile(source, "<rules>", "exec"), scope)
+        exec(_compiled(source) if len(source) <= LONGEST_KEPT else _compile(source), scope)
     except (SyntaxError, RecursionError) as error:
         if isinstance(error, SyntaxError) and not str(error.msg).startswith("too many"):
             raise
         message = f"the operators of this program are nested too deeply to be compiled ({error})"
         hint = "split its queries into several rules (CONSTRUCT), and long expressions with BIND"
         raise QueryError([Diagnostic("error", "limit", message, hint)]) from None
+
+
+def _compile(source: str) -> CodeType:
+    return compile(source, "<rules>", "exec")
+
+
+_compiled = lru_cache(maxsize=64)(_compile)
+"""Engines of one program, as in the shards of a stream, share what Python has compiled."""
