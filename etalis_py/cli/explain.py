@@ -109,7 +109,7 @@ def _explain_spark(program: Program, options: Namespace, knowledge: Knowledge | 
     from etalis_py.spark.placement import placement
 
     shards = shards_of(options)
-    lines = placement(parts_of(program, shards, knowledge))
+    lines = placement(parts_of(program, shards, knowledge), shards)
     shared.say(f"\non Spark, with {shards} shard{'s' * (shards != 1)}\n" + "\n".join(f"  {line}" for line in lines))
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from etalis_py.program import Program
     from etalis_py.replays.replay import Replay
     from etalis_py.spark.options import RunOptions
-    from etalis_py.spark.parts import Part
+    from etalis_py.spark.parts import RoutedPart
     from etalis_py.spark.results import SparkMatch, SparkRun
 
 JAVA = 17  # the oldest that Spark runs on
@@ -113,22 +113,23 @@ def shards_of(options: Namespace) -> int:
     return options.shards or (2 * (os.cpu_count() or 1) if state is None else state.shards)
 
 
-def check_plan(program: Program, shards: int, knowledge: Any, *, warn: bool) -> None:
+def check_plan(program: Program, shards: int, knowledge: Any, *, warn: bool, streaming: bool = False) -> None:
     """What cannot run on Spark; and what will run in one shard, a line for each."""
-    for part in parts_of(program, shards, knowledge):
-        if warn and part.shards == 1 and shards > 1:
+    for routed in parts_of(program, shards, knowledge):
+        part = routed.part
+        if warn and part.shards == 1 and shards > 1 and (routed.uncut or streaming):
             reason = part.reason.removeprefix("one shard: ")
             print(f"etalis: {', '.join(part.reports)}: in one shard, whatever --shards says: {reason}", file=sys.stderr)
 
 
-def parts_of(program: Program, shards: int, knowledge: Any) -> list[Part]:
+def parts_of(program: Program, shards: int, knowledge: Any) -> list[RoutedPart]:
     """The parts that a program runs in on Spark."""
     check_pyspark()
     from etalis_py.spark.errors import SparkError
     from etalis_py.spark.pipeline import plan
 
     try:
-        return [routed.part for routed in plan(program, shards, knowledge, "rdf", None)[1]]
+        return plan(program, shards, knowledge, "rdf", None)[1]
     except SparkError as error:
         raise UsageError(str(error)) from None
 
@@ -152,7 +153,7 @@ def run(options: Namespace) -> int:
     # The local engine refuses what cannot run anywhere.
     outputs = engine_for(program, background=knowledge).outputs
     shared.show_warnings(program.check() if options.checkpoint else program.warnings)
-    check_plan(program, shards_of(options), knowledge, warn=True)
+    check_plan(program, shards_of(options), knowledge, warn=True, streaming=options.checkpoint is not None)
     late = 0
     with ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())

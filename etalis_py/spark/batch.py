@@ -16,6 +16,7 @@ from etalis_py.spark.packing import split
 from etalis_py.spark.parts import Part
 from etalis_py.spark.rows import sorted_out
 from etalis_py.spark.shard import Shard
+from etalis_py.spark.slices import SlicedShard
 from etalis_py.spark.spec import ProgramSpec
 
 Batches = Iterator[pa.RecordBatch]
@@ -37,7 +38,10 @@ def batch_operator(
                 if shard is None or slot_number != slot:
                     slot = slot_number
                     part, number = slots[slot]
-                    shard = Shard(specs[part.program], part, number, corrected=True)
+                    spec = specs[part.program]
+                    shard = (
+                        SlicedShard(spec, part, number) if part.begins else Shard(spec, part, number, corrected=True)
+                    )
                 found_here = sorted_out(of_slot, apart=False, numbered=bool(shard.withdrawals))
                 rows: list[Row | Table] = [*found_here.passed]
                 rows += shard.withdraw(found_here.withdrawn)
@@ -54,3 +58,7 @@ def batch_operator(
                 yield from record_batches(rows)
 
     return operate
+
+
+def _shard_of(spec: ProgramSpec, part: Part, number: int) -> Shard:
+    return SlicedShard(spec, part, number) if part.begins else Shard(spec, part, number, corrected=True)

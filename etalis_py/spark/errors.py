@@ -7,4 +7,8 @@ class SparkError(ValueError):
     """Something that cannot be run on Spark, or a state that does not belong to what is run."""
 
 
-__all__ = ["SparkError"]
+class SkewWarning(UserWarning):
+    """One key has so many of the events that the other shards wait for its own."""
+
+
+__all__ = ["SkewWarning", "SparkError"]

@@ -16,6 +16,7 @@ class MatchOptions(TypedDict, total=False):
     """The keywords of ``matches``; see ``Matching``."""
 
     shards: int | None
+    slices: int | None
     lateness: int | None
     revise: int
     background: Any
@@ -33,10 +34,12 @@ class Matching:
     """What may be asked of ``matches`` beside its program.
 
     ``shards``: how many shards what has a key is computed in (default: the number of shuffle partitions, and for a
-    batch at most two for each core).  ``lateness``: for streams, by how many microseconds events may come late; None
-    when the DataFrame has a watermark already.  ``revise``: for streams, how many microseconds back what was said may
-    still be corrected, by events that come later than the lateness and by those with a true ``retract``; matches may
-    then be taken back (``retracted``).
+    batch at most two for each core).  ``slices``: for batches, how many slices of time all is cut into that reaches
+    back a bounded time, whether it has a key or not (1: nothing is cut; default: what has no key or a hot one, into as
+    many slices as shards, where the source can be read by time).  ``lateness``: for streams, by how many microseconds
+    events may come late; None when the DataFrame has a watermark already.  ``revise``: for streams, how many
+    microseconds back what was said may still be corrected, by events that come later than the lateness and by those
+    with a true ``retract``; matches may then be taken back (``retracted``).
     A batch is always corrected as a whole.  ``background``, ``entailment``, ``policy``: as for ``Engine``.
 
     ``metrics``: also a row of kind ``metric`` for each shard and batch.  ``observe``: have Spark count the matches and
@@ -47,6 +50,7 @@ class Matching:
     """
 
     shards: int | None = None
+    slices: int | None = None
     lateness: int | None = 0
     revise: int = 0
     background: Any = None

@@ -11,9 +11,10 @@ Cost: the queries of the one-shard part recompute the rules they depend on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2s
 
+from etalis_compiler.reach import Reach, endless, furthest, reaches
 from etalis_compiler.shards import ShardPlan, Stage, shard_plan
 from etalis_compiler.stratify import feeds, late_nodes
 from etalis_rules import program as ir
@@ -33,6 +34,8 @@ class Part:
     ``order``: see ``order_of``; without it matches do not tell their place in the order of the embedded engine.
     ``selects``: the SELECT queries among ``reports``, with their variables.
     ``live``: answer-set programs that read events run in it.
+    ``begins``: its shards are slices of time, of which the first has no beginning and the others have these, in
+    microseconds; each also reads the events of ``overlap`` microseconds before it.
     """
 
     number: int
@@ -49,6 +52,15 @@ class Part:
     order: tuple[tuple[str, int], ...] = ()
     selects: tuple[tuple[str, tuple[str, ...]], ...] = ()
     live: bool = False
+    begins: tuple[int, ...] = ()
+    overlap: int = 0
+
+    def span(self, shard: int) -> tuple[int | None, int | None]:
+        """The first instant of a slice and that of the one after it; None: from the beginning, or to the end."""
+        if not self.begins:
+            return None, None
+        bounds = (None, *self.begins, None)
+        return bounds[shard], bounds[shard + 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +69,7 @@ class RoutedPart:
 
     ``everything``: all triples are wanted, whatever the leaves say.  ``items``: whole events are, each as one row.
     ``unnamed``: the stream that events without a stream belong to.  ``meanings``: a digest of the rules of each query.
+    ``reach``: how far back its matches reach, which tells whether it can run in slices of time.
     """
 
     part: Part
@@ -65,6 +78,14 @@ class RoutedPart:
     items: bool = False
     unnamed: str = ""
     meanings: tuple[tuple[str, str], ...] = ()
+    reach: Reach = field(default_factory=Reach)
+
+    @property
+    def uncut(self) -> str:
+        """Why the part cannot run in slices of time; empty where it can."""
+        if self.part.level > 1 or self.part.takes:
+            return f"it reads what {', '.join(self.part.takes)} derives in an earlier level"
+        return self.reach.reason
 
 
 @dataclass(slots=True)
@@ -128,7 +149,8 @@ def parts_of(rules: ir.Rules, program: int, first: int, shards: int, offers: Off
 
 def _with_offers(routed: RoutedPart, offers: Offers) -> RoutedPart:
     """A part in which answer-set programs run, with what they read."""
-    return replace(routed, part=replace(routed.part, live=True), routes=(*routed.routes, *offers.routes))
+    part, routes = replace(routed.part, live=True), (*routed.routes, *offers.routes)
+    return replace(routed, part=part, routes=routes, reach=endless(offers.reason))
 
 
 def _computed(stage: Stage, outputs: Mapping[str, ir.Output]) -> tuple[str, ...]:
@@ -241,6 +263,7 @@ def _numbered(
 
     result = []
     order = order_of(rules)
+    found = reaches(rules)
     for number, draft in enumerate(drafts):
         sharded = draft.stage is not None and draft.shards > 1
         part = Part(first + number, program, draft.shards, draft.queries, draft.reports, level=level(number))
@@ -256,16 +279,17 @@ def _numbered(
             selects=selects_of(draft.reports, rules.outputs),
         )
         meanings = tuple((q, meaning_of(outputs[q])) for q in draft.queries)
+        reach = furthest(found, [*draft.reports, *part.feeds])
         if sharded and draft.stage is not None:
             own = {n for q in draft.queries for n in below(outputs[q], nodes)}
             routes = tuple((_leaf(nodes[n]), position) for n, position in draft.stage.routes if n in own)
-            result.append(RoutedPart(part, routes, meanings=meanings))
+            result.append(RoutedPart(part, routes, meanings=meanings, reach=reach))
             continue
         names = dict.fromkeys(n for q in draft.queries for n in below(outputs[q], nodes))
         leaves = [nodes[n] for n in names]
         everything = any(outputs[q].form == "describe" for q in draft.queries)
         routes = tuple((x, "") for x in leaves if isinstance(x, ir.Leaf))
-        result.append(RoutedPart(part, routes, everything, meanings=meanings))
+        result.append(RoutedPart(part, routes, everything, meanings=meanings, reach=reach))
     return result
 
 

@@ -16,6 +16,7 @@ from etalis_py.engine import Engine
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.program import Program, compile
 from etalis_py.spark.batch import batch_operator
+from etalis_py.spark.cuts import cut
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.identity import identity_of
 from etalis_py.spark.offers import offers_of
@@ -53,9 +54,6 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
     specs, parts = plan(program, count, asked.background, asked.entailment, asked.policy, windows)
     if not asked.ordered:
         parts = [replace(routed, part=replace(routed.part, order=())) for routed in parts]
-    for routed in parts:
-        if routed.part.shards == 1 and count > 1:
-            warnings.warn(f"{', '.join(routed.part.reports)}: {routed.part.reason}", ShardWarning, stacklevel=2)
     names = [spec.name for spec in specs]
     levels = sorted({routed.part.level for routed in parts})
     flat = flat_events(events, *row_kinds(parts))
@@ -63,6 +61,11 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
         flat = _with_watermark(flat, parts, partitions, asked.lateness, len(levels))
     else:
         flat = flat.drop("time")
+        parts = cut(flat, parts, count, asked.slices)
+    for routed in parts:
+        if routed.part.shards == 1 and count > 1:
+            why = "" if events.isStreaming or not routed.uncut else f"; no slices of time: {routed.uncut}"
+            warnings.warn(f"{', '.join(routed.part.reports)}: {routed.part.reason}{why}", ShardWarning, stacklevel=2)
     job = identity_of(specs, parts, count, partitions)
     specs = _shipped(events.sparkSession, specs)
     out: DataFrame | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from etalis_py.spark.columns import term_of, time_of
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.nulls import dead_letter, has_null, has_null_within, may_be, no_null_list
-from etalis_py.spark.parts import RoutedPart
+from etalis_py.spark.parts import Part, RoutedPart
 from etalis_py.spark.schema import (
     DERIVED,
     END,
@@ -157,9 +157,9 @@ def _wanted(routed: RoutedPart, partitions: int, items: bool = False) -> list[tu
         return [(kind if test is None else kind & test, slot) for test, slot in pairs]
     part = routed.part
     slots = slots_of(part, partitions)
-    if part.shards == 1:
+    if part.shards == 1 or part.begins:
         test = None if routed.everything else _any(test_of(leaf, routed.unnamed) for leaf, _ in routed.routes)
-        return [(test, F.lit(slots[0]))]
+        return [(test, _in_time(part, shard, F.lit(slot))) for shard, slot in enumerate(slots)]
     wanted = []
     for place, column in PLACES.items():
         leaves = [leaf for leaf, position in routed.routes if position == place]
@@ -168,6 +168,30 @@ def _wanted(routed: RoutedPart, partitions: int, items: bool = False) -> list[tu
             slot = F.element_at(F.array(*map(F.lit, slots)), shard + 1)
             wanted.append((_any(test_of(leaf, routed.unnamed) for leaf in leaves), slot))
     return wanted
+
+
+def keys_of(routed: RoutedPart) -> Column:
+    """The term by which a row is routed to a shard of the part, or null where it is not."""
+    keys = []
+    for place, column in PLACES.items():
+        leaves = [leaf for leaf, position in routed.routes if position == place]
+        test = _any(test_of(leaf, routed.unnamed) for leaf in leaves)
+        keys.append(F.col(column) if test is None else F.when(test, F.col(column)))
+    return F.coalesce(*keys)
+
+
+def _in_time(part: Part, shard: int, slot: Column) -> Column:
+    """The slot where a row is one that the slice of time reads, else null."""
+    read = reads(part, shard)
+    return slot if read is None else F.when(read, slot)
+
+
+def reads(part: Part, shard: int) -> Column | None:
+    """Does a slice of time read a row?  None: the part has no slices."""
+    begin, following = part.span(shard)
+    tests = [] if begin is None else [F.col("end") >= F.lit(begin - part.overlap)]
+    tests += [] if following is None else [F.col("end") < F.lit(following)]
+    return reduce(and_, tests) if tests else None
 
 
 def _all_slots(parts: Sequence[RoutedPart], partitions: int) -> list[int]:
@@ -335,4 +359,15 @@ def _unknown() -> Column:
     return F.lit(None).cast("long")
 
 
-__all__ = ["ends", "flat_events", "hand_on", "route", "row_kinds", "shards_of", "test_of", "wanted_by"]
+__all__ = [
+    "ends",
+    "flat_events",
+    "hand_on",
+    "keys_of",
+    "reads",
+    "route",
+    "row_kinds",
+    "shards_of",
+    "test_of",
+    "wanted_by",
+]

@@ -78,6 +78,7 @@ class Shard:
             self._arranged = frozenset(part.reports)
         self._first = frozenset(output.query for output in self.engine.outputs if output.source is None)
         self._told_so_far = 0
+        self.until: int | None = None  # a slice of time ends here
         self.room = LAST  # of more events than this no journal is kept: they are ``unjournaled``
         self.unjournaled = False
 
@@ -189,7 +190,7 @@ class Shard:
             return []
         ready, self.waiting = sorted(self.waiting, key=_by_end), []
         rows = self._take(ready, LAST)
-        return rows + self._rows(self.engine.close(), ended=True)
+        return rows + self._rows(self.engine.close(until=self.until), ended=True)
 
     # --- rows ---
 

@@ -14,8 +14,10 @@ from dataclasses import dataclass, replace
 from etalis_compiler.diagnostics import Source
 from etalis_compiler.pipeline import compile_sources
 from etalis_compiler.printer import to_text
+from etalis_compiler.reach import endless
 from etalis_compiler.rsp import Strategy, WindowPlan
 from etalis_compiler.rsp.sharding import WindowShards, divide, networks, waits_for_items
+from etalis_compiler.rsp.slicing import reach_of
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
@@ -62,9 +64,13 @@ def plan_windows(
     specs = [spec]
     together = _together(program)
     if together:
-        parts = [_placed(_whole(program.queries, (), shards, together), number, first, program, spec)]
+        whole = replace(_whole(program.queries, (), shards, together), reach=endless(together))
+        parts = [_placed(whole, number, first, program, spec)]
         return specs, _ordered(parts, engine)
-    drafts = [_part_of_network(group, known, options.duplicates, shards) for group in networks(engine.plans)]
+    drafts = [
+        replace(_part_of_network(group, known, options.duplicates, shards), reach=reach_of(group))
+        for group in networks(engine.plans)
+    ]
     parts = [_placed(draft, number, first + n, program, spec) for n, draft in enumerate(drafts)]
     if program.compilation.queries:
         specs.append(spec_of(_rules_alone(program, policy), name, known))

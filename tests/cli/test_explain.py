@@ -90,8 +90,17 @@ def test_explain_says_what_runs_where_on_spark(folder: Folder) -> None:
     text = folder.etalis("explain", "rising.rq", "up.rq", "last.rq", "--engine", "spark", "--shards", "3").stdout
     placed = text.partition("\non Spark, with 3 shards\n")[2].splitlines()
     assert placed[0] == "  level 1, 3 shards: rising, up"
-    assert placed[2].startswith("  level 1, one shard: last; computes up as well")
-    assert placed[3].startswith("    because a group that solutions leave with time")
+    assert placed[2] == "    no slices of time: up: nothing bounds how far two solutions of e1 lie apart"
+    assert placed[3].startswith("  level 1, one shard: last; computes up as well")
+    assert placed[4].startswith("    because a group that solutions leave with time")
+
+
+def test_explain_says_what_slices_of_time_cost_on_spark(folder: Folder) -> None:
+    folder.write("pairs.rq", "SELECT * { { ?a :fails ?x } SEQ { ?b :fails ?y } } WITHIN PT10S")
+    text = folder.etalis("explain", "pairs.rq", "--engine", "spark", "--shards", "4").stdout
+    assert text.endswith(
+        "    a batch: 4 slices of time, reading the PT10S before each again: 0.83% of an hour is read twice\n"
+    )
 
 
 def test_explain_knows_the_background(folder: Folder) -> None:

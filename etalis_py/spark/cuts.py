@@ -1,0 +1,136 @@
+"""Where a batch is cut into slices of time, and whether a key is too hot for its shard.
+
+One query over the batch, before it is routed, tells both: the first and the last end, a sample of the ends, whose
+quantiles are the cuts, and a sample of the keys.  It reads the columns that it needs only, so it is for sources that
+can (Parquet and others); any other source is read as a whole for it, which is done where slices are asked for.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from etalis_py.spark.errors import SkewWarning, SparkError
+from etalis_py.spark.parts import RoutedPart
+from etalis_py.spark.routing import keys_of, wanted_by
+from etalis_py.spark.slices import in_slices
+
+SAMPLED = 16
+"""One instant of so many is in the sample."""
+ENOUGH = 1_000  # rows in the sample that say something
+_CUTS = 10_000  # accuracy of the quantiles
+
+
+@dataclass(frozen=True, slots=True)
+class HotKey:
+    """The most frequent key of a part, and its share of the triples that are routed by key there."""
+
+    key: str
+    share: float
+
+
+def cut(flat: DataFrame, parts: Sequence[RoutedPart], shards: int, slices: int | None) -> list[RoutedPart]:
+    """The parts, those in slices of time that can be and gain by it.
+
+    ``slices``: so many for each part that can; without it, as many as there are shards, for what has no key and for
+    what has a hot one.  Warns of a hot key that cannot be helped so.
+    """
+    if slices is not None and slices < 1:
+        raise SparkError(f"the number of slices is {slices}: it must be 1 or more, where 1 cuts nothing")
+    possible = [routed for routed in parts if not routed.uncut]
+    if slices is not None:
+        chosen = {routed.part.number for routed in possible} if slices > 1 else set[int]()
+        measured = _Measured(flat, parts, slices, ()) if chosen else None
+    else:
+        slices = shards
+        keyed = [routed for routed in parts if routed.part.shards > 1 and not routed.items]
+        alone = {routed.part.number for routed in possible if routed.part.shards == 1}
+        if shards == 1 or not (alone or keyed) or not prunes(flat):
+            return list(parts)
+        measured = _Measured(flat, parts, slices, keyed)
+        hot = measured.hot_keys(shards)
+        _warn([(routed, hot[routed.part.number]) for routed in keyed if routed.part.number in hot], possible)
+        chosen = alone | (set(hot) & {routed.part.number for routed in possible})
+    begins = measured.begins() if measured is not None and chosen else []
+    if not begins:
+        return list(parts)
+    return [in_slices(routed, begins) if routed.part.number in chosen else routed for routed in parts]
+
+
+def prunes(flat: DataFrame) -> bool:
+    """Does the source leave out what a filter on the time asks for, as Parquet does?"""
+    asked = flat.where(F.col("end") < F.lit(0)).select("end")
+    plan = asked._jdf.queryExecution().executedPlan().toString()
+    return re.search(r"PushedFilters: \[[^\]]*LessThan\(end,", plan) is not None
+
+
+class _Measured:
+    """What one query over the batch says of it."""
+
+    def __init__(self, flat: DataFrame, parts: Sequence[RoutedPart], slices: int, keyed: Iterable[RoutedPart]) -> None:
+        wanted = wanted_by(parts, 1)
+        rows = flat if wanted is None else flat.where(wanted)
+        self._rows, self._slices = rows, slices
+        self._keys = {routed.part.number: keys_of(routed) for routed in keyed}
+        sampled = F.pmod(F.xxhash64("end"), F.lit(SAMPLED)) == 0
+        quantiles = [n / slices for n in range(1, slices)]
+        asked = [
+            F.min("end").alias("first"),
+            F.max("end").alias("last"),
+            F.count_if(sampled).alias("sampled"),
+            F.percentile_approx(F.when(sampled, F.col("end")), quantiles, _CUTS).alias("cuts"),
+            *[_most_frequent(F.when(sampled, key)).alias(f"keys_{n}") for n, key in self._keys.items()],
+        ]
+        [self._found] = rows.agg(*asked).collect()
+
+    def begins(self) -> list[int]:
+        """Where slices begin that have about as many events each; fewer where too few instants are there."""
+        first, last = self._found["first"], self._found["last"]
+        if first is None:
+            return []
+        if self._found["sampled"] >= ENOUGH:
+            cuts = self._found["cuts"]
+        else:
+            cuts = [first + (last - first) * n // self._slices for n in range(1, self._slices)]
+        return sorted({int(begin) for begin in cuts if first < begin <= last})
+
+    def hot_keys(self, shards: int) -> dict[int, HotKey]:
+        """Of each part the most frequent key, where it is more than the share of a shard."""
+        hot = {}
+        for number in self._keys:
+            counted = [(row["item"], row["count"]) for row in self._found[f"keys_{number}"] or () if row["item"]]
+            if self._found["sampled"] < ENOUGH or not counted:
+                continue
+            key, count = max(counted, key=lambda pair: pair[1])
+            if count * shards > self._found["sampled"]:
+                hot[number] = HotKey(key, min(1.0, count / self._found["sampled"]))
+        return hot
+
+
+def _most_frequent(key: Column) -> Column:
+    return F.call_function("approx_top_k", key, F.lit(2))
+
+
+def _warn(hot: Iterable[tuple[RoutedPart, HotKey]], possible: Iterable[RoutedPart]) -> None:
+    helped = {routed.part.number for routed in possible}
+    for routed, key in hot:
+        if routed.part.number not in helped:
+            warnings.warn(skew_message(routed, key), SkewWarning, stacklevel=4)
+
+
+def skew_message(routed: RoutedPart, hot: HotKey) -> str:
+    """What to say of a hot key that only its own shard can work on."""
+    queries = ", ".join(routed.part.reports or routed.part.queries)
+    return (
+        f"{queries}: {hot.share:.0%} of the events have the key {hot.key}, and one shard does all the work for it; "
+        "bound the pattern with WITHIN, so that a batch can be cut by time instead, or divide it by a finer key"
+        f" ({routed.uncut})"
+    )
+
+
+__all__ = ["HotKey", "cut", "prunes", "skew_message"]
