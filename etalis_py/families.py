@@ -50,7 +50,11 @@ class Group:
     @property
     def name(self) -> str:
         """The name of the family: one that runs by another policy has other goals."""
-        return f"{self.template.name} {self.query.syntax.policy}"
+        return self.name_by(self.policy)
+
+    def name_by(self, policy: str) -> str:
+        """The name that it has if it runs by this policy where the query names none."""
+        return f"{self.template.name} {self.template.query.syntax.policy or policy}"
 
     def rules(self) -> tuple[dict[str, ir.Node], ir.Output]:
         """The nodes and the output for all queries together."""
@@ -66,11 +70,14 @@ class Group:
 
     def moved(self, by: int, policy: str) -> Group:
         """The same behind so many other queries, run by this policy where the query names none."""
+        return replace(self, members=tuple(self.rows(by)), policy=policy)
+
+    def rows(self, by: int) -> Iterable[Member]:
+        """Its rows, behind so many other queries."""
+        if not by:
+            return self.members
         at = 1 + len(self.template.places)
-        members = self.members
-        if by:
-            members = tuple((*row[:at], row[at] + by, *row[at + 1 :]) for row in members)
-        return replace(self, members=members, policy=policy)
+        return [(*row[:at], row[at] + by, *row[at + 1 :]) for row in self.members]
 
     @property
     def fits(self) -> bool:
@@ -196,7 +203,7 @@ def together(parts: Iterable[tuple[Compilation, str]]) -> GatheredQueries:
     """Several compilations as one, each with its policy."""
     rest: list[CompiledQuery] = []
     places: list[int] = []
-    groups: dict[str, Group] = {}
+    groups: dict[str, tuple[Group, list[Member]]] = {}
     warnings: list[Diagnostic] = []
     before = 0
     for part, policy in parts:
@@ -207,13 +214,16 @@ def together(parts: Iterable[tuple[Compilation, str]]) -> GatheredQueries:
         places += (before + place for place in at)
         size = len(queries)
         for group in some:
-            own = group.moved(before, policy)
-            known = groups.get(own.name)
-            groups[own.name] = own if known is None else replace(own, members=known.members + own.members)
-            size += len(own.members)
+            name = group.name_by(policy)
+            known = groups.get(name)
+            if known is None:
+                known = groups[name] = group.moved(0, policy), []
+            known[1].extend(group.rows(before))
+            size += len(group.members)
         before += size
         warnings += part.warnings
-    return GatheredQueries(rest, places, tuple(groups.values()), tuple(warnings))
+    every = tuple(replace(group, members=tuple(members)) for group, members in groups.values())
+    return GatheredQueries(rest, places, every, tuple(warnings))
 
 
 class Documents(Sequence[tuple[ast.Document, Source]]):
