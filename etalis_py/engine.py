@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Unpack
 
 from etalis_compiler.families import wording_of
@@ -28,7 +27,7 @@ from etalis_py.kernel.position import NEVER
 from etalis_py.kernel.revision import Revision
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.planning import RulePlan
-from etalis_py.program import Program, program_from, source_of
+from etalis_py.program import Program, Text, program_from, source_of
 from etalis_py.stages import (
     Carried,
     carry_over,
@@ -45,7 +44,7 @@ from etalis_py.values.limits import LIMITS, Limits
 
 RuleStage = tuple[RulePlan, RowExecutor]
 Groups = list[tuple[str, list[str]]]
-Given = Program | Compilation | str | Path | Iterable[str | Path]
+Given = Program | Compilation | Text | Iterable[Text]
 
 
 class Engine(Stored):
@@ -144,6 +143,12 @@ class Engine(Stored):
         if self._revision is not None:
             self._revision.restart()
 
+    def knows(self, text: Text) -> bool:
+        """Does a query run that differs from this text in constants only, so that adding it compiles nothing?"""
+        if self._registry is None or self._revision is not None:
+            return False
+        return self._registry.find(source_of(text), self.options.policy or "unrestricted") is not None
+
     def _runs(self, query: str) -> bool:
         """Is there a query of this name already?"""
         if self._registry is None:
@@ -153,7 +158,7 @@ class Engine(Stored):
 
     def _add_to_family(self, program: Given, policy: str | None, identifier: str) -> bool:
         """Add a text that differs from queries that run in constants only: one more row, and nothing else changes."""
-        if self._registry is None or self._revision is not None or not isinstance(program, (str, Path)):
+        if self._registry is None or self._revision is not None or not isinstance(program, Text):
             return False
         chosen = policy or self.options.policy or "unrestricted"
         group = self._registry.find(source_of(program), chosen)
@@ -185,7 +190,7 @@ class Engine(Stored):
 
     def _compiled(self, program: Given) -> Program:
         """The program; a text whose like has been added often enough begins a family."""
-        if isinstance(program, (str, Path)):
+        if isinstance(program, Text):
             text = source_of(program)
             wording = wording_of(text)
             kind = 0 if wording is None else hash(wording.pieces)

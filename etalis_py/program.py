@@ -42,7 +42,7 @@ from etalis_py.families import GatheredQueries, Reading, gather
 if TYPE_CHECKING:
     from etalis_py.whynot import Report
 
-Text: TypeAlias = str | Path
+Text: TypeAlias = str | Path | Source
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -198,7 +198,7 @@ def compile(  # the verb that the reader expects, as in ``re.compile``
     """
     if policy not in POLICIES:
         raise ValueError(f"unknown policy {policy!r}: use one of {', '.join(POLICIES)}")
-    items = [source] if isinstance(source, (str, Path)) else source
+    items = [source] if isinstance(source, Text) else source
     if not isinstance(items, Iterable):
         raise TypeError(_no_text(source))
     texts = [source_of(item) for item in items]
@@ -297,7 +297,7 @@ def program_from(given: Program | Compilation | Text | Iterable[Text]) -> Progra
         return given
     if isinstance(given, Compilation):
         return Program(given)
-    if not isinstance(given, str | Path | Iterable):
+    if not isinstance(given, Text | Iterable):
         raise TypeError(_no_text(given))
     return compile(given)
 
@@ -311,6 +311,8 @@ def _no_text(given: object) -> str:
 
 def source_of(item: Text) -> Source:
     """The text of a query, or of the file of that name."""
+    if isinstance(item, Source):
+        return item
     if not isinstance(item, str | Path):
         raise TypeError(_no_text(item))
     if isinstance(item, str) and (not item.strip() or any(c in item for c in "\n {")):

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from operator import attrgetter
+
+from etalis_compiler import ast
+from etalis_compiler.diagnostics import Source
+from etalis_compiler.rewrites.reorder import AS_WRITTEN
 
 from etalis_py.containers.withdrawals import Remembered
 from etalis_py.engine import Engine
 from etalis_py.events import Event, Retraction
+from etalis_py.families import Reading, gather
 from etalis_py.kernel.matches import Match, Matches
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.notebook import rule_graph
@@ -25,35 +29,20 @@ _MARGIN = 50_000
 _LIVE = 60_000_000
 
 
-class EngineRunner:
-    """One program at work.  Events that come too late are logged."""
+class EventRunner:
+    """An engine that takes the members of a container.  Events that come too late are logged."""
 
-    def __init__(self, program: Program, background: Knowledge | None, stream: str, revise: int = 0) -> None:
-        self.program, self.stream = program, stream
-        self._background, self._revise = background, revise
-        self._engine = Engine(program, background=background, explain=True, render=render_datetime, revise=revise)
-        self._remembered = Remembered()  # for corrections by name, and for why not
+    def __init__(self, engine: Engine, stream: str) -> None:
+        self._engine, self.stream = engine, stream
         self._newest: int | None = None
         self._lag = 0
         self._passing = PassingTime(idle=0.0, lateness=_MARGIN)
 
     def push(self, event: Event) -> list[Match]:
-        if self._revise:
-            taken = self._remembered.take(event)
-            if isinstance(taken[0], Retraction):
-                return self._found(self._engine.push_all(taken))
-        else:
-            self._remembered.events.append(event)
         self._newest = event.end if self._newest is None else max(self._newest, event.end)
         self._lag = _now() - event.end
         self._passing.arrived(event.end)
         return self._found(self._engine.push(event))
-
-    def why_not(self, where: str, at: str) -> Report:
-        """Why there is no such match, over the last events."""
-        events = sorted(self._remembered.events, key=attrgetter("end"))
-        clock = Clock("datetime")
-        return self.program.why_not(events, where=where, at=at or None, clock=clock, background=self._background)
 
     def idle(self) -> list[Match]:
         """The open instant is over.  On a stream that keeps up with the clock, time goes on by the clock."""
@@ -73,12 +62,6 @@ class EngineRunner:
         """Was the last event there within a minute of its time?  Recorded streams only move with their events."""
         return self._newest is not None and abs(self._lag) < _LIVE
 
-    def graph(self) -> dict[str, object]:
-        return rule_graph(self._engine.rules, self.program.prefixes, self.program.plans)
-
-    def warnings(self) -> list[str]:
-        return [str(warning) for warning in self.program.warnings]
-
     def goals(self) -> int:
         return self._engine.count().goals
 
@@ -92,17 +75,130 @@ class EngineRunner:
         return list(matches)
 
 
+class EngineRunner(EventRunner):
+    """One program at work."""
+
+    def __init__(self, program: Program, background: Knowledge | None, stream: str, revise: int = 0) -> None:
+        self.program = program
+        self._background, self._revise = background, revise
+        engine = Engine(program, background=background, explain=True, render=render_datetime, revise=revise)
+        super().__init__(engine, stream)
+        self._remembered = Remembered()  # for corrections by name, and for why not
+
+    def push(self, event: Event) -> list[Match]:
+        if self._revise:
+            taken = self._remembered.take(event)
+            if isinstance(taken[0], Retraction):
+                return self._found(self._engine.push_all(taken))
+        else:
+            self._remembered.events.append(event)
+        return super().push(event)
+
+    def why_not(self, where: str, at: str) -> Report:
+        """Why there is no such match, over the last events."""
+        events = sorted(self._remembered.events, key=attrgetter("end"))
+        clock = Clock("datetime")
+        return self.program.why_not(events, where=where, at=at or None, clock=clock, background=self._background)
+
+    def graph(self) -> dict[str, object]:
+        return rule_graph(self._engine.rules, self.program.prefixes, self.program.plans)
+
+    def warnings(self) -> list[str]:
+        return [str(warning) for warning in self.program.warnings]
+
+
+class StandingQueries(EventRunner):
+    """Many queries of several clients in one engine, each named by the server.
+
+    None may have a part in what another one finds, so they only select: what a CONSTRUCT derives would be read by all.
+    """
+
+    def __init__(self, background: Knowledge | None, stream: str, policy: str) -> None:
+        super().__init__(Engine(background=background, policy=policy, render=render_datetime), stream)
+        self._policy = policy
+
+    def knows(self, query: str) -> bool:
+        return self._engine.knows(_text_of("", query))
+
+    def add(self, name: str, query: str) -> None:
+        text = _text_of(name, query)
+        program: Program | Source = text
+        if not self._engine.knows(text):
+            program = _family_of(text, self._policy) or compile(text, policy=self._policy)
+            _check_standing(program, text)
+        if name in self._engine.programs:
+            self._engine.remove(name)
+        self._engine.add(program, name=name)
+
+    def remove(self, name: str) -> None:
+        self._engine.remove(name)
+
+    def rules(self) -> int:
+        return len(self._engine.rules.nodes)
+
+
+def _text_of(name: str, query: str) -> Source:
+    """A text whose query gets this name."""
+    return Source(query, f"{name}.rq")
+
+
+def _family_of(text: Source, policy: str) -> Program | None:
+    """A text as the first of its kind, so that the next one of it compiles nothing; None where it is none."""
+    gathered = gather([text], Reading("", {}, AS_WRITTEN, policy), fewest=1)
+    return None if gathered is None else Program(gathered[0], policy, documents=gathered[1])
+
+
+def _check_standing(program: Program, text: Source) -> None:
+    """What cannot be one of many queries?"""
+    queries = [query for document, _ in program.documents for query in document.queries]
+    if program.windowed:
+        found, reason = "windows", "they would be evaluated with those of all other queries"
+    elif len(queries) != 1:
+        found, reason = f"{len(queries)} queries in one text", "each query has an address of its own"
+    elif queries[0].register is not None:
+        found, reason = "REGISTER", "the query is named by its address"
+    elif queries[0].dataset:
+        found, reason = "FROM", "all queries of the program have one background"
+    elif not isinstance(queries[0].form, ast.Select | ast.Ask | ast.Describe):
+        found, reason = "CONSTRUCT", "other queries would read what it derives"
+    else:
+        return
+    raise text.error(
+        "standing",
+        f"a program of many queries does not take {found}: {reason}",
+        0,
+        1,
+        hint=f"leave {found} out" if found in ("REGISTER", "FROM") else "register it as a program of its own",
+    )
+
+
 def _now() -> int:
     return time.time_ns() // 1000
 
 
-def runner_factory(
-    background: list[str], entailment: str, policy: str, revise: int = 0
-) -> Callable[[str, str], EngineRunner]:
+class Runners:
+    """Makes programs run over one background, which is loaded once."""
+
+    def __init__(self, background: Knowledge | None, policy: str, revise: int) -> None:
+        self._background, self._policy, self._revise = background, policy, revise
+
+    def __call__(self, query: str, stream: str) -> EngineRunner:
+        # The line break says that this is the text of a query and not the name of a file.
+        return EngineRunner(compile(query + "\n", policy=self._policy), self._background, stream, self._revise)
+
+    def queries(self, stream: str) -> StandingQueries:
+        if self._revise:
+            raise ValueError(
+                "a program of many queries takes no corrections, and this server does (--revise): use one without, or "
+                "register each query as a program of its own"
+            )
+        return StandingQueries(self._background, stream, self._policy)
+
+
+def runner_factory(background: list[str], entailment: str, policy: str, revise: int = 0) -> Runners:
     """Makes programs runnable: called once in the process from which those of the programs are forked.
 
     So the background is loaded once, and yet each program has knowledge of its own, which it may change.
     """
     knowledge = load(background, entailment=entailment) if background else None
-    # The line break says that this is the text of a query and not the name of a file.
-    return lambda query, stream: EngineRunner(compile(query + "\n", policy=policy), knowledge, stream, revise)
+    return Runners(knowledge, policy, revise)

@@ -2,7 +2,7 @@
 
 This room knows HTTP, SQLite and RDF syntaxes, and of the rest only events and how times are spelled.  It does not know
 the engine: programs run through the small protocol of ``runners.ProgramRunner``, each in a process of its own
-(``programs`` and ``processes`` here, ``nursery`` and ``worker`` there).  The way of a request: ``app`` (the
+(``programs``, ``standing`` and ``processes`` here, ``nursery`` and ``worker`` there).  The way of a request: ``app`` (the
 guard) → ``container_handlers`` and ``member_handlers`` → ``store`` with ``changes`` for writing, ``spans`` and
 ``rendering`` for reading; ``push`` and ``programs`` follow the store's commits.  ``client`` is the other side.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from .client import ContainerError, ContainerSink, Follower, follow
 from .limits import Limits
-from .runners import MatchLike, ProgramRunner, RunnerFactory
+from .runners import MatchLike, ProgramRunner, QueriesRunner, RunnerFactory
 from .serve import ServeError, serve
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Limits",
     "MatchLike",
     "ProgramRunner",
+    "QueriesRunner",
     "RunnerFactory",
     "ServeError",
     "follow",

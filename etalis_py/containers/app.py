@@ -24,6 +24,7 @@ from starlette.websockets import WebSocket
 from . import container_handlers as containers
 from . import member_handlers as members
 from . import metrics
+from . import standing_handlers as standing
 from .documents import Documents
 from .exchange import CONTAINER_METHODS, MEMBER_METHODS, PROGRAM_METHODS, QUERY_TYPE, Exchange
 from .graphs import Base
@@ -155,7 +156,9 @@ class Application:
             return await self._container(exchange)
         row = members.program_at(exchange)
         if row is not None:
-            return await members.program(exchange, row, self.programs)
+            return await (standing if row.many else members).program(exchange, row, self.programs)
+        if (many := standing.program_of(exchange)) is not None:
+            return await standing.query(exchange, many, self.programs)
         if path == "/metrics" and exchange.method in ("GET", "HEAD") and not members.exists(exchange):
             return await self._service(exchange, "metrics")
         handlers: dict[str, Callable[[Exchange], Awaitable[Response]]] = {

@@ -37,7 +37,8 @@ class Container:
 class ProgramRow:
     """A registered program: its query, the container it reads, the one it writes, and the member it starts after.
 
-    ``paused``: a client wants it so.  ``stopped``: why it runs no more; empty while it does.
+    ``paused``: a client wants it so.  ``stopped``: why it runs no more; empty while it does.  ``many``: it has no
+    query of its own, but many that come and go (``QueryRow``).
     """
 
     id: int
@@ -47,6 +48,24 @@ class ProgramRow:
     output: str
     after: int
     paused: bool = False
+    stopped: str = ""
+    many: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRow:
+    """One of the queries of a program: its text, the client that registered it, and the member it starts after.
+
+    ``quiet``: the instant of that member was over.  ``stopped``: why it runs no more; empty while it does.
+    """
+
+    id: int
+    program: int
+    name: str
+    text: str
+    client: str
+    after: int
+    quiet: bool
     stopped: str = ""
 
 
@@ -69,9 +88,9 @@ class Catalogue:
             spec = read_spec(f"<{base}{path[1:]}>", triples_of(config), limits)
             catalogue.put(Container(number, path, parent, config, replace(spec, order=order), *counts))
         for row in db.execute(
-            "SELECT id, container, name, query, output, after, paused, stopped FROM programs"
+            "SELECT id, container, name, query, output, after, paused, stopped, many FROM programs"
         ).fetchall():
-            catalogue.put_program(ProgramRow(*row[:6], bool(row[6]), row[7]))  # type: ignore[call-arg]
+            catalogue.put_program(ProgramRow(*row[:6], bool(row[6]), row[7], bool(row[8])))  # type: ignore[call-arg]
         return catalogue
 
     def put(self, container: Container) -> None:

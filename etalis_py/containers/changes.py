@@ -367,26 +367,30 @@ def ensure_root(transaction: Transaction) -> None:
 def add_program(
     path: str, query: str, output: str | None, slug: str | None, from_start: bool
 ) -> Callable[[Transaction], ProgramRow]:
-    """Register a program over a container; without ``output`` a stream container is made beside it."""
+    """Register a program over a container; without ``output`` a stream container is made beside it.
+
+    One without a query has many queries, which come later, and no output.
+    """
 
     def change(transaction: Transaction) -> ProgramRow:
         container = find(transaction, path)
         if len(transaction.catalogue.programs) >= transaction.limits.programs:
             raise Problem("limit", f"{transaction.limits.programs} programs run already (programs); delete one")
-        name = _free_name(transaction, container, slug, "program-1")
+        name = _free_name(transaction, container, slug, "program-1" if query else "queries-1")
+        target = ""
         if output is not None:
-            target = find(transaction, output)
-            if target.path == path:
+            target = find(transaction, output).path
+            if target == path:
                 raise Problem("conflict", "a program cannot write into the container it reads")
-        else:
+        elif query:
             stream = add_container(path, Graph((), {}, "<>"), v.STREAM_CONTAINER, slug=f"{name}-matches")(transaction)
-            target = stream
+            target = stream.path
         after = 0 if from_start else transaction.db.execute("SELECT coalesce(max(id), 0) FROM members").fetchone()[0]
         row = transaction.db.execute(
-            "INSERT INTO programs (container, name, query, output, after) VALUES (?, ?, ?, ?, ?) RETURNING id",
-            (container.id, name, query, target.path, after),
+            "INSERT INTO programs (container, name, query, output, after, many) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
+            (container.id, name, query, target, after, not query),
         ).fetchone()
-        program = ProgramRow(row[0], container.id, name, query, target.path, after)
+        program = ProgramRow(row[0], container.id, name, query, target, after, many=not query)
         count(transaction, container, 0, 0)
         transaction.after.append(lambda: transaction.catalogue.put_program(program))
         return program
@@ -401,6 +405,7 @@ def delete_program(path: str, name: str) -> Callable[[Transaction], ProgramRow]:
         if program is None:
             raise Problem("not-found", f"there is no {path}{name}")
         transaction.db.execute("DELETE FROM programs WHERE id = ?", (program.id,))
+        transaction.db.execute("DELETE FROM queries WHERE program = ?", (program.id,))
         remember_gone(transaction, [path + name])
         count(transaction, container, 0, 0)
         transaction.after.append(lambda: transaction.catalogue.drop_program(program))

@@ -16,7 +16,7 @@ from etalis_py.streams.clock import MAX_TIME, MIN_TIME, TimeError, parse_datetim
 
 from . import changes, graphs, negotiation, patch, rendering, spans
 from . import vocabulary as v
-from .catalogue import Container
+from .catalogue import Container, ProgramRow
 from .exchange import QUERY_TYPE, Exchange, brackets
 from .graphs import FORMATS, NDJSON, POSTABLE, SELF, Graph
 from .problems import Problem
@@ -302,14 +302,30 @@ def _created(exchange: Exchange, path: str, tag: str) -> Response:
 
 
 async def _post_program(exchange: Exchange, container: Container, programs: Programs) -> Response:
+    if "queries" in exchange.request.query_params:
+        return await _post_many(exchange, container, programs)
     parameters = exchange.query("output", "from")
     start = parameters.get("from", "now")
     if start not in ("now", "oldest"):
         raise Problem("bad-request", f"from is 'now' or 'oldest', found {start!r}")
     query = await query_of(exchange)
-    process, compiled = await programs.compile(query, container.path)
+    if not query.strip():
+        raise Problem("bad-query", "the body is empty; send the text of a query")
+    row = await _registered(exchange, container, programs, query)
+    exchange.links.append(f'<{row.output}>; rel="{v.REL_OUTPUT}"')
+    return _created(exchange, container.path + row.name, f"p{row.id}")
+
+
+async def _registered(exchange: Exchange, container: Container, programs: Programs, query: str) -> ProgramRow:
+    """A program that has begun to run; without a query one of many."""
+    process, compiled = await programs.compile(query, container.path, standing=not query)
+    parameters = exchange.request.query_params
     change = changes.add_program(
-        container.path, query, parameters.get("output"), exchange.header("slug"), start == "oldest"
+        container.path,
+        query,
+        parameters.get("output"),
+        exchange.header("slug"),
+        parameters.get("from") == "oldest",
     )
     try:
         row = await asyncio.wrap_future(exchange.store.submit(change, alone=True))
@@ -317,7 +333,17 @@ async def _post_program(exchange: Exchange, container: Container, programs: Prog
         process.kill()
         raise
     programs.start(row, process, compiled)
-    exchange.links.append(f'<{row.output}>; rel="{v.REL_OUTPUT}"')
+    return row
+
+
+async def _post_many(exchange: Exchange, container: Container, programs: Programs) -> Response:
+    """A program of many queries, which has none yet."""
+    asked = exchange.query("queries")["queries"]
+    if asked != "many":
+        raise Problem("bad-request", f"queries is 'many', found {asked[:40]!r}")
+    if await exchange.body():
+        raise Problem("bad-request", "a program of many queries begins with an empty body; post the queries to it")
+    row = await _registered(exchange, container, programs, "")
     return _created(exchange, container.path + row.name, f"p{row.id}")
 
 

@@ -26,6 +26,8 @@ MERGE_TYPE = "application/merge-patch+json"
 CONTAINER_METHODS = "GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE"
 MEMBER_METHODS = "GET, HEAD, OPTIONS, PUT, PATCH, DELETE"
 PROGRAM_METHODS = "GET, HEAD, OPTIONS, PUT, PATCH, DELETE"
+MANY_METHODS = "GET, HEAD, OPTIONS, POST, PATCH, DELETE"
+QUERY_METHODS = "GET, HEAD, OPTIONS, PUT, DELETE"
 
 
 @dataclass(slots=True)
@@ -138,6 +140,17 @@ class Exchange:
         self.links += [f'{t}; rel="type"' for t in (v.RESOURCE, v.NON_RDF_SOURCE)]
         self.links.append(f'<{output}>; rel="{v.REL_OUTPUT}"')
         self.allow, self.accept_patch = PROGRAM_METHODS, MERGE_TYPE
+
+    def is_many(self) -> None:
+        """The headers of a program of many queries."""
+        self.links += [f'{t}; rel="type"' for t in (v.RESOURCE, v.NON_RDF_SOURCE)]
+        self.allow, self.accept_patch, self.accept_post = MANY_METHODS, MERGE_TYPE, QUERY_TYPE
+
+    def is_query(self) -> None:
+        """The headers of one of the queries of a program."""
+        self.links += [f'{t}; rel="type"' for t in (v.RESOURCE, v.NON_RDF_SOURCE)]
+        self.links.append(f'<{self.path.rpartition("/")[0]}>; rel="collection"')
+        self.allow = QUERY_METHODS
 
     def headers(self, **more: str) -> dict[str, str]:
         """The headers that every response about this resource carries."""

@@ -16,6 +16,10 @@ class Limits:
     containers: int = 10_000
     nesting_depth: int = 16
     programs: int = 32
+    standing_queries: int = 100_000
+    queries_per_client: int = 10_000
+    standing_characters: int = 4_000
+    standing_rules: int = 500
     query_characters: int = 100_000
     query_rules: int = 10_000
     compile_seconds: float = 10.0
@@ -24,6 +28,7 @@ class Limits:
     programs_bytes: int = 2_147_483_648
     match_bytes: int = 1_048_576
     matches_per_second: int = 1_000
+    matches_per_graph: int = 1_000
     push_clients: int = 2_048
     connections: int = 4_096
     connections_per_address: int = 1_024

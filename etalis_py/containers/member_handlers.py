@@ -141,7 +141,8 @@ async def program(exchange: Exchange, row: ProgramRow, programs: Programs) -> Re
 
     With ``?where=CONDITION`` (it may be empty) and ``at=TIME`` why such a match did not come.
     """
-    exchange.is_program(row.output)
+    if not row.many:
+        exchange.is_program(row.output)
     if exchange.method == "OPTIONS":
         return exchange.reply(204)
     if exchange.method == "DELETE":
@@ -153,6 +154,8 @@ async def program(exchange: Exchange, row: ProgramRow, programs: Programs) -> Re
     if exchange.method not in ("GET", "HEAD"):
         raise Problem("no-method", f"{exchange.method} is not taken here; taken: {PROGRAM_METHODS}")
     parameters = exchange.query("after", "match", "where", "at")
+    if row.many and parameters.keys() - {"after"}:
+        raise Problem("bad-request", "a program of many queries explains nothing; register the query by itself to ask")
     media_type = negotiation.accepted(exchange.header("accept"), (QUERY_TYPE, JSON))
     if media_type == QUERY_TYPE and not parameters:
         return exchange.reply(200, row.query.encode(), QUERY_TYPE, ETag=f'"{_program_tag(row)}"', Vary="Accept")
@@ -168,18 +171,24 @@ async def program(exchange: Exchange, row: ProgramRow, programs: Programs) -> Re
         asked = parameters.get("where", ""), parameters.get("at", "")
         document = {"where": asked[0], "at": asked[1], "whyNot": await running.why_not(*asked)}
     else:
-        after = parameters.get("after", "0")
-        if not (after.isascii() and after.isdigit() and len(after) < 19):
-            raise Problem("bad-request", f"after is the number of a match, found {after[:40]!r}")
+        after = number_after(parameters)
         document = await exchange.read(programs.describe, row) | {
             "rules": msgspec.Raw(running.rules if running else b'{"nodes":[],"edges":[]}'),
-            "found": running.since(int(after), _MATCHES) if running else [],
+            "found": running.since(after, _MATCHES) if running else [],
         }
     data = msgspec.json.encode(document)
     tag = f"p{row.id}.{digest(data)}-json"
     if (response := exchange.not_modified(tag)) is not None:
         return response
     return exchange.reply(200, data, JSON, ETag=f'"{tag}"', Cache_Control="no-cache", Vary="Accept")
+
+
+def number_after(parameters: dict[str, str]) -> int:
+    """The number of the match after which matches are wanted."""
+    after = parameters.get("after", "0")
+    if not (after.isascii() and after.isdigit() and len(after) < 19):
+        raise Problem("bad-request", f"after is the number of a match, found {after[:40]!r}")
+    return int(after)
 
 
 def _program_tag(row: ProgramRow) -> str:

@@ -65,7 +65,10 @@ class Ended(Message, frozen=True, tag=True):
 
 
 class Compile(Message, frozen=True, tag=True):
-    """Compile the query of a program.  ``seconds`` is processor time, as in all that follows."""
+    """Compile the query of a program.  ``seconds`` is processor time, as in all that follows.
+
+    ``standing``: it is a query of a program of many; without a text, the program itself, which has no query yet.
+    """
 
     query: str
     stream: str
@@ -73,10 +76,34 @@ class Compile(Message, frozen=True, tag=True):
     outer: str
     rules: int
     seconds: float
+    standing: bool = False
+
+
+class Add(Message, frozen=True, tag=True):
+    """Run these queries, each a name and a text, beside the others; one that has the name of another replaces it.
+
+    ``size`` is how many rules a query has that was compiled elsewhere before.  Where it is None, only queries of kinds
+    that run already are added.  ``rules`` is how many there may be in all.
+    """
+
+    queries: list[tuple[str, str]]
+    size: int | None
+    rules: int
+    seconds: float
+
+
+class Remove(Message, frozen=True, tag=True):
+    """Run this query no longer."""
+
+    query: str
+    seconds: float
 
 
 class Push(Message, frozen=True, tag=True):
-    """Take these members, each within ``seconds``; matches become members of ``output``, by names with ``prefix``."""
+    """Take these members, each within ``seconds``; matches become members of ``output``, by names with ``prefix``.
+
+    ``most`` is how many matches one of many queries may have for one member.
+    """
 
     members: list[Stored]
     output: str
@@ -85,6 +112,7 @@ class Push(Message, frozen=True, tag=True):
     triples: int
     longest: int
     seconds: float
+    most: int = 0
 
 
 class Idle(Message, frozen=True, tag=True):
@@ -96,6 +124,7 @@ class Idle(Message, frozen=True, tag=True):
     triples: int
     longest: int
     seconds: float
+    most: int = 0
 
 
 class Why(Message, frozen=True, tag=True):
@@ -143,19 +172,31 @@ class ReadPatch(Message, frozen=True, tag=True):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A match: its JSON, the graph to be stored where it is one of CONSTRUCT, and the end of its interval, if any."""
+    """A match: its JSON, the graph to be stored where it is one of CONSTRUCT, and the end of its interval, if any.
+
+    ``query`` names the query, which is one of many.
+    """
 
     id: str
     document: bytes
     graph: Graph | None
     end: int | None
+    query: str = ""
 
 
 class Compiled(Message, frozen=True, tag=True):
-    """The rules as a graph, as JSON, and what is doubtful about the query."""
+    """The rules as a graph, as JSON, what is doubtful about the query, and how many rules and goals it has."""
 
     rules: bytes
     warnings: list[str]
+    size: int
+
+
+class Added(Message, frozen=True, tag=True):
+    """The names of queries that run, and why others do not; one in neither is of a kind that does not run yet."""
+
+    running: list[str]
+    refused: dict[str, str]
 
 
 class Refused(Message, frozen=True, tag=True):
@@ -175,7 +216,8 @@ class Step(Message, frozen=True, tag=True):
     """What came of members: ``taken`` more of them, ``found`` more matches.
 
     Of rows of SELECT only the last thousand are sent; ``found`` counts all.  ``waits``: in so many seconds more may
-    come by time alone.  ``done``: nothing more comes of the message that was answered.
+    come by time alone.  ``done``: nothing more comes of the message that was answered.  ``ended``: which of many
+    queries run no more because of what they found, and why.
     """
 
     taken: int
@@ -184,6 +226,7 @@ class Step(Message, frozen=True, tag=True):
     goals: int
     waits: float | None
     done: bool
+    ended: dict[str, str]
 
 
 class Explained(Message, frozen=True, tag=True):
@@ -205,5 +248,5 @@ class PatchRead(Message, frozen=True, tag=True):
 
 TO_NURSERY = msgspec.msgpack.Decoder(Setup | Fork | Kill)
 FROM_NURSERY = msgspec.msgpack.Decoder(Ready | Forked | Ended)
-TO_PROCESS = msgspec.msgpack.Decoder(Compile | Push | Idle | Why | WhyNot | ReadGraph | ReadPatch)
-FROM_PROCESS = msgspec.msgpack.Decoder(Compiled | Refused | Failed | Step | Explained | GraphRead | PatchRead)
+TO_PROCESS = msgspec.msgpack.Decoder(Compile | Add | Remove | Push | Idle | Why | WhyNot | ReadGraph | ReadPatch)
+FROM_PROCESS = msgspec.msgpack.Decoder(Compiled | Added | Refused | Failed | Step | Explained | GraphRead | PatchRead)

@@ -11,267 +11,30 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import time
-from collections import deque
-from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from etalis_py.streams.clock import render_datetime
 
-from .catalogue import Container, ProgramRow
-from .changes import put_member, set_program_state
+from .catalogue import ProgramRow
+from .changes import set_program_state
 from .graphs import Base
-from .match_graphs import match_name
-from .messages import Compile, Compiled, Explained, Failed, Found, Idle, Push, Refused, Step, Why, WhyNot
+from .messages import Compile, Compiled, Refused
 from .problems import Problem
 from .processes import Nursery, Process, Stopped
-from .rates import Rate
-from .rendering import arrivals
+from .query_changes import count_clients
+from .running_program import RunningProgram
+from .standing import Clients, ManyQueries
 from .store import Store, Stored
-from .tracing import ProgramTrace, Tracing
-from .worker import KEPT
+from .tracing import Tracing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 _LOG = logging.getLogger("etalis.containers")
-_COUNTED = 10_000
-_KEPT_BYTES = 2 * 1024 * 1024
-_BATCH = 200
-_TOGETHER = 64
 _NICE = 15
-_WHY_SECONDS = 5.0
 _COMPILING = max(2, os.cpu_count() or 1)
 _WAITING = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A match as it is kept for readers: ``number`` counts from 1 in order of finding, ``document`` is its JSON."""
-
-    number: int
-    id: str
-    document: bytes
-
-
-class RunningProgram:
-    """One program.  State: a cursor, the last matches (a thousand, within some bytes), and counts."""
-
-    def __init__(self, owner: Programs, row: ProgramRow) -> None:
-        self.row, self._owner, self._store = row, owner, owner.store
-        self.pushed = self.found = self.written = self.repeated = self.refused = self.goals = 0
-        self.newest: int | None = None
-        self.state, self.reason = "starting", ""
-        self.rules = b'{"nodes":[],"edges":[]}'
-        self.warnings: list[str] = []
-        self.rate_in, self.rate_out = Rate(), Rate()
-        self.process: Process | None = None
-        self.cursor = row.after
-        self._kept: deque[Kept] = deque()
-        self._kept_bytes = 0
-        self._wake = asyncio.Event()
-        self._asking = asyncio.Lock()
-        self._task: asyncio.Task[None] | None = None
-        self._next_write = 0.0
-        self._due: float | None = None  # by the clock of the loop
-        self._trace: ProgramTrace | None = None
-        if owner.tracing is not None:
-            self._trace = ProgramTrace(owner.tracing, self._store.catalogue.by_id[row.container].path + row.name)
-        self.prefix = f"p{row.id}-"  # others that write to the same container may give their matches the same ids
-
-    def start(self, process: Process, compiled: Compiled) -> None:
-        """Run in this process, which has compiled the query."""
-        self.process, self.state = process, "running"
-        self.rules, self.warnings = compiled.rules, compiled.warnings
-        self._task = asyncio.create_task(self._run(process))
-
-    def behind(self) -> int:
-        """How many members it has yet to read, as far as that is worth counting; not from the event loop."""
-        with self._store.reading() as db:
-            sql = "SELECT id FROM members INDEXED BY members_by_arrival WHERE container = ? AND id > ? LIMIT ?"
-            rows = db.execute(f"SELECT count(*) FROM ({sql})", (self.row.container, self.cursor, _COUNTED + 1))
-            return int(rows.fetchone()[0])
-
-    def since(self, number: int, limit: int) -> list[msgspec.Raw]:
-        """The kept matches after the one with that number, the last ``limit`` of them, as JSON objects."""
-        kept = [k for k in self._kept if k.number > number][-limit:]
-        return [msgspec.Raw(b'{"number":%d,' % k.number + k.document[1:]) for k in kept]
-
-    async def why(self, match: str) -> msgspec.Raw:
-        """The explanation of a kept match, as JSON."""
-        return await self._explained(Why(match, self._store.limits.step_seconds))
-
-    async def why_not(self, where: str, at: str) -> msgspec.Raw:
-        """Why an expected match did not come, as JSON."""
-        return await self._explained(WhyNot(where, at, self._store.limits.step_seconds))
-
-    async def _explained(self, question: Why | WhyNot) -> msgspec.Raw:
-        process = self.process
-        if process is None or self.state != "running":
-            raise Problem("not-found", "the program is not running, so it explains nothing")
-        seconds = self._store.limits.step_seconds
-        try:
-            async with asyncio.timeout(_WHY_SECONDS):
-                await self._asking.acquire()
-        except TimeoutError:
-            raise Problem(
-                "busy", "the program has been busy with one step for some seconds", headers={"Retry-After": "5"}
-            ) from None
-        try:
-            # Shielded: whoever asked may go away, the answer must be taken all the same.
-            answer = await asyncio.shield(asyncio.ensure_future(process.ask(question, seconds, _step(seconds))))
-        except Stopped as stopped:
-            raise Problem("failed", f"the program stopped: {stopped}") from None
-        finally:
-            self._asking.release()
-        match answer:
-            case Explained(why):
-                return msgspec.Raw(why)
-            case Refused(kind, detail):
-                raise Problem(kind, detail)
-        raise Problem("failed", f"the match cannot be explained: {answer.detail}")
-
-    async def stop(self, state: str = "stopped", reason: str = "") -> None:
-        """End the process at once."""
-        self.state, self.reason = state, reason
-        if self.process is not None:
-            self.process.kill()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    def wake(self) -> None:
-        self._wake.set()
-
-    # -- at work --------------------------------------------------------------------------------------------------
-
-    async def _run(self, process: Process) -> None:
-        try:
-            await self._follow(process)
-        except Stopped as stopped:
-            self.reason = str(stopped)
-        except Exception as error:
-            self.reason = f"{type(error).__name__}: {error}"
-            _LOG.exception("the program %s failed in the server", self.row.name)
-        self.state = "stopped"
-        process.kill()
-        _LOG.warning("the program %s stopped: %s", self.row.name, self.reason)
-        await self._owner.remember(self.row, paused=False, stopped=self.reason)
-
-    async def _follow(self, process: Process) -> None:
-        quiet = True
-        process.ended.add_done_callback(lambda _: self.wake())
-        read = asyncio.get_running_loop().run_in_executor
-        while True:
-            self._wake.clear()
-            if process.ended.done():
-                raise Stopped(await process.why(""))
-            container = self._store.catalogue.by_id.get(self.row.container)
-            members: list[Stored] = []
-            if container is not None:
-                members = await read(self._store.pool, arrivals, self._store, container, self.cursor, _BATCH)
-            if members:
-                await self._step(process, members)
-                quiet = False
-                continue
-            try:
-                silence = asyncio.timeout_at(self._due) if quiet else asyncio.timeout(self._owner.idle)
-                async with silence:
-                    await self._wake.wait()
-            except TimeoutError:
-                await self._step(process, None)
-                quiet = True
-
-    async def _step(self, process: Process, members: list[Stored] | None) -> None:
-        """Hand over members, or that none came for a while, and take what comes of it."""
-        limits = self._store.limits
-        output = self._store.catalogue.by_path.get(self.row.output)
-        order = output.spec.order if output else ""
-        rest = (self.row.output, self.prefix, order, limits.triples_per_graph, limits.match_bytes, limits.step_seconds)
-        async with self._asking:
-            await process.send(Push(members, *rest) if members else Idle(*rest))
-            done, position, since = False, 0, time.time_ns()
-            while not done:
-                answer = await process.answer(limits.step_seconds, _step(limits.step_seconds))
-                if isinstance(answer, Failed | Refused):
-                    raise Stopped(answer.detail)
-                assert isinstance(answer, Step)
-                taken = (members or [])[position : position + answer.taken]
-                if self._trace is not None:
-                    self._trace.answered(taken, answer.matches, since)
-                    since = time.time_ns()
-                self._note(answer)
-                await self._write([m for m in answer.matches if m.graph is not None], output)
-                if taken:
-                    position += answer.taken
-                    self.cursor, self.pushed = taken[-1].id, self.pushed + len(taken)
-                    self.newest = max(self.newest or taken[0].time, *(m.time for m in taken), taken[0].time)
-                    self.rate_in.add(len(taken))
-                done = answer.done
-                clock = asyncio.get_running_loop().time()
-                self._due = None if answer.waits is None else clock + answer.waits
-
-    def _note(self, step: Step) -> None:
-        self.goals = step.goals
-        if not step.found:
-            return
-        self.rate_out.add(step.found)
-        first = self.found + 1 + step.found - len(step.matches)
-        self.found += step.found
-        for number, match in enumerate(step.matches, first):
-            self._kept.append(Kept(number, match.id, match.document))
-            self._kept_bytes += len(match.document)
-        while len(self._kept) > KEPT or (self._kept_bytes > _KEPT_BYTES and len(self._kept) > 1):
-            self._kept_bytes -= len(self._kept.popleft().document)
-
-    async def _write(self, matches: list[Found], output: Container | None) -> None:
-        if output is None:
-            self.refused += len(matches)
-            return
-        for first in range(0, len(matches), _TOGETHER):
-            some = matches[first : first + _TOGETHER]
-            await self._slow_down(len(some))
-            await asyncio.gather(*(self._put(match, output.path) for match in some))
-
-    async def _slow_down(self, count: int) -> None:
-        """Write no more than the limit: a program without measure must not fill the queue of the store."""
-        now = time.monotonic()
-        self._next_write = max(now, self._next_write) + count / self._store.limits.matches_per_second
-        if self._next_write - now > 0.2:
-            await asyncio.sleep(self._next_write - now)
-
-    async def _put(self, match: Found, path: str) -> None:
-        name = match_name(self.prefix + match.id)
-        assert match.graph is not None
-        while True:
-            try:
-                change = put_member(path, name, match.graph, self._store.clock(), _only_new)
-                written = self._trace.writing(match.id, path + name, change) if self._trace else nullcontext(change)
-                with written as change:
-                    await asyncio.wrap_future(self._store.submit(change))
-                self.written += 1
-            except Problem as problem:
-                if problem.kind == "busy":
-                    await asyncio.sleep(0.1)  # the store is behind: so are we
-                    continue
-                if problem.kind in ("stale", "gone"):
-                    self.repeated += 1
-                else:
-                    self.refused += 1
-                    self.reason = str(problem)
-            return
-
-
-def _step(seconds: float) -> str:
-    return f"one step took more than {seconds:g} s of processor time (step_seconds)"
-
-
-def _only_new(state: str | None) -> None:
-    if state is not None:
-        raise Problem("stale", "the match is there already")
 
 
 class Programs:
@@ -283,6 +46,7 @@ class Programs:
         self.store, self.idle, self.tracing = store, idle, tracing
         self._nursery, self._base = nursery, base
         self._programs: dict[int, RunningProgram] = {}
+        self.clients = Clients(store.limits.queries_per_client, count_clients(store))
         self._compiling = asyncio.Semaphore(_COMPILING)
         self._waiting = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -291,18 +55,26 @@ class Programs:
     def get(self, row: ProgramRow) -> RunningProgram | None:
         return self._programs.get(row.id)
 
+    def _made(self, row: ProgramRow) -> RunningProgram:
+        program = self._programs[row.id] = ManyQueries(self, row) if row.many else RunningProgram(self, row)
+        return program
+
     def stream_iri(self, path: str) -> str:
         """The IRI by which programs know a container, whatever name a client uses for this server."""
         return self._base.out_iri(path)
 
-    async def compile(self, query: str, path: str) -> tuple[Process, Compiled]:
-        """A process that has compiled a query on a container, and what it says; a ``Problem`` where it cannot."""
+    async def compile(self, query: str, path: str, *, standing: bool = False) -> tuple[Process, Compiled]:
+        """A process that has compiled a query on a container, and what it says; a ``Problem`` where it cannot.
+
+        ``standing``: as one of many queries, or, without a text, for a program of many.
+        """
         if not self._nursery.has_engine:
             raise Problem("no-engine", "programs cannot be registered: this server was started without an engine")
         limits = self.store.limits
         seconds = limits.compile_seconds
         allowed = f"compiling it took more than {seconds:g} s of processor time (compile_seconds)"
-        message = Compile(query, self.stream_iri(path), self._base.inner, self._base.outer, limits.query_rules, seconds)
+        base, rules = self._base, limits.standing_rules if standing else limits.query_rules
+        message = Compile(query, self.stream_iri(path), base.inner, base.outer, rules, seconds, standing)
         async with self._place():
             await self._nursery.loaded()
             process = await self._nursery.fork(limits.program_bytes, _NICE)
@@ -340,7 +112,7 @@ class Programs:
         self._loop = asyncio.get_running_loop()
         self.store.listen(self._committed)
         for row in list(self.store.catalogue.programs.values()):
-            program = self._programs[row.id] = RunningProgram(self, row)
+            program = self._made(row)
             if row.paused or row.stopped:
                 program.state, program.reason = ("paused", "") if row.paused else ("stopped", row.stopped)
             else:
@@ -354,7 +126,7 @@ class Programs:
         container = self.store.catalogue.by_id[row.container]
         while True:
             try:
-                process, compiled = await self.compile(row.query, container.path)
+                process, compiled = await self.compile(row.query, container.path, standing=row.many)
             except Problem as problem:
                 if problem.kind == "busy":
                     await asyncio.sleep(0.5)
@@ -372,8 +144,7 @@ class Programs:
 
     def start(self, row: ProgramRow, process: Process, compiled: Compiled) -> None:
         """Run what has just been registered."""
-        program = self._programs[row.id] = RunningProgram(self, row)
-        program.start(process, compiled)
+        self._made(row).start(process, compiled)
 
     async def stop(self, row: ProgramRow) -> None:
         """End a program that is no more."""
@@ -392,7 +163,7 @@ class Programs:
         if program is not None and program.state in ("running", "starting"):
             return
         container = self.store.catalogue.by_id[row.container]
-        process, compiled = await self.compile(row.query, container.path)
+        process, compiled = await self.compile(row.query, container.path, standing=row.many)
         await self.remember(row, paused=False, stopped="")
         await self.stop(row)
         self.start(row, process, compiled)
@@ -402,6 +173,13 @@ class Programs:
         process, compiled = await self.compile(query, path)
         process.kill()
         return compiled
+
+    async def check_standing(self, query: str, row: ProgramRow) -> int:
+        """How many rules a query has as one of the many of a program; a ``Problem`` where it cannot be one."""
+        path = self.store.catalogue.by_id[row.container].path
+        process, compiled = await self.compile(query, path, standing=True)
+        process.kill()
+        return compiled.size
 
     async def remember(self, row: ProgramRow, *, paused: bool, stopped: str) -> None:
         """Keep over restarts that a program does not run, and why."""
@@ -432,7 +210,8 @@ class Programs:
         """The state of a program as JSON."""
         container = self.store.catalogue.by_id[row.container]
         p = self._programs.get(row.id) or RunningProgram(self, row)
-        return {
+        many = {"queries": len(p.queries)} if isinstance(p, ManyQueries) else {}
+        return many | {
             "name": row.name,
             "program": container.path + row.name,
             "input": container.path,

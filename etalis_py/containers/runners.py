@@ -5,7 +5,7 @@ A server never runs a program itself: ``worker`` does, in a process of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from etalis_py.events import Event, Triple
@@ -27,6 +27,10 @@ class MatchLike(Protocol):
         """Deterministic: the same match of the same input has the same id."""
 
     @property
+    def query(self) -> str:
+        """The name of its query."""
+
+    @property
     def bindings(self) -> Mapping[str, str]:
         """Variable name → term, for SELECT; empty for CONSTRUCT."""
 
@@ -45,8 +49,8 @@ class MatchLike(Protocol):
         """The explanation: a text, or something with ``to_dict()``, or plain JSON."""
 
 
-class ProgramRunner(Protocol):
-    """A compiled program with its state, fed by one thread."""
+class Runner(Protocol):
+    """What takes events and finds matches, fed by one thread."""
 
     def push(self, event: Event) -> Sequence[MatchLike]:
         """Take the next event; the answer is the matches of the instants it closed."""
@@ -54,11 +58,21 @@ class ProgramRunner(Protocol):
     def idle(self) -> Sequence[MatchLike]:
         """No event has come for a while: close the open instant; the answer is its matches."""
 
-    def why_not(self, where: str, at: str) -> object:
-        """Why there is no such match among those of the events it remembers; ValueError for what cannot be asked."""
-
     def waits(self) -> float | None:
         """In how many seconds ``idle`` is wanted again: something falls due by time alone (a window, an absence)."""
+
+    def goals(self) -> int:
+        """How many goals are open: the size of the state."""
+
+    def close(self) -> None:
+        """Let go of everything; no match is wanted any more."""
+
+
+class ProgramRunner(Runner, Protocol):
+    """A compiled program with its state."""
+
+    def why_not(self, where: str, at: str) -> object:
+        """Why there is no such match among those of the events it remembers; ValueError for what cannot be asked."""
 
     def graph(self) -> dict[str, object]:
         """The rules as a graph, asked for once, before the first event.
@@ -69,13 +83,31 @@ class ProgramRunner(Protocol):
     def warnings(self) -> list[str]:
         """What is doubtful about the query, each a text for the user."""
 
-    def goals(self) -> int:
-        """How many goals are open: the size of the state."""
 
-    def close(self) -> None:
-        """Let go of everything; no match is wanted any more."""
+class QueriesRunner(Runner, Protocol):
+    """Many queries with their state, each with its matches; they come and go while events are pushed.
+
+    The text of a query comes from the network, and is never to be taken for the path of a file.
+    """
+
+    def knows(self, query: str) -> bool:
+        """Does a query of this kind run already, so that adding this one compiles nothing?"""
+
+    def add(self, name: str, query: str) -> None:
+        """Run a query, in the place of the one of this name; ValueError with a message for the user."""
+
+    def remove(self, name: str) -> None:
+        """Run a query no longer."""
+
+    def rules(self) -> int:
+        """How many rules and goals all queries have together."""
 
 
-# From the text of a query (always a text, never to be taken for the path of a file: it comes from the network) and the
-# IRI of the stream that it reads; raises ValueError with a message for the user.
-RunnerFactory = Callable[[str, str], ProgramRunner]
+class RunnerFactory(Protocol):
+    """Makes programs run."""
+
+    def __call__(self, query: str, stream: str) -> ProgramRunner:
+        """From the text of a query (never the path of a file) and the IRI of its stream; ValueError for the user."""
+
+    def queries(self, stream: str) -> QueriesRunner:
+        """A program of many queries that has none yet; ValueError where there can be none."""

@@ -61,8 +61,21 @@ CREATE TABLE IF NOT EXISTS programs (
     after INTEGER NOT NULL,
     paused INTEGER NOT NULL DEFAULT 0,
     stopped TEXT NOT NULL DEFAULT '',
+    many INTEGER NOT NULL DEFAULT 0,
     UNIQUE (container, name)
 );
+CREATE TABLE IF NOT EXISTS queries (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    program INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    text TEXT NOT NULL,
+    client TEXT NOT NULL,
+    after INTEGER NOT NULL,
+    quiet INTEGER NOT NULL,
+    stopped TEXT NOT NULL DEFAULT '',
+    UNIQUE (program, name)
+);
+CREATE INDEX IF NOT EXISTS queries_by_client ON queries (client);
 CREATE TABLE IF NOT EXISTS gone (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS purges (container INTEGER PRIMARY KEY);
 """
@@ -128,6 +141,7 @@ def prepare(connection: sqlite3.Connection, path: Path | None) -> str:
 def _add_columns(connection: sqlite3.Connection) -> None:
     """What later releases added to tables; earlier ones read such a store as well."""
     known = {row[1] for row in connection.execute("PRAGMA table_info(programs)")}
-    for name, kind in (("paused", "INTEGER NOT NULL DEFAULT 0"), ("stopped", "TEXT NOT NULL DEFAULT ''")):
+    number = "INTEGER NOT NULL DEFAULT 0"
+    for name, kind in (("paused", number), ("stopped", "TEXT NOT NULL DEFAULT ''"), ("many", number)):
         if name not in known:
             connection.execute(f"ALTER TABLE programs ADD COLUMN {name} {kind}")

@@ -9,7 +9,8 @@ from __future__ import annotations
 import signal
 import socket
 import time
-from collections import deque
+from abc import ABC, abstractmethod
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -19,6 +20,8 @@ from .graphs import BLANK, GRAPH_BYTES, TURTLE, Base, Graph, parse
 from .match_graphs import Names, as_event, match_document, match_graph, match_name
 from .messages import (
     TO_PROCESS,
+    Add,
+    Added,
     Compile,
     Compiled,
     Explained,
@@ -32,6 +35,7 @@ from .messages import (
     ReadGraph,
     ReadPatch,
     Refused,
+    Remove,
     Step,
     Why,
     WhyNot,
@@ -39,7 +43,7 @@ from .messages import (
 from .nesting import check_depth
 from .patch import parse_patch
 from .problems import Problem
-from .runners import MatchLike, ProgramRunner, RunnerFactory
+from .runners import MatchLike, ProgramRunner, QueriesRunner, Runner, RunnerFactory
 
 KEPT = 1_000
 OUT_OF_MEMORY = 70
@@ -64,6 +68,7 @@ class _Process:
     def __init__(self, connection: socket.socket, factory: RunnerFactory | None) -> None:
         self._connection, self._factory = connection, factory
         self._program: _Program | None = None
+        self._queries: _Queries | None = None
 
     def answer(self, message: Message) -> None:
         _allow(message.seconds)  # type: ignore[attr-defined]
@@ -71,8 +76,12 @@ class _Process:
             match message:
                 case Compile():
                     self._send(self._compile(message))
-                case Push() | Idle() if self._program:
-                    self._program.step(message, self._send)
+                case Push() | Idle() if running := self._program or self._queries:
+                    running.step(message, self._send)
+                case Add() if self._queries:
+                    self._send(self._queries.add(message))
+                case Remove() if self._queries:
+                    self._send(self._queries.remove(message.query))
                 case Why() if self._program:
                     self._send(Explained(self._program.why(message.match)))
                 case WhyNot() if self._program:
@@ -100,7 +109,11 @@ class _Process:
     def _compile(self, message: Compile) -> Message:
         if self._factory is None:
             raise Problem("no-engine", "programs cannot be registered: this server was started without an engine")
+        base = Base(message.inner, message.outer)
         try:
+            if message.standing:
+                self._queries = _Queries(self._factory.queries(message.stream), base)
+                return self._queries.compile(message.query, message.rules)
             runner = self._factory(message.query, message.stream)
         except ValueError as error:
             raise Problem("bad-query", str(error)) from None
@@ -110,8 +123,8 @@ class _Process:
         document = msgspec.json.encode(rules)
         if count > message.rules or len(document) > _RULES_BYTES:
             raise Problem("too-costly", f"the query compiles to {count} rules and goals; at most {message.rules}")
-        self._program = _Program(runner, Base(message.inner, message.outer))
-        return Compiled(document, runner.warnings())
+        self._program = _Program(runner, base)
+        return Compiled(document, runner.warnings(), count)
 
 
 def _allow(seconds: float) -> None:
@@ -119,19 +132,45 @@ def _allow(seconds: float) -> None:
     signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
-class _Program:
-    """A program at work.  State: the runner's, and the last thousand matches, to explain them."""
+class _Work(ABC):
+    """What takes members at work.  State: the runner's."""
 
-    def __init__(self, runner: ProgramRunner, base: Base) -> None:
-        self._runner, self._base, self._names = runner, base, Names()
-        self._kept: deque[MatchLike] = deque(maxlen=KEPT)
+    def __init__(self, runner: Runner, base: Base) -> None:
+        self._events, self._base, self._names = runner, base, Names()
         self._goals, self._counted = 0, 0.0
 
     def _open_goals(self) -> int:
         """Counted once a second, since that means to look at all of the state."""
         if time.monotonic() - self._counted > 1.0:
-            self._goals, self._counted = self._runner.goals(), time.monotonic()
+            self._goals, self._counted = self._events.goals(), time.monotonic()
         return self._goals
+
+    def step(self, message: Push | Idle, send: Callable[[Message], None]) -> None:
+        """Take members one by one; what comes of them is sent when it is much, after a while, and at the end."""
+        piece = _Piece(message, self._names)
+        if isinstance(message, Idle):
+            self._take(self._events.idle(), piece, send)
+        else:
+            for member in message.members:
+                _allow(message.seconds)
+                self._take(self._events.push(as_event(member, self._base)), piece, send)
+                piece.taken += 1
+                if piece.is_due():
+                    piece.send(send, self._open_goals())
+        piece.send(send, self._open_goals(), waits=self._events.waits(), done=True)
+
+    @abstractmethod
+    def _take(self, matches: Sequence[MatchLike], piece: _Piece, send: Callable[[Message], None]) -> None:
+        """Put matches on their way."""
+
+
+class _Program(_Work):
+    """A program.  State: also the last thousand matches, to explain them."""
+
+    def __init__(self, runner: ProgramRunner, base: Base) -> None:
+        super().__init__(runner, base)
+        self._runner = runner
+        self._kept: deque[MatchLike] = deque(maxlen=KEPT)
 
     def why(self, match: str) -> bytes:
         """The explanation of a kept match, as JSON."""
@@ -148,25 +187,70 @@ class _Program:
             raise Problem("bad-request", str(error)) from None
         return msgspec.json.encode({"text": str(report), "report": msgspec.Raw(_as_json(report))})
 
-    def step(self, message: Push | Idle, send: Callable[[Message], None]) -> None:
-        """Take members one by one; what comes of them is sent when it is much, after a while, and at the end."""
-        piece = _Piece(message, self._names)
-        if isinstance(message, Idle):
-            self._take(self._runner.idle(), piece, send)
-        else:
-            for member in message.members:
-                _allow(message.seconds)
-                self._take(self._runner.push(as_event(member, self._base)), piece, send)
-                piece.taken += 1
-                if piece.is_due():
-                    piece.send(send, self._open_goals())
-        piece.send(send, self._open_goals(), waits=self._runner.waits(), done=True)
-
     def _take(self, matches: Sequence[MatchLike], piece: _Piece, send: Callable[[Message], None]) -> None:
         for match in matches:
             self._kept.append(match)
             piece.add(match, self._base)
             if piece.is_large():
+                piece.send(send, self._open_goals())
+
+
+class _Queries(_Work):
+    """Many queries.  What one of them finds may end that one, and no other."""
+
+    def __init__(self, runner: QueriesRunner, base: Base) -> None:
+        super().__init__(runner, base)
+        self._runner = runner
+
+    def compile(self, query: str, most: int) -> Compiled:
+        """A query in a process that is thrown away, or the beginning of a program."""
+        if query:
+            self._runner.add("query", query)
+        size = self._runner.rules()
+        if size > most:
+            raise Problem("too-costly", f"the query compiles to {size} rules and goals; at most {most}")
+        return Compiled(b'{"nodes":[],"edges":[]}', [], size)
+
+    def add(self, message: Add) -> Added:
+        """Add queries, each within its time."""
+        running, refused = [], {}
+        for name, query in message.queries:
+            _allow(message.seconds)
+            known = self._runner.knows(query)
+            if message.size is None and not known:
+                continue
+            rules = self._runner.rules() + (0 if known else message.size or 0)
+            if rules > message.rules:
+                refused[name] = (
+                    f"with this query the program would have {rules} rules and goals, at most {message.rules} "
+                    "(standing_rules); write it as another query of the program is written, or use another program"
+                )
+                continue
+            try:
+                self._runner.add(name, query)
+                running.append(name)
+            except ValueError as error:
+                refused[name] = str(error)
+        return Added(running, refused)
+
+    def remove(self, name: str) -> Added:
+        """End a query."""
+        self._runner.remove(name)
+        return Added([], {name: "removed"})
+
+    def _take(self, matches: Sequence[MatchLike], piece: _Piece, send: Callable[[Message], None]) -> None:
+        counts: Counter[str] = Counter()
+        ended: set[str] = set()
+        for match in matches:
+            if match.query in ended:
+                continue
+            counts[match.query] += 1
+            reason = piece.add_of_many(match, counts[match.query])
+            if reason:
+                self._runner.remove(match.query)
+                ended.add(match.query)
+                piece.ended[match.query] = reason
+            if piece.is_full():
                 piece.send(send, self._open_goals())
 
 
@@ -188,12 +272,28 @@ class _Piece:
     def _clear(self) -> None:
         self.taken = self._found = self._bytes = 0
         self._matches: deque[Found] = deque()
+        self.ended: dict[str, str] = {}
         self._since = time.monotonic()
+
+    def add_of_many(self, match: MatchLike, count: int) -> str:
+        """Add a match of one of many queries, its ``count``-th for one member; the answer is why it may not be."""
+        if count > self._message.most:
+            return f"it found more than {self._message.most} matches for one graph (matches_per_graph); ask for less"
+        document = msgspec.json.encode(match_document(match))
+        if len(document) > self._message.longest:
+            return self._too_long()
+        self._found += 1
+        self._matches.append(Found(match.id, document, None, match.end_us, match.query))
+        self._bytes += len(document)
+        return ""
+
+    def _too_long(self) -> str:
+        return f"a match is longer than {self._message.longest} bytes (match_bytes); select less of it"
 
     def add(self, match: MatchLike, base: Base) -> None:
         document = msgspec.json.encode(match_document(match))
         if len(document) > self._message.longest:
-            raise ValueError(f"a match is longer than {self._message.longest} bytes (match_bytes); select less of it")
+            raise ValueError(self._too_long())
         self._found += 1
         name, taken_back = self._names.of(match)
         self._matches.append(Found(name, document, self._graph(match, name, taken_back, base), match.end_us))
@@ -214,13 +314,16 @@ class _Piece:
     def is_large(self) -> bool:
         return self._bytes > _PIECE_BYTES
 
+    def is_full(self) -> bool:
+        return self.is_large() or len(self._matches) >= KEPT
+
     def is_due(self) -> bool:
         return self.is_large() or time.monotonic() - self._since > _PIECE_SECONDS
 
     def send(
         self, send: Callable[[Message], None], goals: int, *, waits: float | None = None, done: bool = False
     ) -> None:
-        send(Step(self.taken, self._found, list(self._matches), goals, waits, done))
+        send(Step(self.taken, self._found, list(self._matches), goals, waits, done, self.ended))
         self._clear()
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 
+import pytest
+
 from etalis_py import Event, compile, event
-from etalis_py.cli.runner import EngineRunner
+from etalis_py.cli.runner import EngineRunner, runner_factory
 
 SECOND = 1_000_000
 ABSENT = "SELECT ?o WHERE { { ?o :placed ?x } SEQ NOT { ?o :shipped ?y } WITHIN 1 SECOND }"
@@ -36,3 +39,67 @@ def test_a_recorded_stream_only_moves_with_its_events() -> None:
     assert runner.idle() == []
     assert runner.waits() is None
     assert [m.end_us for m in runner.push(placed(200 * SECOND))] == [101 * SECOND]
+
+
+# -- many queries ---------------------------------------------------------------------------------------------------
+
+ALERT = "SELECT ?x {{ :c{0} :p ?x FILTER (?x > {1}) }}"
+
+
+@pytest.fixture
+def standing():
+    return runner_factory([], "rdfs", "unrestricted").queries("<urn:s>")
+
+
+def found(runner, events):
+    matches = [match for one in events for match in runner.push(one)] + runner.idle()
+    return [(match.query, int(match["x"])) for match in matches]
+
+
+def test_one_of_many_queries_is_a_row_of_its_kind(standing):
+    assert not standing.knows(ALERT.format(1, 5))
+    standing.add("a.b", ALERT.format(1, 5))
+    rules = standing.rules()
+    for n in range(2, 9):
+        assert standing.knows(ALERT.format(n, n))
+        standing.add(f"u{n}", ALERT.format(n, n))
+    assert standing.rules() == rules, "one kind has one set of rules"
+    assert found(standing, [event(f":c{n} :p 7", n) for n in range(1, 9)]) == [
+        ("a.b", 7),
+        *((f"u{n}", 7) for n in range(2, 7)),
+    ]
+
+
+def test_one_of_many_queries_is_replaced_and_removed_alone(standing):
+    pair = "SELECT ?x {{ {{ :c{0} :p ?x }} SEQ {{ :c{0} :p ?y }} }}"
+    for n in (1, 2, 3):
+        standing.add(f"u{n}", pair.format(n))
+    assert found(standing, [event(f":c{n} :p {n}", n) for n in (1, 2, 3)]) == []
+    standing.add("u2", pair.format(1))
+    standing.remove("u3")
+    later = [event(f":c{n} :p 9", t) for t in (4, 5) for n in (1, 2, 3)]
+    assert sorted(found(standing, later)) == [("u1", 1), ("u1", 1), ("u1", 9), ("u2", 9)]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("CONSTRUCT { :a :b ?x } { :c :p ?x }", "other queries would read what it derives"),
+        ("SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT5M] { WINDOW :w { ?x :p ?y } }", "does not take windows"),
+        ("REGISTER QUERY mine AS SELECT ?x { :c :p ?x }", "named by its address"),
+        ("SELECT ?x { :c :p ?x } SELECT ?y { :c :p ?y }", "each query has an address of its own"),
+        ("SELECT ?x FROM <file:///etc/passwd> { :c :p ?x }", "leave FROM out"),
+        ("SELECT ?x { ", "the '{' of line 1, column 11 is not closed"),
+        ("tests", "expected a query"),
+    ],
+)
+def test_what_cannot_be_one_of_many_queries(standing, text, words):
+    standing.add("honest", ALERT.format(1, 5))
+    with pytest.raises(ValueError, match=re.escape(words)):
+        standing.add("u", text)
+    assert found(standing, [event(":c1 :p 7", 1)]) == [("honest", 7)]
+
+
+def test_a_server_that_takes_corrections_has_no_programs_of_many_queries():
+    with pytest.raises(ValueError, match="takes no corrections"):
+        runner_factory([], "rdfs", "unrestricted", 1_000_000).queries("<urn:s>")

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 from etalis_rules.terms import parts
 
@@ -26,9 +27,10 @@ class FakeMatch:
     end_us: int | None
     events: tuple = ()
     retracted: bool = False
+    query: str = "fake"
 
     def to_dict(self) -> dict[str, object]:
-        head: dict[str, object] = {"query": "fake", "id": self.id}
+        head: dict[str, object] = {"query": self.query, "id": self.id}
         body = {"triples": [" ".join(t) + " ." for t in self.triples]} if self.triples else {"bindings": self.bindings}
         return head | body | {"start": self.start_us, "end": self.end_us}
 
@@ -131,5 +133,55 @@ def factory(query: str, stream: str) -> FakeRunner:
     return FakeRunner(found[2], float(found[3]), found[1] == "ROWS")
 
 
+@dataclass
+class FakeQueries:
+    """Many of these; one is of a known kind where another one differs from it in its limit only."""
+
+    runners: dict[str, FakeRunner] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+
+    def knows(self, query: str) -> bool:
+        return _kind(query) in self.kinds.values()
+
+    def add(self, name: str, query: str) -> None:
+        self.runners[name], self.kinds[name] = factory(query, ""), _kind(query)
+
+    def remove(self, name: str) -> None:
+        del self.runners[name], self.kinds[name]
+
+    def rules(self) -> int:
+        return 3 * len(set(self.kinds.values()))
+
+    def push(self, event: Event) -> list[FakeMatch]:
+        return self._named(lambda runner: runner.push(event))
+
+    def idle(self) -> list[FakeMatch]:
+        return self._named(lambda runner: runner.idle())
+
+    def _named(self, step: Callable[[FakeRunner], list[FakeMatch]]) -> list[FakeMatch]:
+        return [replace(m, query=name) for name, runner in list(self.runners.items()) for m in step(runner)]
+
+    def waits(self) -> float | None:
+        return None
+
+    def goals(self) -> int:
+        return sum(runner.goals() for runner in self.runners.values())
+
+    def close(self) -> None:
+        self.runners.clear()
+
+
+def _kind(query: str) -> str:
+    return query.rpartition(" ")[0] if query[:4] in ("HOT ", "ROWS") else query
+
+
+class Factory:
+    def __call__(self, query: str, stream: str) -> FakeRunner:
+        return factory(query, stream)
+
+    def queries(self, stream: str) -> FakeQueries:
+        return FakeQueries()
+
+
 def make() -> RunnerFactory:
-    return factory
+    return Factory()

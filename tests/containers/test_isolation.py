@@ -27,6 +27,10 @@ LIMITS = {
     "document_seconds": 1.0,
     "header_seconds": 0.5,
     "connections_per_address": 20,
+    "programs": 64,
+    "queries_per_client": 6,
+    "standing_rules": 9,
+    "matches_per_graph": 4_000,
 }
 
 
@@ -101,15 +105,42 @@ def test_a_stopped_program_stays_so_over_a_restart_until_somebody_resumes_it(sta
         http.post(stream, content=HOT, headers=QUERY | {"Slug": "hot"})
         post(http, stream, 40, 20)
         until(http, "/s/program-1", "state", "stopped")
+        queries_before_a_restart(http, stream)
     server.kill()
     server.start()
     with httpx.Client(base_url=server.url, timeout=30) as http:
-        until(http, "/s/hot", "pushed", 2)
+        until(http, "/s/hot", "pushed", 4)
         state = http.get("/s/program-1", headers=JSON).json()
         assert (state["state"], "step_seconds" in state["error"], state["pushed"]) == ("stopped", True, 0)
         assert http.patch("/s/program-1", content='{"paused": false}', headers=MERGE).status_code == 204
         assert http.get("/s/program-1", headers=JSON).json()["state"] == "running"
         until(http, "/s/program-1", "state", "stopped")
+        queries_after_a_restart(http)
+
+
+def queries_before_a_restart(http: httpx.Client, stream: str) -> None:
+    """Three queries of one program that begin at different times; one of them was ended for what it found."""
+    many = http.post(stream, params={"queries": "many"}, headers=QUERY | {"Slug": "alerts"}).headers["location"]
+    add(http, many, "first", ROWS)
+    post(http, stream, 41)
+    until(http, "/s/alerts/first", "matches", 1)
+    add(http, many, "second", ROWS)
+    add(http, many, "rogue", "LONG push")
+    post(http, stream, 42)
+    until(http, "/s/alerts/rogue", "state", "stopped")
+    until(http, "/s/alerts/second", "matches", 1)
+
+
+def queries_after_a_restart(http: httpx.Client) -> None:
+    """Each has found what it had found, and goes on."""
+    post(http, "/s/", 43)
+    until(http, "/s/alerts/second", "matches", 2)
+    until(http, "/s/alerts/first", "matches", 3)
+    assert (values(http, "/s/alerts/first"), values(http, "/s/alerts/second")) == (["41", "42", "43"], ["42", "43"])
+    rogue = http.get("/s/alerts/rogue", headers=JSON).json()
+    assert (rogue["state"], "match_bytes" in rogue["error"]) == ("stopped", True)
+    again = http.post("/s/alerts", content=ROWS, headers=QUERY | {"Slug": "first"})
+    assert again.headers["location"].endswith("/s/alerts/first-2")
 
 
 def test_a_program_is_paused_and_goes_on_without_losing_or_repeating_anything(http: httpx.Client, stream: str) -> None:
@@ -191,6 +222,154 @@ def test_programs_start_again_after_the_process_that_starts_them_was_lost(start:
         assert http.patch(program, content='{"paused": false}', headers=MERGE).status_code == 204
         post(http, "/", 40, 20)
         until(http, program, "written", 1)
+
+
+# -- many queries in one process ------------------------------------------------------------------------------------
+
+ROWS = HOT.replace("HOT", "ROWS")
+
+
+@pytest.fixture
+def many(http: httpx.Client, stream: str) -> Iterator[str]:
+    """A program of many queries on the stream, which has none yet."""
+    answer = http.post(stream, params={"queries": "many"}, headers=QUERY | {"Slug": "alerts"})
+    assert answer.status_code == 201, answer.text
+    yield answer.headers["location"]
+    assert http.delete(answer.headers["location"]).status_code == 204
+
+
+def add(http: httpx.Client, many: str, name: str, text: str) -> str:
+    answer = http.post(many, content=text, headers=QUERY | {"Slug": name})
+    assert (answer.status_code, answer.headers["location"]) == (201, f"{many}/{name}"), answer.text
+    return answer.headers["location"]
+
+
+def values(http: httpx.Client, query: str) -> list[str]:
+    """The values of the matches of a query."""
+    found = http.get(query, headers=JSON).json()["found"]
+    return [match["match"]["bindings"]["value"].split('"')[1] for match in found]
+
+
+def test_queries_come_and_go_while_their_program_runs(http: httpx.Client, stream: str, many: str) -> None:
+    low = add(http, many, "low", ROWS)
+    post(http, stream, 40)
+    until(http, low, "matches", 1)
+    high = add(http, many, "high", ROWS.replace("30", "60"))
+    post(http, stream, 50, 70)
+    until(http, high, "matches", 1)
+    until(http, low, "matches", 3)
+    assert (values(http, low), values(http, high)) == (["40", "50", "70"], ["70"]), "each with its own matches"
+    state = http.get(low, headers=JSON).json()
+    assert (state["state"], state["query"], state["program"]) == ("running", ROWS, httpx.URL(many).path)
+    assert [match["match"]["query"] for match in state["found"]] == ["low"] * 3
+    assert len(http.get(low, params={"after": state["found"][1]["number"]}).json()["found"]) == 1
+    assert http.get(many, params={"names": ""}).json() == {"queries": ["high", "low"]}
+    assert http.get(many, params={"names": "high"}).json() == {"queries": ["low"]}
+    assert http.delete(low).status_code == 204
+    assert http.get(low).status_code == 404
+    post(http, stream, 80)
+    until(http, high, "matches", 2)
+    assert http.get(many, headers=JSON).json()["queries"] == 1
+
+
+def test_a_query_of_many_has_a_tag_and_is_changed_by_it(http: httpx.Client, stream: str, many: str) -> None:
+    url = f"{many}/mine"
+    assert http.put(url, content=ROWS, headers=QUERY | {"If-None-Match": "*"}).status_code == 201
+    assert http.put(url, content=ROWS, headers=QUERY | {"If-None-Match": "*"}).status_code == 412
+    answer = http.get(url)
+    tag = answer.headers["etag"]
+    assert (answer.text, answer.headers["content-type"]) == (ROWS, QUERY["Content-Type"])
+    assert http.get(url, headers={"If-None-Match": tag}).status_code == 304
+    post(http, stream, 40)
+    until(http, url, "matches", 1)
+    changed = http.put(url, content=ROWS.replace("30", "60"), headers=QUERY | {"If-Match": tag})
+    assert (changed.status_code, changed.headers["etag"] != tag) == (204, True)
+    assert http.get(url, headers=JSON).json()["matches"] == 0, "it begins anew"
+    assert http.delete(url, headers={"If-Match": tag}).status_code == 412
+    post(http, stream, 50, 70)
+    until(http, url, "matches", 1)
+    assert values(http, url) == ["70"]
+    assert http.patch(url, content="{}", headers=MERGE).status_code == 405
+    assert http.options(url).headers["allow"] == "GET, HEAD, OPTIONS, PUT, DELETE"
+    assert http.delete(url).status_code == 204
+    assert add(http, many, "mine", ROWS) == url, "a client chooses the names, and may choose one again"
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "words"),
+    [
+        ("SPIN compile", 422, "compile_seconds"),
+        ("EAT compile", 422, "program_bytes"),
+        ("nonsense", 400, "expected HOT"),
+        (HOT.replace("30", "666"), 400, "666 is refused"),
+        ("", 400, "the body is empty"),
+        ("ROWS " + "x" * 4_000, 413, "standing_characters"),
+    ],
+)
+def test_a_query_that_is_refused_touches_no_other(
+    http: httpx.Client, stream: str, many: str, text: str, status: int, words: str
+) -> None:
+    honest = add(http, many, "honest", HOT)
+    answer = http.post(many, content=text, headers=QUERY)
+    assert answer.status_code == status, answer.text
+    assert words in answer.json()["detail"]
+    post(http, stream, 40)
+    until(http, honest, "matches", 1)
+    assert http.get(many, params={"names": ""}).json() == {"queries": ["honest"]}
+
+
+def test_the_queries_of_a_client_and_the_rules_of_a_program_are_limited(
+    http: httpx.Client, stream: str, many: str
+) -> None:
+    for kind in ("ROWS <http://ex.org/a> 1", "ROWS <http://ex.org/b> 1", "ROWS <http://ex.org/c> 1"):
+        assert http.post(many, content=kind, headers=QUERY).status_code == 201
+    answer = http.post(many, content="ROWS <http://ex.org/d> 1", headers=QUERY)
+    assert (answer.status_code, "standing_rules" in answer.json()["detail"]) == (422, True)
+    for number in range(3):
+        assert http.post(many, content=f"ROWS <http://ex.org/a> 1{number}", headers=QUERY).status_code == 201
+    answer = http.post(many, content="ROWS <http://ex.org/a> 99", headers=QUERY)
+    assert answer.status_code == 429
+    assert "127.0.0.1 has 6 standing queries (queries_per_client); delete some" in answer.json()["detail"]
+    assert http.put(f"{many}/query-1", content="ROWS <http://ex.org/a> 7", headers=QUERY).status_code == 204
+    assert http.delete(f"{many}/query-2").status_code == 204
+    assert http.post(many, content="ROWS <http://ex.org/a> 99", headers=QUERY).status_code == 201
+
+
+@pytest.mark.parametrize(("text", "reason"), [("MANY push", "matches_per_graph"), ("LONG push", "match_bytes")])
+def test_a_query_whose_matches_are_too_much_is_ended_and_the_others_run_on(
+    http: httpx.Client, stream: str, many: str, text: str, reason: str
+) -> None:
+    honest, rogue = add(http, many, "honest", ROWS), add(http, many, "rogue", text)
+    post(http, stream, 40)
+    assert reason in until(http, rogue, "state", "stopped")["error"]
+    post(http, stream, 50)
+    until(http, honest, "matches", 2)
+    assert values(http, honest) == ["40", "50"]
+
+
+def test_a_query_that_spins_stops_its_program_until_it_is_deleted(http: httpx.Client, stream: str, many: str) -> None:
+    honest, rogue = add(http, many, "honest", ROWS), add(http, many, "rogue", "SPIN push")
+    post(http, stream, 40)
+    assert "step_seconds" in until(http, many, "state", "stopped")["error"]
+    assert "step_seconds" in http.get(honest, headers=JSON).json()["error"]
+    answer = http.post(many, content=ROWS, headers=QUERY)
+    assert (answer.status_code, "resume it first" in answer.json()["detail"]) == (409, True)
+    assert http.delete(rogue).status_code == 204
+    assert http.patch(many, content='{"paused": false}', headers=MERGE).status_code == 204
+    until(http, honest, "matches", 1)
+    assert http.get(many, headers=JSON).json()["state"] == "running"
+
+
+def test_what_a_program_of_many_does_not_take(http: httpx.Client, stream: str, many: str) -> None:
+    assert http.put(many, content=ROWS, headers=QUERY).status_code == 405
+    assert http.post(many, content="<> <x:p> 1 .", headers=TTL).status_code == 415
+    assert http.get(many, params={"match": "m"}, headers=JSON).status_code == 400
+    assert http.post(stream, params={"queries": "many"}, content=ROWS, headers=QUERY).status_code == 400
+    assert http.post(stream, params={"queries": "few"}, headers=QUERY).status_code == 400
+    assert http.post(stream, content="", headers=QUERY).status_code == 400
+    assert http.put(f"{many}/a%20b", content=ROWS, headers=QUERY).status_code == 409
+    assert http.get(f"{many}/none").status_code == 404
+    assert http.delete(f"{many}/none").status_code == 404
 
 
 # -- documents ------------------------------------------------------------------------------------------------------

@@ -249,6 +249,21 @@ def test_a_program_is_checked_run_paused_edited_and_deleted_from_the_page(
     browser.until("!document.querySelector('.program')")
 
 
+def test_a_program_of_many_queries_shows_whose_each_match_is(browser: Browser, http: httpx.Client, stream: str) -> None:
+    text = {"Content-Type": "application/sparql-query"}
+    many = http.post(stream, params={"queries": "many"}, headers=text).headers["location"]
+    for limit in (30, 40):
+        slug = {"Slug": f"above-{limit}"}
+        assert http.post(many, content=f"ROWS <http://ex.org/v> {limit}", headers=text | slug).status_code == 201
+    post(http, stream, 45.0)
+    browser.go(stream)
+    browser.until("document.querySelectorAll('.program .matches tbody tr').length === 2")
+    assert "2 queries · 1 graph read" in browser.text(".program .counts")
+    assert "above-40" in browser.text(".program .matches")
+    assert browser.evaluate("document.querySelectorAll('.program .rules, .program .edit').length") == 0
+    picture(browser, "7-many")
+
+
 def test_what_is_taken_back_is_struck_out_and_why_not_is_answered(
     browser: Browser, start: Callable[..., Server]
 ) -> None:

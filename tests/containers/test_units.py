@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,10 @@ from etalis_py.containers import vocabulary as v
 from etalis_py.containers.limits import Limits
 from etalis_py.containers.metrics import metrics
 from etalis_py.containers.problems import KINDS, Problem, constraints_page
+from etalis_py.containers.running_program import Kept
 from etalis_py.containers.serve import ServeError, serve
 from etalis_py.containers.spec import Duration, read_spec
+from etalis_py.containers.standing import Clients, Recent, Standing
 
 OFFERED = ("text/turtle", "application/ld+json", "text/html")
 BASE = graphs.Base("x-1://s/", "http://h/")
@@ -209,3 +212,28 @@ def test_the_dashboard_asks_for_metrics_that_the_server_gives() -> None:
     asked = {name for panel in dashboard["panels"] for name in re.findall(r"etalis_\w+", panel["targets"][0]["expr"])}
     assert asked
     assert asked <= given
+
+
+def test_of_each_query_the_last_matches_are_kept_and_the_oldest_of_all_go_first() -> None:
+    recent, quiet, busy = Recent(most_bytes=1_000), Standing(1, "a"), Standing(2, "b")
+    recent.add(quiet, Kept(1, "m1", b"x" * 10))
+    for number in range(2, 202):
+        recent.add(busy, Kept(number, f"m{number}", b"x" * 10))
+    assert [kept.number for kept in quiet.kept] == [1], "a busy query takes nothing from another one"
+    assert [kept.number for kept in busy.kept] == list(range(182, 202))
+    recent.add(busy, Kept(202, "long", b"x" * 900))
+    assert (len(quiet.kept), busy.kept[-1].number) == (0, 202)
+    assert sum(len(kept.document) for kept in busy.kept) <= 1_000
+    recent.forget(busy)
+    recent.add(quiet, Kept(203, "m203", b"x" * 950))
+    assert [kept.number for kept in quiet.kept] == [203]
+
+
+def test_a_client_that_deletes_a_query_may_register_another() -> None:
+    clients = Clients(2, Counter({"a": 1}))
+    clients.take("a")
+    with pytest.raises(Problem, match=r"the client a has 2 standing queries \(queries_per_client\)"):
+        clients.take("a")
+    clients.take("b")
+    clients.leave("a")
+    clients.take("a")

@@ -67,8 +67,15 @@ function readableTriple(line) {
   return [s, p, line.slice(s.length + p.length + 2).replace(/ \.$/, "")].map((one) => brief(readable(one, stream)));
 }
 
-// The columns of the matches: a variable each, or subject, predicate and object for a single triple.
+// The columns of the matches: the query, where there are several, and what it found.
 function columns(matches) {
+  const found = columnsOfQuery(matches);
+  if (new Set(matches.map((m) => m.match.query)).size < 2) return found;
+  return { heads: ["query", ...found.heads], row: (m) => [m.match.query, ...found.row(m)] };
+}
+
+// A variable each, or subject, predicate and object for a single triple.
+function columnsOfQuery(matches) {
   const names = new Set(matches.flatMap((m) => Object.keys(m.match.bindings ?? {})));
   if (names.size) return { heads: [...names].map((name) => `?${name}`), row: (m) => [...names].map((name) => readable(m.match.bindings?.[name], stream)) };
   if (matches.every((m) => m.match.triples?.length === 1)) return { heads: ["subject", "predicate", "object"], row: (m) => readableTriple(m.match.triples[0]) };
@@ -267,6 +274,13 @@ function programCard(known) {
         button("Save as JSON lines", () => download(`${p.name}.jsonl`, "application/x-ndjson", asJsonLines(known.matches))))),
     make("div", { class: "timeline" }),
     make("div", { class: "wide matches", tabindex: "0", role: "group", "aria-label": `Matches of ${p.name}` }),
+    ...(p.queries === undefined ? aboutOneQuery(known) : []));
+}
+
+// What only a program with a query of its own has: why not, its rules, and an editor.
+function aboutOneQuery(known) {
+  const { p } = known;
+  return [
     whyNotForm(known),
     make("details", {}, make("summary", {}, "Rules"), make("div", { class: "wide rules", tabindex: "0", role: "group", "aria-label": `Rules of ${p.name}` })),
     make("details", { class: "edit" }, make("summary", {}, "Query"), queryEditor({
@@ -276,14 +290,16 @@ function programCard(known) {
         Object.assign(known, { last: 0, matches: [], drawn: false });
         return "Saved and running";
       },
-    })));
+    })),
+  ];
 }
 
 function counts(p) {
   const written = p.written || p.repeated
     ? `${number(p.written)} written to ${p.output}${p.repeated ? `, ${number(p.repeated)} were there already` : ""}`
     : p.matches ? "shown here only: rows of SELECT are not written, CONSTRUCT writes graphs" : "";
-  return [`${counted(p.pushed, "graph")} read`, `${counted(p.matches, "match", "matches")}`, written, p.refused ? `${number(p.refused)} refused` : ""].filter(Boolean).join(" · ");
+  const queries = p.queries === undefined ? "" : counted(p.queries, "query", "queries");
+  return [queries, `${counted(p.pushed, "graph")} read`, `${counted(p.matches, "match", "matches")}`, written, p.refused ? `${number(p.refused)} refused` : ""].filter(Boolean).join(" · ");
 }
 
 async function update(p, known) {
@@ -299,7 +315,7 @@ async function update(p, known) {
   if (p.matches < known.last) Object.assign(known, { last: 0, matches: [], drawn: false });
   if (known.drawn && p.matches === known.last) return;
   const detail = await json(`${p.program}?after=${known.last}`);
-  if (!known.drawn) card.querySelector(".rules").replaceChildren(drawRules(detail.rules));
+  if (!known.drawn) card.querySelector(".rules")?.replaceChildren(drawRules(detail.rules));
   if (detail.found.length || !known.drawn) {
     known.matches = known.matches.concat(detail.found).slice(-TIMELINE);
     known.last = known.matches.at(-1)?.number ?? 0;

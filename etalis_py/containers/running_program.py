@@ -1,0 +1,284 @@
+"""One program of a server at work: what it reads next, what it found, and why it stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from .catalogue import Container, ProgramRow
+from .changes import put_member
+from .match_graphs import match_name
+from .messages import Compiled, Explained, Failed, Found, Idle, Message, Push, Refused, Step, Why, WhyNot
+from .problems import Problem
+from .processes import Process, Stopped
+from .rates import Rate
+from .rendering import arrivals
+from .store import Stored
+from .tracing import ProgramTrace
+from .worker import KEPT
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from .programs import Programs
+
+_LOG = logging.getLogger("etalis.containers")
+_COUNTED = 10_000
+_KEPT_BYTES = 2 * 1024 * 1024
+_BATCH = 200
+_TOGETHER = 64
+_WHY_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A match as it is kept for readers: ``number`` counts from 1 in order of finding, ``document`` is its JSON."""
+
+    number: int
+    id: str
+    document: bytes
+
+
+def listed(matches: Iterable[Kept], number: int, limit: int) -> list[msgspec.Raw]:
+    """The matches after the one with that number, the last ``limit`` of them, as JSON objects."""
+    some = [kept for kept in matches if kept.number > number][-limit:]
+    return [msgspec.Raw(b'{"number":%d,' % kept.number + kept.document[1:]) for kept in some]
+
+
+class RunningProgram:
+    """One program.  State: a cursor, the last matches (a thousand, within some bytes), and counts."""
+
+    def __init__(self, owner: Programs, row: ProgramRow) -> None:
+        self.row, self._owner, self._store = row, owner, owner.store
+        self.pushed = self.found = self.written = self.repeated = self.refused = self.goals = 0
+        self.newest: int | None = None
+        self.state, self.reason = "starting", ""
+        self.rules = b'{"nodes":[],"edges":[]}'
+        self.warnings: list[str] = []
+        self.rate_in, self.rate_out = Rate(), Rate()
+        self.process: Process | None = None
+        self.cursor = row.after
+        self._kept: deque[Kept] = deque()
+        self._kept_bytes = 0
+        self._wake = asyncio.Event()
+        self._asking = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self._next_write = 0.0
+        self._due: float | None = None  # by the clock of the loop
+        self._quiet = True  # its last step was one without a member, which ended the open instant
+        self._trace: ProgramTrace | None = None
+        if owner.tracing is not None:
+            self._trace = ProgramTrace(owner.tracing, self._store.catalogue.by_id[row.container].path + row.name)
+        self.prefix = f"p{row.id}-"  # others that write to the same container may give their matches the same ids
+
+    def start(self, process: Process, compiled: Compiled) -> None:
+        """Run in this process, which has compiled the query."""
+        self.process, self.state = process, "running"
+        self.rules, self.warnings = compiled.rules, compiled.warnings
+        self._task = asyncio.create_task(self._run(process))
+
+    def behind(self) -> int:
+        """How many members it has yet to read, as far as that is worth counting; not from the event loop."""
+        with self._store.reading() as db:
+            sql = "SELECT id FROM members INDEXED BY members_by_arrival WHERE container = ? AND id > ? LIMIT ?"
+            rows = db.execute(f"SELECT count(*) FROM ({sql})", (self.row.container, self.cursor, _COUNTED + 1))
+            return int(rows.fetchone()[0])
+
+    def since(self, number: int, limit: int) -> list[msgspec.Raw]:
+        """The kept matches after the one with that number, the last ``limit`` of them, as JSON objects."""
+        return listed(self._kept, number, limit)
+
+    async def why(self, match: str) -> msgspec.Raw:
+        """The explanation of a kept match, as JSON."""
+        return await self._explained(Why(match, self._store.limits.step_seconds))
+
+    async def why_not(self, where: str, at: str) -> msgspec.Raw:
+        """Why an expected match did not come, as JSON."""
+        return await self._explained(WhyNot(where, at, self._store.limits.step_seconds))
+
+    async def _explained(self, question: Why | WhyNot) -> msgspec.Raw:
+        if self.process is None or self.state != "running":
+            raise Problem("not-found", "the program is not running, so it explains nothing")
+        seconds = self._store.limits.step_seconds
+        async with self._turn():
+            answer = await self._asked(question, seconds, _step(seconds))
+        match answer:
+            case Explained(why):
+                return msgspec.Raw(why)
+            case Refused(kind, detail):
+                raise Problem(kind, detail)
+        raise Problem("failed", f"the match cannot be explained: {answer.detail}")
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """Between two steps; a ``Problem`` where none ends within some seconds."""
+        try:
+            async with asyncio.timeout(_WHY_SECONDS):
+                await self._asking.acquire()
+        except TimeoutError:
+            raise Problem(
+                "busy", "the program has been busy with one step for some seconds", headers={"Retry-After": "5"}
+            ) from None
+        try:
+            yield
+        finally:
+            self._asking.release()
+
+    async def _asked(self, question: Message, seconds: float, allowed: str) -> Any:
+        """The answer of the process; in its turn only."""
+        assert self.process is not None
+        try:
+            # Shielded: whoever asked may go away, the answer must be taken all the same.
+            return await asyncio.shield(asyncio.ensure_future(self.process.ask(question, seconds, allowed)))
+        except Stopped as stopped:
+            raise Problem("failed", f"the program stopped: {stopped}") from None
+
+    async def stop(self, state: str = "stopped", reason: str = "") -> None:
+        """End the process at once."""
+        self.state, self.reason = state, reason
+        if self.process is not None:
+            self.process.kill()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    # -- at work --------------------------------------------------------------------------------------------------
+
+    async def _run(self, process: Process) -> None:
+        try:
+            await self._follow(process)
+        except Stopped as stopped:
+            self.reason = str(stopped)
+        except Exception as error:
+            self.reason = f"{type(error).__name__}: {error}"
+            _LOG.exception("the program %s failed in the server", self.row.name)
+        self.state = "stopped"
+        process.kill()
+        _LOG.warning("the program %s stopped: %s", self.row.name, self.reason)
+        await self._owner.remember(self.row, paused=False, stopped=self.reason)
+
+    async def _follow(self, process: Process) -> None:
+        self._quiet = True
+        process.ended.add_done_callback(lambda _: self.wake())
+        while True:
+            self._wake.clear()
+            if process.ended.done():
+                raise Stopped(await process.why(""))
+            members = await self._next(process)
+            if members:
+                await self._step(process, members)
+                continue
+            try:
+                silence = asyncio.timeout_at(self._due) if self._quiet else asyncio.timeout(self._owner.idle)
+                async with silence:
+                    await self._wake.wait()
+            except TimeoutError:
+                await self._step(process, None)
+
+    async def _next(self, process: Process) -> list[Stored]:
+        """The members to read next."""
+        container = self._store.catalogue.by_id.get(self.row.container)
+        if container is None:
+            return []
+        read = asyncio.get_running_loop().run_in_executor
+        return await read(self._store.pool, arrivals, self._store, container, self.cursor, _BATCH)
+
+    async def _step(self, process: Process, members: list[Stored] | None) -> None:
+        """Hand over members, or that none came for a while, and take what comes of it."""
+        limits = self._store.limits
+        output = self._store.catalogue.by_path.get(self.row.output)
+        order = output.spec.order if output else ""
+        sizes = limits.triples_per_graph, limits.match_bytes, limits.step_seconds, limits.matches_per_graph
+        rest = (self.row.output, self.prefix, order, *sizes)
+        async with self._asking:
+            self._quiet = not members
+            await process.send(Push(members, *rest) if members else Idle(*rest))
+            done, position, since = False, 0, time.time_ns()
+            while not done:
+                answer = await process.answer(limits.step_seconds, _step(limits.step_seconds))
+                if isinstance(answer, Failed | Refused):
+                    raise Stopped(answer.detail)
+                assert isinstance(answer, Step)
+                taken = (members or [])[position : position + answer.taken]
+                if self._trace is not None:
+                    self._trace.answered(taken, answer.matches, since)
+                    since = time.time_ns()
+                self._note(answer)
+                await self._write([m for m in answer.matches if m.graph is not None], output)
+                if taken:
+                    position += answer.taken
+                    self.cursor, self.pushed = taken[-1].id, self.pushed + len(taken)
+                    self.newest = max(self.newest or taken[0].time, *(m.time for m in taken), taken[0].time)
+                    self.rate_in.add(len(taken))
+                done = answer.done
+                clock = asyncio.get_running_loop().time()
+                self._due = None if answer.waits is None else clock + answer.waits
+
+    def _note(self, step: Step) -> None:
+        self.goals = step.goals
+        if not step.found:
+            return
+        self.rate_out.add(step.found)
+        first = self.found + 1 + step.found - len(step.matches)
+        self.found += step.found
+        for number, match in enumerate(step.matches, first):
+            self._kept.append(Kept(number, match.id, match.document))
+            self._kept_bytes += len(match.document)
+        while len(self._kept) > KEPT or (self._kept_bytes > _KEPT_BYTES and len(self._kept) > 1):
+            self._kept_bytes -= len(self._kept.popleft().document)
+
+    async def _write(self, matches: list[Found], output: Container | None) -> None:
+        if output is None:
+            self.refused += len(matches)
+            return
+        for first in range(0, len(matches), _TOGETHER):
+            some = matches[first : first + _TOGETHER]
+            await self._slow_down(len(some))
+            await asyncio.gather(*(self._put(match, output.path) for match in some))
+
+    async def _slow_down(self, count: int) -> None:
+        """Write no more than the limit: a program without measure must not fill the queue of the store."""
+        now = time.monotonic()
+        self._next_write = max(now, self._next_write) + count / self._store.limits.matches_per_second
+        if self._next_write - now > 0.2:
+            await asyncio.sleep(self._next_write - now)
+
+    async def _put(self, match: Found, path: str) -> None:
+        name = match_name(self.prefix + match.id)
+        assert match.graph is not None
+        while True:
+            try:
+                change = put_member(path, name, match.graph, self._store.clock(), _only_new)
+                written = self._trace.writing(match.id, path + name, change) if self._trace else nullcontext(change)
+                with written as change:
+                    await asyncio.wrap_future(self._store.submit(change))
+                self.written += 1
+            except Problem as problem:
+                if problem.kind == "busy":
+                    await asyncio.sleep(0.1)  # the store is behind: so are we
+                    continue
+                if problem.kind in ("stale", "gone"):
+                    self.repeated += 1
+                else:
+                    self.refused += 1
+                    self.reason = str(problem)
+            return
+
+
+def _step(seconds: float) -> str:
+    return f"one step took more than {seconds:g} s of processor time (step_seconds)"
+
+
+def _only_new(state: str | None) -> None:
+    if state is not None:
+        raise Problem("stale", "the match is there already")

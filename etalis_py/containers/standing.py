@@ -1,0 +1,333 @@
+"""A program of many queries: they come and go while it runs, in one process and one engine.
+
+A query begins after the member that the program has read last (``after``).  After a restart the program reads its
+container again from where its first query begins, and adds each query at its member, so it goes on with the goals that
+it had.  What one query finds may end that one; what exceeds a limit of the process ends the whole program.
+
+    members    1   2   3   4
+    query a        begins after 1: sees 2, 3, 4
+    query b                begins after 3: sees 4, and whatever else belongs to the instant of 3, if that was open
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter, deque
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from .catalogue import ProgramRow, QueryRow
+from .messages import Add, Added, Refused, Remove, Step
+from .problems import Problem
+from .processes import Process, Stopped
+from .query_changes import all_queries, before_instant, end_query, find_query, newest_member, put_query
+from .running_program import Kept, RunningProgram, listed
+from .store import Stored
+
+if TYPE_CHECKING:
+    from .programs import Programs
+
+_LOG = logging.getLogger("etalis.containers")
+_TOGETHER = 100
+_KEPT = 20
+_KEPT_BYTES = 32 * 1024 * 1024
+
+
+class Clients:
+    """How many standing queries each client has."""
+
+    def __init__(self, most: int, counts: Counter[str]) -> None:
+        self._most, self._counts = most, counts
+
+    def take(self, client: str) -> None:
+        """Count one more, or refuse it."""
+        if self._counts[client] >= self._most:
+            raise Problem(
+                "limit",
+                f"the client {client} has {self._most} standing queries (queries_per_client); delete some of them, or "
+                "let the operator of the server raise the limit",
+            )
+        self._counts[client] += 1
+
+    def leave(self, client: str) -> None:
+        self._counts[client] -= 1
+        if self._counts[client] <= 0:
+            del self._counts[client]
+
+
+@dataclass(slots=True)
+class Standing:
+    """One query while its program runs; ``id`` is 0 until the store has it."""
+
+    id: int
+    client: str
+    state: str = "waiting"
+    reason: str = ""
+    matches: int = 0
+    kept: deque[Kept] = field(default_factory=deque)
+
+    def end(self, reason: str) -> None:
+        self.state, self.reason = "stopped", reason
+
+
+class Recent:
+    """The last matches of each query, twenty of them; within some bytes for all queries, the oldest go first."""
+
+    def __init__(self, most_bytes: int = _KEPT_BYTES) -> None:
+        self._most, self._bytes = most_bytes, 0
+        self._order: deque[tuple[Standing, Kept]] = deque()
+        self._live = 0
+
+    def add(self, standing: Standing, match: Kept) -> None:
+        standing.kept.append(match)
+        self._order.append((standing, match))
+        self._bytes += len(match.document)
+        self._live += 1
+        if len(standing.kept) > _KEPT:
+            self._drop(standing)
+        while self._bytes > self._most and self._live > 1:
+            oldest, known = self._order.popleft()
+            if _has(oldest, known):
+                self._drop(oldest)
+        if len(self._order) > 2 * self._live + _KEPT:
+            self._order = deque(one for one in self._order if _has(*one))
+
+    def _drop(self, standing: Standing) -> None:
+        self._bytes -= len(standing.kept.popleft().document)
+        self._live -= 1
+
+    def forget(self, standing: Standing) -> None:
+        """A query is gone, and its matches."""
+        while standing.kept:
+            self._drop(standing)
+
+
+def _has(standing: Standing, match: Kept) -> bool:
+    return bool(standing.kept) and standing.kept[0].number <= match.number
+
+
+class ManyQueries(RunningProgram):
+    """A program of many queries.  State: that of any program, its queries, and those that are to begin."""
+
+    def __init__(self, owner: Programs, row: ProgramRow) -> None:
+        super().__init__(owner, row)
+        self.queries: dict[str, Standing] = {}
+        self._pending: deque[QueryRow] = deque()
+        self._recent = Recent()
+        self._ended: dict[str, str] = {}
+        self._numbers = 0
+        for query in all_queries(self._store, row.id):
+            standing = self.queries[query.name] = Standing(query.id, query.client)
+            if query.stopped:
+                standing.end(query.stopped)
+            else:
+                self._pending.append(query)
+        self.cursor = self._first_cursor()
+
+    # -- queries that come and go ---------------------------------------------------------------------------------
+
+    def free_name(self, slug: str | None) -> str:
+        """A name for one more query, like this one if there is one."""
+        if slug is not None and slug not in self.queries:
+            return slug
+        while True:
+            self._numbers += 1
+            name = f"{slug or 'query'}-{self._numbers + (slug is not None)}"
+            if name not in self.queries:
+                return name
+
+    async def add(self, name: str, text: str, client: str, known: int | None) -> QueryRow:
+        """Run a query from now on and over restarts, in the place of the one with the id ``known``, if any."""
+        before = self.queries.get(name)
+        if (None if before is None else before.id) != known:
+            raise Problem("stale", f"the query {name} changed meanwhile; read it again")
+        limits = self._store.limits
+        if before is None and len(self.queries) >= limits.standing_queries:
+            detail = (
+                f"the program has {limits.standing_queries} queries (standing_queries); delete some, or use another"
+            )
+            raise Problem("limit", detail)
+        if before is None or before.client != client:
+            self._owner.clients.take(client)
+        self.queries[name] = standing = Standing(0, client)
+        try:
+            row = await self._begun(QueryRow(0, self.row.id, name, text, client, 0, False), standing)
+            row = await self._kept_in_store(row, known)
+        except BaseException:
+            if before is None or before.client != client:
+                self._owner.clients.leave(client)
+            if self.queries.get(name) is standing:
+                del self.queries[name]
+                if before is not None:
+                    self.queries[name] = before
+            raise
+        standing.id = row.id
+        if before is not None:
+            self._recent.forget(before)
+            if before.client != client:
+                self._owner.clients.leave(before.client)
+        return row
+
+    async def _begun(self, row: QueryRow, standing: Standing) -> QueryRow:
+        """Hand a query to the engine, or have it wait until the program has read what came before it."""
+        limits, size = self._store.limits, None
+        read = asyncio.get_running_loop().run_in_executor
+        while True:
+            async with self._turn():
+                if self.state != "running":
+                    raise Problem("conflict", f"the program is {self.state}; resume it first, then add queries")
+                newest = await read(self._store.pool, newest_member, self._store, self.row)
+                if newest <= self.cursor:
+                    message = Add([(row.name, row.text)], size, limits.standing_rules, limits.compile_seconds)
+                    added = await self._added(message)
+                    if row.name in added.refused:
+                        raise Problem("bad-query" if size is None else "too-costly", added.refused[row.name])
+                    if row.name in added.running:
+                        standing.state = "running"
+                        self._forget_pending(row.name)
+                        return replace(row, after=self.cursor, quiet=self._quiet)
+                elif size is not None:
+                    self._forget_pending(row.name)
+                    self._pending.append(replace(row, after=newest))
+                    return self._pending[-1]
+            size = await self._owner.check_standing(row.text, self.row)
+
+    async def _kept_in_store(self, row: QueryRow, known: int | None) -> QueryRow:
+        """The row with its id; where the store takes none, the query goes, and the one before it begins anew."""
+        try:
+            return await asyncio.wrap_future(self._store.submit(put_query(row)))
+        except BaseException:
+            await self._take_out(row.name)
+            before = None if known is None else find_query(self._store, self.row.id, row.name)
+            if before is not None:
+                self._pending.appendleft(before)
+                self.wake()
+            raise
+
+    async def _added(self, message: Add) -> Added:
+        """What the process says to queries; in its turn only."""
+        answer = await self._asked(message, message.seconds, _adding(message.seconds))
+        match answer:
+            case Added():
+                return answer
+            case Refused(kind, detail):
+                raise Problem(kind, detail)
+        raise Problem("bad-query", answer.detail)
+
+    async def remove(self, row: QueryRow) -> None:
+        """A query that the store has no longer."""
+        standing = self.queries.get(row.name)
+        if standing is None or standing.id != row.id:
+            return
+        del self.queries[row.name]
+        self._owner.clients.leave(standing.client)
+        self._recent.forget(standing)
+        await self._take_out(row.name)
+
+    async def _take_out(self, name: str) -> None:
+        """Have the process run a query no longer, if it does."""
+        self._forget_pending(name)
+        async with self._asking:
+            if self.state == "running":
+                seconds = self._store.limits.compile_seconds
+                await self._asked(Remove(name, seconds), seconds, _adding(seconds))
+
+    def _forget_pending(self, name: str) -> None:
+        if any(row.name == name for row in self._pending):
+            self._pending = deque(row for row in self._pending if row.name != name)
+
+    def _first_cursor(self) -> int:
+        """What was read before the first query began; a query sees the whole of an instant that was open."""
+        if not self._pending:
+            return max(self.row.after, newest_member(self._store, self.row))
+        first = self._pending[0]
+        return first.after if first.quiet else before_instant(self._store, self.row, first.after)
+
+    def leave(self) -> None:
+        """The program was deleted, and all queries with it."""
+        for standing in self.queries.values():
+            self._owner.clients.leave(standing.client)
+
+    # -- at work --------------------------------------------------------------------------------------------------
+
+    async def _next(self, process: Process) -> list[Stored]:
+        """The members until the next query begins; queries that begin here are added first."""
+        while True:
+            await self._remember_ended()
+            while self._pending and self._pending[0].after <= self.cursor:
+                await self._add_due(process)
+            members = await super()._next(process)
+            if not self._pending:
+                return members
+            begins = self._pending[0].after
+            before = [member for member in members if member.id <= begins]
+            if before:
+                return before
+            self.cursor = max(self.cursor, begins)
+
+    async def _add_due(self, process: Process) -> None:
+        """Add queries whose place in the stream this is: those before the end of the instant, or those after it."""
+        quiet = self._pending[0].quiet
+        if quiet and not self._quiet:
+            await self._step(process, None)
+        some: list[QueryRow] = []
+        while self._pending and len(some) < _TOGETHER and self._pending[0].after <= self.cursor:
+            if self._pending[0].quiet != quiet:
+                break
+            some.append(self._pending.popleft())
+        limits = self._store.limits
+        message = Add([(row.name, row.text) for row in some], 0, limits.standing_rules, limits.compile_seconds)
+        async with self._asking:
+            try:
+                added = await self._added(message)
+            except Problem as problem:
+                raise Stopped(problem.detail) from None
+        for row in some:
+            standing = self.queries.get(row.name)
+            if standing is None:
+                continue
+            if row.name in added.refused:
+                self._end(row.name, added.refused[row.name])
+            else:
+                standing.state = "running"
+
+    def _end(self, name: str, reason: str) -> None:
+        if name in self.queries:
+            self.queries[name].end(reason)
+            self._ended[name] = reason
+
+    async def _remember_ended(self) -> None:
+        """Queries that were ended stay so over restarts, until they are put again."""
+        while self._ended:
+            name, reason = self._ended.popitem()
+            _LOG.warning("the query %s of %s stopped: %s", name, self.row.name, reason)
+            await asyncio.wrap_future(self._store.submit(end_query(self.row.id, name, reason)))
+
+    def _note(self, step: Step) -> None:
+        first = self.found + 1 + step.found - len(step.matches)
+        super()._note(step)
+        for number, match in enumerate(step.matches, first):
+            standing = self.queries.get(match.query)
+            if standing is not None:
+                standing.matches += 1
+                self._recent.add(standing, Kept(number, match.id, match.document))
+        for name, reason in step.ended.items():
+            self._end(name, reason)
+
+    def describe_query(self, name: str, after: int) -> dict[str, Any]:
+        """The state of a query as JSON, with its last matches after the one with that number."""
+        standing = self.queries[name]
+        running = self.state == "running" and standing.state == "running"
+        return {
+            "name": name,
+            "state": standing.state if standing.state == "stopped" or self.state == "running" else self.state,
+            "running": running,
+            "error": standing.reason or self.reason,
+            "matches": standing.matches,
+            "found": listed(standing.kept, after, _KEPT),
+        }
+
+
+def _adding(seconds: float) -> str:
+    return f"adding a query took more than {seconds:g} s of processor time (compile_seconds)"
