@@ -2,9 +2,10 @@
 
 This room knows HTTP, SQLite and RDF syntaxes, and of the rest only events and how times are spelled.  It does not know
 the engine: programs run through the small protocol of ``runners.ProgramRunner``, each in a process of its own
-(``programs``, ``standing`` and ``processes`` here, ``nursery`` and ``worker`` there).  The way of a request: ``app`` (the
-guard) → ``container_handlers`` and ``member_handlers`` → ``store`` with ``changes`` for writing, ``spans`` and
-``rendering`` for reading; ``push`` and ``programs`` follow the store's commits.  ``client`` is the other side.
+(``programs``, ``standing`` and ``processes`` here, ``nursery`` and ``worker`` there).  The way of a request: ``app``
+(the guard) → the handlers of containers, members and standing queries → ``store`` with ``changes`` for writing,
+``spans`` and ``rendering`` for reading; ``push`` and ``programs`` follow the store's commits.  ``client`` is the other
+side.
 """
 
 from __future__ import annotations
