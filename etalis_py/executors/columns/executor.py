@@ -96,7 +96,7 @@ class ColumnExecutor(RowExecutor):
         self.reports += self._in_columns().take(batch.columns)
         self._since_house += len(batch)
         if self._since_house >= self.options.sweep_every:
-            self._keep_columns(batch.through)
+            self._keep_columns(self._since_house, batch.through)
             self._since_house = 0
         if self.feeding:
             self.reports[:] = as_reported(self.reports, one_by_one=True)
@@ -110,13 +110,18 @@ class ColumnExecutor(RowExecutor):
         self._taken += len(batch)
         return self._taken >= ENOUGH and ready()
 
-    def _keep_columns(self, now: int) -> None:
+    def _keep_columns(self, events: int, now: int) -> None:
+        """Sweep and count the goals: as that costs as much as there are, it is done after half as many events."""
+        self._since_count += events
+        if 2 * self._since_count < self._live:
+            return
+        self._since_count = 0
         columns = self._in_columns()
         self.counters.pruned += columns.sweep(now)
-        live = columns.live()
-        if live > self.options.limits.goals:
+        self._live = columns.live()
+        if self._live > self.options.limits.goals:
             raise LimitExceeded(
-                f"{live} goals are open, the limit is {self.options.limits.goals}; bound the patterns with WITHIN, use "
+                f"{self._live} goals are open, the limit is {self.options.limits.goals}; bound the patterns with WITHIN, use "
                 "a consuming policy, or raise Limits(goals=…)"
             )
 
