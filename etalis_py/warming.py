@@ -1,12 +1,14 @@
 """Compiles all kernels and keeps them: ``python -m etalis_py.warming``.
 
 Numba compiles a kernel for the types that it is first called with.  So this runs small programs in columns that call
-all of them as large inputs do, and reads a few lines with the readers in columns.
+all of them as large inputs do, and beside that, in a process of its own, reads a few lines with the readers in columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 
 import numpy as np
@@ -25,6 +27,7 @@ from etalis_py.streams import read_stream
 from etalis_py.streams.columns.canonical import plain_literals
 from etalis_py.streams.columns.flat import batch_of
 
+READERS = "readers"
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _SEQ = "SELECT ?x ?y WHERE { { { ?c <urn:p> ?x } SEQ { ?c <urn:p> ?y } FILTER (?x < ?y * 2 && ?x != ?y) } WITHIN PT9S }"
 PROGRAMS: tuple[tuple[str, str], ...] = (
@@ -104,17 +107,27 @@ def _read() -> None:
                 assert len(chunk)
 
 
-def main() -> None:
-    done = finished()
+def _match() -> None:
+    """The rules."""
     for columns in _forms():
         for query, policy in PROGRAMS:
             _run(query, policy, columns)
     _count()
-    _read()
+
+
+def main(arguments: Sequence[str]) -> None:
+    if list(arguments) == [READERS]:
+        _read()
+        return
+    done = finished()
+    readers = subprocess.Popen([sys.executable, "-m", "etalis_py.warming", READERS])
+    _match()
+    if readers.wait():
+        _read()  # fails as it did there
     done.parent.mkdir(parents=True, exist_ok=True)
     done.touch()
     done.with_suffix(".begun").unlink(missing_ok=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
