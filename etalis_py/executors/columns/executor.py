@@ -22,7 +22,6 @@ from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import Counters
 from etalis_py.kernel.protocol import Batch, Dispatch, Kept, Row
 from etalis_py.values import SparqlError
-from etalis_py.values.errors import LimitExceeded
 
 if TYPE_CHECKING:
     from etalis_py.executors.columns.rules import ColumnRules
@@ -119,11 +118,7 @@ class ColumnExecutor(RowExecutor):
         columns = self._in_columns()
         self.counters.pruned += columns.sweep(now)
         self._live = columns.live()
-        if self._live > self.options.limits.goals:
-            raise LimitExceeded(
-                f"{self._live} goals are open, the limit is {self.options.limits.goals}; bound the patterns with WITHIN, use "
-                "a consuming policy, or raise Limits(goals=…)"
-            )
+        self.check_goals()
 
     def forget_terms(self) -> None:
         """Forget the terms that no goal has."""

@@ -277,17 +277,21 @@ class RowExecutor:
         if 2 * self._since_count >= max(self._live, waiting):
             self._since_count = 0
             self._live = self.state.live()
-            if self._live > self.options.limits.goals:
-                raise LimitExceeded(
-                    f"{self._live} goals are open, the limit is {self.options.limits.goals}; bound the patterns with "
-                    "WITHIN, use a consuming policy, or raise Limits(goals=…)"
-                )
+            self.check_goals()
             size = self.state.estimated_bytes()
             if size > self.options.limits.bytes:
                 raise LimitExceeded(
                     f"the {self._live} goals take about {size} bytes, the limit is {self.options.limits.bytes}; bound "
                     "the patterns with WITHIN, use a consuming policy, or raise Limits(bytes=…)"
                 )
+
+    def check_goals(self) -> None:
+        """Fail if more goals were open when they were counted than may be."""
+        if self._live > self.options.limits.goals:
+            raise LimitExceeded(
+                f"{self._live} goals are open, the limit is {self.options.limits.goals}; bound the patterns with "
+                "WITHIN, use a consuming policy, or raise Limits(goals=…)"
+            )
 
     # --- what the background answers ---
 
