@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from etalis_compiler.lexing import AGGREGATES, BUILTINS
 from etalis_compiler.parser import parse
+from etalis_rules.durations import UNITS
 
 from etalis_py.editor.features import complete, diagnose, hover, tidy
 from etalis_py.editor.operators import OPERATORS, WORDS
@@ -141,16 +143,32 @@ def test_an_editor_is_served() -> None:
 # --- the files of editors/ ---------------------------------------------------------------
 
 
+GRAMMAR = json.loads((EDITORS / "syntaxes" / "ep-sparql.tmLanguage.json").read_text())["repository"]
+COLOURED = {name: re.compile(rule["match"]) for name, rule in GRAMMAR.items() if "match" in rule}
+
+
+def colour(text: str, at: int = 0) -> str | None:
+    """The rule of the grammar that a word gets its colour from: the first one that matches there."""
+    order = ("comment", "iri", "variable", "function", "operator", "keyword", "constant", "prefixed", "number")
+    return next((name for name in order if COLOURED[name].match(text, at)), None)
+
+
 def test_the_grammar_knows_every_word_of_the_server() -> None:
-    grammar = json.loads((EDITORS / "syntaxes" / "ep-sparql.tmLanguage.json").read_text())
-    names = {pattern["include"].removeprefix("#") for pattern in grammar["patterns"]}
-    assert names == set(grammar["repository"])
-    known = [re.compile(grammar["repository"][name]["match"]) for name in ("operator", "keyword", "function")]
-    for word in (*OPERATORS, *WORDS):
-        assert any(
-            pattern.match(f"{word}(" if word in ("PREVIOUS",) or "GET" in word else word) for pattern in known
-        ), word
-    assert not any(pattern.match("SEQuence") for pattern in known)
+    patterns = json.loads((EDITORS / "syntaxes" / "ep-sparql.tmLanguage.json").read_text())["patterns"]
+    assert {pattern["include"].removeprefix("#") for pattern in patterns} == set(GRAMMAR)
+    called = {*BUILTINS, *AGGREGATES, "COUNT", "GROUP_CONCAT", "PREVIOUS", "FIRST", "LAST"}
+    assert [word for word in sorted(called) if colour(f"{word}(") != "function"] == []
+    assert [word for word in OPERATORS if word not in called and colour(word) not in ("operator", "keyword")] == []
+    assert [word for word in WORDS if colour(word) not in ("operator", "keyword")] == []
+    assert [unit for unit in UNITS if COLOURED["number"].fullmatch(f"10 {unit}") is None] == []
+    assert colour("SEQuence") is None
+
+
+def test_every_word_of_the_documentation_has_a_colour() -> None:
+    for query in QUERIES:
+        bare = re.sub(r'<[^<>\s]*>|"""(.|\n)*?"""|"[^"\n]*"|#.*|[?$:]\w+', lambda m: " " * len(m[0]), query)
+        words = [m for m in re.finditer(r"(?<!\d )\b[A-Z]\w+", bare) if colour(bare, m.start()) is None]
+        assert [m[0] for m in words] == []
 
 
 def test_the_extension_is_complete() -> None:
@@ -164,5 +182,6 @@ def test_the_extension_is_complete() -> None:
         ".vscode/tasks.json",
     ):
         assert (EDITORS / name).is_file(), name
+    assert set(re.findall(r"npm run (\w+)", (EDITORS / "README.md").read_text())) == set(package["scripts"])
     assert grammar["language"] == language["id"]
     assert f'language: "{language["id"]}"' in (EDITORS / "extension.js").read_text()
