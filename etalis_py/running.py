@@ -25,9 +25,9 @@ BATCH = 1024
 class Run(Tabular, Iterator[Match]):
     """The matches of a run as they are found, or all of them as a table."""
 
-    def __init__(self, steps: Iterator[Matches], engine: Engine, census: Census) -> None:
+    def __init__(self, steps: Iterator[Matches], engine: Engine, census: Census, stream: object) -> None:
         self._steps = steps
-        self._engine, self._census = engine, census
+        self._engine, self._census, self._stream = engine, census, stream
         self._matches = (match for matches in steps for match in matches)
 
     def __iter__(self) -> Iterator[Match]:
@@ -45,7 +45,8 @@ class Run(Tabular, Iterator[Match]):
         >>> list(matches), matches.warnings
         ([], ('the predicate :pirce never occurred; did you mean :price? (spelt a little differently)',))
         """
-        return self._census.warnings(self._engine.knowledge)
+        unmade = self._stream.warnings if isinstance(self._stream, Stream) else ()
+        return (*unmade, *self._census.warnings(self._engine.knowledge))
 
     def collect(self) -> Matches:
         """The matches that are still to come, all of them: a notebook shows them as a table, or as a timeline.
@@ -95,7 +96,7 @@ def run(
     compiled = program_from(program)
     engine = Engine(compiled, **options)
     census = Census(compiled)
-    return Run(_steps(engine, stream, census, until), engine, census)
+    return Run(_steps(engine, stream, census, until), engine, census, stream)
 
 
 def fall_due(engine: Engine, passing: PassingTime) -> Iterator[Matches]:

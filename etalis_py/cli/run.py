@@ -247,7 +247,7 @@ def run_once(options: Namespace) -> int:
         if options.speed is not None:
             items = paced(items, options.speed, closing=not options.lateness)
         drive.run(items if folder is None else folder.between(items, engine), interrupt)
-    report_unmet(census.warnings(engine.knowledge, unread=not engine.counters.unrouted))
+    report_unmet((*stream.warnings, *census.warnings(engine.knowledge, unread=not engine.counters.unrouted)))
     if interrupt.asked or progress.shown:
         print(("stopped: " if interrupt.asked else "") + progress.summary(), file=sys.stderr)
     if timeline is not None:

@@ -99,6 +99,8 @@ class Context:
     max_pending: int = 1_000_000
     patience: Patience | None = None
     latest: int = MIN_TIME
+    source: str = ""
+    unmade: str = ""  # why the first line that made no triple made none
 
     def event(self, span: Span, triples: list[Triple], graph: str) -> Event:
         """One event; a triple twice in it is one ([EP] §4.2: a set of occurrences)."""
@@ -123,6 +125,14 @@ class Context:
     def arrived(self) -> Span:
         self.counters.arrivals += 1
         return self.arrival()
+
+    @property
+    def warning(self) -> str:
+        """That a source was read and not one event made of it, or ""."""
+        counters = self.counters
+        if counters.events or counters.errors or not (counters.messages or counters.missing):
+            return ""
+        return f"{self.source}: no event was made of it{self.unmade and f'; {self.unmade}'}"
 
     def refuse(self, error: StreamError, triples: list[Triple], graph: str, line: int) -> None:
         """A whole element is refused: the report holds all of it, so that nothing is lost."""

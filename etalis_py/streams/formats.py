@@ -35,7 +35,7 @@ from etalis_py.streams.sources import (
     sniff,
     with_ticks,
 )
-from etalis_py.streams.timing import ARRIVAL, Idle, Span
+from etalis_py.streams.timing import Idle, Span
 from etalis_py.streams.turtle import message_rows, split_messages, turtle_quads
 
 
@@ -95,7 +95,7 @@ def source_items(source: Source, document: str, context: Context, options: Optio
             on_error=context.report,
         )
     if not graphs:
-        named = options.time_predicate not in (None, ARRIVAL) or options.start_predicate
+        named = (options.time_predicate is not None and context.timing.predicates) or options.start_predicate
         return run_events(quads, context) if named and at is None else instant_events(quads, context, at)
     return (whole_document_events if options.times == "anywhere" else document_events)(quads, context)
 

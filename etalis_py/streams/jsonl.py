@@ -153,6 +153,9 @@ def _record_items(record: dict[str, Any], line: str, number: int, context: Conte
         return
     if reading.context:
         rows = _expanded(line, reading.context)
+        if not rows and not context.unmade:
+            keys = ", ".join(key for key in record if key not in _TIMES)
+            context.unmade = f"the context gives no meaning to any of {keys}"
         yield from message_events(rows, context, number, _time(record, context))
         return
     triples = record.get("triples")
@@ -191,11 +194,23 @@ def _mapped(record: dict[str, Any], mapping: RowMapping, number: int, line: str,
             f"{', '.join(record) or 'none'}",
             hint="correct the mapping, or read another file",
         )
+    if not context.unmade:
+        context.unmade = _unmade(record, cells, mapping)
     if mapping.times:
         yield from row_events(cells, mapping, context, number, line)
         return
     items = message_events(rows_of(cells, mapping, context), context, number, _time(record, context))
     yield from withdrawn(items) if retracts_row(cells, mapping) else items
+
+
+def _unmade(record: dict[str, Any], cells: Mapping[str, str], mapping: RowMapping) -> str:
+    """The keys of the mapping that an object does not have, as a reason why it made nothing."""
+    absent = sorted(name for name in mapping.columns_of_terms if not cells[name])
+    if not absent:
+        return ""
+    near = closest(absent[0], record)
+    advice = f"did you mean {near}?" if near else f"the keys are {', '.join(record)}"
+    return f"the mapping uses {', '.join(absent)}, which the first line does not have; {advice}"
 
 
 def _value(record: Any, name: str) -> Any:

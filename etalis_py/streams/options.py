@@ -112,7 +112,12 @@ class Options:
     def timing(self) -> Timing:
         """The predicates that time an element."""
         punctuations = predicate_iris(self.punctuation_predicate) or (PUNCTUATE,)
-        if self.time_predicate == ARRIVAL:
+        named = [self.time_predicate] if isinstance(self.time_predicate, str) else list(self.time_predicate or ())
+        if ARRIVAL in named:
+            if len(named) > 1:
+                raise StreamError(
+                    f"{ARRIVAL!r} stands alone", hint="what no time predicate times gets the time of its arrival anyway"
+                )
             return Timing((), (), (), punctuations)
         predicates = predicate_iris(self.time_predicate) or Timing().predicates
         return Timing(

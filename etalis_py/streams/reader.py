@@ -100,6 +100,11 @@ class Stream:
         return sum((context.counters for context in self._contexts), Counters())
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """The sources that were read without one event being made, as by a mapping of other keys."""
+        return tuple(filter(None, (context.warning for context in self._contexts)))
+
+    @property
     def idle(self) -> float | None:
         """After how many seconds without an item an ``Idle`` comes; None where none does."""
         return max((patience.idle for patience in self._patience), default=None)
@@ -187,6 +192,7 @@ def _context(options: Options, source: str) -> Context:
         close_on_message=options.close_on_message,
         max_pending=options.max_pending,
         patience=None if options.idle is None else Patience(options.idle),
+        source=source,
     )
     return context
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote
 
-from etalis_rules.terms import XSD, iri, literal
+from etalis_rules.terms import RDF, XSD, iri, literal
 
 HOLE = re.compile(r"\{([^{}]*)\}")
 INTEGER, DECIMAL = r"[+-]?[0-9]+", r"[+-]?[0-9]*\.[0-9]+"
@@ -119,6 +119,8 @@ def read_template(text: str, prefixes: Mapping[str, str], missing: frozenset[str
             raise ValueError(f"a literal cannot be a {position}")
         datatype = _expand(quotes[2], prefixes) if quotes[2] else ""
         return Template("literal", tuple(HOLE.split(quotes[1])), missing, datatype, quotes[3] or "")
+    if text == "a" and position == "predicate":
+        return Template("iri", (RDF + "type",))
     prefix, colon, local = text.partition(":")
     if colon and prefix in prefixes:
         return Template("iri", tuple(HOLE.split(prefixes[prefix] + local)), missing)

@@ -149,8 +149,12 @@ def test_the_predicate_that_gives_the_time_can_be_named(folder: Folder) -> None:
         "@prefix : <http://example.org/> . @prefix s: <http://www.w3.org/ns/sosa/> .\n"
         ":g1 s:resultTime 1 . :g1 { :acme :price 10 } :g2 s:resultTime 3 . :g2 { :acme :price 12 }",
     )
-    text = folder.etalis("run", "rising.rq", "--stream", "t.trig", "--time-predicate", "sosa:resultTime").stdout
-    assert rows(text) == RISES[:1]
+    run = ("run", "rising.rq", "--stream", "t.trig", "--time-predicate")
+    assert rows(folder.etalis(*run, "sosa:resultTime").stdout) == RISES[:1]
+    # By arrival the second graph comes within ten seconds as well, whatever the document says.
+    assert [row[:2] for row in rows(folder.etalis(*run, "arrival").stdout)] == [("10", "12")]
+    both = folder.etalis(*run, "arrival", "--time-predicate", "sosa:resultTime", code=1)
+    assert "'arrival' stands alone" in both.stderr
 
 
 def test_times_far_from_their_graphs_need_the_whole_document(folder: Folder) -> None:
@@ -229,6 +233,17 @@ def test_plain_json_is_read_by_a_drafted_mapping_and_by_a_context(folder: Folder
     for option in (("--mapping", "m.toml"), ("--context", "c.json")):
         done = folder.etalis("run", "rising.rq", "--stream", "plain.jsonl", *option)
         assert (rows(done.stdout), done.stderr) == (RISES[:1], "")
+    # A mapping or a context of other keys makes nothing, and that is said.
+    folder.write("slip.toml", folder.etalis("map", "plain.jsonl").stdout.replace("{price}", "{prize}"))
+    folder.write("slip.json", '{"compani": "@id", "prize": "http://example.org/price"}')
+    done = folder.etalis("run", "rising.rq", "--stream", "plain.jsonl", "--mapping", "slip.toml")
+    assert (done.stdout, done.returncode) == ("", 0)
+    assert done.stderr == (
+        "etalis: warning: plain.jsonl: no event was made of it; the mapping uses prize, which the first line does not "
+        "have; did you mean price?\n"
+    )
+    done = folder.etalis("run", "rising.rq", "--stream", "plain.jsonl", "--context", "slip.json")
+    assert "plain.jsonl: no event was made of it; the context gives no meaning to any of company, price" in done.stderr
     # A mapping that names its stream is for it, also where nothing else says what its lines are.
     streams = ("--stream", "a=-", "--stream", "b=ticks.jsonl", "--mapping", "a=m.toml")
     assert rows(folder.etalis("run", "rising.rq", *streams, input=PLAIN.replace("acme", "bolt")).stdout)[0] == RISES[0]

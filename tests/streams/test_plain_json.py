@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from etalis_rules.terms import XSD, literal
+from etalis_rules.terms import RDF, XSD, literal
 
 from etalis_py.streams import StreamError, read_stream
 from etalis_py.streams.timing import Punctuation
@@ -29,6 +29,8 @@ def test_a_plain_object_is_read_by_a_mapping() -> None:
     (event,) = read({"time": 1, "symbol": "ACME", "price": 10}, mapping=PRICE)
     assert event.triples == ((f"<{EX}ACME>", f"<{EX}price>", literal("10", XSD + "integer")),)
     assert event.end == 1_000_000
+    typed = PRICE | {"predicate": "a", "object": ":Firm"}
+    assert read({"time": 1, "symbol": "ACME"}, mapping=typed)[0].triples[0][1] == f"<{RDF}type>"
 
 
 @pytest.mark.parametrize(

@@ -84,8 +84,8 @@ def test_the_usual_element_takes_the_short_way() -> None:
     assert (errors, counters.events, counters.triples) == ([], 1, 1)
 
 
-@pytest.mark.parametrize("predicate", ["arrival", "urn:other"])
-def test_another_time_predicate_is_another_time(predicate: str) -> None:
+@pytest.mark.parametrize("predicate", ["arrival", ["arrival"], "urn:other"])
+def test_another_time_predicate_is_another_time(predicate: str | list[str]) -> None:
     text = f'<urn:a> <urn:p> "1" <urn:g> .\n<urn:g> {GENERATED_AT_TIME} "2026-01-31T10:00:00Z"^^<{XSD}dateTime> .\n'
     (event,), _, _ = read(text, time_predicate=predicate)
     assert event.start == 7
