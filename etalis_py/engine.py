@@ -212,6 +212,11 @@ class Engine(Stored):
         return tuple(plan for executor in self._windows for plan in executor.plans)
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is probably not meant, judging by the events so far."""
+        return tuple(warning for executor in self._windows for warning in executor.warnings)
+
+    @property
     def outputs(self) -> tuple[ir.Output, ...]:
         """The queries that report, without the rules that the schema of the background adds."""
         return tuple(shape.output for shape in self._shapes if not shape.hidden)

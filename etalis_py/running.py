@@ -46,7 +46,7 @@ class Run(Tabular, Iterator[Match]):
         ([], ('the predicate :pirce never occurred; did you mean :price? (spelt a little differently)',))
         """
         unmade = self._stream.warnings if isinstance(self._stream, Stream) else ()
-        return (*unmade, *self._census.warnings(self._engine.knowledge))
+        return (*unmade, *self._engine.warnings, *self._census.warnings(self._engine.knowledge))
 
     def collect(self) -> Matches:
         """The matches that are still to come, all of them: a notebook shows them as a table, or as a timeline.

@@ -203,6 +203,13 @@ def settle_format(options: argparse.Namespace) -> None:
 
         by_ending = "" if is_container(options.sink) else format_by_ending(options.sink)
         options.format = by_ending or options.usual_format
+        ending = Path(options.sink).suffix
+        if ending and not by_ending and not is_container(options.sink):
+            print(
+                f"etalis: warning: no format has the ending {ending}, so {options.sink} will be {options.format}; "
+                "--format says another",
+                file=sys.stderr,
+            )
 
 
 def seconds_of_silence(text: str) -> int:

@@ -92,6 +92,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     time.add_argument(
         "--speed", type=shared.speed, default="max", metavar="10x|real|max", help="against the stream's own time"
     )
+    time.add_argument(
+        "--duplicates",
+        action="store_true",
+        help="windows count a triple as often as it comes; without it they are sets of triples",
+    )
     shared.add_output(parser, "jsonl")
     output = shared.group(parser, "output")
     output.add_argument("--explain-matches", action="store_true", help="write with each match why it holds")
@@ -181,6 +186,7 @@ def run_once(options: Namespace) -> int:
             explain=options.explain_matches or timeline is not None,
             lateness=options.lateness,
             revise=options.revise,
+            duplicates=options.duplicates,
             render=render,
             changes=options.background_stream is not None,
         )
@@ -247,7 +253,8 @@ def run_once(options: Namespace) -> int:
         if options.speed is not None:
             items = paced(items, options.speed, closing=not options.lateness)
         drive.run(items if folder is None else folder.between(items, engine), interrupt)
-    report_unmet((*stream.warnings, *census.warnings(engine.knowledge, unread=not engine.counters.unrouted)))
+    unmet = census.warnings(engine.knowledge, unread=not engine.counters.unrouted)
+    report_unmet((*stream.warnings, *engine.warnings, *unmet))
     if interrupt.asked or progress.shown:
         print(("stopped: " if interrupt.asked else "") + progress.summary(), file=sys.stderr)
     if timeline is not None:

@@ -60,6 +60,7 @@ def refuse_on_spark(options: Namespace) -> None:
         ("explain_matches", "needs the events behind a match in one engine, and Spark has them in many"),
         ("timeline", "draws the events behind a match, and Spark has them in many engines"),
         ("background_stream", "changes the background during the run, and on Spark it stays as it is"),
+        ("duplicates", "is for the local engine; from Python it is an option of etalis_py.spark.matches"),
         ("speed", "takes events at the speed of their own time, and Spark takes all at once"),
     ):
         if getattr(options, asked):

@@ -257,6 +257,8 @@ def test_the_ending_of_the_sink_says_the_format(folder: Folder) -> None:
         "m.csv": b"compan", "m.trig": b"PREFIX", "m.parquet": b"PAR1\x15\x04", "m.arrow": b"ARROW1",
         "m.sqlite": b"SQLite", "m.jsonl": b'{"quer',
     }  # fmt: skip
+    told = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--sink", "m.xlsx").stderr
+    assert told == ("etalis: warning: no format has the ending .xlsx, so m.xlsx will be jsonl; --format says another\n")
 
 
 def test_a_bad_line_stops_the_run_with_its_place(folder: Folder) -> None:

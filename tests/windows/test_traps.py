@@ -355,3 +355,27 @@ def test_equal_rows_have_ids_of_their_own(query: str) -> None:
     found = [*engine.push(item(3, triples)), *engine.close()]
     assert len(found) > len({m.bindings["x"] for m in found})
     assert len({m.id for m in found}) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("select", "pattern", "times"),
+    [
+        ("(COUNT(*) AS ?n)", "?x :p ?y", 2),  # by place
+        ("(SUM(?y) AS ?n)", "?x :p ?y FILTER (?y > 0)", 2),  # by pattern
+        ("(COUNT(*) AS ?n)", "?x :p ?y ; :q ?z", 1),  # by evaluation: of item 3 one triple is new
+        ("(COUNT(DISTINCT ?x) AS ?n)", "?x :p ?y", 0),
+        ("?x", "?x :p ?y", 0),
+    ],
+)
+def test_items_that_repeat_each_other_are_told_where_they_are_counted(select: str, pattern: str, times: int) -> None:
+    """[RSPQL]: a window holds a set of triples."""
+    query = f"SELECT {select} FROM NAMED WINDOW :w ON :s [RANGE 10] WHERE {{ WINDOW :w {{ {pattern} }} }}"
+    stream = [item(1, ":a :p 1 ; :q 1"), item(2, ":a :p 1 ; :q 1"), item(3, ":a :p 1 ; :q 2"), item(40, ":a :p 1")]
+    engine = Engine(compile(query))
+    engine.push_all(stream)
+    engine.close()
+    assert [int(text.split()[0]) for text in engine.warnings] == [times] * (times > 0)
+    assert all("holds already; a window is a set of triples" in text for text in engine.warnings)
+    twice = Engine(compile(query), duplicates=True)
+    twice.push_all(stream)
+    assert twice.warnings == ()

@@ -51,7 +51,7 @@ class Content(Counted):
     forward.
     """
 
-    __slots__ = ("_held", "_waiting", "changes_in", "keeps_names", "named", "names")
+    __slots__ = ("_held", "_waiting", "changes_in", "keeps_names", "named", "names", "repeated")
 
     def __init__(self, keeps_names: bool = False) -> None:
         super().__init__()
@@ -61,6 +61,7 @@ class Content(Counted):
         self.named: dict[str, Counted] = {}
         self.names: dict[tuple[str, int], int] = {}
         self.changes_in = 0  # how many items have entered so far
+        self.repeated = 0  # how many of them stated only what was there already
 
     def push(self, item: Event) -> None:
         """An item that the window may hold from now on; ends never decrease."""
@@ -162,8 +163,8 @@ class Content(Counted):
             self._leave(item)
 
     def _enter(self, item: Event) -> None:
-        for triple in item.triples:
-            self.add(triple)
+        new = [self.add(triple) for triple in item.triples]
+        self.repeated += not any(new)
         if self.keeps_names and item.graph:
             graph = self.named.setdefault(item.graph, Counted())
             for triple in item.triples:

@@ -10,7 +10,7 @@ windows and those that wait for one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Literal
@@ -101,6 +101,12 @@ class WindowExecutor:
     def plans(self) -> tuple[WindowPlan, ...]:
         """The plans of the windowed queries."""
         return tuple(query.plan for query in self.queries)
+
+    @property
+    def warnings(self) -> Iterator[str]:
+        """What is probably not meant, judging by the items so far."""
+        for query in self.queries:
+            yield from query.warnings
 
     def renew(self) -> None:
         """The background may have another schema: it says what a streamed triple entails from now on.

@@ -74,15 +74,17 @@ def incremental(plan: WindowPlan, stored: bool) -> Steps | None:
 class GroupedContent(Content):
     """The content of a window without its triples and their index: what enters or leaves changes the groups."""
 
-    __slots__ = ("_enters", "_leaves")
+    __slots__ = ("_enters", "_leaves", "_totals")
 
     def __init__(self, groups: Groups) -> None:
         super().__init__()
+        self._totals = groups
         self._enters, self._leaves = groups.changes()
 
     def _enter_all(self, items: Sequence[Event]) -> None:
         self.changes_in += len(items)
         self._enters(items)
+        self.repeated = self._totals.repeated
 
     def _leave_all(self, items: Sequence[Event]) -> None:
         self._leaves(items)
@@ -107,6 +109,7 @@ class Groups:
         self._context = _Context()
         self._places = _plain(pattern, self._steps, select, self._operands)
         self._runner = self._finish()
+        self.repeated = 0  # how many triples came that the window held already
 
     # --- what enters and leaves ---
 
@@ -122,7 +125,9 @@ class Groups:
         def enter(items: Iterable[Event]) -> None:
             for triple in _triples(items, predicate):
                 number = counts[triple] = counts.get(triple, 0) + 1
-                if number == 1 and (mu := match(triple)) is not None:
+                if number > 1:
+                    self.repeated += match(triple) is not None
+                elif (mu := match(triple)) is not None:
                     change(mu, 1)
 
         def leave(items: Iterable[Event]) -> None:
@@ -149,6 +154,7 @@ class Groups:
             for triple in _triples(items, predicate):
                 if triple in values:
                     more[triple] = more.get(triple, 1) + 1
+                    self.repeated += 1
                     continue
                 spelling = triple[operand_at]
                 value = values[triple] = decode(spelling)

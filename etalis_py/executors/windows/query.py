@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from etalis_compiler.rsp import Count, Current, Now, Strategy, WindowPlan, Windo
 from etalis_compiler.rsp.plan import ROW, TIMES, Basic, First, Last, Sequence, column
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.spelling import Spelling
 from etalis_rules.terms import is_blank
 
 from etalis_py.events import Event, Triple
@@ -76,6 +77,7 @@ class QueryRun:
     ) -> None:
         self.plan = plan
         self.stored = graphs
+        self.duplicates = duplicates
         self.due_known = False  # whether the next evaluation time is worked out
         self._groups: Groups | None = None
         # the fast path counts each triple once and reads no stored triples
@@ -135,6 +137,20 @@ class QueryRun:
                 self.due_known = False
             taken += window.push(item)
         return taken
+
+    @property
+    def warnings(self) -> Iterator[str]:
+        """The windows that an aggregate counts in, and whose items repeated each other: a window is a set."""
+        if self.duplicates or not _counts_members(self.plan):
+            return
+        for name, held in self.windows.items():
+            if number := held.content.repeated:
+                repeats, window = "item repeats" if number == 1 else "items repeat", Spelling().term(name)
+                yield (
+                    f"{number:,} {repeats} what the window {window} of {self.plan.name} holds already; a window is a "
+                    "set of triples, so aggregates count each triple once: give each item a node of its own, or use "
+                    "duplicates=True (--duplicates)"
+                )
 
     # --- when ([RSPQL] Definition 23) ---
 
@@ -386,6 +402,12 @@ def _needs_names(plan: WindowPlan) -> bool:
         if isinstance(part, alg.PathPattern) and part.stream and part.graph is not None:
             return True
     return False
+
+
+def _counts_members(plan: WindowPlan) -> bool:
+    """Whether some aggregate depends on how often a value comes."""
+    selects = [plan.select, *(p.select for p in alg.subpatterns(plan.select.pattern) if isinstance(p, alg.SubSelect))]
+    return any(a.name in ("COUNT", "SUM", "AVG") and not a.distinct for s in selects for a in s.aggregates)
 
 
 def _inner_first(windows: tuple[WindowUse, ...]) -> list[WindowUse]:
