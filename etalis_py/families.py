@@ -104,6 +104,17 @@ class Group:
             yield row[1 + count], row[0], Source(self.template.text_of(row[0], row[1 : 1 + count]))
 
 
+def one_by_one(queries: Iterable[CompiledQuery]) -> tuple[str, ...]:
+    """What is said of queries that are alike and yet run one by one."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for query in queries:
+        wording = wording_of(query.source)
+        if wording is not None:
+            alike.setdefault(wording.pieces, []).append(query.name)
+    some = [names for names in alike.values() if len(names) >= FEWEST]
+    return tuple(f"{names[0]} and {len(names) - 1:,} that are worded like it run one by one" for names in some)
+
+
 class GatheredQueries(Compilation):
     """A compilation of which many queries are only there as rows of constants.
 

@@ -37,7 +37,7 @@ from etalis_compiler.rsp.checks import check_closing, unbounded_windows
 from etalis_rules import program as ir
 
 from etalis_py.explanation import IN_ROWS, ProgramExplanation
-from etalis_py.families import GatheredQueries, Reading, gather
+from etalis_py.families import GatheredQueries, Reading, gather, one_by_one
 
 if TYPE_CHECKING:
     from etalis_py.whynot import Report
@@ -109,10 +109,11 @@ class Program:
         """The plans, the rules in the notation of [EP] §5, and what follows from them; ``str()`` is the text."""
         compiled = self.compilation
         if not isinstance(compiled, GatheredQueries):
-            return self.explained(self.rules(knowledge))
+            return replace(self.explained(self.rules(knowledge)), families=one_by_one(compiled.queries))
         samples = Program(compiled.samples, self.policy)
         explained = samples.explain(knowledge)
-        return replace(explained, executor=IN_ROWS, families=tuple(map(str, compiled.groups)))
+        families = (*map(str, compiled.groups), *one_by_one(compiled.rest))
+        return replace(explained, executor=IN_ROWS, families=families)
 
     def explained(self, rules: ir.Rules, knowledge: Any = None) -> ProgramExplanation:
         """The explanation with these rules: an engine may have others, made for its background."""

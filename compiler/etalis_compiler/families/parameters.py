@@ -64,8 +64,7 @@ def column_of(parameter: int) -> str:
 def parameterized(rules: ir.Rules, family: str, markers: Mapping[str, int]) -> Parameterized:
     """The rules of one query with its markers as parameters; raises ``Unfit`` where that cannot be."""
     (output,) = rules.outputs
-    arranged = output.distinct or output.order or output.limit is not None or output.offset
-    if output.source is None or output.timeless is not None or output.late is not None or arranged:
+    if output.source is None or output.timeless is not None or output.late is not None:
         raise Unfit
     if output.form not in ("select", "construct"):
         raise Unfit
@@ -73,6 +72,8 @@ def parameterized(rules: ir.Rules, family: str, markers: Mapping[str, int]) -> P
     if any(isinstance(n, alg.Var) and n.name[0] in "_." for n in made):
         raise Unfit
     rewriter = _Rewriter(dict(rules.nodes), family, markers)
+    if rewriter.read(output.order):
+        raise Unfit
     wanted = rewriter.read((output.template,))
     whole = relaxed(rewriter.before, output.source.node, rewriter.length, family)
     source = rewriter.carrying(whole, wanted)
@@ -131,7 +132,7 @@ class _Rewriter:
         """Does a marker stand in this node or below it?"""
         node = self.before[name]
         own = bool(self.read(node))
-        if own and not isinstance(node, (ir.Leaf, ir.Map, ir.Join, ir.Absence, ir.Outer)):
+        if own and not isinstance(node, (ir.Leaf, ir.Map, ir.Join, ir.Absence, ir.Outer, ir.Group, ir.Run)):
             raise Unfit
         return own or any(self.varies(ref.node) for ref in ir.refs(node))
 
@@ -174,6 +175,10 @@ class _Rewriter:
                 return self._union(node, wanted)
             case ir.Outer():
                 return self._outer(node, wanted)
+            case ir.Group():
+                return self._group(node, wanted)
+            case ir.Run():
+                return self._run(node, wanted)
         raise Unfit
 
     def _columns(self, wanted: frozenset[int]) -> tuple[str, ...]:
@@ -300,7 +305,7 @@ class _Rewriter:
         return self._joined(ir.Ref(self.add(shared), columns), node.head, steps[first:], wanted, ())
 
     def _absence(self, node: ir.Absence, wanted: frozenset[int]) -> _Carrying:
-        if node.policy or node.deadline is not None or any(isinstance(s, ir.Background) for s in node.steps):
+        if node.policy or self.read(node.deadline) or any(isinstance(s, ir.Background) for s in node.steps):
             raise Unfit
         tests = node.steps if node.right is None else self._tests(node)
         read = self.read(tests) | wanted
@@ -344,5 +349,47 @@ class _Rewriter:
             certain=(*node.certain, NAME) if right.columns else node.certain,
             condition=self.written(node.condition),
             steps=self.written(node.steps),
+        )
+        return _Carrying(self.add(whole), columns)
+
+    def _group(self, node: ir.Group, wanted: frozenset[int]) -> _Carrying:
+        """Each query has its own groups: its name is one more key, and its parameters are, which follow from it."""
+        if node.background is not None or node.leaves or self.read(node.window):
+            raise Unfit
+        rest = (node.aggregates, node.having, node.extends, node.order)
+        columns = self._columns(self.read(rest) | wanted)
+        child = self.carrying(node.child.node, self.read(rest) | wanted)
+        aggregates, having, extends, order = self.written(rest)
+        whole = replace(
+            node,
+            head=(*node.head, *columns),
+            child=ir.Ref(child.node, (*node.child.columns, *child.columns)),
+            keys=(*node.keys, *columns),
+            aggregates=aggregates,
+            having=having,
+            extends=extends,
+            order=order,
+        )
+        return _Carrying(self.add(whole), columns)
+
+    def _run(self, node: ir.Run, wanted: frozenset[int]) -> _Carrying:
+        """Each query has its own runs: who is next is decided for each by itself."""
+        if self.read((node.bound, node.absent)):
+            raise Unfit
+        rest = (node.condition, node.aggregates)
+        columns = self._columns(self.read(rest) | wanted)
+
+        def own(ref: ir.Ref) -> ir.Ref:
+            return ir.Ref(self.carrying(ref.node, self.read(rest) | wanted).node, (*ref.columns, *columns))
+
+        condition, aggregates = self.written(rest)
+        whole = replace(
+            node,
+            head=(*node.head, *columns),
+            child=own(node.child),
+            absent=None if node.absent is None else own(node.absent),
+            keys=(*node.keys, *columns),
+            condition=condition,
+            aggregates=aggregates,
         )
         return _Carrying(self.add(whole), columns)

@@ -25,6 +25,7 @@ from etalis_py.executors.rows.codegen import write
 from etalis_py.executors.rows.families import Families, Gathered, Member
 from etalis_py.executors.rows.layout import layouts
 from etalis_py.executors.rows.live import LivePrograms
+from etalis_py.executors.rows.parted import is_of_family, rows_at_end
 from etalis_py.executors.rows.plan import Generated, RowPlan
 from etalis_py.executors.rows.runtime import Context, Runtime
 from etalis_py.executors.rows.state import State
@@ -133,12 +134,12 @@ class RowExecutor:
     def add_to_family(self, family: str, row: Member) -> None:
         """Run one more query of a family that is running."""
         assert self.families is not None
-        self.families.add(family, row, self.state.stores.values())
+        self.families.add(family, row, self.state)
 
     def _forget_gone(self) -> None:
         """Drop the goals of queries that are gone."""
         if self.families is not None:
-            self.counters.pruned += self.families.purge(self.state.stores.values())
+            self.counters.pruned += self.families.purge(self.state)
 
     def _place(self, number: int) -> int:
         """The number that reports of an output have."""
@@ -234,18 +235,35 @@ class RowExecutor:
         return self.state.next_due()
 
     def close(self, t: int) -> None:
+        first = len(self.reports)
         for number, output in enumerate(self.rules.outputs):
             if output.source is not None:
                 node = self.state.nodes[output.source.node]
                 if isinstance(node, ir.Group):
-                    group = self.state.groups.get(output.source.node)
-                    rows = [] if group is None else group.at_end(False)
-                    if rows:
-                        self.reports.append((self._place(number), t, rows))
+                    self._report_groups(number, output.source.node, node, t)
             if output.late is not None or (output.source is not None and output.timeless is not None):
                 self._report_timeless(number, output, t)
             if output.form == "ask":  # the first answer counts
                 self.reports.append((self._place(number), t, [(TIMELESS_END, TIMELESS_START, "false")]))
+        if self.families is not None:  # which come after the other outputs
+            self.reports[first:] = sorted(self.reports[first:], key=itemgetter(0))
+
+    def _report_groups(self, number: int, name: str, node: ir.Group, t: int) -> None:
+        """What an aggregation says of a stream without a solution."""
+        group = self.state.groups.get(name)
+        if group is None:
+            return
+        if self.families is None or not is_of_family(node):
+            rows = group.at_end(False)
+            if rows:
+                self.reports.append((self._place(number), t, rows))
+            return
+        output = self.rules.outputs[number]
+        relation = self.families.relations[output.query]
+        rows = rows_at_end(node, group, relation.rows.values())
+        if rows:
+            parts = self.families.split(output, self._runtime.arrangement_of_family(number))(t, rows)
+            self.reports += [(place, t, some) for place, some in parts]
 
     def dispatch(self) -> Dispatch:
         generated = self._generated

@@ -31,7 +31,9 @@ from etalis_rules import program as ir
 from etalis_rules.traversal import transform
 
 from etalis_py.executors.rows.goals import GoalStore
+from etalis_py.executors.rows.parted import PartedSlicing, forget_groups, forget_keys, is_of_family
 from etalis_py.executors.rows.slicing import canonical_key
+from etalis_py.executors.rows.state import State
 from etalis_py.kernel.matches import LazyShapes, Shape
 from etalis_py.kernel.protocol import Row
 from etalis_py.kernel.templates import template_triples
@@ -210,10 +212,16 @@ class Relation:
                 self.add(row)
 
 
+Arrange = Callable[[str, int, list[Row]], list[Row]]
+
+
 def split(
-    relation: Relation, output: ir.Output, shapes: Shapes
+    relation: Relation, output: ir.Output, shapes: Shapes, arrange: Arrange | None = None
 ) -> Callable[[int, list[Row]], list[tuple[int, list[Row]]]]:
-    """A function from the rows of an instant to those of each query: in the order of the program, each in its own."""
+    """A function from the rows of an instant to those of each query: in the order of the program, each in its own.
+
+    ``arrange`` is what DISTINCT, ORDER BY, LIMIT and OFFSET do to the rows of a query.
+    """
     assert output.source is not None
     columns, at = output.source.columns, relation.place
     where = 2 + columns.index(NAME)
@@ -221,7 +229,7 @@ def split(
     members, show = relation.rows, shapes.show
 
     def parted(t: int, rows: list[Row]) -> list[tuple[int, list[Row]]]:
-        if len(rows) == 1:
+        if len(rows) == 1 and arrange is None:
             row = members.get(rows[0][where])
             if row is None:
                 return []
@@ -234,9 +242,13 @@ def split(
         for name, some in by_name.items():
             row = members.get(name)
             if row is not None:
-                show(row[at], output.query, row)
-                if len(some) > 1:
+                if arrange is not None:
+                    some = arrange(name, t, some)
+                    if not some:
+                        continue
+                elif len(some) > 1:
                     some.sort(key=key)
+                show(row[at], output.query, row)
                 parts.append((row[at], some))
         parts.sort(key=itemgetter(0))
         return parts
@@ -326,15 +338,17 @@ class Families:
         """Does a query of this name run in a family?"""
         return any(query in relation.rows for relation in self.relations.values())
 
-    def add(self, family: str, row: Member, stores: Iterable[GoalStore]) -> None:
+    def add(self, family: str, row: Member, state: State) -> None:
         """One more query in a family; it begins with nothing."""
         if any(row[0] in relation.gone for relation in self.relations.values()):
-            self.purge(stores)
+            self.purge(state)
         self.relations[family].add(row)
 
-    def split(self, output: ir.Output) -> Callable[[int, list[Row]], list[tuple[int, list[Row]]]]:
+    def split(
+        self, output: ir.Output, arrange: Arrange | None
+    ) -> Callable[[int, list[Row]], list[tuple[int, list[Row]]]]:
         """See the function of this name."""
-        return split(self.relations[output.query], output, self.shapes)
+        return split(self.relations[output.query], output, self.shapes, arrange)
 
     def access(self, family: str, equal: tuple[int, ...], compared: int, op: str) -> Callable[..., Iterable[Member]]:
         """What generated code looks up parameters with."""
@@ -343,14 +357,23 @@ class Families:
             return relation.index(equal, compared).candidates(op)
         return relation.index(equal, 0).buckets.get if equal else relation.rows.values
 
-    def purge(self, stores: Iterable[GoalStore]) -> int:
-        """Drop the goals of queries that are gone; returns how many."""
+    def purge(self, state: State) -> int:
+        """Drop the goals and groups of queries that are gone; returns how many goals."""
         gone = {name for relation in self.relations.values() for name in relation.gone}
         if not gone:
             return 0
         dropped = 0
-        for store in stores:
+        for store in state.stores.values():
             dropped += _purge(store, gone)
+        for group in state.groups.values():
+            if is_of_family(group.node):
+                forget_groups(group, gone)
+        for runs in state.runs.values():
+            if NAME in runs.node.keys:
+                forget_keys(runs.partitions, runs.node.keys, gone)
+        for sliced in state.slices.values():
+            if isinstance(sliced, PartedSlicing):
+                sliced.forget(gone)
         for relation in self.relations.values():
             relation.gone.clear()
         return dropped

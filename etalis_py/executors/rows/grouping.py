@@ -183,13 +183,14 @@ class Grouping:
             del self.groups[key]
             self.rows.pop(key, None)
             return
-        row = self._row(key, members)
+        row = self.row(key, members)
         if row is None:
             self.rows.pop(key, None)
         else:
             self.rows[key] = [row]
 
-    def _row(self, key: Key, members: Members) -> Solution | None:
+    def row(self, key: Key, members: Members) -> Solution | None:
+        """The row of a group with these members; None where HAVING refuses it."""
         start, end = members.hull((TIMELESS_START, TIMELESS_END))
         mu = {name: value for name, value in zip(self.node.keys, key, strict=True) if value}
         for call, accumulated in zip(self.node.aggregates, members.accumulators, strict=True):
@@ -256,7 +257,7 @@ class Grouping:
         if seen or self.node.keys or self.groups:
             return []
         accumulators = [accumulator(a.name, distinct=a.distinct, separator=a.separator) for a in self.node.aggregates]
-        row = self._row((), Members(accumulators, None))
+        row = self.row((), Members(accumulators, None))
         return [] if row is None else [row[: 2 + len(self.node.head)]]
 
     # --- state ---

@@ -14,6 +14,7 @@ from etalis_py.executors.rows.because import Because
 from etalis_py.executors.rows.blocks import Code
 from etalis_py.executors.rows.frames import Frame
 from etalis_py.executors.rows.grouping import Grouping
+from etalis_py.executors.rows.parted import PartedGrouping, is_parted
 from etalis_py.executors.rows.running import Running, is_running, running_source
 from etalis_py.executors.rows.runs import Runs, counted, is_plain, result
 from etalis_py.executors.rows.writer import load
@@ -37,7 +38,7 @@ class OperatorCode:
 def operator_code(node: ir.Group | ir.Run, code: Code) -> OperatorCode:
     """Write what an operator calls."""
     if isinstance(node, ir.Group):
-        if is_running(node) and not code.explain:
+        if is_running(node) and not code.explain and not is_parted(node):
             return OperatorCode(running=running_source(node, code.names, code.layouts[node.child.node]))
         return OperatorCode(operands=_operands(node, code))
     operands = _operands(replace(node, aggregates=counted(node)), code)
@@ -46,13 +47,17 @@ def operator_code(node: ir.Group | ir.Run, code: Code) -> OperatorCode:
 
 def group_operator(
     name: str, node: ir.Group, code: OperatorCode, scope: Mapping[str, Any], *, explain: bool
-) -> Grouping | Running:
+) -> Grouping | PartedGrouping | Running:
     """An aggregation with its generated functions; ``scope`` has the names in them."""
     if code.running:
         return Running(node, code.running, scope)
     because = (lambda parts: Because(name, tuple(parts))) if explain else None
     operands = [loaded(text, "operand", scope) for text in code.operands]
-    return Grouping(node, node.child.columns, operands, because, scope["look_back"])
+
+    def make() -> Grouping:
+        return Grouping(node, node.child.columns, operands, because, scope["look_back"])
+
+    return PartedGrouping(node, make) if is_parted(node) else make()
 
 
 def runs_operator(name: str, node: ir.Run, code: OperatorCode, scope: Mapping[str, Any], *, explain: bool) -> Runs:

@@ -29,6 +29,7 @@ from etalis_py.executors.rows.needs import (
     Operator,
 )
 from etalis_py.executors.rows.operands import group_operator, loaded, runs_operator
+from etalis_py.executors.rows.parted import PartedSlicing
 from etalis_py.executors.rows.plan import Generated, RowPlan, load_functions
 from etalis_py.executors.rows.runs import Runs, limit_of
 from etalis_py.executors.rows.slicing import Slicing, canonical_key, is_arranged
@@ -116,7 +117,7 @@ class Runtime:
                 return self.arrangement(number)
             case OfOutput(number, "split"):
                 assert self.families is not None
-                return self.families.split(self.rules.outputs[number])
+                return self.families.split(self.rules.outputs[number], self.arrangement_of_family(number))
             case OfFamily(family, equal, compared, op):
                 assert self.families is not None
                 return self.families.access(family, equal, compared, op)
@@ -218,6 +219,7 @@ class Runtime:
                         node.child.columns, node.canonical, node.distinct, node.order, node.limit, node.offset
                     )
                     state.slices[name] = sliced
+                assert isinstance(sliced, Slicing)
                 return self._projected(name, node, sliced)
             case ir.Recall():
                 return self._recall(name, node)
@@ -312,21 +314,19 @@ class Runtime:
     def arrangement(self, number: int) -> Callable[[int, list[Solution]], list[Solution]] | None:
         """DISTINCT, ORDER BY, LIMIT and OFFSET of an output, or None when its rows are only sorted."""
         output = self.rules.outputs[number]
-        assert output.source is not None
         if not is_arranged(output):
             return None
-        key = "out:" + output.query
-        sliced = self.state.slices.get(key)
-        if sliced is None:
-            sliced = Slicing(
-                output.source.columns,
-                tuple(sorted(output.variables)),
-                output.distinct,
-                output.order,
-                output.limit,
-                output.offset,
-            )
-            self.state.slices[key] = sliced
+        sliced = self.state.slices.setdefault("out:" + output.query, _slicing(output))
+        assert isinstance(sliced, Slicing)
+        return sliced.advance
+
+    def arrangement_of_family(self, number: int) -> Callable[[str, int, list[Solution]], list[Solution]] | None:
+        """The same for each query of a family, by its name."""
+        output = self.rules.outputs[number]
+        if not is_arranged(output):
+            return None
+        sliced = self.state.slices.setdefault("out:" + output.query, PartedSlicing(_slicing(output)))
+        assert isinstance(sliced, PartedSlicing)
         return sliced.advance
 
     def settle(self, first: int) -> None:
@@ -369,6 +369,13 @@ def decode_column(node: ir.Slice, x: Solution, column: str) -> object:
     if column not in node.child.columns:
         return None
     return decode_or_none(x[2 + node.child.columns.index(column)])
+
+
+def _slicing(output: ir.Output) -> Slicing:
+    """What an output's DISTINCT, ORDER BY, LIMIT and OFFSET do."""
+    assert output.source is not None
+    shown = tuple(sorted(output.variables))
+    return Slicing(output.source.columns, shown, output.distinct, output.order, output.limit, output.offset)
 
 
 def _ends(pattern: alg.PathPattern) -> tuple[str, str]:

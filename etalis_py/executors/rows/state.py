@@ -19,6 +19,7 @@ from etalis_py.executors.rows.goals import GoalStore
 from etalis_py.executors.rows.grouping import Grouping
 from etalis_py.executors.rows.layout import Layout
 from etalis_py.executors.rows.needs import Store
+from etalis_py.executors.rows.parted import PartedGrouping, PartedSlicing
 from etalis_py.executors.rows.running import Running
 from etalis_py.executors.rows.runs import Runs
 from etalis_py.executors.rows.slicing import Slicing
@@ -46,9 +47,9 @@ class State:
         self.nodes: dict[str, ir.Node] = {}
         self.layouts: dict[str, Layout] = {}
         self.stores: dict[tuple[str, str], GoalStore] = {}
-        self.groups: dict[str, Grouping | Running] = {}
+        self.groups: dict[str, Grouping | PartedGrouping | Running] = {}
         self.closures: dict[str, PathClosure] = {}
-        self.slices: dict[str, Slicing] = {}
+        self.slices: dict[str, Slicing | PartedSlicing] = {}
         self.runs: dict[str, Runs] = {}
         self.timers: dict[str, Deadlines] = {}
         self.alarm = [FOREVER]
