@@ -329,7 +329,9 @@ def _chosen(texts: Sequence[Source], reading: Reading, fewest: int) -> dict[int,
         some = pending.pop()
         if len(some) < fewest:
             continue
-        source = texts[some[0][0]]
+        # A window of no length says nothing of its unit, so another text stands for all, if there is one.
+        first, example = min(some, key=lambda one: one[1].count("0"))
+        source = texts[first]
         wording = wording_of(source)
         template = None if wording is None else reading.template(source, wording)
         if template is None:
@@ -337,7 +339,7 @@ def _chosen(texts: Sequence[Source], reading: Reading, fewest: int) -> dict[int,
         families: dict[Any, list[tuple[int, tuple[str, ...]]]] = {}
         for i, given in some:
             families.setdefault(template.likeness(given), []).append((i, given))
-        own = families.pop(template.likeness(some[0][1]))
+        own = families.pop(template.likeness(example))
         if len(own) >= fewest:
             _choose(chosen, own, template)
         pending += families.values()

@@ -14,7 +14,7 @@ from etalis_py.cli.sources import is_live, split_name
 from etalis_py.cli.watch import LOOK_EVERY, Stamp, stamps
 
 if TYPE_CHECKING:
-    from etalis_py import Engine
+    from etalis_py import Engine, Program
 
 T = TypeVar("T")
 _SHARE = 20  # looking at a large folder takes at most one part in so many of the time
@@ -73,7 +73,7 @@ class QueryFolder:
         """Add all that is there; one line tells of them."""
         for path, stamp in self._look().items():
             self._seen[path] = stamp
-            self._add(engine, path, "left out")
+            self._add(engine, path, path)
         count = len(self._running)
         self._say(f"etalis: watching {self._folder}, {count:,} {'file' if count == 1 else 'files'} (Ctrl-C stops)")
 
@@ -90,11 +90,12 @@ class QueryFolder:
             if self._seen.get(path) == stamp:
                 continue
             self._seen[path] = stamp
-            if known and not self._is_usable(path):
+            program = self._usable(engine, path) if known else path
+            if program is None:
                 continue
             if known:
                 engine.remove(self._running.pop(path))
-            if self._add(engine, path, "left out"):
+            if self._add(engine, path, program):
                 self._say(f"etalis: {path}: {'changed, begins anew' if known else 'added'}")
 
     def between(self, items: Iterable[T], engine: Engine) -> Iterator[T]:
@@ -112,21 +113,21 @@ class QueryFolder:
         found = stamps(sorted(Path(self._folder).glob("*.rq")))
         return {path: stamp for path, stamp in found.items() if stamp[1] >= 0}
 
-    def _is_usable(self, path: Path) -> bool:
+    def _usable(self, engine: Engine, path: Path) -> Program | Path | None:
+        """What a file holds, compiled unless it is one more query of a kind that runs; None where it is of no use."""
         from etalis_py import compile
 
         try:
-            compile(path, policy=self._policy)
+            return path if engine.knows(path) else compile(path, policy=self._policy)
         except (ValueError, OSError) as error:
             self._tell(path, error, "what it held before runs on")
-            return False
-        return True
+            return None
 
-    def _add(self, engine: Engine, path: Path, otherwise: str) -> bool:
+    def _add(self, engine: Engine, path: Path, program: Program | Path) -> bool:
         try:
-            self._running[path] = engine.add(path, policy=self._policy, name=str(path))
+            self._running[path] = engine.add(program, policy=self._policy, name=str(path))
         except (ValueError, OSError) as error:
-            self._tell(path, error, otherwise)
+            self._tell(path, error, "left out")
             return False
         return True
 

@@ -80,6 +80,17 @@ def test_a_file_that_changes_begins_anew(alerts: Alerts) -> None:
     assert alerts.prices(3, "c0", "c1") == ["user0", "user1"]
 
 
+def test_a_file_that_changes_is_compiled_once(alerts: Alerts, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = []
+    monkeypatch.setattr("etalis_py.program.gather", lambda texts, *_: compiled.extend(texts))
+    alerts.write("user2.rq", "SELECT ?x WHERE { :c2 :price ?x } ORDER BY ?x")
+    assert alerts.look() == ["etalis: user2.rq: changed, begins anew"]
+    assert [Path(text.name).name for text in compiled] == ["user2.rq"]
+    alerts.write("user2.rq", RISE.format(7))
+    assert alerts.look() == ["etalis: user2.rq: changed, begins anew"]
+    assert len(compiled) == 1, "a text of a known kind is not compiled at all"
+
+
 def test_a_file_that_does_not_compile_is_told_and_what_it_held_runs_on(alerts: Alerts) -> None:
     alerts.prices(1, "c0")
     alerts.write("user0.rq", "SELECT ?x WHERE { :c0 :price ")

@@ -23,7 +23,7 @@ def computes(node: ir.Node) -> bool:
 def multiplies(node: ir.Node) -> bool:
     """May the block make more solutions than it is given?"""
     if isinstance(node, ir.Map):
-        return any(isinstance(step, ir.Background) for step in node.steps)
+        return any(isinstance(step, ir.Background | ir.Parameters) for step in node.steps)
     if isinstance(node, ir.Absence):
         return node.right is not None and not node.policy
     alone = isinstance(node, (ir.Union, ir.Group, ir.Slice, ir.Recall))  # a group has a row for each of its keys
