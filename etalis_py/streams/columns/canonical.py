@@ -36,8 +36,11 @@ _PLACES = {"s": 0, "p": 1, "o": 2, "stream": 3, "graph": 3}
 _NAMES = {"s": "subject", "p": "predicate", "o": "object", "stream": "stream", "graph": "graph"}
 
 
-def canonical(column: pa.Array, name: str, first: int) -> pa.DictionaryArray:
-    """A column of terms in canonical spelling; ``first`` is the number of the first row, for messages."""
+def canonical(column: pa.Array, name: str, first: int) -> pa.Array:
+    """A column of terms in canonical spelling, a dictionary but where all are literals that may well be different.
+
+    ``first`` is the number of the first row, for messages.
+    """
     column = plain(column)
     if not pa.types.is_dictionary(column.type):
         if not pa.types.is_string(column.type):
@@ -45,6 +48,8 @@ def canonical(column: pa.Array, name: str, first: int) -> pa.DictionaryArray:
                 f"the column {name!r} is of type {column.type}, but terms are texts in N-Triples spelling",
                 hint="such as <http://example.org/acme>; native values need a mapping",
             )
+        if _can_be_literals(column, name) and plain_literals(column).all():
+            return column
         column = column.dictionary_encode()
     terms = column.dictionary
     if column.null_count and name not in ("stream", "graph"):
@@ -73,13 +78,17 @@ def canonical(column: pa.Array, name: str, first: int) -> pa.DictionaryArray:
 def sure_terms(terms: pa.StringArray, name: str) -> np.ndarray:
     """Which terms certainly are canonical as they stand; of many, literals are told by a compiled loop."""
     sure = np.zeros(len(terms), np.bool_)
-    if name == "o" and len(terms) >= MANY and not terms.null_count and ready():
+    if _can_be_literals(terms, name):
         sure = plain_literals(terms)
         if sure.all():
             return sure
     matching = pc.match_substring_regex(terms.filter(pa.array(~sure)), _PATTERNS[name])
     sure[~sure] = np.asarray(pc.fill_null(matching, False))
     return sure
+
+
+def _can_be_literals(terms: pa.StringArray, name: str) -> bool:
+    return name == "o" and len(terms) >= MANY and not terms.null_count and ready()
 
 
 def plain_literals(terms: pa.StringArray) -> np.ndarray:

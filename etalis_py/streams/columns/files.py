@@ -14,6 +14,7 @@ from etalis_py.streams.errors import StreamError
 from etalis_py.streams.sources import Source
 
 _MAGIC = b"ARROW1"
+LARGEST_DICTIONARY = 1 << 21  # bytes
 
 
 def file_batches(source: Source, format: str, mapping: RowMapping | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
@@ -44,12 +45,23 @@ def _guarded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _parquet(source: Source, mapping: RowMapping | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     whole = _whole(source)
-    schema = parquet.read_schema(whole)
-    # A column of texts that is a dictionary in the file stays one.
+    metadata = parquet.read_metadata(whole)
+    schema = metadata.schema.to_arrow_schema()
     texts = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
-    file = parquet.ParquetFile(whole, read_dictionary=texts)
+    large = _too_large(metadata)
+    file = parquet.ParquetFile(whole, metadata=metadata, read_dictionary=[name for name in texts if name not in large])
     columns = None if mapping is None else [name for name in schema.names if name in mapping.used]
     return schema, _guarded(file.iter_batches(batch_size=ROWS, columns=columns, use_threads=False))
+
+
+def _too_large(metadata: parquet.FileMetaData) -> set[str]:
+    """The columns that are not kept as dictionaries: Arrow's would grow from batch to batch.
+
+    Writers give up a dictionary beyond about a megabyte; the rest are numbers of at most four bytes.
+    """
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
+    return {c.path_in_schema for c in chunks if c.total_uncompressed_size > 4 * c.num_values + LARGEST_DICTIONARY}
 
 
 def _whole(source: Source) -> Any:

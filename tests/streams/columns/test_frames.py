@@ -108,6 +108,23 @@ def test_what_is_no_frame_of_events_shows_a_mapping_that_works() -> None:
     ]
 
 
+def test_no_batch_of_a_parquet_file_carries_the_texts_of_the_batches_before(tmp_path) -> None:
+    size, path = 100_000, tmp_path / "many.parquet"
+    texts = [f'"{n} of many texts that are all different"' for n in range(size)]
+    table = {"end": range(size), "s": ["<urn:a>"] * size, "p": ["<urn:p>"] * size, "o": texts}
+    parquet.write_table(pa.table({name: list(column) for name, column in table.items()}), path)
+    found = []
+    with read_stream(path) as stream:
+        for chunk in stream.chunks(large=True):
+            for name in "spo":
+                column = chunk.column(name)
+                if pa.types.is_dictionary(column.type):
+                    assert len(column.dictionary) <= len(column)
+            assert pa.types.is_dictionary(chunk.column("s").type)
+            found += chunk.column("o").to_pylist()
+    assert found == texts
+
+
 @pytest.mark.parametrize("write", ["parquet", "file", "stream"])
 def test_files_of_columns(write: str, tmp_path) -> None:
     table = pa.table(PRICES)
