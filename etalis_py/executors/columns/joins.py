@@ -32,7 +32,7 @@ from etalis_py.executors.columns.kernels.joining import (
     remove_marked,
 )
 from etalis_py.executors.columns.store import GoalStore, Keys
-from etalis_py.executors.columns.tables import Table, canonical, in_order, together
+from etalis_py.executors.columns.tables import Table, canonical, first_end, in_order, together
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.batch import Row
 from etalis_py.sparql import BackgroundSource
@@ -83,7 +83,7 @@ class Waiting:
         keys = self.keys.numbers(table.matrix(self.key), create=True)
         keys[failed] = -1
         self.store.odd |= odd
-        self.store.insert(keys, table.end, table.start, table.matrix(), values)
+        self.store.insert(keys, table.end, table.start, table.matrix(), values, first_end(table))
 
     def emptied(self, terms: Terms) -> Iterator[Row]:
         """The goals, which are forgotten here, in order of their ends within each key."""
@@ -184,12 +184,12 @@ class JoinOperator:
             self.awaited, self.relation, right=left, sought=keys, values=backward, fast=fast, mirrored=True
         )
         self.goals.odd |= x_odd
-        self.goals.insert(keys, left.end, left.start, left.matrix(), x_values)
+        self.goals.insert(keys, left.end, left.start, left.matrix(), x_values, first_end(left, right))
         early = self._pairs(
             self.goals, self.relation, right=right, sought=sought, values=y_values, fast=fast, mirrored=False
         )
         self.awaited.odd |= y_odd
-        self.awaited.insert(sought, right.end, right.start, right.matrix(), forward)
+        self.awaited.insert(sought, right.end, right.start, right.matrix(), forward, first_end(left, right))
         head = self.node.head
         return in_order(together([early, late], len(head)))
 
@@ -215,7 +215,7 @@ class JoinOperator:
         terms = left.matrix()
         if self.node.policy and fast and not self.rest.steps and not self.unsure:
             return self._consumed(store, relation, left, keys, terms, x_values, right, sought, y_values)
-        store.insert(keys, left.end, left.start, terms, x_values)
+        store.insert(keys, left.end, left.start, terms, x_values, first_end(left, right))
         if self.node.policy:
             return self._picked(store, relation, right, sought, y_values, fast)
         return self._pairs(store, relation, right=right, sought=sought, values=y_values, fast=fast, mirrored=False)
@@ -306,7 +306,7 @@ class JoinOperator:
         y_values: np.ndarray,
     ) -> Table:
         """One goal for each row, chosen by the kernel; only when no pair has to be asked."""
-        store.reserve(keys, int(left.end[0]) if len(left) else 0)
+        store.reserve(keys, first_end(left, right))
         rows = np.empty(len(right), np.int64)
         ends, starts = np.empty(len(right), np.int64), np.empty(len(right), np.int64)
         goals = np.empty((len(right), len(self.left)), np.int32)

@@ -24,7 +24,7 @@ from etalis_py.executors.columns.frames import Frame, Steps, longest_micros
 from etalis_py.executors.columns.joins import NO_OPERATORS, Waiting, compatible, timed_keys
 from etalis_py.executors.columns.kernels.joining import ANY, BEFORE, UNBOUNDED, UNTIL, pick, probe, remove_marked
 from etalis_py.executors.columns.store import GoalStore, Keys
-from etalis_py.executors.columns.tables import Table, canonical, in_order, together
+from etalis_py.executors.columns.tables import Table, canonical, first_end, in_order, together
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.sparql import BackgroundSource, prepare
 
@@ -120,7 +120,7 @@ class OuterOperator:
         waiting[x_failed] = -1
         sought[y_failed] = -1
         goals.odd |= x_odd
-        goals.insert(waiting, right.end, right.start, right.matrix(), x_values)
+        goals.insert(waiting, right.end, right.start, right.matrix(), x_values, first_end(left, right))
         goals.fit()
         one = (self.of_left.sorts == self.of_right.sorts) | (self.of_left.sorts == 0) | (self.of_right.sorts == 0)
         fast = not goals.odd and not y_odd and bool(one.all())

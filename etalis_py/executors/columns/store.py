@@ -62,7 +62,7 @@ class GoalStore:
         """Whether some goal has a value that the kernels cannot compare."""
 
     def reserve(self, keys: np.ndarray, now: int) -> None:
-        """Make room for goals with these keys."""
+        """Make room for goals with these keys.  What looks for goals comes at ``now`` or later."""
         self.fit()
         space = g.space_needed(keys, self.buckets, self._counts)
         if self.used + space > len(self.ends):
@@ -98,12 +98,12 @@ class GoalStore:
         self.ends, self.starts, self.terms, self.values = arena
 
     def insert(
-        self, keys: np.ndarray, ends: np.ndarray, starts: np.ndarray, terms: np.ndarray, values: np.ndarray
+        self, keys: np.ndarray, ends: np.ndarray, starts: np.ndarray, terms: np.ndarray, values: np.ndarray, now: int
     ) -> None:
-        """Goals in order of their ends; a key of -1 is not inserted."""
+        """Goals in order of their ends; a key of -1 is not inserted.  What looks for them comes at ``now`` or later."""
         if not len(keys):
             return
-        self.reserve(keys, int(ends[0]))
+        self.reserve(keys, now)
         arena = (self.buckets, self.ends, self.starts, self.terms, self.values)
         g.append(keys, ends, starts, terms, values, *arena)
 

@@ -77,6 +77,11 @@ def distinct(table: Table) -> Table:
     return table if kept is None else table.take(kept)
 
 
+def first_end(*tables: Table) -> int:
+    """The earliest end in some tables; 0 where they hold nothing."""
+    return min((int(table.end.min()) for table in tables if len(table)), default=0)
+
+
 def firsts(table: Table, times: tuple[np.ndarray, ...], columns: Sequence[int] | None = None) -> np.ndarray | None:
     """Which rows are the first of their instant with these times and columns (all of them); None where all are."""
     if rises(table.at):
