@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def results(matches: Matches, query: str | None = None) -> list[Results]:
     """The matches of each query that has some, or of the one that is named, in columns."""
-    whole = _of_columns(matches)
+    whole = of_columns(matches)
     if whole is not None:
         return [whole] if query in (None, whole.query) else []
     return [_results(*table) for table in matches.tables() if query in (None, table[0].query)]
@@ -69,7 +69,7 @@ def _results(shape: Shape, rows: list[Row], ordinals: list[int]) -> Results:
 # --- reports in columns ---
 
 
-def _of_columns(matches: Matches) -> Results | None:
+def of_columns(matches: Matches) -> Results | None:
     """The matches of one SELECT, where all of them were reported in columns: without a row for any."""
     reports: list[Any] = [report for report in matches.reports if not isinstance(report, tuple)]
     if not reports or len(reports) < len(matches.reports) or len({report.output for report in reports}) > 1:

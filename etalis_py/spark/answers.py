@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from etalis_py.kernel.matches import Shape
 from etalis_py.spark.schema import ARROW_MATCHES, COLUMNS
+from etalis_py.streams.columns.results import Results
 from etalis_py.values.time import TIMELESS_END
 
 Row = tuple[Any, ...]  # the columns of schema.MATCHES
@@ -91,6 +92,40 @@ class Table:
         return pa.MapArray.from_arrays(offsets, names, terms)
 
 
+def in_columns(program: str, shard: int, found: Results) -> pa.RecordBatch:
+    """Matches of one SELECT that the engine reported in columns, none of them timeless."""
+    size = len(found)
+    columns = {
+        "kind": pa.repeat(pa.scalar("match"), size),
+        "program": pa.repeat(pa.scalar(program), size),
+        "query": pa.repeat(pa.scalar(found.query), size),
+        "id": found.ids,
+        "bindings": _map_of(found),
+        "start": found.start,
+        "end": found.end,
+        "retracted": pa.repeat(pa.scalar(value=False), size),
+        "shard": pa.repeat(pa.scalar(shard, pa.int32()), size),
+    }
+    arrays = [columns[f.name] if f.name in columns else pa.nulls(size, f.type) for f in ARROW_MATCHES]
+    return pa.RecordBatch.from_arrays(arrays, schema=ARROW_MATCHES)
+
+
+def _map_of(found: Results) -> pa.MapArray:
+    """The variables that are bound, with their terms: those of a match stand together."""
+    size, width = len(found), len(found.variables)
+    if not width:
+        return pa.array([[]] * size, ARROW_MATCHES.field("bindings").type)
+    columns = pa.concat_arrays([terms.cast(pa.string()) for terms in found.terms])
+    terms = columns.take(pa.array(np.arange(size * width).reshape(width, size).T.ravel()))
+    names = pa.array(found.variables, pa.string()).take(pa.array(np.tile(np.arange(width), size)))
+    offsets = np.arange(0, size * width + 1, width)
+    if terms.null_count:
+        bound = terms.is_valid()
+        offsets = np.concatenate([[0], np.cumsum(np.asarray(bound))])[offsets]
+        terms, names = terms.filter(bound), names.filter(bound)
+    return pa.MapArray.from_arrays(pa.array(offsets.astype(np.int32)), names, terms)
+
+
 def are_timed(rows: Sequence[tuple[Any, ...]]) -> bool:
     """Has each of an engine's rows an interval?"""
     return TIMELESS_END not in map(itemgetter(0), rows)
@@ -133,4 +168,4 @@ def structs(triples: Any) -> list[dict[str, str]] | None:
     return None if triples is None else [{"s": s, "p": p, "o": o} for s, p, o in triples]
 
 
-__all__ = ["Row", "Table", "are_timed", "pieces", "record_batches", "single", "structs"]
+__all__ = ["Row", "Table", "are_timed", "in_columns", "pieces", "record_batches", "single", "structs"]

@@ -11,14 +11,17 @@ import re
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from etalis_py.spark.errors import SkewWarning, SparkError
 from etalis_py.spark.parts import RoutedPart
-from etalis_py.spark.routing import keys_of, wanted_by
-from etalis_py.spark.slices import in_slices
+from etalis_py.spark.routing import keys_of, predicates_of, slice_of, wanted_by
+from etalis_py.spark.schema import MATCHES
+from etalis_py.spark.slices import in_slices, slice_operator
+from etalis_py.spark.spec import ProgramSpec
 
 SAMPLED = 16
 """One instant of so many is in the sample."""
@@ -34,11 +37,13 @@ class HotKey:
     share: float
 
 
-def cut(flat: DataFrame, parts: Sequence[RoutedPart], shards: int, slices: int | None) -> list[RoutedPart]:
+def cut(
+    flat: DataFrame, parts: Sequence[RoutedPart], shards: int, slices: int | None, by_time: bool
+) -> list[RoutedPart]:
     """The parts, those in slices of time that can be and gain by it.
 
     ``slices``: so many for each part that can; without it, as many as there are shards, for what has no key and for
-    what has a hot one.  Warns of a hot key that cannot be helped so.
+    what has a hot one, if the source can be read ``by_time``.  Warns of a hot key that cannot be helped so.
     """
     if slices is not None and slices < 1:
         raise SparkError(f"the number of slices is {slices}: it must be 1 or more, where 1 cuts nothing")
@@ -50,7 +55,7 @@ def cut(flat: DataFrame, parts: Sequence[RoutedPart], shards: int, slices: int |
         slices = shards
         keyed = [routed for routed in parts if routed.part.shards > 1 and not routed.items]
         alone = {routed.part.number for routed in possible if routed.part.shards == 1}
-        if shards == 1 or not (alone or keyed) or not prunes(flat):
+        if shards == 1 or not (alone or keyed) or not by_time:
             return list(parts)
         measured = _Measured(flat, parts, slices, keyed)
         hot = measured.hot_keys(shards)
@@ -67,6 +72,22 @@ def prunes(flat: DataFrame) -> bool:
     asked = flat.where(F.col("end") < F.lit(0)).select("end")
     plan = asked._jdf.queryExecution().executedPlan().toString()
     return re.search(r"PushedFilters: \[[^\]]*LessThan\(end,", plan) is not None
+
+
+def scans(flat: DataFrame, levels: Sequence[int]) -> bool:
+    """Can slices read the source each for itself?  Withdrawals, whole items and what is handed on are routed."""
+    return len(levels) == 1 and not {"item", "retract"} & set(flat.columns)
+
+
+def slices_of(flat: DataFrame, parts: Iterable[RoutedPart], specs: Sequence[ProgramSpec], metrics: bool) -> DataFrame:
+    """The matches of parts that are cut; a task reads a slice, and rows are shuffled nowhere."""
+    found = []
+    for routed in parts:
+        spec, predicates = specs[routed.part.program], predicates_of(routed)
+        for number in range(routed.part.shards):
+            rows = slice_of(flat, routed, number).coalesce(1)
+            found.append(rows.mapInArrow(slice_operator(spec, routed.part, number, predicates, metrics), MATCHES))
+    return reduce(DataFrame.union, found)
 
 
 class _Measured:
@@ -133,4 +154,4 @@ def skew_message(routed: RoutedPart, hot: HotKey) -> str:
     )
 
 
-__all__ = ["HotKey", "cut", "prunes", "skew_message"]
+__all__ = ["HotKey", "cut", "prunes", "scans", "skew_message", "slices_of"]

@@ -16,14 +16,14 @@ from etalis_py.engine import Engine
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.program import Program, compile
 from etalis_py.spark.batch import batch_operator
-from etalis_py.spark.cuts import cut
+from etalis_py.spark.cuts import cut, prunes, scans, slices_of
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.identity import identity_of
 from etalis_py.spark.offers import offers_of
 from etalis_py.spark.options import Matching, MatchOptions
 from etalis_py.spark.packing import PACKED, packer
 from etalis_py.spark.parts import RoutedPart, parts_of
-from etalis_py.spark.routing import ends, flat_events, hand_on, route, row_kinds, shards_of, wanted_by
+from etalis_py.spark.routing import ends, flat_events, hand_on, refused, route, row_kinds, shards_of, wanted_by
 from etalis_py.spark.schema import MATCHES, RETRACT
 from etalis_py.spark.sessions import PARTITIONS
 from etalis_py.spark.shipping import Shipped, arrived, ship
@@ -58,10 +58,12 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
     levels = sorted({routed.part.level for routed in parts})
     flat = flat_events(events, *row_kinds(parts))
     if events.isStreaming:
+        by_time = False
         flat = _with_watermark(flat, parts, partitions, asked.lateness, len(levels))
     else:
         flat = flat.drop("time")
-        parts = cut(flat, parts, count, asked.slices)
+        by_time = prunes(flat)
+        parts = cut(flat, parts, count, asked.slices, by_time)
     for routed in parts:
         if routed.part.shards == 1 and count > 1:
             why = "" if events.isStreaming or not routed.uncut else f"; no slices of time: {routed.uncut}"
@@ -69,8 +71,10 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
     job = identity_of(specs, parts, count, partitions)
     specs = _shipped(events.sparkSession, specs)
     out: DataFrame | None = None
-    for level in levels:
-        here = [routed for routed in parts if routed.part.level == level]
+    apart = [routed for routed in parts if routed.part.begins] if by_time and scans(flat, levels) else []
+    others = [routed for routed in parts if routed not in apart]
+    for level in levels if others else ():
+        here = [routed for routed in others if routed.part.level == level]
         rows = route(flat, here, partitions, ending=events.isStreaming, refusing=parts if level == levels[0] else ())
         if not events.isStreaming:
             rows = rows.union(ends(here, partitions, events))
@@ -92,6 +96,9 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
             order = ["slot", "end", *([F.col("mark") != RETRACT] if "retract" in flat.columns else [])]
             ordered = rows.repartition(partitions, "slot").sortWithinPartitions(*order)  # type: ignore[arg-type]
             out = ordered.mapInArrow(batch_operator(specs, slots, asked.metrics), MATCHES)
+    if apart:
+        found = slices_of(flat, apart, specs, asked.metrics)
+        out = found.union(refused(flat, apart) if out is None else out)
     assert out is not None, "a program has at least one query"
     if _hands_on(parts):
         out = out.where(F.col("kind") != "event")

@@ -31,6 +31,7 @@ from etalis_py.spark.schema import (
     FLAT_EVENTS,
     ITEM,
     LAST,
+    MATCHES,
     PASSED,
     RETRACT,
     TAKEN_BACK,
@@ -38,6 +39,7 @@ from etalis_py.spark.schema import (
 )
 from etalis_py.spark.slots import slots_of
 
+_FEW = 16  # predicates that are sent as numbers
 PLACES = {"subject": "s", "predicate": "p", "object": "o"}
 
 
@@ -192,6 +194,51 @@ def reads(part: Part, shard: int) -> Column | None:
     tests = [] if begin is None else [F.col("end") >= F.lit(begin - part.overlap)]
     tests += [] if following is None else [F.col("end") < F.lit(following)]
     return reduce(and_, tests) if tests else None
+
+
+def slice_of(flat: DataFrame, routed: RoutedPart, shard: int) -> DataFrame:
+    """The rows that a slice of time reads, from a source that leaves out the others: no more columns than it needs.
+
+    The predicate is a number: its place among ``predicates_of``; a single one is not sent at all.
+    """
+    read = reads(routed.part, shard)
+    rows = flat if read is None else flat.where(read)
+    wanted = [test_of(leaf, routed.unnamed) for leaf, _ in routed.routes]
+    kept = None if routed.everything else _any(wanted)
+    rows = rows.where(~has_null() if kept is None else ~has_null() & kept)
+    columns = [F.col(name) for name in ("end", "start", "s", "o")]
+    if any(leaf.stream for leaf, _ in routed.routes):
+        columns.append(F.col("stream"))
+    predicates = predicates_of(routed)
+    if not predicates:
+        columns.append(F.col("p"))
+    elif len(predicates) > 1:
+        code = F.lit(0)
+        for place, predicate in enumerate(predicates[1:], 1):
+            code = F.when(F.col("p") == F.lit(predicate), F.lit(place)).otherwise(code)
+        columns.append(code.cast("byte").alias("p"))
+    return rows.select(*columns)
+
+
+def predicates_of(routed: RoutedPart) -> tuple[str, ...]:
+    """The predicates that a part reads, where these are few and constant; else none."""
+    found: dict[str, None] = {}
+    for leaf, _ in routed.routes:
+        match leaf.predicate:
+            case alg.Const(term) if not leaf.entailed:
+                found[term] = None
+            case ir.OneOf(terms) if not leaf.entailed:
+                found |= dict.fromkeys(terms)
+            case _:
+                return ()
+    return tuple(found) if not routed.everything and len(found) <= _FEW else ()
+
+
+def refused(flat: DataFrame, parts: Sequence[RoutedPart]) -> DataFrame:
+    """The dead letters for the rows with a null that some part may want, as matches are."""
+    wanted = wanted_by(parts, 1)
+    rows = flat if wanted is None else flat.where(wanted)
+    return rows.where(has_null()).select(F.from_json(dead_letter(), MATCHES).alias("row")).select("row.*")
 
 
 def _all_slots(parts: Sequence[RoutedPart], partitions: int) -> list[int]:
@@ -364,10 +411,13 @@ __all__ = [
     "flat_events",
     "hand_on",
     "keys_of",
+    "predicates_of",
     "reads",
+    "refused",
     "route",
     "row_kinds",
     "shards_of",
+    "slice_of",
     "test_of",
     "wanted_by",
 ]

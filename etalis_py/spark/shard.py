@@ -22,6 +22,7 @@ from zlib import crc32
 import msgspec
 
 from etalis_py.events import Event, Retraction
+from etalis_py.kernel.batch import as_reported
 from etalis_py.kernel.matches import Match, Matches, Revised
 from etalis_py.kernel.position import NEVER
 from etalis_py.kernel.revision import withdraw
@@ -344,5 +345,5 @@ def by_instant(matches: Matches) -> Iterator[tuple[int | None, Iterable[Match]]]
     if isinstance(matches, Revised):
         yield None, matches
         return
-    for report in matches.reports:
+    for report in as_reported(matches.reports, one_by_one=True):
         yield report[1], Matches(matches.shapes, [report])

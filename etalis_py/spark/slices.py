@@ -8,22 +8,32 @@ once.  Which programs allow it, and what d is, tells ``etalis_compiler.reach``.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import itemgetter
 
+import numpy as np
+import pyarrow as pa
+
+from etalis_py.kernel.batch import Batch, Columns
+from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.position import NEVER
-from etalis_py.spark.answers import Row, Table
+from etalis_py.kernel.tabular import of_columns
+from etalis_py.spark.answers import Row, Table, in_columns, record_batches
 from etalis_py.spark.parts import Part, RoutedPart
 from etalis_py.spark.schema import LAST
 from etalis_py.spark.shard import Plain, Shard
 from etalis_py.spark.spec import ProgramSpec
 
+_AT_ONCE = 1 << 17  # rows that the engine takes at once
 _by_end = itemgetter(1)
 
 
 class SlicedShard(Shard):
-    """A shard that is a slice of time: it takes its events in order, all before it finishes."""
+    """A shard that is a slice of time: it takes its events in order, all before it finishes.
+
+    Those before its beginning are taken without a word.
+    """
 
     def __init__(self, spec: ProgramSpec, part: Part, number: int) -> None:
         super().__init__(spec, part, number, corrected=True)
@@ -33,7 +43,7 @@ class SlicedShard(Shard):
         self._filling = self.begin is not None
 
     def push(self, events: Sequence[Plain]) -> list[Row | Table]:
-        """Events in order; those before the slice are taken without a word."""
+        """Events in order."""
         if self._filling and self.begin is not None:
             own = bisect_left(events, self.begin, key=_by_end)
             self.read_again += own
@@ -44,6 +54,27 @@ class SlicedShard(Shard):
                 return []
             self._begin_own(self.begin)
         return super().push(events)
+
+    def take(self, columns: Columns) -> Iterator[pa.RecordBatch]:
+        """Columns in order; what they make known, for Spark."""
+        if not self.engine.reads_columns:
+            yield from record_batches(self.push(Batch(None, int(columns.end[-1]), columns).rows))
+            return
+        if self._filling and self.begin is not None:
+            own = int(np.searchsorted(columns.end, self.begin))
+            self.read_again += own
+            if own:
+                self.engine.push_all(columns.rows(0, own))
+            columns = columns.rows(own, len(columns))
+            if not len(columns):
+                return
+            self._begin_own(self.begin)
+        found = self.engine.push_all(columns)
+        wide = None if self._ranks else of_columns(found)
+        if wide is not None and wide.query in self._reports:
+            yield in_columns(self.name, self.number, wide)
+        else:
+            yield from record_batches(self._rows(found))
 
     def close_before(self, over: int) -> list[Row | Table]:
         """What waits for a withdrawal waits for the end of the slice."""
@@ -81,3 +112,42 @@ def in_slices(routed: RoutedPart, begins: Sequence[int]) -> RoutedPart:
     shards, overlap = len(begins) + 1, routed.reach.back
     sliced = replace(part, shards=shards, begins=tuple(begins), overlap=overlap, keys=(), once=part.queries)
     return replace(routed, part=sliced, routes=routes)
+
+
+def slice_operator(
+    spec: ProgramSpec, part: Part, number: int, predicates: Sequence[str], metrics: bool
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function for ``mapInArrow`` over the rows of one slice: columns that ``routing.slice_of`` sends.
+
+    They come in pieces that are in order or not, so they are held, and put in order only if need be.  ``predicates``:
+    what the codes in the column ``p`` stand for.
+    """
+
+    def operate(chunks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        shard = SlicedShard(spec, part, number)
+        with few_collections():
+            held = [chunk for chunk in chunks if len(chunk)]
+            if held:
+                columns = columns_of(_in_order(pa.Table.from_batches(held)), predicates)
+                held.clear()
+                for first in range(0, len(columns), _AT_ONCE):
+                    yield from shard.take(columns.rows(first, first + _AT_ONCE))
+            yield from record_batches([*shard.finish(), *([shard.metric()] if metrics else [])])
+
+    return operate
+
+
+def columns_of(rows: pa.Table, predicates: Sequence[str]) -> Columns:
+    """The rows of a slice as the engine takes them."""
+    columns = {name: rows.column(name).combine_chunks() for name in rows.column_names}
+    if predicates:
+        codes = columns.get("p", pa.array(np.zeros(len(rows), np.int8)))
+        columns["p"] = pa.DictionaryArray.from_arrays(codes.cast(pa.int32()), pa.array(predicates, pa.string()))
+    end = columns["end"].to_numpy()
+    start = columns["start"].to_numpy() if "start" in columns else end
+    return Columns(end, start, columns["s"], columns["p"], columns["o"], columns.get("stream"))
+
+
+def _in_order(rows: pa.Table) -> pa.Table:
+    ends = rows.column("end").to_numpy()
+    return rows if (ends[1:] >= ends[:-1]).all() else rows.take(pa.array(np.argsort(ends, kind="stable")))
