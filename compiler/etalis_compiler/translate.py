@@ -265,7 +265,7 @@ def _bound(duration: ast.Duration, span: ast.Span) -> alg.Bound:
         raise error(span, "within-unit", f"WITHIN cannot count {duration.kind}", "use a duration or n EVENTS")
     parsed = parse_duration(duration.lexical)
     if parsed is None:
-        raise error(span, "duration", f"{duration.lexical!r} is no duration", "write it like PT5M or P30D")
+        raise error(span, "duration", f"{duration.lexical!r} is not a duration", "write it like PT5M or P30D")
     if parsed[0] < 0 or parsed[1] < 0:
         raise error(span, "duration", "a window cannot have a negative length", "remove the minus sign")
     return alg.Bound(micros=parsed[1], months=parsed[0])

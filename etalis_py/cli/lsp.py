@@ -18,7 +18,7 @@ examples:
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "lsp",
-        help="serve editors: faults, meanings, completion, format",
+        help="the language server for editors: diagnostics, hover, completion, formatting",
         description="A language server for query files, for editors that speak the Language Server Protocol.",
         epilog=EXAMPLES,
         formatter_class=shared.Help,

@@ -21,7 +21,7 @@ from etalis_py.cli.options import Help, settle_format
 COMMANDS = {
     "to run queries": ("run", "replay", "repl", "serve"),
     "to understand them": ("explain", "check", "why-not", "oracle", "checkpoint"),
-    "to begin": ("init", "map", "completion", "lsp"),
+    "to get started": ("init", "map", "completion", "lsp"),
 }
 EXAMPLES = """\
 examples:

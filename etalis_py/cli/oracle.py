@@ -173,7 +173,7 @@ def read_recording(path: str, unit: str) -> Iterator[Recorded]:
 
 
 class _Unreadable(ValueError):
-    """A line that is no answer."""
+    """A line that is not an answer."""
 
 
 def _record(record: Any) -> tuple[tuple[dict[str, str], ...], Any]:
@@ -215,8 +215,8 @@ def _term(term: Any) -> str:
             try:
                 (quad,) = ox.parse(f"<urn:s> <urn:p> {term} .".encode(), ox.RdfFormat.TURTLE)
             except (SyntaxError, ValueError):
-                raise _Unreadable(f'{term} is no term: write an IRI as <…>, a text as \\"…\\"') from None
+                raise _Unreadable(f'{term} is not a term: write an IRI as <…>, a text as \\"…\\"') from None
             if isinstance(quad.object, ox.BlankNode):
                 raise _Unreadable("a blank node has no name outside of its engine; judge a query without them")
             return spell_term(quad.object)
-    raise _Unreadable(f"{term!r} is no term")
+    raise _Unreadable(f"{term!r} is not a term")

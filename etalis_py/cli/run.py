@@ -61,7 +61,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--background-stream", metavar="FILE", help="timed updates of the background, as JSON lines"
     )
     shared.group(parser, "streams").add_argument(
-        "--follow", action="store_true", help="the files of the streams grow: read them to their end, then what comes"
+        "--follow", action="store_true", help="the files grow: read them to the end, then whatever is added"
     )
     time = shared.group(parser, "time and order")
     time.add_argument(
@@ -77,7 +77,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         type=shared.duration,
         default=0,
         metavar="D",
-        help="how long what was said may be corrected, by retractions and late events; matches may then be taken back",
+        help="how long the input may be corrected, by retractions and late events; matches may then be taken back",
     )
     time.add_argument(
         "--idle",

@@ -129,7 +129,7 @@ class Session:
         elif _TURTLE.match(line):
             yield from self._learn(line.strip())
         else:
-            yield f"{line.strip()!r} is no event, background, query or command; .help tells what is"
+            yield f"{line.strip()!r} is not an event, background, query or command; .help tells what is"
 
     def _push(self, engine: Engine, event: Event) -> list[Match]:
         """What an event makes an engine answer; rules answer at once, windows when time has moved on."""
@@ -154,7 +154,7 @@ class Session:
         try:
             return read_turtle(f"{names} {text} .")
         except SyntaxError as error:
-            raise ValueError(f"this is no Turtle: {_PLACE.sub('', error.msg)}") from None
+            raise ValueError(f"this is not Turtle: {_PLACE.sub('', error.msg)}") from None
 
     def _event(self, typed: re.Match[str]) -> Event:
         start, end = (typed[1], typed[2]) if typed[1] else (typed[3], typed[3])

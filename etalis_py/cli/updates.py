@@ -73,10 +73,10 @@ def _update(line: str, source: str, number: int, unit: str) -> Update:
     try:
         record = _decoder.decode(line)
     except msgspec.DecodeError as error:
-        raise StreamError(f"this is no JSON: {error}", hint="write one JSON object a line") from None
+        raise StreamError(f"this is not JSON: {error}", hint="write one JSON object a line") from None
     unknown = [name for name in record if name not in _FIELDS] if isinstance(record, dict) else ["?"]
     if unknown or "time" not in record or not ("add" in record or "remove" in record):
-        raise StreamError("this is no update", hint='write {"time": t, "add": "…", "remove": "…", "graph": "…"}')
+        raise StreamError("this is not an update", hint='write {"time": t, "add": "…", "remove": "…", "graph": "…"}')
     when, graph = record["time"], record.get("graph", "")
     if isinstance(when, bool) or not isinstance(when, int | str | Decimal) or not isinstance(graph, str):
         raise StreamError("time is a number or a dateTime, graph an IRI", hint="quote dateTimes and IRIs")
@@ -94,7 +94,7 @@ def _triples(text: object) -> tuple[Triple, ...]:
     try:
         triples = read_turtle(text)
     except SyntaxError as error:
-        raise StreamError(f"this is no Turtle: {error.msg}", hint="end every statement with a full stop") from None
+        raise StreamError(f"this is not Turtle: {error.msg}", hint="end every statement with a full stop") from None
     except ValueError as error:
         raise StreamError(str(error)) from None
     if any(term[:2] == "_:" for triple in triples for term in triple):

@@ -263,7 +263,7 @@ class _Stopped(Exception):
 def checked_address(url: str) -> str:
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
         raise ContainerError(
-            f"{url!r} is no address of a container; expected something like http://127.0.0.1:8080/stream/"
+            f"{url!r} is not the address of a container; expected something like http://127.0.0.1:8080/stream/"
         )
     return url
 

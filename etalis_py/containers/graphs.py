@@ -184,7 +184,7 @@ def order_time(graph: Graph, relation: str) -> int | None:
         return None
     raise Problem(
         "constraint",
-        f"{relation} orders this container, and its value {unreadable} is no time; "
+        f"{relation} orders this container, and its value {unreadable} is not a time; "
         "expected an xsd:dateTime or xsd:dateTimeStamp such as 2021-07-20T10:51:08.657Z, no finer than microseconds",
     )
 

@@ -130,7 +130,7 @@ def prepare(connection: sqlite3.Connection, path: Path | None) -> str:
             meta = {"version": VERSION, "base": f"x-{secrets.token_hex(8)}://s/"}
             connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
     except sqlite3.Error as error:
-        raise StoreError(f"{path} is no store of stream containers: {error}; name another file") from None
+        raise StoreError(f"{path} is not a store of stream containers: {error}; name another file") from None
     if meta.get("version") != VERSION:
         raise StoreError(
             f"{path} has the format {meta.get('version')}, this release reads {VERSION}; use the release that wrote it"

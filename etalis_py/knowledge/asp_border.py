@@ -129,7 +129,7 @@ def offered_triple(program: AspProgram, declared: Declared, values: Iterable[Any
     s, p, o = (bound.get(term, term) for term in declared.pattern)
     if not (is_iri(s) or is_blank(s)) or not is_iri(p):
         raise KnowledgeError(
-            f"{declared.head} gave {s} {p} {o}, which is no triple", source=program.source, line=declared.line
+            f"{declared.head} gave {s} {p} {o}, which is not a triple", source=program.source, line=declared.line
         )
     return s, p, o
 

@@ -263,7 +263,7 @@ class _Reader:
         self.line = line
         word, _, rest = text.partition(" ")
         if word not in _SHAPES:
-            raise self.error(f"%! {word or '(nothing)'} is no declaration", f"one of {', '.join(_SHAPES)}")
+            raise self.error(f"%! {word or '(nothing)'} is not a declaration", f"one of {', '.join(_SHAPES)}")
         getattr(self, f"_{word}")(rest.strip())
 
     def _shape(self, word: str, text: str) -> KnowledgeError:
@@ -324,7 +324,7 @@ class _Reader:
             within = None
             self._ends("event", tail[6 + stop :])
             if loose := {t for t in until if _is_variable(t)} - {a.name for a in declared.arguments}:
-                raise self.error(f"{min(loose)} of the until pattern is no argument of {declared.head}")
+                raise self.error(f"{min(loose)} of the until pattern is not an argument of {declared.head}")
         else:
             self._ends("event", tail)
         terms = (
@@ -342,7 +342,7 @@ class _Reader:
     def _duration(self, text: str) -> int:
         months, micros = parse_duration(text) or (1, 0)
         if months or micros < 0 or is_too_fine(text):
-            raise self.error(f"{text!r} is no duration", "write days to seconds as in P1DT2H, PT5M or PT0.5S")
+            raise self.error(f"{text!r} is not a duration", "write days to seconds as in P1DT2H, PT5M or PT0.5S")
         return micros
 
     def _atom(self, word: str, text: str, joint: str) -> tuple[Declared, int]:
@@ -353,14 +353,16 @@ class _Reader:
         for part in filter(None, (p.strip() for p in match[2].split(","))):
             argument = _ARGUMENT.fullmatch(part)
             if not argument:
-                raise self.error(f"{part!r} is no argument", "a variable X, an integer N:int or N:0..9")
+                raise self.error(f"{part!r} is not an argument", "a variable X, an integer N:int or N:0..9")
             bounds = (int(argument[3]), int(argument[4])) if argument[3] else ()
             arguments.append(Argument(argument[1], bool(argument[2]), *bounds))
         pattern, end = self._pattern(text, match.end() + len(joint))
         declared = Declared(match[1], tuple(arguments), pattern, self.line)
         names, used = {a.name for a in arguments}, {t for t in pattern if _is_variable(t)}
         if word == "offers" and used - names:
-            raise self.error(f"{min(used - names)} is no argument of {declared.head}", "a triple needs all its terms")
+            raise self.error(
+                f"{min(used - names)} is not an argument of {declared.head}", "a triple needs all its terms"
+            )
         if word != "offers" and names - used:
             raise self.error(f"{min(names - used)} is not in the pattern", "nothing would tell its value")
         return declared, end

@@ -69,4 +69,4 @@ def of_rdflib_term(term: object) -> str:
         return f"_:{term}"
     if isinstance(term, rdflib.Literal):
         return terms.literal(str(term), str(term.datatype or ""), term.language or "")
-    raise KnowledgeError(f"{term!r} ({type(term).__name__}) is no RDF term")
+    raise KnowledgeError(f"{term!r} ({type(term).__name__}) is not an RDF term")

@@ -222,7 +222,7 @@ def load(
     ``limits``: what an answer-set program may cost.  ``programs``: further programs, which have been read already.
     """
     if entailment not in REGIMES:
-        raise KnowledgeError(f"{entailment!r} is no entailment regime", hint=f"one of {', '.join(REGIMES)}")
+        raise KnowledgeError(f"{entailment!r} is not an entailment regime", hint=f"one of {', '.join(REGIMES)}")
     sources = _each(background)
     every = [*programs, *(_program(path) for s in sources if _is_program(s) for path in expand(str(s)))]
     wanted: list[tuple[str, Document]] = [

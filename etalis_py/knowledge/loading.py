@@ -254,7 +254,7 @@ def _of_triples(triples: Iterable[Triple] | Mapping[str, Iterable[Triple]]) -> I
     for triple in triples:
         if not (isinstance(triple, tuple) and len(triple) in (3, 4)):
             raise KnowledgeError(
-                f"{repr(triple)[:200]} is no triple", hint="give (s, p, o) or (s, p, o, graph) as N-Triples text"
+                f"{repr(triple)[:200]} is not a triple", hint="give (s, p, o) or (s, p, o, graph) as N-Triples text"
             )
         s, p, o = check_triple(triple[:3])
         yield (triple[3] if len(triple) == 4 else ""), (s, p, o)

@@ -74,7 +74,7 @@ def read_prices(path: Path) -> PriceRecord:
         time = _time(when.strip())
         if time is None or not _PRICE.fullmatch(price.strip()):
             raise StreamError(
-                "this row has no date and price" if time is None else "the price is no number",
+                "this row has no date and price" if time is None else "the price is not a number",
                 source=str(path),
                 line=line,
                 text=f"{when},…,{price}",

@@ -127,7 +127,7 @@ def read_roads(nodes: str | Path, edges: str | Path) -> Roads:
         try:
             places[row["id"]] = (float(row["lat"]), float(row["lon"]))
         except ValueError:
-            raise _bad(nodes, line, row, "the position is no number") from None
+            raise _bad(nodes, line, row, "the position is not a number") from None
     links: dict[str, list[Link]] = {place: [] for place in places}
     for line, row in _rows(Path(edges), ("from", "to", "oneway", "length_m")):
         if row["from"] not in places or row["to"] not in places:
@@ -135,7 +135,7 @@ def read_roads(nodes: str | Path, edges: str | Path) -> Roads:
         try:
             metres = max(1, round(float(row["length_m"])))
         except ValueError:
-            raise _bad(edges, line, row, "the length is no number") from None
+            raise _bad(edges, line, row, "the length is not a number") from None
         if row["oneway"] == "-1":
             _street(links, row["to"], row["from"], metres, one_way=True)
         else:

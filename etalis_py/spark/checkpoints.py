@@ -111,7 +111,7 @@ def move(
         go_on(spark, program, target, -1, asked.matching(shards, lateness), at_once=1)
         same_matches(spark, root, target, shards)
         last = max((number for number, _ in batches(target)), default=-1)
-        # A folder without this is no checkpoint.
+        # A folder without this is not a checkpoint.
         write_state(target, Continued(shards, last, state.over))
         return describe(spark, target, program, asked)
     except BaseException:
@@ -123,7 +123,7 @@ def state_of(folder: Path) -> Continued:
     """How far the run of a folder is; refused where it is none."""
     state = read_state(folder)
     if state is None or not (folder / "state" / "commits").is_dir():
-        raise SparkError(f"{folder} is no checkpoint of etalis run --engine spark --checkpoint, or of run_on_spark")
+        raise SparkError(f"{folder} is not a checkpoint of etalis run --engine spark --checkpoint, or of run_on_spark")
     return state
 
 

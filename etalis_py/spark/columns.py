@@ -48,7 +48,7 @@ def time_of(rows: DataFrame, given: str | Column, name: str, unit: str = "us") -
     """A column as microseconds since the epoch; ``name`` is what errors call it, ``unit`` what its numbers count."""
     column, kind = typed(rows, given)
     if unit not in UNITS:
-        raise SparkError(f"{unit!r} is no unit of time, but one of {', '.join(UNITS)}")
+        raise SparkError(f"{unit!r} is not a unit of time, but one of {', '.join(UNITS)}")
     match kind:
         case T.LongType() if unit == "us":
             return column
@@ -73,7 +73,7 @@ def _micros(number: Column, name: str, unit: str) -> Column:
     many, one = RATIOS[unit]
     remains = number * many % one
     shown = number.cast("string")
-    refused = F.concat(F.lit(f"the {name} "), shown, F.lit(f" {unit} is no whole number of microseconds"))
+    refused = F.concat(F.lit(f"the {name} "), shown, F.lit(f" {unit} is not a whole number of microseconds"))
     whole = F.when(remains == 0, (number * many / one).cast("long"))
     return whole.when(remains != 0, F.raise_error(refused).cast("long"))
 
@@ -95,7 +95,7 @@ def term_of(rows: DataFrame, given: str | Column, name: str) -> Column:
         literals: Column = _literals(column)
         return literals
     raise SparkError(
-        f"{name} is a column of type {kind.simpleString()}, which is no literal; choose or convert what it holds"
+        f"{name} is a column of type {kind.simpleString()}, which is not a literal; choose or convert what it holds"
     )
 
 

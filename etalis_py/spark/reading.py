@@ -145,7 +145,7 @@ def _quads(texts: list[str | None]) -> list[tuple[str, ...]]:
                 quads[n] = parse_line(line)
             except (SyntaxError, ValueError) as error:
                 raise SparkError(
-                    f"this line is no N-Quads statement ({reason_of(error)}), correct it or leave it out: {line}"
+                    f"this line is not an N-Quads statement ({reason_of(error)}), correct it or leave it out: {line}"
                 ) from None
     return quads
 

@@ -35,7 +35,7 @@ _ISO_SECOND_60 = re.compile(r"(T[0-9]{2}:[0-9]{2}):60(?=Z|[+-]|$)")
 
 
 class TimeError(ValueError):
-    """A spelling that is no time; ``position`` is the offset (from 0) of what is wrong in it."""
+    """A spelling that is not a time; ``position`` is the offset (from 0) of what is wrong in it."""
 
     def __init__(self, reason: str, text: str, position: int = 0) -> None:
         self.reason, self.text, self.position = reason, text, position

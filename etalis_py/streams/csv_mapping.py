@@ -90,7 +90,7 @@ def read_mapping(mapping: str | Path | Mapping[str, Any], prefixes: Mapping[str,
     except OSError as error:
         raise StreamError(f"the mapping cannot be read: {error.strerror}", source=name) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise StreamError(f"the mapping is no TOML: {error}", source=name) from None
+        raise StreamError(f"the mapping is not TOML: {error}", source=name) from None
     return _compile(table, name, prefixes or {})
 
 
@@ -228,7 +228,7 @@ def csv_events(
             return
         except csv.Error as error:
             line = before + reader.line_num
-            context.report(StreamError(f"this is no CSV: {error}", line=line, hint="check the quotes"))
+            context.report(StreamError(f"this is not CSV: {error}", line=line, hint="check the quotes"))
             continue
         line = before + reader.line_num - marked
         if not cells:

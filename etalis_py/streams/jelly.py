@@ -45,7 +45,7 @@ def jelly_frames(source: Source) -> tuple[bool, Iterator[list[Row]]]:
                 if depth == MOST_NESTED:
                     raise StreamError(TOO_DEEP, source=source.name)
                 return triple(*statement(term, depth + 1))
-        raise StreamError(f"found {type(term).__name__}, which is no RDF term", source=source.name)
+        raise StreamError(f"found {type(term).__name__}, which is not an RDF term", source=source.name)
 
     def statement(item: Any, depth: int = 0) -> tuple[str, str, str]:
         s, p, o = spell(item[0], depth), spell(item[1], depth), spell(item[2], depth)
@@ -99,7 +99,7 @@ def valid(term: str, source: str) -> str:
     try:
         return parse_line(statement, graphs=False)[2]
     except (SyntaxError, ValueError) as error:
-        raise StreamError(f"{term} is no RDF term: {reason_of(error)}", source=source) from None
+        raise StreamError(f"{term} is not an RDF term: {reason_of(error)}", source=source) from None
 
 
 class _Raw(io.RawIOBase):

@@ -82,7 +82,7 @@ def read_context(context: str | Path | Mapping[str, Any]) -> str:
     except OSError as error:
         raise StreamError(f"the context cannot be read: {error.strerror}", source=name) from None
     except msgspec.DecodeError as error:
-        raise StreamError(f"the context is no JSON: {error}", source=name) from None
+        raise StreamError(f"the context is not JSON: {error}", source=name) from None
     if not isinstance(parsed, Mapping):
         raise StreamError("a context is a JSON object", source=name, hint='such as {"@vocab": "http://example.org/"}')
     inner = parsed.get("@context", parsed)
@@ -126,7 +126,7 @@ def _line_items(line: str, number: int, context: Context, reading: Reading) -> I
     try:
         record = _decode(line)
     except msgspec.DecodeError as error:
-        raise StreamError(f"this is no JSON: {error}", hint="write one JSON object a line") from None
+        raise StreamError(f"this is not JSON: {error}", hint="write one JSON object a line") from None
     if not isinstance(record, dict):
         raise StreamError("expected a JSON object", hint='write {"time": …, "triples": "…"}')
     retracts = _retracts(record, reading)
@@ -236,7 +236,7 @@ def cell_of(value: Any, name: str) -> str:
         return Typed(str(value), literal(str(value), XSD + "integer"))
     kind = "an object" if isinstance(value, dict) else "a list"
     raise StreamError(
-        f"{name!r} is {kind}, which is no value",
+        f"{name!r} is {kind}, which is not a value",
         hint=f"name a key inside it, as {{{name}.key}}" if isinstance(value, dict) else "take it apart before",
     )
 
@@ -248,7 +248,7 @@ def _expanded(line: str, context: str) -> list[Row]:
     try:
         return [spell(quad) for quad in ox.parse(document, format=ox.RdfFormat.JSON_LD, base_iri=_BASE)]
     except (SyntaxError, ValueError) as error:
-        raise StreamError(f"this is no JSON-LD by the context: {reason_of(error)}") from None
+        raise StreamError(f"this is not JSON-LD by the context: {reason_of(error)}") from None
 
 
 _SHAPE = 'expected {"time": t, "triples": "N-Triples or Turtle"}'

@@ -69,7 +69,7 @@ def parse_topic(url: str) -> Topic:
     split = urlsplit(url)
     name = split.path.strip("/")
     if split.scheme != "kafka" or not split.netloc or not name or "/" in name:
-        raise StreamError("this is no address of a topic", source=url, hint=_EXAMPLE)
+        raise StreamError("this is not the address of a topic", source=url, hint=_EXAMPLE)
     given = dict(parse_qsl(split.query, keep_blank_values=True))
     format = given.pop("format", "jsonl")
     if format not in FORMATS or format == "csv":

@@ -30,7 +30,7 @@ def parse_address(url: str) -> tuple[str, int]:
     """
     address = _ADDRESS.fullmatch(url)
     if address is None:
-        raise StreamError("this is no address of a socket", source=url, hint=_EXAMPLE)
+        raise StreamError("this is not the address of a socket", source=url, hint=_EXAMPLE)
     host, port = address["host"].strip("[]"), address["port"]
     if not port:
         raise StreamError("this address has no port", source=url, hint=_EXAMPLE)

@@ -333,7 +333,7 @@ def byte_blocks(source: Source, size: int = BLOCK) -> Iterator[bytes]:
 
 
 def line_blocks(source: Source, patience: Patience | None, on_error: Callable[[StreamError], None]) -> Iterator[Block]:
-    """Blocks of whole lines as text, each a burst; a line that is no UTF-8 becomes empty."""
+    """Blocks of whole lines as text, each a burst; a line that is not UTF-8 becomes empty."""
     for block in whole_lines(source, with_ticks(byte_blocks(source), patience)):
         if block is None:
             yield None
@@ -380,7 +380,7 @@ _LONG_LINE = "is this really a line-based format? name the right one"
 
 
 def decoded(whole: bytes, number: int, on_error: Callable[[StreamError], None]) -> str:
-    """Lines as text; one that is no UTF-8 is reported and becomes empty."""
+    """Lines as text; one that is not UTF-8 is reported and becomes empty."""
     try:
         return whole.decode("utf-8")
     except UnicodeDecodeError:

@@ -44,7 +44,7 @@ class Template:
     """One template.  ``parts`` are texts and columns in turn, the first and the last a text (perhaps an empty one).
 
     ``kind``: an IRI, a blank node, a literal in quotes (with ``datatype`` or ``language``), a bare value, or a plain
-    text that is no term (a time).  A cell in ``missing`` is no value: what it is to fill is "".
+    text that is not a term (a time).  A cell in ``missing`` is not a value: what it is to fill is "".
     """
 
     kind: Literal["iri", "blank", "literal", "bare", "text"]
@@ -100,7 +100,7 @@ def guess(text: str) -> str:
 
 
 def text_template(text: str) -> Template:
-    """A template that is no term, such as that of a time."""
+    """A template that is not a term, such as that of a time."""
     return Template("text", tuple(HOLE.split(text)))
 
 
@@ -127,7 +127,7 @@ def read_template(text: str, prefixes: Mapping[str, str], missing: frozenset[str
     if colon and re.fullmatch(r"[A-Za-z][\w.-]*", prefix) and not local.startswith(("//", " ")) and not is_object:
         raise ValueError(f"unknown prefix {prefix!r}; add it under [prefixes], or write <…> around an IRI")
     if not is_object:
-        raise ValueError(f"{text!r} is no IRI; write <…> around it")
+        raise ValueError(f"{text!r} is not an IRI; write <…> around it")
     return Template("bare", tuple(HOLE.split(text)), missing)
 
 

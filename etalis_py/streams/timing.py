@@ -76,7 +76,7 @@ def predicate_iri(name: str) -> str:
     prefix, colon, local = name.partition(":")
     if not colon or not prefix:
         raise StreamError(
-            f"{name!r} is no predicate",
+            f"{name!r} is not a predicate",
             hint=f"give an IRI, or a name with one of the prefixes {', '.join(sorted(_PREFIXES))}",
         )
     return f"<{_PREFIXES[prefix]}{local}>" if prefix in _PREFIXES and not local.startswith("//") else f"<{name}>"
@@ -249,7 +249,7 @@ def _read(statement: Statement, times: TimeReader) -> Span:
     try:
         return times.of_term(statement.object)
     except TimeError as error:
-        reason = f"the value of {statement.predicate} is no time: {error}"
+        reason = f"the value of {statement.predicate} is not a time: {error}"
         raise StreamError(reason, line=statement.line, hint=_time_hint(statement.object)) from None
 
 

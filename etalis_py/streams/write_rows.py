@@ -84,7 +84,7 @@ class Columns:
         extra = next((name for name in bindings if name not in self.variables), None)
         if extra is not None:
             raise SinkError(
-                f"query {match.query} binds ?{extra}, which is no column of this {format}",
+                f"query {match.query} binds ?{extra}, which is not a column of this {format}",
                 hint="write several queries to several outputs, or as jsonl",
             )
         return [bindings.get(name, "") for name in self.variables]

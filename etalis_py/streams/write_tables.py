@@ -273,7 +273,7 @@ class Database(_Collecting):
             self._connection = sqlite3.connect(self.name)
             self._connection.execute("PRAGMA schema_version")
         except sqlite3.Error as error:
-            raise SinkError(f"this is no SQLite database that can be written: {error}", target=self.name) from None
+            raise SinkError(f"this is not a SQLite database that can be written: {error}", target=self.name) from None
         self._known: dict[str, list[str]] = {}
 
     def flush(self) -> None:

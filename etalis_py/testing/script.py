@@ -105,7 +105,7 @@ class _Player:
                 case Event():
                     self._do(step)
                 case _:
-                    raise ValueError(f"{step!r} is no step: an event, Turtle, wait(…), SNAPSHOT, ABORT or EOF")
+                    raise ValueError(f"{step!r} is not a step: an event, Turtle, wait(…), SNAPSHOT, ABORT or EOF")
         return self._played
 
     def _do(self, step: Event | int) -> None:

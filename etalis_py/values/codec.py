@@ -177,5 +177,5 @@ def encode(value: Any) -> str:
     """
     encoder = _ENCODERS.get(value.__class__)
     if encoder is None:
-        raise TypeError(f"{value!r} of class {type(value).__name__} is no value of an RDF term")
+        raise TypeError(f"{value!r} of class {type(value).__name__} is not a value of an RDF term")
     return encoder(value)

@@ -94,7 +94,7 @@ def span_compare(start: int, end: int, value: Any) -> int:
     """getDURATION() compared with a duration: negative, zero or positive; months count by calendar from the start."""
     _timed(end)
     if value.__class__ is not Duration:
-        raise SparqlError(f"getDURATION() is compared with {value!r}, which is no duration")
+        raise SparqlError(f"getDURATION() is compared with {value!r}, which is not a duration")
     return compare_span(start, end, value)
 
 
@@ -274,7 +274,7 @@ class Emitter:
             return f"{name}({self.bindings.start}, {self.bindings.end})"
         spec = self._function(op, args)
         if spec is None:
-            raise UnknownFunction(f"{op} is no function this engine knows")
+            raise UnknownFunction(f"{op} is not a function this engine knows")
         call = self._call(spec, args)
         return f"{self.names.use('decode', decode)}({call})" if spec.gives == "term" else call
 

@@ -61,7 +61,7 @@ def conditions_of(where: Where, query: CompiledQuery) -> tuple[alg.Expr, ...]:
         )
         select = translate(document.queries[0])
     except QueryError as error:
-        raise ValueError(f"where is no condition such as '?c = :acme': {error.diagnostics[0].message}") from None
+        raise ValueError(f"where is not a condition such as '?c = :acme': {error.diagnostics[0].message}") from None
     assert isinstance(select.pattern, alg.Filter)
     conditions = select.pattern.conditions
     known = known_variables(query)

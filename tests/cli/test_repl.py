@@ -49,13 +49,13 @@ def test_rules_ask_and_what_is_known_at_the_end() -> None:
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
-        (["hello"], "'hello' is no event, background, query or command; .help tells what is"),
+        (["hello"], "'hello' is not an event, background, query or command; .help tells what is"),
         ([".nix"], "there is no command .nix; .help lists them"),
         (
             ["2 :a :p 1", "1 :a :p 1"],
             "this event is earlier than one before it: it came too late and was left out",
         ),
-        (["1 :a p 1"], "this is no Turtle: p is not a valid predicate"),
+        (["1 :a p 1"], "this is not Turtle: p is not a valid predicate"),
         (["[3, 1] :a :p 1"], "the interval [3, 1] ends before it starts"),
         (["1 :a :p 1", "2026-01-01T00:00:00Z :a :p 1"], "the times so far are numbers, 2026-01-01T00:00:00Z is not"),
         ([".why"], "no match yet"),
@@ -223,7 +223,7 @@ def test_turtle_without_a_time_is_background() -> None:
         "2 triples of background",
         "q1 [2, 2]  ?c = :bolt  ?s = :nuts",
     ]
-    assert said(":acme :sector", session=session)[0].startswith("this is no Turtle: ")
+    assert said(":acme :sector", session=session)[0].startswith("this is not Turtle: ")
 
 
 def test_typed_background_is_known_to_queries_with_windows_and_with_from(

@@ -264,14 +264,14 @@ def test_the_ending_of_the_sink_says_the_format(folder: Folder) -> None:
 def test_a_bad_line_stops_the_run_with_its_place(folder: Folder) -> None:
     folder.write("bad.jsonl", tick(1, 10) + "{nonsense\n" + tick(3, 12))
     done = folder.etalis("run", "rising.rq", "--stream", "bad.jsonl", code=1)
-    assert "bad.jsonl:2: this is no JSON" in done.stderr
+    assert "bad.jsonl:2: this is not JSON" in done.stderr
 
 
 def test_the_matches_of_the_events_before_a_bad_line_are_out_before_the_run_stops(folder: Folder) -> None:
     folder.write("bad.jsonl", tick(1, 10) + tick(3, 12) + tick(5, 11) + "{nonsense\n" + tick(7, 13))
     done = folder.etalis("run", "rising.rq", "--stream", "bad.jsonl", code=1)
     assert rows(done.stdout) == RISES
-    assert "bad.jsonl:4: this is no JSON" in done.stderr
+    assert "bad.jsonl:4: this is not JSON" in done.stderr
 
 
 def test_what_holds_at_the_end_of_the_stream_is_not_said_where_it_cannot_be_read(folder: Folder) -> None:
@@ -364,9 +364,9 @@ def test_constructed_triples_have_no_place_in_csv_and_that_is_said(folder: Folde
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("{", "this is no JSON"),
-        ('{"add": ":a :b :c ."}', "this is no update"),
-        ('{"time": 1, "add": ":a :b"}', "this is no Turtle"),
+        ("{", "this is not JSON"),
+        ('{"add": ":a :b :c ."}', "this is not an update"),
+        ('{"time": 1, "add": ":a :b"}', "this is not Turtle"),
         ('{"time": 1, "add": "[] :b :c ."}', "use an IRI"),
         ('{"time": true, "add": ":a :b :c ."}', "time is a number or a dateTime"),
         ('{"time": 2, "add": ":a :b :c ."}\n{"time": 1, "add": ":a :b :c ."}', "earlier than the one before"),

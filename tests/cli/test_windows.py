@@ -262,7 +262,7 @@ def test_terms_may_be_turtle_json_or_results_json(rooms: Folder) -> None:
     [
         ("{", (), 2, "recorded.jsonl:1: "),
         ('{"time": 5}', (), 2, "a line is an object with rows"),
-        ('{"time": 5, "rows": [{"x": "acme"}]}', (), 2, "acme is no term"),
+        ('{"time": 5, "rows": [{"x": "acme"}]}', (), 2, "acme is not a term"),
         (RIGHT + answer(None, "a"), (), 2, "some answers have a time, others not"),
         (RIGHT, ("--registered", "noon"), 2, "--registered: expected an xsd:dateTime"),
         (RIGHT, ("--unit", "1us"), 2, "give a larger unit"),

@@ -100,7 +100,7 @@ def test_a_program_is_run_by_the_order_that_was_asked_for() -> None:
     [
         ("up", None, "unknown order 'up': use one of left, right, cost"),
         ("cost", None, "the order 'cost' needs rates"),
-        ("", {"urn:p": -1.0}, "the rate of <urn:p> is no number"),
+        ("", {"urn:p": -1.0}, "the rate of <urn:p> is not a number"),
     ],
 )
 def test_what_is_asked_for_wrongly(order: str, rates: dict[str, float] | None, message: str) -> None:

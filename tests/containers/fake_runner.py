@@ -69,7 +69,7 @@ class FakeRunner:
 
     def why_not(self, where: str, at: str) -> object:
         if where == "?":
-            raise ValueError("where is no condition")
+            raise ValueError("where is not a condition")
         return f"nothing is hot where {where}"
 
     def graph(self) -> dict[str, object]:

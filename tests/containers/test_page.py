@@ -289,7 +289,7 @@ def test_what_is_taken_back_is_struck_out_and_why_not_is_answered(
         picture(browser, "9-why-not")
         browser.fill(".why-not [name=where]", "nonsense")
         browser.evaluate("document.querySelector('.why-not form').requestSubmit()")
-        browser.until("document.querySelector('.why-not-answer').innerText.includes('where is no condition')")
+        browser.until("document.querySelector('.why-not-answer').innerText.includes('where is not a condition')")
 
 
 def test_rows_of_csv_and_json_are_posted_through_a_mapping(browser: Browser, http: httpx.Client, stream: str) -> None:
@@ -313,7 +313,7 @@ def test_rows_of_csv_and_json_are_posted_through_a_mapping(browser: Browser, htt
     assert '"true"^^' in http.get(f"{stream}2", headers={"Accept": "application/n-triples"}).text
     browser.fill("#table", "time,x\nnoon,1")
     browser.evaluate("document.querySelector('#table-form').requestSubmit()")
-    browser.until("document.querySelector('#table-said').textContent.includes('\"noon\" is no time')")
+    browser.until("document.querySelector('#table-said').textContent.includes('\"noon\" is not a time')")
 
 
 def test_a_stream_is_created_from_the_page(browser: Browser, http: httpx.Client, stream: str) -> None:

@@ -107,7 +107,7 @@ def test_why_a_match_did_not_come(http: httpx.Client, stream: str) -> None:
         "whyNot": {"text": "nothing is hot where ?v = 3", "report": "nothing is hot where ?v = 3"},
     }
     refused = http.get(program, params={"where": "?"}, headers=JSON)
-    assert (refused.status_code, "where is no condition" in refused.text) == (400, True)
+    assert (refused.status_code, "where is not a condition" in refused.text) == (400, True)
 
 
 def test_a_member_that_is_withdrawn_takes_its_matches_back(start: Callable[..., Server]) -> None:

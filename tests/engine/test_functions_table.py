@@ -235,12 +235,12 @@ def test_every_built_in_of_the_standard_is_in_the_table() -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
-        ("STRLENGTH", 1, "STRLENGTH is no SPARQL function; did you mean STRLEN?"),
+        ("STRLENGTH", 1, "STRLENGTH is not a SPARQL function; did you mean STRLEN?"),
         ("SUBSTR", 1, "SUBSTR takes 2 to 3 arguments; 1 given"),
         ("NOW", 1, "NOW takes no argument; 1 given"),
         ("UCASE", 2, "UCASE takes 1 argument; 2 given"),
         (f"{XSD}interger", 1, f"did you mean {XSD}integer?"),
-        ("http://example.org/f", 1, "<http://example.org/f> is no function this engine knows"),
+        ("http://example.org/f", 1, "<http://example.org/f> is not a function this engine knows"),
         (f"{XSD}integer", 2, "xsd:integer takes 1 argument; 2 given"),
     ],
 )

@@ -82,7 +82,7 @@ def test_what_comes_later_is_followed(broker: Broker) -> None:
 def test_what_cannot_be_read_is_named_or_left_out_and_kept(broker: Broker, tmp_path: Path) -> None:
     send(broker, "bad", [line(1), "nonsense", line(3)], 0)
     with (
-        pytest.raises(StreamError, match=r"/bad\?until=now, partition 0, offset 1:1: this is no JSON"),
+        pytest.raises(StreamError, match=r"/bad\?until=now, partition 0, offset 1:1: this is not JSON"),
         read_kafka(address(broker, "bad", "?until=now")) as stream,
     ):
         list(stream)

@@ -280,16 +280,16 @@ def test_programs_that_read_events_are_kept_for_the_stream(tmp_path):
 # ------------------------------------------------------------------------------------------------------------- errors
 
 WRONG = {
-    "%! offer x(X) as X a :C": "is no declaration",
+    "%! offer x(X) as X a :C": "is not a declaration",
     "%! reads road(X, Y) X :to Y": "expected: %! reads",
-    "%! reads road(x) from X :to Y": "'x' is no argument",
+    "%! reads road(x) from X :to Y": "'x' is not an argument",
     "%! reads road(X, Z) from X :to Y": "Z is not in the pattern",
     "%! reads road(X, Y) from X ex:to Y": "the prefix ex: is not declared",
     "%! reads road(X, Y) from X :to Y Z": "expected: %! reads",
     '%! reads road(X, Y) from "x" :to Y': "a literal stands where",
-    "%! offers road(X) as X :to Y": "Y is no argument",
+    "%! offers road(X) as X :to Y": "Y is not an argument",
     "%! event e(X, N:int) from X :p N": "need bounds",
-    "%! event e(X) from X :p Y within soon": "is no duration",
+    "%! event e(X) from X :p Y within soon": "is not a duration",
     "%! event e(X) from X :p Y until X :q Y": "Y of the until pattern",
     "%! slots many": "expected: %! slots",
     "%! answers all": "cautious or answers brave",

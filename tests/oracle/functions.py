@@ -96,7 +96,7 @@ def calculate(operator: str, a: str, b: str) -> str:
     if x and y:
         return spell(arithmetic(operator, x, y))
     if not (is_literal(a) and is_literal(b)):
-        raise ExpressionError("arithmetic on what is no literal")
+        raise ExpressionError("arithmetic on what is not a literal")
     spans = [t for t in (a, b) if duration_of(t)]
     if operator == "+" and len(spans) == 1:  # pyoxigraph puts the operands of a constant sum in another order
         (moment,) = {a, b} - set(spans)
@@ -149,7 +149,7 @@ def call(name: str, arguments: list[str]) -> str:
 
 def _literal_part(name: str, term: str) -> str:
     if not is_literal(term):
-        raise ExpressionError(f"{name} of what is no literal")
+        raise ExpressionError(f"{name} of what is not a literal")
     _, datatype, language = parts(term)
     if name == "LANG":
         return literal(language)
@@ -159,7 +159,7 @@ def _literal_part(name: str, term: str) -> str:
 def _rounded(name: str, term: str) -> str:
     n = number(term)
     if not n:
-        raise ExpressionError(f"{name} of what is no number")
+        raise ExpressionError(f"{name} of what is not a number")
     value = n.value
     if name == "ABS":
         return spell(Number(n.kind, abs(value)))
@@ -190,7 +190,7 @@ def cast(datatype: str, term: str) -> str:
         if kind_of(term) == "string":
             return boolean(_valid(truth(literal(parts(term)[0], datatype))))
     if not is_literal(term):
-        raise ExpressionError("cast of what is no literal")
+        raise ExpressionError("cast of what is not a literal")
     return delegated(f"<{datatype}>({term})")
 
 
@@ -203,7 +203,7 @@ def _valid(value: Any) -> Any:
 def _to_number(target: str, term: str, source: Number | None) -> str:
     if source is None:
         if kind_of(term) != "string":
-            raise ExpressionError("cast of what is no number")
+            raise ExpressionError("cast of what is not a number")
         return spell(_valid(number(literal(parts(term)[0].strip(), XSD + target))))
     if target in ("integer", "decimal"):
         if isinstance(source.value, float) and not isfinite(source.value):

@@ -59,7 +59,7 @@ def duration(lexical: str) -> tuple[int, Fraction] | None:
 
 
 def duration_of(term: str) -> tuple[int, Fraction] | None:
-    """(months, microseconds) of a literal, or None when it is no duration."""
+    """(months, microseconds) of a literal, or None when it is not a duration."""
     if not is_literal(term):
         return None
     lexical, datatype, _ = parts(term)

@@ -138,7 +138,7 @@ def test_tables_of_roads(tmp_path):
     ("edges", "reason"),
     [
         ("from,to,oneway,length_m\n1,9,no,5\n", r"edges\.csv:2: a link of a place that is not in nodes\.csv"),
-        ("from,to,oneway,length_m\n1,2,no,long\n", "the length is no number"),
+        ("from,to,oneway,length_m\n1,2,no,long\n", "the length is not a number"),
         ("from,to,oneway\n1,2,no\n", "the header names no column length_m"),
     ],
 )

@@ -228,7 +228,7 @@ def test_a_price_every_minute_is_not_averaged_over_ten_days(tmp_path):
         ("Day,Last\n2020-01-01,3\n", "the header names no column Date"),
         ("Date,Close\n01.02.2020,3\n", "this row has no date and price"),
         ("Date,Close\n2020-01-01,3\n2020-02-30,3\n", "CSV.csv:3"),
-        ("Date,Close\n2020-01-01,three\n", "the price is no number"),
+        ("Date,Close\n2020-01-01,three\n", "the price is not a number"),
         ("Date,Close\n", "no price is in this file"),
     ],
 )

@@ -47,5 +47,5 @@ def test_a_stream_goes_from_two_to_five_to_three_shards(spark: SparkSession, tmp
 
 
 def test_what_is_no_checkpoint_is_named(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(SparkError, match="is no checkpoint of etalis run"):
+    with pytest.raises(SparkError, match="is not a checkpoint of etalis run"):
         describe(spark, tmp_path)

@@ -74,10 +74,10 @@ def test_every_type_of_column(spark: SparkSession) -> None:
         ("s", "s", "us", "the time is a column of type string, but times are timestamps, dates, integers or decimals"),
         ("db", "s", "us", "the time is a column of type double, but times are"),
         ("b", "s", "us", "the time is a column of type boolean"),
-        ("l", "arr", "us", "o is a column of type array<int>, which is no literal"),
-        ("l", "bin", "us", "o is a column of type binary, which is no literal"),
-        ("l", "ym", "us", "o is a column of type interval year to month, which is no literal"),
-        ("l", "s", "sec", "'sec' is no unit of time, but one of ns, us, ms, s"),
+        ("l", "arr", "us", "o is a column of type array<int>, which is not a literal"),
+        ("l", "bin", "us", "o is a column of type binary, which is not a literal"),
+        ("l", "ym", "us", "o is a column of type interval year to month, which is not a literal"),
+        ("l", "s", "sec", "'sec' is not a unit of time, but one of ns, us, ms, s"),
     ],
 )
 def test_a_column_that_cannot_be_a_time_or_a_term(
@@ -105,5 +105,5 @@ def test_what_is_no_column_of_an_event(spark: SparkSession) -> None:
     with pytest.raises(SparkError, match="the column triples is of type array<int>"):
         flat_events(rows.select(F.col("l").alias("end"), F.col("arr").alias("triples")))
     finer = events_from_columns(rows, s="s", p="s", o="s", time="dec")
-    with pytest.raises(Exception, match=r"the time 2\.50 us is no whole number of microseconds"):
+    with pytest.raises(Exception, match=r"the time 2\.50 us is not a whole number of microseconds"):
         finer.collect()

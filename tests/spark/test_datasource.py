@@ -122,7 +122,7 @@ def test_places_that_cannot_be_read(spark: SparkSession, path: str, said: str) -
 
 def test_a_line_that_cannot_be_read_is_named(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(line(1) + "nonsense\n")
-    with pytest.raises(Exception, match=r"a\.jsonl:2: this is no JSON"):
+    with pytest.raises(Exception, match=r"a\.jsonl:2: this is not JSON"):
         events_from_source(spark, str(tmp_path)).collect()
 
 

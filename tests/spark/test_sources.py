@@ -100,13 +100,13 @@ def rows_of(*texts: str | None) -> pa.RecordBatch:
 
 @pytest.mark.parametrize("line", [line for line, quad in STATEMENTS if quad is None])
 def test_a_line_that_is_no_statement_is_named(line: str) -> None:
-    with pytest.raises(SparkError, match=rf"this line is no N-Quads statement .*: {re.escape(line)}"):
+    with pytest.raises(SparkError, match=rf"this line is not an N-Quads statement .*: {re.escape(line)}"):
         list(statement_batches([rows_of("<urn:a> <urn:p> <urn:b> .", line)], ""))
 
 
 def test_a_wrong_statement_stops_the_job(spark: SparkSession) -> None:
     bad = spark.createDataFrame([(1, "<urn:a> <urn:p>")], "t long, value string")
-    with pytest.raises(Exception, match=r"this line is no N-Quads statement .*: <urn:a> <urn:p>"):
+    with pytest.raises(Exception, match=r"this line is not an N-Quads statement .*: <urn:a> <urn:p>"):
         events_from_nquads(bad, time="t").collect()
 
 

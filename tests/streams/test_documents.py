@@ -309,7 +309,7 @@ def test_mistakes_in_the_options(stream) -> None:
         ({"on_error": "ignore"}, "unknown on_error='ignore'"),
         ({"times": "later"}, "unknown times='later'"),
         ({"time_unit": "week"}, "unknown time unit"),
-        ({"time_predicate": "soon"}, "'soon' is no predicate"),
+        ({"time_predicate": "soon"}, "'soon' is not a predicate"),
         ({"mapping": {}}, "a mapping is for CSV, JSON lines, Parquet, Arrow; this is N-Quads"),
     ):
         with pytest.raises(StreamError, match=reason):
@@ -321,11 +321,11 @@ def test_mistakes_in_the_options(stream) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        (':g1 { :a :p 1 }\n:g1 prov:generatedAtTime\n  "soon" .\n:g2 { :a :p 2 }', 3, "is no time"),
+        (':g1 { :a :p 1 }\n:g1 prov:generatedAtTime\n  "soon" .\n:g2 { :a :p 2 }', 3, "is not a time"),
         (":g1 prov:generatedAtTime 1 .\n:g1 {\n :a :p 1 }\n:g1 prov:generatedAtTime 2 .", 4, "two different times"),
         (":g1 { :a :p 1 }\n:g2 { :a :p 2 }\n\n:g1 prov:generatedAtTime 1 .", 4, "comes after the element"),
         (':g1 prov:generatedAtTime 1 .\n:g1 { :a :p 1 }\n:g1\n rsp:punctuate "never" .', 4, "punctuation"),
-        (':g1 { :a :p """x\ny""" }\n:g1 prov:generatedAtTime <urn:t> .\n', 3, "is no time"),
+        (':g1 { :a :p """x\ny""" }\n:g1 prov:generatedAtTime <urn:t> .\n', 3, "is not a time"),
     ],
     ids=["no time", "two times", "too late", "punctuation", "after a long string"],
 )
@@ -353,6 +353,6 @@ def test_lines_are_counted_across_blocks_and_long_lines(stream) -> None:
     """The parser asks for about a thousand bytes at a time."""
     long = " . ".join(f":a :p {i}" for i in range(2000))
     text = "".join(f":g{i} prov:generatedAtTime {i} . :g{i} {{ {long} }}\n# a comment\n" for i in range(6))
-    with pytest.raises(StreamError, match="is no time") as caught:
+    with pytest.raises(StreamError, match="is not a time") as caught:
         list(stream(PREFIXES + text + ":g9 { :a :p 1 } :g9 prov:generatedAtTime 'x' .", format="trig"))
     assert caught.value.line == PREFIXES.count("\n") + 13

@@ -51,7 +51,7 @@ def test_the_stream_may_be_named_on_the_line(stream) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("{", "this is no JSON"),
+        ("{", "this is not JSON"),
         ("[1]", "expected a JSON object"),
         ('{"time": 1}', "no 'triples' here, only 'time'"),
         ('{"time": 1, "triples": 7}', "neither a text nor a list"),
@@ -149,7 +149,7 @@ def test_time_zones_and_files_without_a_header(stream) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"subject": "{Symbol}"}, "is no IRI; write <…> around it"),
+        ({"subject": "{Symbol}"}, "is not an IRI; write <…> around it"),
         ({"subject": "ey:{Symbol}"}, "unknown prefix 'ey'"),
         ({"predicate": ""}, "'predicate' must be a text"),
         ({"predicate": "_:p"}, "cannot be a predicate"),
@@ -181,7 +181,7 @@ def test_rows_that_are_short_or_badly_quoted(stream) -> None:
     assert caught.value.line == 3
     skipped = stream(text, format="csv", mapping=mapping, on_error="skip")
     assert [brief([event])[0].split("] ")[1] for event in skipped] == ["x p 1", "z p 3"]
-    with pytest.raises(StreamError, match="no CSV"):
+    with pytest.raises(StreamError, match="not CSV"):
         list(stream('a,b\n"x"y,1\n', format="csv", mapping=mapping))
 
 

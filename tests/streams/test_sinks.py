@@ -155,7 +155,7 @@ def test_constructed_triples_have_no_place_in_a_table_of_solutions(format: str, 
 
 
 def test_a_variable_without_a_column_is_refused_not_hidden() -> None:
-    with pytest.raises(SinkError, match=r"binds \?t, which is no column"):
+    with pytest.raises(SinkError, match=r"binds \?t, which is not a column"):
         written("csv", ROW, variables=["c", "p"])
 
 

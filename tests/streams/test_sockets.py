@@ -97,11 +97,11 @@ def test_there_is_no_such_host() -> None:
         ("tcp://localhost:ftp", "a port is a number from 1 to 65535, found 'ftp'"),
         ("tcp://localhost:0", "found '0'"),
         ("tcp://localhost:70000", "found '70000'"),
-        ("tcp://", "this is no address of a socket"),
-        ("tcp://:99", "this is no address of a socket"),
-        ("tcp://me@localhost:99", "this is no address of a socket"),
-        ("tcp://localhost:99/events", "this is no address of a socket"),
-        ("tcp://[::1:99", "this is no address of a socket"),
+        ("tcp://", "this is not the address of a socket"),
+        ("tcp://:99", "this is not the address of a socket"),
+        ("tcp://me@localhost:99", "this is not the address of a socket"),
+        ("tcp://localhost:99/events", "this is not the address of a socket"),
+        ("tcp://[::1:99", "this is not the address of a socket"),
     ],
 )
 def test_what_is_no_address(url: str, said: str) -> None:

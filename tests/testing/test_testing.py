@@ -37,7 +37,7 @@ def test_nothing_happens_after_the_end() -> None:
 
 
 def test_what_is_no_step_is_an_error() -> None:
-    with pytest.raises(ValueError, match="is no step"):
+    with pytest.raises(ValueError, match="is not a step"):
         play(RISING, [7])  # type: ignore[list-item]
 
 

@@ -212,7 +212,7 @@ def test_work_is_bounded_and_counts_say_so() -> None:
     ("asked", "message"),
     [
         ({"where": "?d = :acme"}, "query q1 has no variable ?d; its variables are ?c, ?x, ?y"),
-        ({"where": "?c ="}, "where is no condition such as '?c = :acme'"),
+        ({"where": "?c ="}, "where is not a condition such as '?c = :acme'"),
         ({"at": "noon"}, "at is a time of the stream, or two of them as T1/T2"),
         ({"query": "q7"}, "there is no query q7; the program has q1"),
     ],

@@ -331,7 +331,7 @@ class PatternBuilder(WindowBuilder):
             self.fail("REPEAT 0 would match nothing at all", start, end, code="repeat", hint="write REPEAT 1 OR MORE")
         if most is not None and most < least:
             hint = f"write REPEAT {most} TO {least}"
-            self.fail(f"REPEAT {least} TO {most} is no number of times", start, end, code="repeat", hint=hint)
+            self.fail(f"REPEAT {least} TO {most} is not a number of times", start, end, code="repeat", hint=hint)
         return least, most
 
     def repeat_by(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:

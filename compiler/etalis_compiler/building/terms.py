@@ -132,7 +132,7 @@ class TermBuilder:
         direction = tag.text.partition("--")[2] if tag else ""
         if direction not in ("", "ltr", "rtl"):
             hint = 'write "…"@ar--rtl or "…"@en--ltr'
-            self.fail(f"'--{direction}' is no base direction", tag.start, tag.end, hint=hint)
+            self.fail(f"'--{direction}' is not a base direction", tag.start, tag.end, hint=hint)
         return Term(terms.literal(self.string(text), language=tag.text[1:] if tag else ""), span=Span(start, end))
 
     def typed_literal(self, args: list[Any], start: int, end: int) -> Term:

@@ -65,7 +65,7 @@ class WindowBuilder(ExpressionBuilder):
             if known is None:
                 near = closest(unit.text, UNITS)
                 self.fail(
-                    f"'{unit.text}' is no unit of time",
+                    f"'{unit.text}' is not a unit of time",
                     unit.start,
                     unit.end,
                     code="duration",
@@ -93,7 +93,7 @@ class WindowBuilder(ExpressionBuilder):
     def amount_literal(self, args: list[Any], start: int, end: int) -> Duration:
         text, datatype, _ = parts(args[0].spelling)
         if datatype not in (XSD + "duration", XSD + "dayTimeDuration", XSD + "yearMonthDuration"):
-            self.fail("this literal is no xsd:duration", start, end, code="duration", hint=DURATIONS)
+            self.fail("this literal is not an xsd:duration", start, end, code="duration", hint=DURATIONS)
         return Duration("duration", self.duration(text.strip(), start, end), span=Span(start, end))
 
     def duration(self, text: str, start: int, end: int) -> str:
@@ -104,7 +104,7 @@ class WindowBuilder(ExpressionBuilder):
         if weeks:
             return f"P{int(weeks[1]) * 7}D"
         if parse_duration(text) is None or text.startswith("-"):
-            self.fail(f"'{text}' is no length of time", start, end, code="duration", hint=DURATIONS)
+            self.fail(f"'{text}' is not a length of time", start, end, code="duration", hint=DURATIONS)
         if is_too_fine(text):
             self._too_fine(start, end)
         return text

@@ -53,7 +53,7 @@ def coupling(order: str = "", rates: Rates | None = None) -> Coupling:
     if chosen == "cost" and not given:
         raise ValueError("the order 'cost' needs rates: give the events per second of some predicates")
     if wrong := [iri for iri, rate in given if not 0 <= rate < float("inf")]:
-        raise ValueError(f"the rate of {wrong[0]} is no number of events per second")
+        raise ValueError(f"the rate of {wrong[0]} is not a number of events per second")
     return Coupling(chosen, tuple(given))
 
 

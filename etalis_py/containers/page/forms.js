@@ -136,7 +136,7 @@ export function rowGraph(row, { subject, time, base, order }) {
 
 function instant(value) {
   const date = NUMBER.test(value) ? new Date(Number(value) * 1000) : new Date(/[zZ]|[+-]\d\d:?\d\d$/.test(value) ? value : `${value}Z`);
-  if (Number.isNaN(date.getTime())) throw new Error(`"${value}" is no time; choose another column, or none for the time of arrival`);
+  if (Number.isNaN(date.getTime())) throw new Error(`"${value}" is not a time; choose another column, or none for the time of arrival`);
   return date.toISOString();
 }
 

@@ -1,4 +1,4 @@
-"""Terms that a user spelled, in columns → the same in canonical N-Triples spelling; what is no term is an error."""
+"""Terms that a user spelled, in columns → the same in canonical N-Triples spelling; what is not a term is an error."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def _table(
                 null_values=[],
             ),
         )
-    except pa.ArrowInvalid:  # a row of another length, a byte that is no UTF-8
+    except pa.ArrowInvalid:  # a row of another length, a byte that is not UTF-8
         return None
     if table.num_rows != size:
         return None

@@ -165,7 +165,9 @@ def _flat_times(column: pa.Array, name: str, first: int, context: Context) -> An
     if native is None or not native.sure.all():
         row = 0 if native is None else int(np.flatnonzero(~native.sure)[0])
         value = column[row]
-        reason = "is null" if not value.is_valid else f"is {value}, which is no whole number of microseconds in range"
+        reason = (
+            "is null" if not value.is_valid else f"is {value}, which is not a whole number of microseconds in range"
+        )
         raise StreamError(f"the time {name!r} {reason}", line=first + row)
     return native.end
 

@@ -238,7 +238,7 @@ def _objects(records: Sequence[Any], mapping: RowMapping, lines: _Lines, context
 
 
 def _column(values: Sequence[Any], name: str) -> Column:
-    """The values of a key; StreamError where one is no value."""
+    """The values of a key; StreamError where one is not a value."""
     kinds = _of_kind(values) - {type(None)}
     if kinds == {str} or kinds == {bool}:
         return spelled(pa.array(values, pa.string() if kinds == {str} else pa.bool_()))

@@ -38,7 +38,7 @@ SIMPLE_TEXT = r"^[ !#-\[\]-~\x{a0}-\x{d7ff}\x{e000}-\x{10ffff}]*$"
 
 
 class NotNative(TypeError):
-    """A column of a type that is no literal."""
+    """A column of a type that is not a literal."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Times in columns: spellings and native times → int64 microseconds, exactly as ``TimeReader`` reads them one by one.
 
 What is certainly spelled as usual is read in bulk; every other spelling goes through the reader of rows, once for each
-distinct one.  A spelling that is no time is marked; the row that has it is then refused by the reader of rows.
+distinct one.  A spelling that is not a time is marked; the row that has it is then refused by the reader of rows.
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ def accumulator(name: str, *, distinct: bool = False, separator: str = " ") -> A
     make = _SIMPLE.get(upper)
     if make is None:
         near = difflib.get_close_matches(upper, AGGREGATES, n=1)
-        raise UnknownFunction(f"{name} is no aggregate{f'; did you mean {near[0]}?' if near else ''}")
+        raise UnknownFunction(f"{name} is not an aggregate{f'; did you mean {near[0]}?' if near else ''}")
     return Distinct(make()) if distinct and upper not in _WITHOUT_DISTINCT else make()
 
 

@@ -35,7 +35,7 @@ def resolve(reference: str, base: str) -> str:
     """
     unfit = _FORBIDDEN.search(reference)
     if unfit is not None:
-        raise SparqlError(f"{reference!r} is no IRI: it holds {unfit[0]!r}; encode it with ENCODE_FOR_URI")
+        raise SparqlError(f"{reference!r} is not an IRI: it holds {unfit[0]!r}; encode it with ENCODE_FOR_URI")
     scheme, authority, path, query, fragment = _SPLIT.fullmatch(reference).groups()  # type: ignore[union-attr]
     if scheme is not None:
         return reference

@@ -37,7 +37,7 @@ def utf8(text: str, function: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise SparqlError(f"{function} of a text with a lone surrogate, which is no Unicode character") from None
+        raise SparqlError(f"{function} of a text with a lone surrogate, which is not a Unicode character") from None
 
 
 def strlen(value: Any) -> int:

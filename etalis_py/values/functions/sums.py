@@ -32,7 +32,7 @@ def _special_name(value: float) -> str:
 
 
 class Sum(Failing):
-    """SUM: of nothing it is 0; one argument that is no number makes it an error."""
+    """SUM: of nothing it is 0; one argument that is not a number makes it an error."""
 
     __slots__ = (
         "_decimal",

@@ -103,10 +103,10 @@ def find_function(name: str, arguments: int) -> FunctionSpec:
     if spec is None:
         if known is CASTS:
             raise UnknownFunction(
-                f"<{name}> is no function this engine knows{_hint(name, CASTS)}; "
+                f"<{name}> is not a function this engine knows{_hint(name, CASTS)}; "
                 "function IRIs are the casts of XML Schema, such as xsd:integer(?x)"
             )
-        raise UnknownFunction(f"{name} is no SPARQL function{_hint(name.upper(), FUNCTIONS)}")
+        raise UnknownFunction(f"{name} is not a SPARQL function{_hint(name.upper(), FUNCTIONS)}")
     if not spec.accepts(arguments):
         raise UnknownFunction(f"{spec.name} takes {spec.arity}; {arguments} given")
     return spec

@@ -91,7 +91,7 @@ def str_lang_dir(lexical: Any, language: Any, direction: Any) -> LangString:
     """STRLANGDIR: the literal with this text, language tag and base direction (``ltr`` or ``rtl``)."""
     text = strlang(lexical, language)
     if direction.__class__ is not str or direction not in ("ltr", "rtl"):
-        raise SparqlError(f'{direction!r} is no base direction; write "ltr" or "rtl"')
+        raise SparqlError(f'{direction!r} is not a base direction; write "ltr" or "rtl"')
     return LangString(text.text, f"{text.language}--{direction}")
 
 
@@ -158,7 +158,7 @@ def strlang(lexical: Any, language: Any) -> LangString:
     if lexical.__class__ is not str or language.__class__ is not str:
         raise type_error("STRLANG", lexical, language)
     if not _LANGUAGE_TAG.fullmatch(language):
-        raise SparqlError(f'{language!r} is no language tag; write one such as "en" or "en-GB"')
+        raise SparqlError(f'{language!r} is not a language tag; write one such as "en" or "en-GB"')
     return LangString(lexical, language.lower())
 
 
