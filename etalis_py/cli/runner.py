@@ -131,15 +131,16 @@ class StandingQueries(EventRunner):
         self._engine.add(program, name=name)
 
     def remove(self, name: str) -> None:
-        self._engine.remove(name)
+        if name in self._engine.programs:
+            self._engine.remove(name)
 
     def rules(self) -> int:
         return len(self._engine.rules.nodes)
 
 
 def _text_of(name: str, query: str) -> Source:
-    """A text whose query gets this name."""
-    return Source(query, f"{name}.rq")
+    """A text whose query gets this name; a line break at its end makes no other wording."""
+    return Source(query.rstrip(), f"{name}.rq")
 
 
 def _family_of(text: Source, policy: str) -> Program | None:

@@ -97,7 +97,7 @@ class QueriesRunner(Runner, Protocol):
         """Run a query, in the place of the one of this name; ValueError with a message for the user."""
 
     def remove(self, name: str) -> None:
-        """Run a query no longer."""
+        """Run a query no longer, if it runs."""
 
     def rules(self) -> int:
         """How many rules and goals all queries have together."""

@@ -100,7 +100,7 @@ async def query(exchange: Exchange, program_row: ProgramRow, programs: Programs)
     row = await exchange.read(find_query, exchange.store, program_row.id, name)
     if exchange.method == "PUT":
         return await _put(exchange, running, row)
-    if row is None:
+    if row is None or name not in running.queries:
         raise Problem("not-found", f"the program has no query {name}")
     match exchange.method:
         case "OPTIONS":

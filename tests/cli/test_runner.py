@@ -61,7 +61,7 @@ def test_one_of_many_queries_is_a_row_of_its_kind(standing):
     standing.add("a.b", ALERT.format(1, 5))
     rules = standing.rules()
     for n in range(2, 9):
-        assert standing.knows(ALERT.format(n, n))
+        assert standing.knows(ALERT.format(n, n) + "\n")
         standing.add(f"u{n}", ALERT.format(n, n))
     assert standing.rules() == rules, "one kind has one set of rules"
     assert found(standing, [event(f":c{n} :p 7", n) for n in range(1, 9)]) == [

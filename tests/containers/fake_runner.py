@@ -147,7 +147,8 @@ class FakeQueries:
         self.runners[name], self.kinds[name] = factory(query, ""), _kind(query)
 
     def remove(self, name: str) -> None:
-        del self.runners[name], self.kinds[name]
+        self.runners.pop(name, None)
+        self.kinds.pop(name, None)
 
     def rules(self) -> int:
         return 3 * len(set(self.kinds.values()))
