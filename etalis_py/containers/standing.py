@@ -308,12 +308,17 @@ class ManyQueries(RunningProgram):
         first = self.found + 1 + step.found - len(step.matches)
         super()._note(step)
         for number, match in enumerate(step.matches, first):
-            standing = self.queries.get(match.query)
-            if standing is not None:
+            if standing := self._at_work(match.query):
                 standing.matches += 1
                 self._recent.add(standing, Kept(number, match.id, match.document))
         for name, reason in step.ended.items():
-            self._end(name, reason)
+            if self._at_work(name):
+                self._end(name, reason)
+
+    def _at_work(self, name: str) -> Standing | None:
+        """The query of this name, if it has begun: until then the process may run one that it replaces."""
+        standing = self.queries.get(name)
+        return standing if standing is not None and standing.state == "running" else None
 
     def describe_query(self, name: str, after: int) -> dict[str, Any]:
         """The state of a query as JSON, with its last matches after the one with that number."""
