@@ -105,7 +105,7 @@ def test_what_is_said_otherwise_elsewhere(text: str, hint: str) -> None:
     ("text", "message"),
     [
         (f"{A} REPEAT 0", "REPEAT 0 would match nothing"),
-        (f"{A} REPEAT 5 TO 2", "no number of times"),
+        (f"{A} REPEAT 5 TO 2", "not a number of times"),
         (f"{A} REPEAT 2 BY ?u", "BY [?]u, which its group does not bind"),
         (f"{A} REPEAT 2 BY ?a BY ?a", "has BY twice"),
         (f"{A} REPEAT 2 WHERE (?y > 1)", "[?]y is not bound by the group"),

@@ -176,11 +176,11 @@ def test_a_bare_number_is_no_length_of_time(number: str) -> None:
 @pytest.mark.parametrize(
     ("bound", "message"),
     [
-        ("5 fortnights", "no unit of time"),
-        ('"PT"^^xsd:duration', "no length of time"),
+        ("5 fortnights", "not a unit of time"),
+        ('"PT"^^xsd:duration', "not a length of time"),
         ("P3SEC", "expected a length of time"),
-        ('"5"^^xsd:integer', "no xsd:duration"),
-        ('"-PT5M"^^xsd:duration', "no length of time"),
+        ('"5"^^xsd:integer', "not an xsd:duration"),
+        ('"-PT5M"^^xsd:duration', "not a length of time"),
         ("0 EVENTS", "at least one"),
         ("1.5 months", "must be whole"),
         ("1e9 SECONDS", "no usable number"),

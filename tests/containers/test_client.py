@@ -115,7 +115,7 @@ def test_a_server_that_dies_and_stays_away_is_an_error_when_patience_ends(start:
 def test_what_is_wrong_is_said(http: httpx.Client, server: Server) -> None:
     with pytest.raises(ContainerError, match=r"404: there is no container /none/\. Look the address up"):
         next(follow(f"{server.url}none/"))
-    with pytest.raises(ContainerError, match="no address of a container"):
+    with pytest.raises(ContainerError, match="not the address of a container"):
         next(follow("ftp://x/"))
     with pytest.raises(ContainerError, match="a cursor"):
         Follower(server.url, since="yesterday")

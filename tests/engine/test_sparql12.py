@@ -150,7 +150,7 @@ def test_drawn_patterns(triples: list[tuple[str, str, str]], patterns: list[tupl
         ("SELECT * { ?a :p/:q ?b {| :r 1 |} }", "a property path cannot stand in an annotated triple"),
         ("SELECT * { << ?a :p [ :q 1 ] >> :r 1 }", "cannot stand in a reified triple"),
         ("CONSTRUCT { ?a :p <<( _:b :q ?x )>> } { ?a :r ?x }", "a blank node inside a triple term of a template"),
-        ('SELECT * { ?a :p "x"@en--up }', "no base direction"),
+        ('SELECT * { ?a :p "x"@en--up }', "not a base direction"),
         ('VERSION "3" SELECT * { ?a :p ?x }', "no version of SPARQL"),
         ("SELECT (TRIPLE(:a, :b) AS ?t) { ?s :p ?o }", "TRIPLE takes three arguments, not 2"),
         ("SELECT * { ?a :p <<( :a :b :c }", "expected"),

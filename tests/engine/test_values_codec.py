@@ -190,7 +190,7 @@ def test_what_is_no_literal_with_datatype_is_written_as_its_term() -> None:
     assert encode(IriValue("urn:a b")) == "<urn:a\\u0020b>"
     assert encode(BlankValue("_:x")) == "_:x"
     assert encode(Opaque('"x"^^<urn:t>')) == '"x"^^<urn:t>'
-    with pytest.raises(TypeError, match="no value of an RDF term"):
+    with pytest.raises(TypeError, match="not a value of an RDF term"):
         encode(None)
 
 

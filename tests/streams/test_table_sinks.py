@@ -98,7 +98,7 @@ def test_what_has_no_place_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SinkError, match="one file"):
         open_sink("parquet", "-")
     (tmp_path / "m.sqlite").write_text("this is no database, whatever its name says" * 50)
-    with pytest.raises(SinkError, match="no SQLite database"):
+    with pytest.raises(SinkError, match="not a SQLite database"):
         open_sink("sqlite", tmp_path / "m.sqlite")
 
 
