@@ -31,8 +31,9 @@ from etalis_py.spark.schema import FLAT_EVENTS
 SECOND = 1_000_000
 WORKLOADS = {w.name: w for w in (w1_pairs.WORKLOAD, w2_stock.WORKLOAD, w4_rising.WORKLOAD)}
 CLASSES = "classes"
+PAIRS = "pairs"  # two keys in sequence, ten seconds apart: no key divides it, slices of time do
 FILES = 2  # a batch; as many as cores, as Spark writes them
-NAMES = (*WORKLOADS, CLASSES)
+NAMES = (*WORKLOADS, CLASSES, PAIRS)
 
 Answers = tuple[int, int]
 
@@ -58,9 +59,11 @@ class Run:
 
 
 def case(name: str, size: int) -> Case:
-    """A workload with so many events: one of the engine's, or the reasoning over 40,080 sub-classes."""
+    """A workload with so many events: one of the engine's, the reasoning over 40,080 sub-classes, or the pairs."""
     if name == CLASSES:
         return _classes(size)
+    if name == PAIRS:
+        return _pairs(size)
     workload = WORKLOADS[name]
     program = compile(workload.query, policy=workload.policy)
     events = workload.events(size)
@@ -77,6 +80,17 @@ def _classes(size: int) -> Case:
     events = [Event(n * SECOND, n * SECOND, ((draw.choice(names), REPORTS, f'"{n % 100}"'),)) for n in range(size)]
     program = compile(f"SELECT ?x ?y WHERE {{ ?x {REPORTS} ?y . GRAPH {TAXONOMY} {{ ?x {RDF_TYPE} {ROOT} }} }}")
     return Case(CLASSES, program, events, known, _expected(program, events, known))
+
+
+def _pairs(size: int) -> Case:
+    """An event every four seconds, and at every eighth two pairs."""
+    draw = random.Random(1)
+    predicates = ["<urn:stops>", *["<urn:fails>"] * 7]
+    triples = ((f"<urn:m{draw.randrange(1000)}>", predicates[n % 8], f'"{n}"') for n in range(size))
+    events = [Event(4 * n * SECOND, 4 * n * SECOND, (triple,)) for n, triple in enumerate(triples)]
+    text = "SELECT ?a ?x ?b ?y WHERE { { ?a <urn:fails> ?x } SEQ { ?b <urn:stops> ?y } } WITHIN 10 SECONDS"
+    program = compile(text)
+    return Case(PAIRS, program, events, None, _expected(program, events, None))
 
 
 def _expected(program: Program, events: list[Event], background: Knowledge | None) -> Answers:
@@ -120,10 +134,10 @@ def read_nquads(spark: SparkSession, folder: str) -> DataFrame:
 # --- runs ------------------------------------------------------------------------------------------------------
 
 
-def batch_run(case: Case, events: DataFrame, shards: int) -> Run:
+def batch_run(case: Case, events: DataFrame, shards: int, slices: int | None = None) -> Run:
     """A batch query from the files to the last match."""
     began = time.perf_counter()
-    answers = _answers(matches(case.program, events, shards=shards, background=case.background))
+    answers = _answers(matches(case.program, events, shards=shards, slices=slices, background=case.background))
     return Run(time.perf_counter() - began, answers)
 
 
