@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from etalis_py.spark.errors import SkewWarning, SparkError
 from etalis_py.spark.parts import RoutedPart
-from etalis_py.spark.routing import keys_of, predicates_of, slice_of, wanted_by
+from etalis_py.spark.routing import asked_by, keys_of, predicates_of, slice_of
 from etalis_py.spark.schema import MATCHES
 from etalis_py.spark.slices import in_slices, slice_operator
 from etalis_py.spark.spec import ProgramSpec
@@ -94,8 +94,8 @@ class _Measured:
     """What one query over the batch says of it."""
 
     def __init__(self, flat: DataFrame, parts: Sequence[RoutedPart], slices: int, keyed: Iterable[RoutedPart]) -> None:
-        wanted = wanted_by(parts, 1)
-        rows = flat if wanted is None else flat.where(wanted)
+        asked_for = asked_by(parts, 1)
+        rows = flat if asked_for is None else flat.where(asked_for)
         self._rows, self._slices = rows, slices
         self._keys = {routed.part.number: keys_of(routed) for routed in keyed}
         sampled = F.pmod(F.xxhash64("end"), F.lit(SAMPLED)) == 0

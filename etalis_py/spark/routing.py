@@ -245,10 +245,16 @@ def _all_slots(parts: Sequence[RoutedPart], partitions: int) -> list[int]:
     return [slot for routed in parts for slot in slots_of(routed.part, partitions)]
 
 
+def asked_by(parts: Sequence[RoutedPart], partitions: int) -> Column | None:
+    """Does any of the parts ask for a row, as far as its columns are not null?  None: every row is asked for."""
+    items = row_kinds(parts)[1]
+    return _any([test for routed in parts for test, _ in _wanted(routed, partitions, items)])
+
+
 def wanted_by(parts: Sequence[RoutedPart], partitions: int) -> Column | None:
     """Does any of the parts want a row?  None: every row is wanted."""
     items = row_kinds(parts)[1]
-    kept = _any([test for routed in parts for test, _ in _wanted(routed, partitions, items)])
+    kept = asked_by(parts, partitions)
     if kept is None:
         return None
     kept = may_be(kept | (F.col("p") == F.lit(END_OF_STREAM)))
@@ -407,6 +413,7 @@ def _unknown() -> Column:
 
 
 __all__ = [
+    "asked_by",
     "ends",
     "flat_events",
     "hand_on",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ import etalis_py.executors.columns.executor
 from etalis_py import Engine, Event, LimitExceeded, Program, compile
 from etalis_py.spark import events_from_events, matches
 from etalis_py.spark.answers import single
+from etalis_py.spark.errors import SkewWarning
 from etalis_py.spark.parts import Part, RoutedPart
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.results import order_columns
@@ -190,3 +192,19 @@ def test_a_slice_takes_columns_in_any_order(monkeypatch: pytest.MonkeyPatch, tex
         operate = slice_operator(specs[0], part.part, number, ("<urn:p>", "<urn:q>"), metrics=False)
         ids += [i for batch in operate(pieces) for i in batch.column("id").to_pylist()]
     assert sorted(ids) == embedded(text, events)
+
+
+def test_a_hot_key_is_cut_by_time_or_named(spark: SparkSession, tmp_path: Path) -> None:
+    """Six of ten events have one key: a shard of it would do most of the work."""
+    keys = ["<urn:hot>" if n % 10 < 6 else f"<urn:x{n}>" for n in range(40_000)]
+    times = pa.array([n * SECOND for n in range(40_000)])
+    predicates = ["<urn:p>" if n % 2 else "<urn:q>" for n in range(40_000)]
+    table = pa.table({"end": times, "s": keys, "p": predicates, "o": ["<urn:o>"] * 40_000})
+    pq.write_table(table, tmp_path / "events.parquet")
+    events = spark.read.parquet(str(tmp_path))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SkewWarning)
+        helped = matches(KEYED, events, shards=2)
+    assert helped._jdf.queryExecution().executedPlan().toString().count("Exchange") == 0
+    with pytest.warns(SkewWarning, match=r"q1: 6\d% of the events have the key <urn:hot>.*WITHIN.*MINUS looks"):
+        matches(TOO_FAR, events, shards=2)
