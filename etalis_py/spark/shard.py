@@ -74,7 +74,7 @@ class Shard:
         self._streams = {output.query: output.stream for output in self.engine.outputs}
         self._ranks = {query: (number, rank) for number, (query, rank) in enumerate(part.order)}
         self._arranged = frozenset(output.query for output in self.engine.outputs if output.order)
-        if self.engine.has_windows and part.shards == 1:
+        if self.engine.has_windows and (part.shards == 1 or part.begins):
             # One evaluation after the other, each in its own order.
             self._arranged = frozenset(part.reports)
         self._first = frozenset(output.query for output in self.engine.outputs if output.source is None)
