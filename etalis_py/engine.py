@@ -331,7 +331,7 @@ class Engine(Stored):
         compilation = program.compilation
         if not isinstance(compilation, GatheredQueries) or program.windowed or self.knowledge is not None:
             return None, None
-        if self.options.explain or self.options.executor == "columns":
+        if self.options.explain:
             return None, None
         rules = compilation.rules(program.policy)
         return (None, None) if rules is None else (compilation, rules)

@@ -13,8 +13,6 @@ from etalis_rules import program as ir
 from etalis_py.executors.columns.network import unsupported
 from etalis_py.executors.windows.explain import Explainer, plan_data
 
-IN_ROWS = "run in rows, because queries that differ in constants only run as one"
-
 
 @dataclass(frozen=True, slots=True)
 class ProgramExplanation(Explanation):
@@ -43,7 +41,7 @@ class ProgramExplanation(Explanation):
         explained = explain(rules, prefixes)
         same: dict[str, Any] = {f.name: getattr(explained, f.name) for f in fields(Explanation)}
         if rules.outputs:
-            same["executor"] = _large_batches(rules, knowledge)
+            same["executor"] = large_batches(rules, knowledge)
         if not plans and not facts:
             return cls(**same)
         about = Explainer(prefixes, readers)
@@ -73,7 +71,7 @@ class ProgramExplanation(Explanation):
         return {**self.windowed, "rules": rules if self.rules.outputs else None}
 
 
-def _large_batches(rules: ir.Rules, knowledge: Any) -> str:
+def large_batches(rules: ir.Rules, knowledge: Any = None) -> str:
     """Which executor runs the rules over large batches, and why, if it is that of rows."""
     reason = unsupported(rules, knowledge)
     return "run in columns" if reason is None else f"run in rows, because {reason}"

@@ -36,7 +36,7 @@ from etalis_compiler.rsp import (
 from etalis_compiler.rsp.checks import check_closing, unbounded_windows
 from etalis_rules import program as ir
 
-from etalis_py.explanation import IN_ROWS, ProgramExplanation
+from etalis_py.explanation import ProgramExplanation, large_batches
 from etalis_py.families import GatheredQueries, Reading, gather, one_by_one
 
 if TYPE_CHECKING:
@@ -113,7 +113,9 @@ class Program:
         samples = Program(compiled.samples, self.policy)
         explained = samples.explain(knowledge)
         families = (*map(str, compiled.groups), *one_by_one(compiled.rest))
-        return replace(explained, executor=IN_ROWS, families=families)
+        together = compiled.rules(self.policy) if knowledge is NO_KNOWLEDGE else None
+        executor = explained.executor if together is None else large_batches(together)
+        return replace(explained, executor=executor, families=families)
 
     def explained(self, rules: ir.Rules, knowledge: Any = None) -> ProgramExplanation:
         """The explanation with these rules: an engine may have others, made for its background."""

@@ -82,6 +82,7 @@ def streams(draw):
 
 
 POLICY = st.sampled_from(("unrestricted", "chronological", "recent"))
+EXECUTOR = st.sampled_from(("rows", "columns"))
 
 
 @pytest.fixture(autouse=True)
@@ -100,13 +101,13 @@ def answers(matches):
     return [(m.query, m.id, m.start, m.end, m.to_dict()) for m in matches]
 
 
-@given(texts(), streams(), POLICY)
-def test_together_they_answer_in_order_what_they_answer_one_by_one(queries, events, policy):
+@given(texts(), streams(), POLICY, EXECUTOR)
+def test_together_they_answer_in_order_what_they_answer_one_by_one(queries, events, policy, executor):
     plain = one_by_one(queries, policy)
     together = compile(queries, policy=policy)
     assert together.queries == plain.queries
     expected = Engine(plain, executor="rows")
-    engine = Engine(together)
+    engine = Engine(together, executor=executor)
     for one in events:
         assert answers(engine.push(one)) == answers(expected.push(one))
     assert answers(engine.close()) == answers(expected.close())
@@ -115,8 +116,8 @@ def test_together_they_answer_in_order_what_they_answer_one_by_one(queries, even
 
 # Each example compiles every one of its queries, so there are few of them, and none is made smaller.
 @settings(max_examples=settings().max_examples // 30, phases=(Phase.explicit, Phase.reuse, Phase.generate))
-@given(st.integers(10, 200).flatmap(lambda size: texts(size, size)), streams(), POLICY, st.data())
-def test_large_sets_answer_what_each_of_their_queries_answers(queries, events, policy, data):
+@given(st.integers(10, 200).flatmap(lambda size: texts(size, size)), streams(), POLICY, EXECUTOR, st.data())
+def test_large_sets_answer_what_each_of_their_queries_answers(queries, events, policy, executor, data):
     """They feed one another; some are taken away in the middle of the stream, and take nothing with them."""
     over = data.draw(st.integers(0, len(events)))
     parts = queries[: len(queries) // 2], queries[len(queries) // 2 :]
@@ -125,7 +126,8 @@ def test_large_sets_answer_what_each_of_their_queries_answers(queries, events, p
         for name, part in zip("mn", parts, strict=True)
     ]
     made = [query for query in queries if "CONSTRUCT" in query]
-    found, expected = Engine(compile(named[0] + made, policy=policy)), Engine(one_by_one(named[0] + made, policy))
+    found = Engine(compile(named[0] + made, policy=policy), executor=executor)
+    expected = Engine(one_by_one(named[0] + made, policy))
     results = []
     for engine, program in ((found, compile(named[1])), (expected, one_by_one(named[1], policy))):
         added = engine.add(program, policy=policy)
@@ -135,38 +137,48 @@ def test_large_sets_answer_what_each_of_their_queries_answers(queries, events, p
     assert sorted(map(str, results[0])) == sorted(map(str, results[1]))
 
 
-@given(texts(), streams(), POLICY, st.data())
-def test_a_snapshot_goes_on_where_it_was_taken(queries, events, policy, data):
+@given(texts(), streams(), POLICY, st.tuples(EXECUTOR, EXECUTOR), st.data())
+def test_a_snapshot_goes_on_where_it_was_taken(queries, events, policy, executors, data):
     program = compile(queries, policy=policy)
     whole = Engine(program)
     expected = answers([*whole.push_all(events), *whole.close()])
     cut = data.draw(st.integers(0, len(events)))
-    first, second = Engine(program), Engine(compile(queries, policy=policy))
+    first, second = (
+        Engine(one, executor=e) for one, e in zip((program, compile(queries, policy=policy)), executors, strict=True)
+    )
     found = answers(first.push_all(events[:cut]))
     second.restore(first.snapshot())
     assert found + answers([*second.push_all(events[cut:]), *second.close()]) == expected
 
 
 @settings(max_examples=settings().max_examples // 3)  # each makes as many engines as it has queries
-@given(texts(most=4), texts(most=3), streams(), POLICY, st.data())
-def test_an_added_query_begins_with_nothing_and_a_removed_one_leaves_nothing(queries, others, events, policy, data):
+@given(texts(most=4), texts(most=3), streams(), POLICY, EXECUTOR, st.data())
+def test_an_added_query_begins_with_nothing_and_a_removed_one_leaves_nothing(
+    queries, others, events, policy, executor, data
+):
     """Each answers what it answers alone over what came while it ran; an open instant belongs to both times.
 
     What only the end of the stream or a time to come decides is not told of a query that is gone by then.
     """
     begun, over = sorted(data.draw(st.tuples(*[st.integers(0, len(events))] * 2)))
-    _come_and_go(queries, others, events, policy, (begun, over))
+    _come_and_go(queries, others, events, policy, executor, (begun, over))
 
 
 # As above: each example makes an engine of its own for every query, twice.
 @settings(max_examples=settings().max_examples // 30, phases=(Phase.explicit, Phase.reuse, Phase.generate))
-@given(st.integers(10, 100).flatmap(lambda size: st.tuples(*[texts(size, size)] * 2)), streams(), POLICY, st.data())
-def test_queries_come_and_go_among_many(sets, events, policy, data):
+@given(
+    st.integers(10, 100).flatmap(lambda size: st.tuples(*[texts(size, size)] * 2)),
+    streams(),
+    POLICY,
+    EXECUTOR,
+    st.data(),
+)
+def test_queries_come_and_go_among_many(sets, events, policy, executor, data):
     begun, over = sorted(data.draw(st.tuples(*[st.integers(0, len(events))] * 2)))
-    _come_and_go(*sets, events, policy, (begun, over))
+    _come_and_go(*sets, events, policy, executor, (begun, over))
 
 
-def _come_and_go(queries, others, events, policy, cuts):
+def _come_and_go(queries, others, events, policy, executor, cuts):
     """``others`` are added one by one at the first cut, and removed and added together at the second."""
     begun, over = cuts
     given, more = (
@@ -181,7 +193,7 @@ def _come_and_go(queries, others, events, policy, cuts):
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(families, "FEWEST", 1)
-        engine = Engine(compile(given, policy=policy))
+        engine = Engine(compile(given, policy=policy), executor=executor)
         found = answers(engine.push_all(events[:begun]))
         added = [engine.add(text, policy=policy) for text in more]
         found += answers(engine.push_all(events[begun:over]))
@@ -353,7 +365,7 @@ def test_explain_says_which_texts_are_alike_and_run_one_by_one():
     assert "one by one" not in str(compile(asked[:1]).explain())
 
 
-@pytest.mark.parametrize("options", [{"explain": True}, {"background": "empty.nt"}, {"executor": "columns"}])
+@pytest.mark.parametrize("options", [{"explain": True}, {"background": "empty.nt"}])
 def test_where_a_family_cannot_run_its_queries_run_one_by_one(options, tmp_path):
     if "background" in options:
         (tmp_path / "empty.nt").write_text("<urn:a> <urn:b> <urn:c> .\n")

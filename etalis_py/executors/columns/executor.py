@@ -15,7 +15,7 @@ from etalis_rules import program as ir
 from etalis_py.compiled import ready
 from etalis_py.executors.columns.network import unsupported
 from etalis_py.executors.rows.executor import RowExecutor
-from etalis_py.executors.rows.families import Gathered
+from etalis_py.executors.rows.families import Gathered, Member
 from etalis_py.executors.rows.goals import rebuilt
 from etalis_py.kernel.batch import as_reported
 from etalis_py.kernel.options import Options
@@ -86,6 +86,9 @@ class ColumnExecutor(RowExecutor):
         return super().dispatch()
 
     def take(self, batch: Batch) -> None:
+        if self.families is not None and self.families.has_gone:
+            self.to_rows()
+            self._forget_gone()
         if not self._fits(batch):
             self.to_rows()
             super().take(batch)
@@ -183,6 +186,11 @@ class ColumnExecutor(RowExecutor):
         layout = self.state.layouts[group.node.child.node]
         groups = [[None, [list(x) for x in rows], None]] if rows else []
         group.restore([groups, [], []], lambda x: rebuilt(layout, x))
+
+    def add_to_family(self, family: str, row: Member) -> None:
+        if self.families is not None and self.families.has_gone:
+            self.to_rows()
+        super().add_to_family(family, row)
 
     def to_rows(self) -> None:
         """Give the goals back to the buckets of rows."""

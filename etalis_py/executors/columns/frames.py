@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,16 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.calendar import add_months
 
+from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.tables import Table
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.vectors import ASK, TRUE, truth  # type: ignore[attr-defined]
-from etalis_py.sparql import BackgroundSource, prepare
-from etalis_py.values import SparqlError
+from etalis_py.sparql import prepare
+from etalis_py.values import SparqlError, decode
 from etalis_py.values.expressions import condition, term
 
+MANY_AT_ONCE = 1 << 20
+"""So many solutions are joined with parameters before what does not hold is left out."""
 _TIMED = frozenset(("GETSTARTTIME", "GETENDTIME", "GETDURATION", "NOW"))
 
 
@@ -116,11 +120,11 @@ class Steps:
     """The steps of a rule, ready to be applied to solutions; look-ups in the background are shared by equal terms."""
 
     steps: tuple[ir.Step, ...]
-    background: BackgroundSource | None
+    sources: Sources
 
     def applied(self, frame: Frame) -> Frame:
         """What the steps leave of these solutions, and bind in them."""
-        for step in self.steps:
+        for number, step in enumerate(self.steps):
             if not len(frame):
                 return replace(
                     frame, columns={**frame.columns, **{name: frame.rows.astype(np.int32) for name in _binds(step)}}
@@ -132,9 +136,27 @@ class Steps:
                     frame = replace(frame, columns={**frame.columns, variable: frame.bound(e)})
                 case ir.Duration(bound):
                     frame = frame.keep(in_time(bound, frame.start, frame.end))
+                case ir.Lasting(parameter):
+                    frame = frame.keep(frame.end - frame.start <= _lengths(frame, parameter))
+                case ir.Parameters():
+                    return self._of_each_query(frame, step, Steps(self.steps[number + 1 :], self.sources))
                 case ir.Background(pattern, binds):
                     frame = self._looked_up(frame, pattern, binds)
         return frame
+
+    def _of_each_query(self, frame: Frame, step: ir.Parameters, rest: Steps) -> Frame:
+        """Each solution with each row of parameters that it concerns, after the other steps; some at a time."""
+        begins, each = self.sources.matching(step, frame.columns, frame.end - frame.start)
+        portion = np.cumsum(each) // MANY_AT_ONCE
+        cuts = [0, *(np.flatnonzero(np.diff(portion)) + 1).tolist(), len(frame)]
+        parts = []
+        for first, last in pairwise(cuts):
+            some = slice(first, last)
+            repeated = np.repeat(np.arange(first, last), each[some])
+            bound = self.sources.bound(step, begins[some], each[some])
+            part = frame.keep(repeated)
+            parts.append(rest.applied(replace(part, columns={**part.columns, **bound})))
+        return parts[0] if len(parts) == 1 else _united(parts)
 
     def _looked_up(self, frame: Frame, pattern: alg.Pattern, binds: tuple[str, ...]) -> Frame:
         """Each solution with each compatible one of the background."""
@@ -149,7 +171,7 @@ class Steps:
             mu = {name: value for name, value in zip(known, row, strict=True) if value}
             solutions = [
                 tuple(solution.get(name, "") for name in wanted)
-                for solution, _, _ in prepared.solve(mu, self.background, None)  # type: ignore[arg-type]
+                for solution, _, _ in prepared.solve(mu, self.sources.background, None)  # type: ignore[arg-type]
             ]
             answers += solutions
             counts.append(len(solutions))
@@ -172,7 +194,26 @@ def _binds(step: ir.Step) -> tuple[str, ...]:
             return (variable,)
         case ir.Background(_, binds):
             return binds
+        case ir.Parameters(binds=bound):
+            return tuple(name for name, _ in bound)
     return ()
+
+
+def _united(frames: Sequence[Frame]) -> Frame:
+    """The solutions of some frames with the same columns, one after the other."""
+    first = frames[0]
+    end = np.concatenate([frame.end for frame in frames])
+    at = end if all(frame.at is frame.end for frame in frames) else np.concatenate([frame.at for frame in frames])
+    columns = {name: np.concatenate([frame.columns[name] for frame in frames]) for name in first.columns}
+    start, rows = (np.concatenate([getattr(frame, name) for frame in frames]) for name in ("start", "rows"))
+    return Frame(first.terms, at, end, start, columns, rows)
+
+
+def _lengths(frame: Frame, parameter: str) -> np.ndarray:
+    """The microseconds that a parameter says."""
+    distinct, which = np.unique(frame.columns[parameter], return_inverse=True)
+    lengths: list[Any] = [decode(text) for text in frame.terms.spellings(distinct)]
+    return np.array(lengths, np.int64)[which]
 
 
 def _distinct_rows(columns: list[np.ndarray], rows: int) -> tuple[list[np.ndarray], np.ndarray]:

@@ -82,10 +82,12 @@ def _wanted(node: ir.Node, above: set[str]) -> set[str]:
 
 
 def _sources(steps: tuple[ir.Step, ...], wanted: set[str]) -> set[str]:
-    """The variables that are copied into wanted ones."""
+    """The variables that are copied into wanted ones, or found among parameters."""
     copied: set[str] = set()
     for step in reversed(steps):
         match step:
             case ir.Assign(variable, alg.Var(name)) if variable in wanted | copied:
                 copied.add(name)
+            case ir.Parameters(equal=equal):
+                copied |= {name for name, _ in equal}
     return copied

@@ -31,11 +31,11 @@ from etalis_py.executors.columns.kernels.joining import (
     probe,
     remove_marked,
 )
+from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.store import GoalStore, Keys
 from etalis_py.executors.columns.tables import Table, canonical, first_end, in_order, together
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.batch import Row
-from etalis_py.sparql import BackgroundSource
 
 AT_ONCE = 1 << 20
 """So many pairs are tested at a time where one of them is chosen,"""
@@ -97,9 +97,7 @@ class Waiting:
 class JoinOperator:
     """One join node and its goals."""
 
-    def __init__(
-        self, node: ir.Join, terms: Terms, background: BackgroundSource | None, watch: Callable[[list[Table]], None]
-    ) -> None:
+    def __init__(self, node: ir.Join, terms: Terms, sources: Sources, watch: Callable[[list[Table]], None]) -> None:
         """``watch`` is shown the pairs so far while there are many candidates, and may refuse them."""
         self.node = node
         self.terms = terms
@@ -107,11 +105,12 @@ class JoinOperator:
         self.left, self.right = node.left.columns, node.right.columns
         self.compared, rest = split_conditions(node.steps, self.left, self.right, node.certain)
         exact = (ir.Duration(node.bound),) if node.bound is not None and node.bound.months else ()
-        self.rest = Steps((*exact, *rest), background)
-        self.asked = Steps((*exact, *self.compared.conditions(), *rest), background)
+        self.rest = Steps((*exact, *rest), sources)
+        self.asked = Steps((*exact, *self.compared.conditions(), *rest), sources)
         self.codes = self.compared.codes
         self.relation = RELATIONS[node.op]
         self.longest = longest_micros(node.bound)
+        self.lasting = sources.longest(node.bound)
         self.bound = UNBOUNDED if self.longest is None else self.longest
         self.key_left = [self.left.index(name) for name in node.certain]
         self.key_right = [self.right.index(name) for name in node.certain]
@@ -123,8 +122,8 @@ class JoinOperator:
         """Forget all goals."""
         self.keys = Keys(len(self.node.certain))
         count = len(self.compared.lefts)
-        self.goals = GoalStore(self.keys, len(self.left), count, self.longest)
-        self.awaited = GoalStore(self.keys, len(self.right), count, self.longest)
+        self.goals = GoalStore(self.keys, len(self.left), count, self.longest, self.lasting)
+        self.awaited = GoalStore(self.keys, len(self.right), count, self.longest, self.lasting)
         mirrored = self.compared.mirrored()
         self.awaiting, self.later = mirrored.waiting(), mirrored.arriving()
         self.of_left, self.of_right = self.compared.waiting(), self.compared.arriving()

@@ -103,6 +103,8 @@ def _unsupported_node(node: ir.Node, late: frozenset[str], name: str) -> str | N
                 return "a join reads what an aggregate reports, which may have ended before"
             if node.policy and any(isinstance(step, ir.Background) for step in steps):
                 return "a consuming join looks into the background"
+            if node.policy and any(isinstance(step, ir.Parameters) for step in steps):
+                return "a consuming join is divided among queries that differ in constants only"
             return _unsupported_steps(steps)
         case ir.Outer():
             if name in late:
@@ -123,8 +125,6 @@ def _unsupported_node(node: ir.Node, late: frozenset[str], name: str) -> str | N
 
 def _unsupported_steps(steps: Iterable[ir.Step]) -> str | None:
     steps = tuple(steps)
-    if any(isinstance(step, ir.Parameters) for step in steps):
-        return "queries that differ in constants only run as one, which has no columnar form yet"
     return _unsupported_expressions(s.expression for s in steps if isinstance(s, (ir.Condition, ir.Assign)))
 
 

@@ -23,10 +23,11 @@ from etalis_py.executors.columns.comparing import split_conditions
 from etalis_py.executors.columns.frames import Frame, Steps, longest_micros
 from etalis_py.executors.columns.joins import NO_OPERATORS, Waiting, compatible, timed_keys
 from etalis_py.executors.columns.kernels.joining import ANY, BEFORE, UNBOUNDED, UNTIL, pick, probe, remove_marked
+from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.store import GoalStore, Keys
 from etalis_py.executors.columns.tables import Table, canonical, first_end, in_order, together
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.sparql import BackgroundSource, prepare
+from etalis_py.sparql import prepare
 
 _RELATIONS = {"optionalseq": BEFORE, "equalsoptional": ANY}
 
@@ -34,16 +35,17 @@ _RELATIONS = {"optionalseq": BEFORE, "equalsoptional": ANY}
 class OuterOperator:
     """One outer node and the rights that wait in it."""
 
-    def __init__(self, node: ir.Outer, terms: Terms, background: BackgroundSource | None) -> None:
+    def __init__(self, node: ir.Outer, terms: Terms, sources: Sources) -> None:
         self.node = node
         self.terms = terms
-        self.knowledge = background
+        self.sources = sources
         self.left = node.left.columns
         self.right = () if node.right is None else node.right.columns
         self.compared, rest = split_conditions(node.condition, self.right, self.left, node.certain)
-        self.rest, self.asked = Steps(rest, background), Steps(node.condition, background)
-        self.after = Steps(node.steps, background)
+        self.rest, self.asked = Steps(rest, sources), Steps(node.condition, sources)
+        self.after = Steps(node.steps, sources)
         self.longest = longest_micros(node.bound)
+        self.lasting = sources.longest(node.bound)
         self.bound = UNBOUNDED if self.longest is None else self.longest
         self.key_left = [self.left.index(name) for name in node.certain]
         self.key_right = [self.right.index(name) for name in node.certain] if self.right else []
@@ -57,7 +59,7 @@ class OuterOperator:
         """Forget all goals."""
         self.keys = Keys(len(self.node.certain))
         count = len(self.compared.lefts)
-        self.goals = GoalStore(self.keys, len(self.right), count, self.longest)
+        self.goals = GoalStore(self.keys, len(self.right), count, self.longest, self.lasting)
         self.of_right, self.of_left = self.compared.waiting(), self.compared.arriving()
 
     def sides(self) -> dict[str, Waiting]:
@@ -186,7 +188,7 @@ class OuterOperator:
 
     def _in_background(self, alone: Frame, pattern: alg.Pattern) -> Frame:
         binds = tuple(sorted(alg.scope(pattern) - frozenset(self.left)))
-        return Steps((ir.Background(pattern, binds), *self.node.condition), self.knowledge).applied(alone)
+        return Steps((ir.Background(pattern, binds), *self.node.condition), self.sources).applied(alone)
 
     def _seen_in_background(self):
         """A function from lefts to whether the background has a partner for each."""
@@ -208,10 +210,10 @@ class OuterOperator:
 
         def removed(mu: dict[str, str]) -> bool:
             if certain & mu.keys():
-                return next(iter(prepared.solve(mu, self.knowledge, None)), None) is not None  # type: ignore[arg-type]
+                return next(iter(prepared.solve(mu, self.sources.background, None)), None) is not None  # type: ignore[arg-type]
             return any(
                 solution.keys() & mu.keys() and all(solution.get(k, v) == v for k, v in mu.items())
-                for solution, _, _ in prepared.solve({}, self.knowledge, None)  # type: ignore[arg-type]
+                for solution, _, _ in prepared.solve({}, self.sources.background, None)  # type: ignore[arg-type]
             )
 
         def minus(alone: Frame) -> np.ndarray:

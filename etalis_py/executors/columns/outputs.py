@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from etalis_rules import program as ir
 
@@ -10,7 +11,7 @@ from etalis_py.executors.columns.instants import Advance, rows_by_instant, table
 from etalis_py.executors.columns.reports import TableReport
 from etalis_py.executors.columns.tables import Table, canonical, firsts
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.kernel.batch import Report
+from etalis_py.kernel.batch import Report, Row
 
 
 class OutputOperator:
@@ -20,9 +21,8 @@ class OutputOperator:
     rows, as a query with them gives few.
     """
 
-    def __init__(
-        self, number: int, output: ir.Output, terms: Terms, arrangement: Callable[[int], Advance | None]
-    ) -> None:
+    def __init__(self, number: int, output: ir.Output, terms: Terms, arrangement: Advance | None) -> None:
+        """``arrangement``: what ORDER BY or LIMIT does to the rows of an instant."""
         assert output.source is not None
         self.number = number
         self.output = output
@@ -32,7 +32,7 @@ class OutputOperator:
         names = tuple(sorted(output.variables))
         self.shown = [columns.index(name) for name in names if name in columns]
         sliced = output.order or output.limit is not None or output.offset
-        self.slicing = arrangement(number) if sliced else None
+        self.slicing = arrangement if sliced else None
 
     def advance(self, solutions: Table, reports: list[Report | TableReport]) -> Table:
         """Report the solutions; returns those from which a CONSTRUCT makes its triples."""
@@ -56,3 +56,20 @@ class OutputOperator:
             instants += [t] * len(some)
             kept += some
         return table_of_rows(instants, kept, len(solutions.columns), self.terms)
+
+
+class FamilyOutput:
+    """The output of a family: ``split`` parts the rows of an instant by query, each as that shows them."""
+
+    def __init__(self, output: ir.Output, terms: Terms, split: Callable[[int, list[Row]], list[Any]]) -> None:
+        assert output.source is not None
+        self.output = output
+        self.source = output.source
+        self.terms = terms
+        self.split = split
+
+    def advance(self, solutions: Table, reports: list[Report | TableReport]) -> Table:
+        """Report the solutions of each query; returns all of them."""
+        for t, rows in rows_by_instant(solutions, self.terms):
+            reports += [(number, t, some) for number, some in self.split(t, rows)]
+        return solutions

@@ -16,17 +16,19 @@ from etalis_py.executors.columns.leaves import Entailed, LeafOperator, occurrenc
 from etalis_py.executors.columns.network import network
 from etalis_py.executors.columns.occurrences import Occurrences, pieces
 from etalis_py.executors.columns.outer import OuterOperator
-from etalis_py.executors.columns.outputs import OutputOperator
+from etalis_py.executors.columns.outputs import FamilyOutput, OutputOperator
+from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.reports import TableReport, count_by_instant
 from etalis_py.executors.columns.simple import MapOperator, UnionOperator
 from etalis_py.executors.columns.store import GoalStore, Keys
 from etalis_py.executors.columns.tables import Table, distinct, together
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.windowed import WindowedOperator, is_windowed
+from etalis_py.executors.rows.needs import OfOutput
 from etalis_py.executors.rows.runtime import Runtime
 from etalis_py.executors.rows.traits import computes, multiplies
 from etalis_py.executors.rows.weighing import FEW
-from etalis_py.kernel.batch import Columns, Report, Row
+from etalis_py.kernel.batch import Columns, Report, Row, are_rows
 from etalis_py.sparql import BackgroundSource
 
 AT_ONCE = 1 << 16
@@ -56,6 +58,8 @@ class ColumnRules:
         runtime: Runtime,
     ) -> None:
         self.terms = Terms()
+        families = runtime.families
+        self._sources = sources = Sources(self.terms, background, {} if families is None else families.relations)
         self.network = network(rules)
         self._loose = unidentified(self.network)
         self._runtime = runtime
@@ -68,7 +72,7 @@ class ColumnRules:
                 name,
                 node,
                 self.terms,
-                background,
+                sources,
                 entailed,
                 operator,
                 give,
@@ -78,7 +82,7 @@ class ColumnRules:
             for name, node in self.network.nodes.items()
         }
         self._outputs = {
-            name: OutputOperator(number, output, self.terms, arrangement)
+            name: _output(number, output, self.terms, arrangement, runtime)
             for name, (number, output) in self.network.outputs.items()
             if output.source is not None
         }
@@ -93,11 +97,12 @@ class ColumnRules:
         return reports
 
     def forget_terms(self) -> None:
-        """Keep only the terms of goals: the dictionary would grow with the stream.
+        """Keep only the terms of goals and parameters: the dictionary would grow with the stream.
 
         It happens when there are four times as many terms as the goals had the last time, so each term pays little.
         """
         marked = self.terms.unmarked()
+        self._sources.mark_terms(marked)
         stores: dict[int, list[GoalStore]] = {}
         keys: dict[int, Keys] = {}
         for _, _, waiting in self.stores():
@@ -109,6 +114,7 @@ class ColumnRules:
                 marked[column] = True
         live = {name: np.logical_or.reduce([store.live_keys() for store in some]) for name, some in stores.items()}
         renumbered = self.terms.retain(marked)
+        self._sources.renumber(renumbered)
         for name, some in stores.items():
             for store in some:
                 store.retain(live[name], renumbered)
@@ -162,7 +168,7 @@ class ColumnRules:
                 table = tables[name] = self._node(name, tables, by_stream, anywhere, more.get(name, []))
                 if name in self._limited:
                     self._watch(name, [table])
-        return sorted(reports, key=_number)
+        return sorted(reports, key=_instant_and_number if are_rows(reports) else _number)
 
     def _watch(self, name: str, parts: list[Table]) -> None:
         """Refuse too many solutions of a node in one instant, or too large ones."""
@@ -193,6 +199,10 @@ class ColumnRules:
         return operator.advance(*(tables[ref.node] for ref in ir.refs(node)))
 
 
+def _instant_and_number(report: Any) -> tuple[int, int]:
+    return report[1], report[0]
+
+
 def _number(report: Report | TableReport) -> int:
     return report.output if isinstance(report, TableReport) else report[0]
 
@@ -208,11 +218,26 @@ def _seen(leaf: ir.Leaf, by_stream: Table, anywhere: Table, more: list[Table], t
     return distinct(together(three, 3)) if more else three[0]
 
 
+def _output(
+    number: int,
+    output: ir.Output,
+    terms: Terms,
+    arrangement: Callable[[int], Advance | None],
+    runtime: Runtime,
+) -> OutputOperator | FamilyOutput:
+    families = runtime.families
+    if families is None:
+        return OutputOperator(number, output, terms, arrangement(number))
+    if output.query in families.relations:
+        return FamilyOutput(output, terms, runtime.provide(OfOutput(number, "split")))
+    return OutputOperator(families.positions[number], output, terms, arrangement(number))
+
+
 def _operator(
     name: str,
     node: ir.Node,
     terms: Terms,
-    background: BackgroundSource,
+    sources: Sources,
     entailed: Entailed,
     operator: Callable[[str], Advance],
     give: Callable[[str, list[Row]], None],
@@ -223,13 +248,13 @@ def _operator(
         case ir.Leaf():
             return LeafOperator(node, terms, entailed)
         case ir.Map():
-            return MapOperator(node, terms, background)
+            return MapOperator(node, terms, sources)
         case ir.Union():
             return UnionOperator(node)
         case ir.Join():
-            return JoinOperator(node, terms, background, lambda parts: watch(name, parts))
+            return JoinOperator(node, terms, sources, lambda parts: watch(name, parts))
         case ir.Outer():
-            return OuterOperator(node, terms, background)
+            return OuterOperator(node, terms, sources)
         case ir.Group() if is_windowed(node):
             return WindowedOperator(node, terms, operator(name), lambda rows: give(name, rows), compared=compared)
         case ir.Group() | ir.Slice() | ir.Closure():

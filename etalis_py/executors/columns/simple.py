@@ -8,18 +8,18 @@ import numpy as np
 from etalis_rules import program as ir
 
 from etalis_py.executors.columns.frames import Frame, Steps
+from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.tables import Table, distinct, together
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.sparql import BackgroundSource
 
 
 class MapOperator:
     """One body goal, then steps.  Distinct: the solutions of an instant are a set over all columns of the child."""
 
-    def __init__(self, node: ir.Map, terms: Terms, background: BackgroundSource | None) -> None:
+    def __init__(self, node: ir.Map, terms: Terms, sources: Sources) -> None:
         self.node = node
         self.terms = terms
-        self.steps = Steps(node.steps, background)
+        self.steps = Steps(node.steps, sources)
 
     def advance(self, child: Table) -> Table:
         """The solutions that pass."""

@@ -51,15 +51,23 @@ class GoalStore:
     each column and 8 for each value that conditions compare, and up to as much again as room to grow.
     """
 
-    def __init__(self, keys: Keys, width: int, values: int, longest: int | None) -> None:
+    def __init__(
+        self, keys: Keys, width: int, values: int, longest: int | None, lasting: list[int] | None = None
+    ) -> None:
+        """``longest``: how long a match may last, where that is bounded; ``lasting``: the same where it may change."""
         self.keys = keys
-        self.longest = longest
+        self._longest, self._lasting = longest, lasting
         self.buckets = np.zeros((16, 4), np.int64)
         self._counts = np.zeros(16, np.int64)
         self.used = 0
         self.ends, self.starts, self.terms, self.values = _arena(16, width, values)
         self.odd = False
         """Whether some goal has a value that the kernels cannot compare."""
+
+    @property
+    def longest(self) -> int | None:
+        """What ended so long ago that nothing joins it any more has expired."""
+        return self._longest if self._lasting is None else self._lasting[0]
 
     def reserve(self, keys: np.ndarray, now: int) -> None:
         """Make room for goals with these keys.  What looks for goals comes at ``now`` or later."""

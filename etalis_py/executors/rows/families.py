@@ -149,13 +149,14 @@ def as_float(number: Any) -> float:
 class Relation:
     """The queries of a family while an engine runs; ``gone`` are those whose goals may still be there."""
 
-    __slots__ = ("_longest", "gone", "indexes", "is_numeric", "name", "rows")
+    __slots__ = ("_longest", "gone", "indexes", "is_numeric", "name", "rows", "version")
 
     def __init__(self, name: str, is_numeric: tuple[bool, ...]) -> None:
         self.name, self.is_numeric = name, is_numeric
         self.rows: dict[str, Member] = {}
         self.indexes: dict[tuple[tuple[int, ...], int], Index] = {}
         self.gone: set[str] = set()
+        self.version = 0  # grows with each change
         self._longest: dict[int, list[int]] = {}
 
     @property
@@ -185,12 +186,14 @@ class Relation:
             longest[0] = 0 if bucket is None else bucket[1][-1][self.place + place]
 
     def add(self, row: Member) -> None:
+        self.version += 1
         self.rows[row[0]] = row
         for index in self.indexes.values():
             index.add(row)
         self._measure()
 
     def remove(self, name: str) -> None:
+        self.version += 1
         row = self.rows.pop(name)
         for index in self.indexes.values():
             index.remove(row)
@@ -333,6 +336,11 @@ class Families:
             if shape.query in self.relations:
                 self.shapes.families[shape.query] = shape, self.relations[shape.query]
         return self.shapes
+
+    @property
+    def has_gone(self) -> bool:
+        """May there be goals of queries that are gone?"""
+        return any(relation.gone for relation in self.relations.values())
 
     def has(self, query: str) -> bool:
         """Does a query of this name run in a family?"""

@@ -9,7 +9,7 @@ import pytest
 
 from etalis_py import Engine, Event, LimitExceeded, Limits, compile, event, run
 from etalis_py.executors.columns import executor as executor_of_columns
-from etalis_py.executors.columns import rules
+from etalis_py.executors.columns import frames, rules
 from etalis_py.kernel.batch import Batch, Columns
 from etalis_py.running import columns_of
 from etalis_py.streams.columns.flat import batch_of
@@ -39,6 +39,41 @@ def _large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of a few dozen rows are large."""
     monkeypatch.setattr(executor_of_columns, "ENOUGH", 64)
     monkeypatch.setattr(executor_of_columns, "ready", lambda: True)
+
+
+def test_rows_that_are_ordered_are_reported_by_instant_and_then_by_query() -> None:
+    program = [f"REGISTER QUERY q{k} AS SELECT ?x {{ ?c <urn:p> ?x }} ORDER BY ?x" for k in range(2)]
+    engine = Engine(program, executor="columns")
+    matches = engine.push_all(columns(prices(4)))
+    assert [(m.end_us, m.query) for m in matches] == [(t, f"q{k}") for t in range(3) for k in range(2)]
+
+
+@pytest.mark.parametrize("many", [1, 50, 1 << 20])
+def test_queries_of_a_family_find_their_events_a_column_at_a_time(monkeypatch: pytest.MonkeyPatch, many: int) -> None:
+    """Those that a number concerns by its size; however many solutions are looked at together."""
+    monkeypatch.setattr(frames, "MANY_AT_ONCE", many)
+    limits = [*range(0, 100, 3), 50, 50]
+    program = compile([f"SELECT ?c ?x {{ ?c <urn:p> ?x FILTER (?x >= {limit}) }}" for limit in limits])
+    engine, events = Engine(program, executor="columns"), prices(200)
+    found = [*engine.push_all(columns(events)), *engine.close()]
+    assert rule_executors(engine)[0].families is not None
+    assert rule_executors(engine)[0].reason is None
+    values = {event.end: int(event.triples[0][2].split('"')[1]) for event in events}
+    expected = [(t, f"q{k + 1}") for t, x in values.items() for k, limit in enumerate(limits) if x >= limit]
+    assert [(m.end_us, m.query) for m in found] == expected
+
+
+def test_queries_of_a_family_keep_finding_events_when_terms_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "MOST_TERMS", 64)
+    program = [
+        f"SELECT ?x ?y {{ {{ {{ <urn:c{k % 7}> <urn:p> ?x }} SEQ {{ <urn:c{k % 3}> <urn:p> ?y }} }} WITHIN {k % 5} s }}"
+        for k in range(40)
+    ]
+    expected = ids(Engine(compile(program), executor="rows"), prices(300))
+    engine = Engine(compile(program), executor="columns")
+    parts = [columns(prices(300)[first : first + 20]) for first in range(0, 300, 20)]
+    assert ids(engine, *parts) == expected
+    assert rule_executors(engine)[0].families is not None
 
 
 @pytest.mark.parametrize("policy", ["recent", "chronological", "unrestricted"])
