@@ -125,7 +125,7 @@ def test_large_sets_answer_what_each_of_their_queries_answers(queries, events, p
         [f"REGISTER QUERY {name}{i} AS {q[q.index('SELECT') :]}" for i, q in enumerate(part) if "SELECT" in q]
         for name, part in zip("mn", parts, strict=True)
     ]
-    made = [query for query in queries if "CONSTRUCT" in query]
+    made = [query[query.index("CONSTRUCT") :] for query in queries if "CONSTRUCT" in query]
     found = Engine(compile(named[0] + made, policy=policy), executor=executor)
     expected = Engine(one_by_one(named[0] + made, policy))
     results = []

@@ -210,6 +210,7 @@ class ColumnExecutor(RowExecutor):
     # --- state ---
 
     def close(self, t: int) -> None:
+        self.reports[:] = as_reported(self.reports, one_by_one=True)  # what is said at the end comes after these
         if self._columns is None or any(o.late is not None or o.timeless is not None for o in self.rules.outputs):
             self.to_rows()
             super().close(t)

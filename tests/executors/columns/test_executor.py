@@ -48,6 +48,13 @@ def test_rows_that_are_ordered_are_reported_by_instant_and_then_by_query() -> No
     assert [(m.end_us, m.query) for m in matches] == [(t, f"q{k}") for t in range(3) for k in range(2)]
 
 
+def test_what_is_said_at_the_end_comes_last() -> None:
+    program = ["SELECT (COUNT(*) AS ?n) { ?c <urn:q> ?x }", "SELECT ?x { ?c <urn:p> ?x }"]
+    engine = Engine(program, executor="columns")
+    assert not engine.push_all(columns(prices(1)))
+    assert [m.query for m in engine.close()] == ["q2", "q1"]
+
+
 @pytest.mark.parametrize("many", [1, 50, 1 << 20])
 def test_queries_of_a_family_find_their_events_a_column_at_a_time(monkeypatch: pytest.MonkeyPatch, many: int) -> None:
     """Those that a number concerns by its size; however many solutions are looked at together."""
