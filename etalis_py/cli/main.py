@@ -1,8 +1,8 @@
 """``etalis``: chooses the command, and turns what goes wrong into a message and an exit code.
 
 0: done (also: stopped with Ctrl-C, or the reader of the output went away).  1: a run-time failure (``oracle``: never
-right).  2: a usage or
-query error.
+right).  2: a usage or query
+error.
 """
 
 from __future__ import annotations
@@ -72,13 +72,26 @@ def _grouped(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> s
 
 def parsed(top: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options; queries may stand anywhere, also behind the options, which argparse leaves to its caller."""
-    options, rest = top.parse_known_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    _check_command(top, given[0] if given else "")
+    options, rest = top.parse_known_args(given)
     unknown = [text for text in rest if text.startswith("-") and text != "-"]
     if unknown or (rest and not hasattr(options, "texts")):
         top.error(f"unrecognized arguments: {' '.join(unknown or rest)}")
     if rest:
         options.query = [*options.query, *rest]
     return options
+
+
+def _check_command(top: argparse.ArgumentParser, word: str) -> None:
+    """Refuse a word that is no command, with the command that it is near to."""
+    names = [name for some in COMMANDS.values() for name in some]
+    if word.startswith("-") or not word or word in names:
+        return
+    from etalis_compiler.diagnostics import closest  # only where something is wrong
+
+    near = closest(word, names)
+    top.error(f"there is no command {word!r}; " + (f"did you mean {near}?" if near else f"there are {', '.join(names)}"))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

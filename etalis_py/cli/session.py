@@ -247,8 +247,8 @@ class Session:
             case ".goals":
                 counters = self._engine.counters
                 items = sum(engine.counters.items for engine in self._windows)
-                kept = f", {items} items in windows" if self._windows else ""
-                yield f"{counters.goals} goals, {self._events} events, {counters.matches} matches{kept}"
+                kept = f", items in windows: {items}" if self._windows else ""
+                yield f"goals: {counters.goals}, events: {self._events}, matches: {counters.matches}{kept}"
             case ".time":
                 clock = self._clock or clock_of(argument)
                 time = clock.parse(argument)

@@ -38,10 +38,7 @@ def batch_operator(
                 if shard is None or slot_number != slot:
                     slot = slot_number
                     part, number = slots[slot]
-                    spec = specs[part.program]
-                    shard = (
-                        SlicedShard(spec, part, number) if part.begins else Shard(spec, part, number, corrected=True)
-                    )
+                    shard = _shard_of(specs[part.program], part, number)
                 found_here = sorted_out(of_slot, apart=False, numbered=bool(shard.withdrawals))
                 rows: list[Row | Table] = [*found_here.passed]
                 rows += shard.withdraw(found_here.withdrawn)

@@ -78,6 +78,7 @@ def test_a_query_may_stand_behind_the_options(folder: Folder) -> None:
     assert rows(folder.etalis("run", "-s", "ticks.jsonl", "rising.rq").stdout) == RISES
     done = folder.etalis("run", "-s", "ticks.jsonl", "rising.rq", "--fromat", "csv", code=2)
     assert "unrecognized arguments: --fromat" in done.stderr
+    assert "there is no command 'chekc'; did you mean check?" in folder.etalis("chekc", code=2).stderr
     assert "unrecognized arguments: now" in folder.etalis("completion", "bash", "now", code=2).stderr
 
 
