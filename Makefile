@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TESTS :=
 AXE := out/node_modules/axe-core/axe.min.js
-APART := tests/cli tests/containers tests/spark
+APART := tests/cli tests/spark
 
 # The tests start hundreds of processes: modules are compiled once and not by each of them, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=

@@ -91,7 +91,8 @@ def _check_command(top: argparse.ArgumentParser, word: str) -> None:
     from etalis_compiler.diagnostics import closest  # only where something is wrong
 
     near = closest(word, names)
-    top.error(f"there is no command {word!r}; " + (f"did you mean {near}?" if near else f"there are {', '.join(names)}"))
+    hint = f"did you mean {near}?" if near else f"there are {', '.join(names)}"
+    top.error(f"there is no command {word!r}; {hint}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -53,6 +53,8 @@ def session(
     wanted = {"spark.app.name": app, **settings(shards or 2 * (os.cpu_count() or 1)), **(config or {})}
     if master is not None:
         wanted["spark.master"] = master
+        if master.startswith("local"):
+            wanted.setdefault("spark.python.daemon.module", "etalis_py.spark.daemon")
     if log is not None and SparkContext._gateway is None:
         conf = SparkConf(loadDefaults=False).setAll(list(wanted.items()))
         SparkContext(conf=conf, gateway=launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log}))  # type: ignore[no-untyped-call]

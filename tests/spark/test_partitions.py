@@ -41,3 +41,17 @@ def test_a_stream_with_very_many_partitions_is_refused_with_the_line_to_write(un
     with pytest.raises(SparkError, match="for 6 that are of use"):
         matches(SEQUENCE, events, lateness=0, shards=6)
     assert matches(SEQUENCE, events, lateness=0, shards=200).isStreaming
+
+
+def test_workers_begin_with_the_engine_loaded(spark: SparkSession) -> None:
+    """They are forks of a process that has loaded it; what is asked of them does not load it."""
+    scope = {"__name__": "sent by value"}
+    exec(
+        "def modules(batches):\n"
+        "    import sys, pyarrow\n"
+        "    for batch in batches:\n"
+        "        yield pyarrow.record_batch({'loaded': ['etalis_py.engine' in sys.modules]})\n",
+        scope,
+    )
+    frame = spark.range(1).mapInArrow(scope["modules"], "loaded boolean")  # type: ignore[arg-type]
+    assert [row.loaded for row in frame.collect()] == [True]
