@@ -34,6 +34,7 @@ PROGRAMS: tuple[tuple[str, str], ...] = (
     (_SEQ, "recent"),
     (_SEQ, "unrestricted"),
     ("SELECT ?x ?y WHERE { { ?c <urn:p> ?x } SEQ { ?c <urn:p> ?y } FILTER (STR(?x) < STR(?y)) }", "chronological"),
+    ("SELECT ?x ?y WHERE { { ?c <urn:p> ?x } NEXT { ?c <urn:p> ?y FILTER (?x < ?y) } }", "unrestricted"),
     ("SELECT ?x ?y WHERE { { ?c <urn:p> ?x } EQUALS { ?c <urn:q> ?y } }", "recent"),
     ("SELECT DISTINCT ?x ?d WHERE { { ?c <urn:p> ?x } AND { ?d <urn:q> ?y } FILTER (?x > 2) }", "unrestricted"),
     ("SELECT ?x ?y WHERE { { ?c <urn:p> ?x } OVERLAPS { ?c <urn:q> ?y } }", "unrestricted"),

@@ -213,7 +213,8 @@ def _come_and_go(queries, others, events, policy, executor, cuts):
 
 def _is_plain(query):
     """Is it a SELECT none of whose goals are shared with others that run already?"""
-    return not any(word in query for word in ("CONSTRUCT", "COUNT", "ASK", "?a + ", "?d ", " :r "))
+    shared = ("?a + ", "?d ", " :r ", "OPTIONALSEQ", "{ ?c :q ?a } SEQ", "{ ?c :p ?a } SEQ NOT")
+    return not any(word in query for word in ("CONSTRUCT", "COUNT", "ASK", *shared))
 
 
 def _opened(events, cut):

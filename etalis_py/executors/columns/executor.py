@@ -120,6 +120,8 @@ class ColumnExecutor(RowExecutor):
         self._since_count = 0
         columns = self._in_columns()
         self.counters.pruned += columns.sweep(now)
+        self.counters.pruned += sum(closure.sweep(now) for closure in self.state.closures.values())
+        self.counters.pruned += sum(runs.expire(now) for runs in self.state.runs.values())
         self._live = columns.live()
         self.check_goals()
 
@@ -151,13 +153,13 @@ class ColumnExecutor(RowExecutor):
             self._fill(self._columns)
         return self._columns
 
-    def _row_operator(self, name: str) -> Callable[[int, list[Row]], list[Row]]:
-        """A row operator on plain rows: the values that it reads are decoded here."""
+    def _row_operator(self, name: str, side: int = 0) -> Callable[[int, list[Row]], Any]:
+        """A row operator on plain rows of one of its sides: the values that it reads are decoded here."""
         node = self.state.nodes[name]
-        layout = self.state.layouts[ir.refs(node)[0].node]
+        layout = self.state.layouts[ir.refs(node)[side].node]
         if not layout.values:
-            return self.operator(name)
-        advance = self.operator(name)
+            return self.operator(name, side)
+        advance = self.operator(name, side)
         return lambda t, rows: advance(t, [rebuilt(layout, x) for x in rows])
 
     def _fill(self, columns: ColumnRules) -> None:

@@ -27,6 +27,7 @@ from etalis_py.executors.columns.kernels.joining import (
     UNBOUNDED,
     consume,
     count_candidates,
+    follow,
     pick,
     probe,
     remove_marked,
@@ -45,6 +46,7 @@ NO_OPERATORS = np.zeros(0, np.int64)
 RELATIONS = {
     "and": joining.ANY,
     "seq": joining.BEFORE,
+    "next": joining.BEFORE,
     "equals": joining.ANY,  # the intervals are part of the key
     "meets": joining.MEETS,
     "overlaps": joining.OVERLAPS,
@@ -145,6 +147,8 @@ class JoinOperator:
             return self._mutual(left, right)
         if self.node.op in TOGETHER:
             return self._together(left, right)
+        if self.node.op == "next":
+            return self._followed(left, right)
         return self._in_sequence(left, right)
 
     def _in_sequence(self, left: Table, right: Table) -> Table:
@@ -153,6 +157,35 @@ class JoinOperator:
         keys = self.keys.numbers(left.matrix(self.key_left), create=True)
         sought = self.keys.numbers(right.matrix(self.key_right), create=False)
         return self._joined(self.goals, self.relation, left, keys, right, sought)
+
+    def _followed(self, left: Table, right: Table) -> Table:
+        """What a row follows is let go, whether the pair passes all tests or not."""
+        keys = self.keys.numbers(left.matrix(self.key_left), create=True)
+        sought = self.keys.numbers(right.matrix(self.key_right), create=False)
+        x_values, x_failed, x_odd = self._values(self.of_left, left, self.left)
+        keys[x_failed] = -1
+        store = self.goals
+        store.odd |= x_odd
+        store.reserve(keys, first_end(left, right))
+        goals, rows = follow(
+            keys,
+            left.end,
+            left.start,
+            left.matrix(),
+            x_values,
+            sought,
+            right.end,
+            right.start,
+            store.buckets,
+            store.ends,
+            store.starts,
+            store.terms,
+            store.values,
+        )
+        frame = self._frame(store.ends[goals], store.starts[goals], store.terms[goals], right, rows)
+        if self.bound < UNBOUNDED:
+            frame = frame.keep(frame.end - frame.start <= self.bound)
+        return self.asked.applied(frame).table(self.node.head)
 
     def _together(self, left: Table, right: Table) -> Table:
         if not len(left) or not len(right):

@@ -17,7 +17,7 @@ from etalis_rules import program as ir
 
 from etalis_py.values.functions import find_function
 
-JOINS = frozenset(("and", "seq", "equals", "meets", "overlaps", "starts", "during", "finishes", "par"))
+JOINS = frozenset(("and", "seq", "equals", "meets", "overlaps", "starts", "during", "finishes", "par", "next"))
 """The joins that have a columnar form (``joins.RELATIONS``, which loads the kernels)."""
 
 
@@ -96,6 +96,8 @@ def _unsupported_node(node: ir.Node, late: frozenset[str], name: str) -> str | N
             return None
         case ir.Join(op=op) if op not in JOINS:
             return f"there is no columnar form of {op.upper()} yet"
+        case ir.Join(op="next", policy=policy) if policy or _open(node):
+            return "there is no columnar form of a NEXT that consumes, or whose sides may leave a variable unbound, yet"
         case ir.Join(op="par", policy=policy) if policy:
             return "there is no columnar form of a PAR that consumes yet"
         case ir.Join(steps=steps):
@@ -118,9 +120,18 @@ def _unsupported_node(node: ir.Node, late: frozenset[str], name: str) -> str | N
             return _unsupported_expressions((*expressions, *operands))
         case ir.Slice(order=order):
             return _unsupported_expressions(key.expression for key in order)
+        case ir.Run():
+            if any(map(alg.has_exists, node.condition)):
+                return "EXISTS looks back at single occurrences"
+            return None
         case ir.Closure():
             return None
     return f"there is no columnar form of {type(node).__name__} yet"
+
+
+def _open(node: ir.Join) -> bool:
+    """May a variable of both sides be unbound in one?"""
+    return not set(node.left.columns) & set(node.right.columns) <= set(node.certain)
 
 
 def _unsupported_steps(steps: Iterable[ir.Step]) -> str | None:

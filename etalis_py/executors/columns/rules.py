@@ -10,7 +10,7 @@ from etalis_rules import program as ir
 
 from etalis_py.executors.columns.constructs import derived
 from etalis_py.executors.columns.identity import compared_columns, unidentified
-from etalis_py.executors.columns.instants import Advance, InstantOperator
+from etalis_py.executors.columns.instants import Advance, InstantOperator, RunOperator
 from etalis_py.executors.columns.joins import JoinOperator, Waiting
 from etalis_py.executors.columns.leaves import Entailed, LeafOperator, occurrence_tables
 from etalis_py.executors.columns.network import network
@@ -42,9 +42,9 @@ MOST_TERMS = 1 << 17
 class ColumnRules:
     """Rules that have a columnar form (``network.unsupported``), their operators and goals.
 
-    ``operator`` gives the row operator of a node, ``arrangement`` what ORDER BY or LIMIT does to the rows of an output
-    in an instant: both are those of the executor of rows, and so is their state.  ``give`` puts solutions into the
-    window of such an operator.  ``runtime`` has the limits, and the errors of what goes beyond them.
+    ``operator`` gives the row operator of a node, or of a side of it, ``arrangement`` what ORDER BY or LIMIT does to
+    the rows of an output in an instant: both are those of the executor of rows, and so is their state.  ``give`` puts
+    solutions into the window of such an operator.  ``runtime`` has the limits, and the errors of what goes beyond them.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class ColumnRules:
         rules: ir.Rules,
         background: BackgroundSource,
         entailed: Entailed,
-        operator: Callable[[str], Advance],
+        operator: Callable[..., Any],
         arrangement: Callable[[int], Advance | None],
         give: Callable[[str, list[Row]], None],
         runtime: Runtime,
@@ -239,7 +239,7 @@ def _operator(
     terms: Terms,
     sources: Sources,
     entailed: Entailed,
-    operator: Callable[[str], Advance],
+    operator: Callable[..., Any],
     give: Callable[[str, list[Row]], None],
     watch: Callable[[str, list[Table]], None],
     compared: bool,
@@ -257,6 +257,8 @@ def _operator(
             return OuterOperator(node, terms, sources)
         case ir.Group() if is_windowed(node):
             return WindowedOperator(node, terms, operator(name), lambda rows: give(name, rows), compared=compared)
-        case ir.Group() | ir.Slice() | ir.Closure():
+        case ir.Run(absent=ir.Ref()):
+            return RunOperator(operator(name), operator(name, 1), len(node.head), terms)
+        case ir.Group() | ir.Slice() | ir.Closure() | ir.Run():
             return InstantOperator(operator(name), len(node.head), terms)
     raise TypeError(f"no columnar form of {type(node).__name__}")

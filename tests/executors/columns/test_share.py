@@ -24,7 +24,7 @@ def test_most_drawn_programs_run_whole_in_columns(capsys: pytest.CaptureFixture[
     reasons: Counter[str | None] = Counter()
     for group in sorted(strategies.ALL):
 
-        @settings(max_examples=12, phases=[Phase.generate], derandomize=True, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=40, phases=[Phase.generate], derandomize=True, suppress_health_check=list(HealthCheck))
         @given(strategies.ALL[group]())
         def draw(case: Case) -> None:
             try:

@@ -268,6 +268,45 @@ def consume(
 
 
 @kernel
+def follow(x_keys, x_ends, x_starts, x_terms, x_values, keys, y_ends, y_starts, buckets, ends, starts, terms, values):
+    """NEXT: each arriving row with the goals that end before it starts, which are let go when its instant is over.
+
+    Both come in order; the buckets have room for the new goals x, which enter as time goes on.  Returns where the goals
+    of the pairs stand, and the numbers of the rows.
+    """
+    goals = np.empty(max(16, len(keys)), np.int64)
+    rows = np.empty(max(16, len(keys)), np.int64)
+    n = i = j = 0
+    while j < len(keys) or i < len(x_keys):
+        while i < len(x_keys) and (j == len(keys) or x_ends[i] < y_ends[j]):
+            if x_keys[i] >= 0:
+                at = buckets[x_keys[i], AT] + buckets[x_keys[i], HIGH]
+                copy_goal(x_ends, x_starts, x_terms, x_values, i, ends, starts, terms, values, at)
+                buckets[x_keys[i], HIGH] += 1
+            i += 1
+        first, end = j, y_ends[j] if j < len(keys) else 0
+        while j < len(keys) and y_ends[j] == end:
+            key = keys[j]
+            if key >= 0:
+                low, high = buckets[key, AT] + buckets[key, LOW], buckets[key, AT] + buckets[key, HIGH]
+                for x in range(low, first_from(ends, low, high, y_starts[j])):
+                    if n == len(goals):
+                        goals = np.concatenate((goals, np.empty_like(goals)))
+                        rows = np.concatenate((rows, np.empty_like(rows)))
+                    goals[n] = x
+                    rows[n] = j
+                    n += 1
+            j += 1
+        for followed in range(first, j):
+            key = keys[followed]
+            if key >= 0:
+                at = buckets[key, AT]
+                low, high = at + buckets[key, LOW], at + buckets[key, HIGH]
+                buckets[key, LOW] = first_from(ends, low, high, y_starts[followed]) - at
+    return goals[:n], rows[:n]
+
+
+@kernel
 def pick(latest, goals, rows, taken, chosen):
     """Of pairs that are ordered by row and then by goal: each row takes its latest (or earliest) goal that is left.
 
