@@ -39,7 +39,7 @@ demo:
 	echo "etalis replay stock --engine $$engine --plot out/stock.png"; \
 	$(BIN)/etalis replay stock --engine $$engine --plot out/stock.png
 
-# Files named in TESTS run as they are; else those that mostly wait, for processes, servers and Spark, run beside the others.
+# Files named in TESTS run as they are; else those that mostly wait, for processes and Spark, run beside the others.
 test: java lint
 	@$(GET_AXE)
 ifneq ($(filter-out -%,$(TESTS)),)

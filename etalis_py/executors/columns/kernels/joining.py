@@ -128,6 +128,12 @@ def fits(relation, x, row, end, start, bound, ops, ends, starts, values, y_value
 
 
 @kernel
+def grown(numbers):
+    """The same with room for as many again."""
+    return np.concatenate((numbers, np.empty_like(numbers)))
+
+
+@kernel
 def probe(relation, keys, y_ends, y_starts, y_values, bound, ops, buckets, ends, starts, values):
     """All pairs of a goal and an arriving row, row by row: where the goal stands, and the row's number.
 
@@ -157,8 +163,7 @@ def probe(relation, keys, y_ends, y_starts, y_values, bound, ops, buckets, ends,
                 break
             if fits(relation, x, row, end, start, bound, ops, ends, starts, values, y_values):
                 if n == len(goals):
-                    goals = np.concatenate((goals, np.empty_like(goals)))
-                    rows = np.concatenate((rows, np.empty_like(rows)))
+                    goals, rows = grown(goals), grown(rows)
                 goals[n] = x
                 rows[n] = j
                 n += 1
@@ -291,8 +296,7 @@ def follow(x_keys, x_ends, x_starts, x_terms, x_values, keys, y_ends, y_starts, 
                 low, high = buckets[key, AT] + buckets[key, LOW], buckets[key, AT] + buckets[key, HIGH]
                 for x in range(low, first_from(ends, low, high, y_starts[j])):
                     if n == len(goals):
-                        goals = np.concatenate((goals, np.empty_like(goals)))
-                        rows = np.concatenate((rows, np.empty_like(rows)))
+                        goals, rows = grown(goals), grown(rows)
                     goals[n] = x
                     rows[n] = j
                     n += 1

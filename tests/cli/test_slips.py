@@ -1,0 +1,27 @@
+"""What is probably a slip of the pen is told on standard error, and changes no exit code."""
+
+from __future__ import annotations
+
+import json
+
+from tests.cli.conftest import Folder
+
+
+def test_names_that_never_occur_are_told_once_and_the_exit_code_stays(folder: Folder) -> None:
+    folder.write("slip.rq", "SELECT ?x WHERE { ?c :pirce ?x }")
+    lines = [{"time": i, "triples": f":acme :price {i} ."} for i in range(1, 4)]
+    folder.write("ticks.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    done = folder.etalis("run", "slip.rq", "--stream", "ticks.jsonl")
+    assert (done.stdout, done.returncode) == ("", 0)
+    assert done.stderr == (
+        "etalis: warning: the predicate :pirce never occurred; did you mean :price? (spelt a little differently)\n"
+    )
+
+
+def test_a_stream_that_no_query_reads_is_told(folder: Folder) -> None:
+    folder.write("named.rq", "SELECT ?x WHERE { STREAM :ticks { ?c :price ?x } }")
+    folder.write("ticks.jsonl", json.dumps({"time": 1, "triples": ":acme :price 1 ."}) + "\n")
+    done = folder.etalis("run", "named.rq", "--stream", "tick=ticks.jsonl")
+    assert (done.stdout, done.returncode) == ("", 0)
+    assert "no query reads the stream :tick; the queries read :ticks; did you mean :ticks?" in done.stderr
+    assert "no event came of the stream :ticks; did you mean :tick?" in done.stderr
