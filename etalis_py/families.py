@@ -59,8 +59,8 @@ class Group:
     def rules(self) -> tuple[dict[str, ir.Node], ir.Output]:
         """The nodes and the output for all queries together."""
         query = replace(self.query, name=self.name)
-        found = parameterized(rules_of(Compilation((query,))), self.name, self.template.markers)
-        return found.nodes, found.output
+        rules = parameterized(rules_of(Compilation((query,))), self.name, self.template.markers)
+        return rules.nodes, rules.output
 
     def __str__(self) -> str:
         """How many queries it has, and which."""
@@ -406,14 +406,14 @@ def _numbered(
         return None
 
     def every() -> Iterable[tuple[ast.Document, Source]]:
-        found = []
+        texts = []
         before = 0
         for document, text in rest:
-            found.append((places[before], (document, text)))
+            texts.append((places[before], (document, text)))
             before += len(document.queries)
         for group in groups:
-            found += [(place, (reading.document(text), text)) for place, _, text in group.texts()]
-        return [one for _, one in sorted(found, key=itemgetter(0))]
+            texts += [(place, (reading.document(text), text)) for place, _, text in group.texts()]
+        return [one for _, one in sorted(texts, key=itemgetter(0))]
 
     return compilation, Documents(every)
 

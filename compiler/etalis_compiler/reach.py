@@ -194,8 +194,8 @@ class _Measure:
         # A partner starts at e − bound or later, and e is not before s.
         reason = left.reason or right.reason
         back = max(left.back, bound + right.before)
-        found = _settled(back, max(left.before, bound + right.before), max(left.span, bound), reason)
-        return self._stepped(found, node.steps)
+        settled = _settled(back, max(left.before, bound + right.before), max(left.span, bound), reason)
+        return self._stepped(settled, node.steps)
 
     def _absence(self, name: str, node: ir.Absence) -> Reach:
         left, absent = self.known[node.left.node], self.known[node.absent.node]
@@ -287,11 +287,11 @@ def _hull(parts: list[Reach]) -> Reach:
     return Reach(back, before, span, reason)
 
 
-def furthest(found: Mapping[str, Reach], queries: Iterable[str]) -> Reach:
+def furthest(reached: Mapping[str, Reach], queries: Iterable[str]) -> Reach:
     """How far back some queries reach together; the first one that is without end says why."""
     worst = Reach()
     for query in queries:
-        reach = found[query]
+        reach = reached[query]
         if not reach.bounded:
             return endless(f"{query}: {reach.reason}")
         worst = _hull([worst, reach])

@@ -110,8 +110,8 @@ class QueryFolder:
             yield item
 
     def _look(self) -> dict[Path, Stamp]:
-        found = stamps(sorted(Path(self._folder).glob("*.rq")))
-        return {path: stamp for path, stamp in found.items() if stamp[1] >= 0}
+        files = stamps(sorted(Path(self._folder).glob("*.rq")))
+        return {path: stamp for path, stamp in files.items() if stamp[1] >= 0}
 
     def _usable(self, engine: Engine, path: Path) -> Program | Path | None:
         """What a file holds, compiled unless it is one more query of a kind that runs; None where it is of no use."""

@@ -62,12 +62,12 @@ def watch(
 
 def stamps(files: Iterable[Path]) -> dict[Path, Stamp]:
     """When each file was written and how large it is; an editor may have taken one away for a moment."""
-    found = {}
+    stamped = {}
     for path in files:
         try:
             status = path.stat()
         except OSError:
-            found[path] = (0, -1)
+            stamped[path] = (0, -1)
         else:
-            found[path] = (status.st_mtime_ns, status.st_size)
-    return found
+            stamped[path] = (status.st_mtime_ns, status.st_size)
+    return stamped

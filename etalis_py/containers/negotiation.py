@@ -52,7 +52,6 @@ class Prefer:
     containment: bool = True
     membership: bool = True
     page: int | None = None
-    minimal_reply: bool = False
     applied: str = ""
 
 
@@ -72,7 +71,7 @@ def prefer(header: str | None) -> Prefer:
     size = given.get("max-member-count") or given.get("max-triple-count") or ""
     page = int(size) if size.isascii() and size.isdigit() and 0 < len(size) < 10 and int(size) else None
     used = kind == "representation" and bool(include or omit or page)
-    return Prefer(containment, membership, page, kind == "minimal", "return=representation" if used else "")
+    return Prefer(containment, membership, page, "return=representation" if used else "")
 
 
 def links(headers: Iterable[str]) -> list[tuple[str, str]]:

@@ -146,10 +146,6 @@ class LiveProgram:
             self._last = self._solve()
         return Outcome(self._last.triples, self._last.inconsistent, ignored)
 
-    def next_end(self) -> int | None:
-        """The last time at which everything that is true now still is; ``None`` when nothing ends by itself."""
-        return min((end for end, _ in self._true.values() if end is not None), default=None)
-
     def _lasts(self, key: Key, end: int | None, atom: Atom) -> None:
         self._true[key] = (end, atom)
         if end is not None:

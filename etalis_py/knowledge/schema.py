@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from etalis_rules.terms import RDF_TYPE, is_literal
 
 from etalis_py.events import Triple
-from etalis_py.knowledge.entail import DOMAIN, NOTHING, RANGE, SUB_CLASS_OF, SUB_PROPERTY_OF, Closure, Specimen
+from etalis_py.knowledge.entail import DOMAIN, RANGE, SUB_CLASS_OF, SUB_PROPERTY_OF, Closure, Specimen
 from etalis_py.knowledge.graph import Table
 
 _NO_SPECIMEN = Specimen()
@@ -156,6 +156,3 @@ class Schema:
         if p == RDF_TYPE:
             for c in self.super_classes(o):
                 consequences[s, RDF_TYPE, c] = None
-
-
-EMPTY = Schema.of(NOTHING)

@@ -92,17 +92,17 @@ class Table:
         return pa.MapArray.from_arrays(offsets, names, terms)
 
 
-def in_columns(program: str, shard: int, found: Results) -> pa.RecordBatch:
+def in_columns(program: str, shard: int, results: Results) -> pa.RecordBatch:
     """Matches of one SELECT that the engine reported in columns, none of them timeless."""
-    size = len(found)
+    size = len(results)
     columns = {
         "kind": pa.repeat(pa.scalar("match"), size),
         "program": pa.repeat(pa.scalar(program), size),
-        "query": pa.repeat(pa.scalar(found.query), size),
-        "id": found.ids,
-        "bindings": _map_of(found),
-        "start": found.start,
-        "end": found.end,
+        "query": pa.repeat(pa.scalar(results.query), size),
+        "id": results.ids,
+        "bindings": _map_of(results),
+        "start": results.start,
+        "end": results.end,
         "retracted": pa.repeat(pa.scalar(value=False), size),
         "shard": pa.repeat(pa.scalar(shard, pa.int32()), size),
     }
@@ -110,14 +110,14 @@ def in_columns(program: str, shard: int, found: Results) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=ARROW_MATCHES)
 
 
-def _map_of(found: Results) -> pa.MapArray:
+def _map_of(results: Results) -> pa.MapArray:
     """The variables that are bound, with their terms: those of a match stand together."""
-    size, width = len(found), len(found.variables)
+    size, width = len(results), len(results.variables)
     if not width:
         return pa.array([[]] * size, ARROW_MATCHES.field("bindings").type)
-    columns = pa.concat_arrays([terms.cast(pa.string()) for terms in found.terms])
+    columns = pa.concat_arrays([terms.cast(pa.string()) for terms in results.terms])
     terms = columns.take(pa.array(np.arange(size * width).reshape(width, size).T.ravel()))
-    names = pa.array(found.variables, pa.string()).take(pa.array(np.tile(np.arange(width), size)))
+    names = pa.array(results.variables, pa.string()).take(pa.array(np.tile(np.arange(width), size)))
     offsets = np.arange(0, size * width + 1, width)
     if terms.null_count:
         bound = terms.is_valid()

@@ -132,8 +132,8 @@ def _standing(spark: SparkSession, folder: Path) -> DataFrame:
     kept = [str(path) for _, path in batches(folder)]
     rows = spark.read.schema(MATCHES).parquet(*kept) if kept else spark.createDataFrame([], MATCHES)
     times = F.sum(F.when(F.col("retracted"), -1).otherwise(1)).alias("times")
-    found = rows.where("kind = 'match'").groupBy("program", "query", "id").agg(times)
-    return found.where("times > 0")
+    standing = rows.where("kind = 'match'").groupBy("program", "query", "id").agg(times)
+    return standing.where("times > 0")
 
 
 def same_matches(spark: SparkSession, before: Path, after: Path, shards: int) -> None:
@@ -175,7 +175,7 @@ def _stored(
         raise SparkError(f"{folder} has no state: restore it from a copy")
     job = decoded(bytes(made_by[0][0]))
     engines = {} if program is None else _shards(spark, program, asked, job)
-    found = []
+    stores = []
     for kinds in read:
         for slot, rows in kinds["head"].items():
             head = Head(*rows[0])
@@ -188,8 +188,8 @@ def _stored(
                 loaded = StoredShard(states, job).load((place, slot), lambda engine=engine: engine)  # type: ignore[misc]
                 goals = loaded.engine.counters.kept().goals
                 shard = replace(shard, goals=goals, waiting=len(loaded.waiting))
-            found.append(shard)
-    return job, sorted(found, key=lambda s: (s.level, s.part, s.shard))
+            stores.append(shard)
+    return job, sorted(stores, key=lambda s: (s.level, s.part, s.shard))
 
 
 def _read(spark: SparkSession, place: str, kind: str, operator: int) -> dict[int, list[tuple[Any, ...]]]:

@@ -81,13 +81,13 @@ def scans(flat: DataFrame, levels: Sequence[int]) -> bool:
 
 def slices_of(flat: DataFrame, parts: Iterable[RoutedPart], specs: Sequence[ProgramSpec], metrics: bool) -> DataFrame:
     """The matches of parts that are cut; a task reads a slice, and rows are shuffled nowhere."""
-    found = []
+    answers = []
     for routed in parts:
         spec, predicates = specs[routed.part.program], predicates_of(routed)
         for number in range(routed.part.shards):
             rows = slice_of(flat, routed, number).coalesce(1)
-            found.append(rows.mapInArrow(slice_operator(spec, routed.part, number, predicates, metrics), MATCHES))
-    return reduce(DataFrame.union, found)
+            answers.append(rows.mapInArrow(slice_operator(spec, routed.part, number, predicates, metrics), MATCHES))
+    return reduce(DataFrame.union, answers)
 
 
 class _Measured:

@@ -263,7 +263,7 @@ def _numbered(
 
     result = []
     order = order_of(rules)
-    found = reaches(rules)
+    reached = reaches(rules)
     for number, draft in enumerate(drafts):
         sharded = draft.stage is not None and draft.shards > 1
         part = Part(first + number, program, draft.shards, draft.queries, draft.reports, level=level(number))
@@ -279,7 +279,7 @@ def _numbered(
             selects=selects_of(draft.reports, rules.outputs),
         )
         meanings = tuple((q, meaning_of(outputs[q])) for q in draft.queries)
-        reach = furthest(found, [*draft.reports, *part.feeds])
+        reach = furthest(reached, [*draft.reports, *part.feeds])
         if sharded and draft.stage is not None:
             own = {n for q in draft.queries for n in below(outputs[q], nodes)}
             routes = tuple((_leaf(nodes[n]), position) for n, position in draft.stage.routes if n in own)

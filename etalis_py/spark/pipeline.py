@@ -97,8 +97,8 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
             ordered = rows.repartition(partitions, "slot").sortWithinPartitions(*order)  # type: ignore[arg-type]
             out = ordered.mapInArrow(batch_operator(specs, slots, asked.metrics), MATCHES)
     if apart:
-        found = slices_of(flat, apart, specs, asked.metrics)
-        out = found.union(refused(flat, apart) if out is None else out)
+        answers = slices_of(flat, apart, specs, asked.metrics)
+        out = answers.union(refused(flat, apart) if out is None else out)
     assert out is not None, "a program has at least one query"
     if _hands_on(parts):
         out = out.where(F.col("kind") != "event")

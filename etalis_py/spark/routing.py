@@ -97,9 +97,9 @@ def _with_types(events: DataFrame) -> DataFrame:
         missing = [c for c in ("s", "p", "o") if f"{c}:string" not in re.split(r"[<>,]", kinds["triples"])]
         if missing:
             raise SparkError(f"the column triples is of type {kinds['triples']}, not array<{TRIPLE}>; convert it")
-    found = {name: time_of(events, name, name) for name in ("start", "end") if kinds.get(name, "bigint") != "bigint"}
-    found |= {name: term_of(events, name, name) for name in places if kinds[name] != "string"}
-    return events.withColumns(found) if found else events
+    terms = {name: time_of(events, name, name) for name in ("start", "end") if kinds.get(name, "bigint") != "bigint"}
+    terms |= {name: term_of(events, name, name) for name in places if kinds[name] != "string"}
+    return events.withColumns(terms) if terms else events
 
 
 def _with_items(events: DataFrame, kept: Sequence[Column], triples: bool) -> DataFrame:
@@ -222,16 +222,16 @@ def slice_of(flat: DataFrame, routed: RoutedPart, shard: int) -> DataFrame:
 
 def predicates_of(routed: RoutedPart) -> tuple[str, ...]:
     """The predicates that a part reads, where these are few and constant; else none."""
-    found: dict[str, None] = {}
+    selected: dict[str, None] = {}
     for leaf, _ in routed.routes:
         match leaf.predicate:
             case alg.Const(term) if not leaf.entailed:
-                found[term] = None
+                selected[term] = None
             case ir.OneOf(terms) if not leaf.entailed:
-                found |= dict.fromkeys(terms)
+                selected |= dict.fromkeys(terms)
             case _:
                 return ()
-    return tuple(found) if not routed.everything and len(found) <= _FEW else ()
+    return tuple(selected) if not routed.everything and len(selected) <= _FEW else ()
 
 
 def refused(flat: DataFrame, parts: Sequence[RoutedPart]) -> DataFrame:

@@ -69,12 +69,12 @@ class SlicedShard(Shard):
             if not len(columns):
                 return
             self._begin_own(self.begin)
-        found = self.engine.push_all(columns)
-        wide = None if self._ranks else of_columns(found)
+        matches = self.engine.push_all(columns)
+        wide = None if self._ranks else of_columns(matches)
         if wide is not None and wide.query in self._reports:
             yield in_columns(self.name, self.number, wide)
         else:
-            yield from record_batches(self._rows(found))
+            yield from record_batches(self._rows(matches))
 
     def close_before(self, over: int) -> list[Row | Table]:
         """What waits for a withdrawal waits for the end of the slice."""

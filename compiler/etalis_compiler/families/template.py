@@ -82,13 +82,13 @@ class Template:
     def constants_of(self, given: Sequence[str]) -> tuple[str, ...] | None:
         """The terms of the parameters in a text with these constants; None where one has to be parsed."""
         kinds = self.wording.kinds
-        found = [
+        values = [
             spelled_length(given[places[0]], unit)
             if unit
             else spelled(kinds[places[0]], given[places[0]], self.namespaces)
             for places, unit in zip(self.places, self.units, strict=True)
         ]
-        return None if None in found else tuple(found)  # type: ignore[arg-type]
+        return None if None in values else tuple(values)  # type: ignore[arg-type]
 
     def text_of(self, name: str, constants: Sequence[str]) -> str:
         """The text of one query of the family, its constants written out."""

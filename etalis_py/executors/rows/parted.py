@@ -94,9 +94,9 @@ class PartedSlicing:
             return self._sliced.advance(t, rows)
         self.passed = self.passed or {}  # a dump of an earlier state has 0
         self._sliced.passed = self.passed.get(query, 0)
-        found = self._sliced.advance(t, rows)
+        answers = self._sliced.advance(t, rows)
         self.passed[query] = self._sliced.passed
-        return found
+        return answers
 
     def forget(self, gone: Collection[str]) -> None:
         """Queries are gone."""
@@ -143,7 +143,7 @@ def rows_at_end(node: ir.Group, group: Any, rows: Iterable[tuple[Any, ...]]) -> 
         return []
     seen = queries_with_groups(group)
     grouping = Grouping(node, node.child.columns, ())
-    found = []
+    rows_of_all = []
     for row in rows:
         if row[0] in seen:
             continue
@@ -151,5 +151,5 @@ def rows_at_end(node: ir.Group, group: Any, rows: Iterable[tuple[Any, ...]]) -> 
         empty = [accumulator(a.name, distinct=a.distinct, separator=a.separator) for a in node.aggregates]
         made = grouping.row(key, Members(empty, None))
         if made is not None:
-            found.append(made[: 2 + len(node.head)])
-    return found
+            rows_of_all.append(made[: 2 + len(node.head)])
+    return rows_of_all

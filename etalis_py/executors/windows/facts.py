@@ -242,7 +242,6 @@ class FactContent(Content):
 class FactWindow:
     """A window that holds the facts that hold now (``Current``)."""
 
-    counting = False
     offset = 0
 
     def __init__(self, use: WindowUse) -> None:

@@ -20,8 +20,6 @@ from etalis_py.sparql import BackgroundSource, prepare
 class TimeWindow:
     """A window over a stream that is defined by times: sliding, landmark, interval, identity, now."""
 
-    counting = False
-
     def __init__(self, use: WindowUse, content: Content) -> None:
         self.use, self.shape, self.content = use, use.shape, content
         self.entered = 0  # how many items entered the content so far
@@ -116,7 +114,6 @@ class TimeWindow:
 class CountWindow:
     """A window over a stream that counts events, triples or solutions of a basic graph pattern."""
 
-    counting = True
     offset = 0
 
     def __init__(self, use: WindowUse, content: Content) -> None:
@@ -213,7 +210,6 @@ class CountWindow:
 class NestedWindow:
     """A window on a window: (outer • inner)(S, t) = outer(inner(S, t), t) ([RSEP] §3.2)."""
 
-    counting = False
     offset = 0
 
     def __init__(self, use: WindowUse, content: Content, inner: Window) -> None:

@@ -20,7 +20,6 @@ import pyarrow as pa
 
 from etalis_py.events import Event
 
-TERM = pa.dictionary(pa.int32(), pa.string())
 TERMS = ("s", "p", "o")
 NAMES = ("end", "start", *TERMS, "stream", "graph", "event")
 

@@ -256,21 +256,20 @@ NO_TIME = -(2**63)
 @kernel
 def date_time(data, i, end, date_time_type):
     """Microseconds of a dateTime literal in the usual spelling, or NO_TIME."""
-    none = -(2**63)
     if end - i < 23 + len(date_time_type) or data[i] != 34:
-        return none
+        return NO_TIME
     i += 1
     year, month, day = _digits(data, i, 4), _digits(data, i + 5, 2), _digits(data, i + 8, 2)
     hour, minute, second = _digits(data, i + 11, 2), _digits(data, i + 14, 2), _digits(data, i + 17, 2)
     if year < 0 or month < 0 or day < 0 or hour < 0 or hour > 23:
-        return none
+        return NO_TIME
     if minute < 0 or minute > 59 or second < 0 or second > 59:
-        return none
+        return NO_TIME
     if data[i + 4] != 45 or data[i + 7] != 45 or data[i + 10] != 84 or data[i + 13] != 58 or data[i + 16] != 58:
-        return none
+        return NO_TIME
     days = days_from_civil(year, month, day)
     if days == -1 << 40:
-        return none
+        return NO_TIME
     i += 19
     micros = 0
     if data[i] == 46:
@@ -281,25 +280,24 @@ def date_time(data, i, end, date_time_type):
             scale //= 10
             i += 1
         if scale == 100_000:
-            return none
+            return NO_TIME
     if data[i] != 90 or data[i + 1] != 34 or data[i + 2] != 94 or data[i + 3] != 94:
-        return none
+        return NO_TIME
     if not _same(data, i + 4, end, date_time_type):
-        return none
+        return NO_TIME
     return ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 1_000_000 + micros
 
 
 @kernel
 def whole_number(data, i, end, times, integer_type):
     """Microseconds of an integer literal that counts units of so many microseconds, or NO_TIME."""
-    none = -(2**63)
     tail = len(integer_type) + 3
     count = end - i - 1 - tail
     if data[i] != 34 or not 1 <= count <= 18 or times > 1_000_000 or not _same(data, end - tail + 3, end, integer_type):
-        return none
+        return NO_TIME
     number = _digits(data, i + 1, count)
     if number < 0 or number > 9_000_000_000_000_000_000 // times:
-        return none
+        return NO_TIME
     return number * times
 
 
@@ -312,13 +310,12 @@ def scan(data, i, classes, string, lang, dir_lang, predicate, times, time_type, 
     complete, the place and the number of the first line of what is not, whether the end was reached, and how many
     triples were left out because their element has them already.
     """
-    none = -(2**63)
     at = np.zeros(8, np.int64)
     size = len(data) - 4
     row = element = row_done = repeated = repeated_done = 0
     open_at = i
     line = open_line = 0
-    graph, graph_end, time = 0, 0, none
+    graph, graph_end, time = 0, 0, NO_TIME
     while i < size:
         if data[i] == 10:
             i += 1
@@ -330,13 +327,13 @@ def scan(data, i, classes, string, lang, dir_lang, predicate, times, time_type, 
         if at[7] > at[6]:
             if graph_end == 0 or not _equal(data, graph, graph_end, at[6], at[7]):
                 if graph_end:
-                    if time == none:
+                    if time == NO_TIME:
                         return row_done, element, open_at, open_line, False, repeated_done
                     elements[element] = time
                     element += 1
                     row_done, repeated_done = row, repeated
                 open_at, open_line = i, line
-                graph, graph_end, time = at[6], at[7], none
+                graph, graph_end, time = at[6], at[7], NO_TIME
             again = False
             for earlier in range(row_done, row):
                 if (
@@ -356,7 +353,7 @@ def scan(data, i, classes, string, lang, dir_lang, predicate, times, time_type, 
                 rows[row, 8] = element
                 row += 1
         else:
-            if not graph_end or time != none or not _equal(data, graph, graph_end, at[0], at[1]):
+            if not graph_end or time != NO_TIME or not _equal(data, graph, graph_end, at[0], at[1]):
                 return row_done, element, open_at, open_line, False, repeated_done
             if not _same(data, at[2], at[3], predicate):
                 return row_done, element, open_at, open_line, False, repeated_done
@@ -364,7 +361,7 @@ def scan(data, i, classes, string, lang, dir_lang, predicate, times, time_type, 
                 time = date_time(data, at[4], at[5], time_type)
             else:
                 time = whole_number(data, at[4], at[5], times, time_type)
-            if time == none:
+            if time == NO_TIME:
                 return row_done, element, open_at, open_line, False, repeated_done
         i = end + 1
         line += 1
