@@ -42,6 +42,7 @@ PROGRAMS: tuple[tuple[str, str], ...] = (
     ("SELECT ?x ?y WHERE { { ?c <urn:p> ?x } OPTIONALSEQ { ?c <urn:q> ?y } }", "recent"),
     ("SELECT ?x ?y WHERE { { ?c <urn:p> ?x } EQUALSOPTIONAL { ?c <urn:q> ?y } }", "recent"),
     ("SELECT ?x WHERE { { ?c <urn:p> ?x } UNION { ?c <urn:q> ?x } }", "unrestricted"),
+    ("SELECT ?x WHERE { { ?c <urn:p> ?x } SEQ NOT { ?c <urn:q> ?y } WITHIN PT2S }", "unrestricted"),
     ("SELECT (SUM(?x) AS ?s) WHERE { ?c <urn:p> ?x } WITHIN 3 EVENTS", "unrestricted"),
     ("SELECT (COUNT(*) AS ?s) WHERE { ?c <urn:p> ?x } WITHIN PT5S", "unrestricted"),
     ("CONSTRUCT { ?c <urn:r> ?x } WHERE { ?c <urn:p> ?x } SELECT ?x WHERE { ?c <urn:r> ?x }", "unrestricted"),

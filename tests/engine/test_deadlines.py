@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from etalis_py import Engine, Event, LimitExceeded, Limits, compile, event
 
 SECOND = 1_000_000
+Executor = Literal["rows", "columns"]
+EXECUTORS: tuple[Executor, ...] = ("rows", "columns")
 LATE = "SELECT ?o { ?o :placed ?x } SEQ NOT { ?o :shipped ?y } WITHIN 5 SECONDS"
 ORDERS = [
     event(":a :placed 1", 1),
@@ -20,7 +24,10 @@ def shown(matches: object) -> list[tuple[str, object, object]]:
     return [(m["o"].rsplit("/", 1)[-1], m.start, m.end) for m in matches]  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("options", [{}, {"eager": True}, {"lateness": SECOND}, {"explain": True}, {"journal": True}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"eager": True}, {"lateness": SECOND}, {"explain": True}, {"journal": True}, {"executor": "columns"}],
+)
 def test_one_event_at_a_time_is_as_good_as_all(options: dict) -> None:
     engine = Engine(compile(LATE), **options)
     pushed = [m for e in ORDERS for m in engine.push(e)]
@@ -29,8 +36,9 @@ def test_one_event_at_a_time_is_as_good_as_all(options: dict) -> None:
     assert shown([*whole.push_all(ORDERS), *whole.close()]) == [("b", 2, 7), ("c", 9, 14)]
 
 
-def test_it_reports_when_time_has_reached_it_without_an_event() -> None:
-    engine = Engine(compile(LATE))
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_it_reports_when_time_has_reached_it_without_an_event(executor: Executor) -> None:
+    engine = Engine(compile(LATE), executor=executor)
     engine.push_all(ORDERS[:2])
     assert engine.advance(2 * SECOND) == []
     assert engine.next_due() == 6 * SECOND
@@ -41,8 +49,9 @@ def test_it_reports_when_time_has_reached_it_without_an_event() -> None:
     assert engine.next_due() is None
 
 
-def test_what_comes_at_the_very_instant_is_in_time() -> None:
-    engine = Engine(compile(LATE))
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_what_comes_at_the_very_instant_is_in_time(executor: Executor) -> None:
+    engine = Engine(compile(LATE), executor=executor)
     engine.push_all([event(":a :placed 1", 1), event(":b :placed 1", 1), event(":a :shipped 1", 6)])
     assert shown(engine.close()) == [("b", 1, 6)]
 
@@ -68,13 +77,14 @@ def _copy(engine: Engine) -> Engine:
     return other
 
 
-def test_a_deadline_feeds_rules_windows_and_other_deadlines() -> None:
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_deadline_feeds_rules_windows_and_other_deadlines(executor: Executor) -> None:
     program = """
     CONSTRUCT { ?o :late 1 } WHERE { ?o :placed ?x } SEQ NOT { ?o :shipped ?y } WITHIN 5 SECONDS ;
     SELECT ?o { { ?o :late ?x } SEQ NOT { ?o :excused ?z } WITHIN 3 SECONDS }
     """
     events = [event(":a :placed 1", 1), event(":b :placed 1", 2), event(":b :excused 1", 9)]
-    engine = Engine(compile(program))
+    engine = Engine(compile(program), executor=executor)
     rows = [m for m in [*engine.push_all(events), *engine.close()] if m.triples is None]
     assert shown(rows) == [("a", 1, 9)]
 
@@ -88,10 +98,11 @@ def test_a_chain_without_end_is_stopped_at_the_end_of_the_stream() -> None:
         engine.close()
 
 
-def test_months_are_counted_in_the_calendar() -> None:
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_months_are_counted_in_the_calendar(executor: Executor) -> None:
     day = 86_400 * SECOND
     query = compile("SELECT ?o { ?o :placed ?x } SEQ NOT { ?o :shipped ?y } WITHIN 1 MONTH")
-    engine = Engine(query)
+    engine = Engine(query, executor=executor)
     triples = event(":a :placed 1", 0).triples
     engine.push(Event(30 * day, 30 * day, triples))  # 31 January 1970
     (match,) = engine.close()

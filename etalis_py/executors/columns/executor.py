@@ -93,9 +93,9 @@ class ColumnExecutor(RowExecutor):
             self.to_rows()
             super().take(batch)
             return
-        if not len(batch):
+        if not len(batch) and ((at := self.next_due()) is None or at > batch.through):
             return
-        self.reports += self._in_columns().take(batch.columns)
+        self.reports += self._in_columns().take(batch.columns, batch.through)
         self._since_house += len(batch)
         if self._since_house >= self.options.sweep_every:
             self._keep_columns(self._since_house, batch.through)
@@ -129,6 +129,12 @@ class ColumnExecutor(RowExecutor):
         """Forget the terms that no goal has."""
         if self.in_columns and self._columns is not None:
             self._columns.forget_terms()
+
+    def next_due(self) -> int | None:
+        return self._columns.next_due() if self.in_columns and self._columns is not None else super().next_due()
+
+    def horizon(self) -> int | None:
+        return self.next_due()
 
     # --- the two forms ---
 

@@ -228,9 +228,16 @@ def in_time(bound: alg.Bound, start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Where end − start ≤ bound; months are counted by the calendar."""
     if not bound.months:
         return end - start <= bound.micros
-    moments, which = np.unique(start, return_inverse=True)
-    limits = np.array([add_months(moment, bound.months) + bound.micros for moment in moments.tolist()], np.int64)
-    return end <= limits[which]
+    return end <= later(start, bound)
+
+
+def later(times: np.ndarray, bound: alg.Bound) -> np.ndarray:
+    """These times and as much as the bound; months are counted by the calendar."""
+    if not bound.months:
+        return times + bound.micros
+    moments, which = np.unique(times, return_inverse=True)
+    after = np.array([add_months(moment, bound.months) + bound.micros for moment in moments.tolist()], np.int64)
+    return after[which]
 
 
 def longest_micros(bound: alg.Bound | None) -> int | None:

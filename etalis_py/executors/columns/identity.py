@@ -7,6 +7,7 @@ its terms gets an id of its own (``Terms.append``).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import combinations
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -72,6 +73,10 @@ def _wanted(node: ir.Node, above: set[str]) -> set[str]:
             return wanted | set(node.head) if node.distinct else wanted
         case ir.Join():
             wanted |= set(node.left.columns) & set(node.right.columns)
+            return wanted | _sources(node.steps, wanted)
+        case ir.Absence():
+            sides = [set(ref.columns) for ref in ir.refs(node)]
+            wanted.update(*(one & other for one, other in combinations(sides, 2)))
             return wanted | _sources(node.steps, wanted)
         case ir.Outer() if node.right is not None:
             wanted |= (set(node.left.columns) & set(node.right.columns)) | set(node.scope)

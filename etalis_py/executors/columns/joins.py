@@ -36,6 +36,7 @@ from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.store import GoalStore, Keys
 from etalis_py.executors.columns.tables import Table, canonical, first_end, in_order, together
 from etalis_py.executors.columns.terms import Terms
+from etalis_py.executors.rows.inserting import relation_of
 from etalis_py.kernel.batch import Row
 
 AT_ONCE = 1 << 20
@@ -86,6 +87,7 @@ class Waiting:
         keys[failed] = -1
         self.store.odd |= odd
         self.store.insert(keys, table.end, table.start, table.matrix(), values, first_end(table))
+        self.store.version += 1
 
     def emptied(self, terms: Terms) -> Iterator[Row]:
         """The goals, which are forgotten here, in order of their ends within each key."""
@@ -99,8 +101,14 @@ class Waiting:
 class JoinOperator:
     """One join node and its goals."""
 
-    def __init__(self, node: ir.Join, terms: Terms, sources: Sources, watch: Callable[[list[Table]], None]) -> None:
+    asks = False
+    """Is there more to ask of a pair than what the rule's steps say?"""
+
+    def __init__(
+        self, node: ir.Join | ir.Absence, terms: Terms, sources: Sources, watch: Callable[[list[Table]], None]
+    ) -> None:
         """``watch`` is shown the pairs so far while there are many candidates, and may refuse them."""
+        assert node.right is not None
         self.node = node
         self.terms = terms
         self._watch = watch
@@ -110,7 +118,8 @@ class JoinOperator:
         self.rest = Steps((*exact, *rest), sources)
         self.asked = Steps((*exact, *self.compared.conditions(), *rest), sources)
         self.codes = self.compared.codes
-        self.relation = RELATIONS[node.op]
+        self.op = relation_of(node)
+        self.relation = RELATIONS[self.op]
         self.longest = longest_micros(node.bound)
         self.lasting = sources.longest(node.bound)
         self.bound = UNBOUNDED if self.longest is None else self.longest
@@ -132,10 +141,10 @@ class JoinOperator:
 
     def sides(self) -> dict[str, Waiting]:
         """What waits, by side: G the left, H the right."""
-        if self.node.op in TOGETHER:
+        if self.op in TOGETHER:
             return {}
         left = Waiting(self.goals, self.keys, self.left, self.key_left, self.of_left)
-        if self.node.op not in MUTUAL:
+        if self.op not in MUTUAL:
             return {"G": left}
         return {"G": left, "H": Waiting(self.awaited, self.keys, self.right, self.key_right, self.awaiting)}
 
@@ -143,11 +152,11 @@ class JoinOperator:
 
     def advance(self, left: Table, right: Table) -> Table:
         """The new pairs."""
-        if self.node.op in MUTUAL:
+        if self.op in MUTUAL:
             return self._mutual(left, right)
-        if self.node.op in TOGETHER:
+        if self.op in TOGETHER:
             return self._together(left, right)
-        if self.node.op == "next":
+        if self.op == "next":
             return self._followed(left, right)
         return self._in_sequence(left, right)
 
@@ -192,7 +201,7 @@ class JoinOperator:
             return Table.empty(len(self.node.head))
         if self.node.policy:
             left, right = canonical(left, self.terms), canonical(right, self.terms)
-        intervals = self.node.op == "equals"
+        intervals = self.op == "equals"
         numbers = Keys(len(self.key_left) + 1 + intervals, np.int64)
         keys = numbers.numbers(timed_keys(left, self.key_left, intervals), create=True)
         sought = numbers.numbers(timed_keys(right, self.key_right, intervals), create=False)
@@ -245,7 +254,7 @@ class JoinOperator:
         fast = self._fast(x_odd or y_odd or store.odd)
         store.odd |= x_odd
         terms = left.matrix()
-        if self.node.policy and fast and not self.rest.steps and not self.unsure:
+        if self.node.policy and fast and not (self.rest.steps or self.unsure or self.asks):
             return self._consumed(store, relation, left, keys, terms, x_values, right, sought, y_values)
         store.insert(keys, left.end, left.start, terms, x_values, first_end(left, right))
         if self.node.policy:
@@ -304,7 +313,14 @@ class JoinOperator:
             store.values,
         )
         frame = self._frame(store.ends[goals], store.starts[goals], store.terms[goals], table, rows, mirrored)
-        return goals, rows, (self.rest if fast else self.asked).applied(frame)
+        frame = (self.rest if fast else self.asked).applied(frame)
+        if self.asks:
+            frame = self._answered(frame, store.ends[goals[frame.rows]], table.start[rows[frame.rows]])
+        return goals, rows, frame
+
+    def _answered(self, pairs: Frame, ended: np.ndarray, begins: np.ndarray) -> Frame:
+        """The pairs that pass what is asked beside the steps, by the end of the left and the start of the right."""
+        raise NotImplementedError
 
     def _frame(
         self,

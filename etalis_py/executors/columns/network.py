@@ -103,11 +103,9 @@ def _unsupported_node(node: ir.Node, late: frozenset[str], name: str) -> str | N
         case ir.Join(steps=steps):
             if name in late:
                 return "a join reads what an aggregate reports, which may have ended before"
-            if node.policy and any(isinstance(step, ir.Background) for step in steps):
-                return "a consuming join looks into the background"
-            if node.policy and any(isinstance(step, ir.Parameters) for step in steps):
-                return "a consuming join is divided among queries that differ in constants only"
-            return _unsupported_steps(steps)
+            return _unsupported_picking(node) or _unsupported_steps(steps)
+        case ir.Absence():
+            return _unsupported_picking(node) or _unsupported_steps(node.steps)
         case ir.Outer():
             if name in late:
                 return "an optional part reads what an aggregate reports, which may have ended before"
@@ -127,6 +125,15 @@ def _unsupported_node(node: ir.Node, late: frozenset[str], name: str) -> str | N
         case ir.Closure():
             return None
     return f"there is no columnar form of {type(node).__name__} yet"
+
+
+def _unsupported_picking(node: ir.Join | ir.Absence) -> str | None:
+    """Why one of the candidates cannot be taken in columns, where a policy does that."""
+    if node.policy and any(isinstance(step, ir.Background) for step in node.steps):
+        return "a consuming join looks into the background"
+    if node.policy and any(isinstance(step, ir.Parameters) for step in node.steps):
+        return "a consuming join is divided among queries that differ in constants only"
+    return None
 
 
 def _open(node: ir.Join) -> bool:

@@ -42,15 +42,21 @@ class Occurrences:
         return cls(end, start, *spo, stream)  # type: ignore[call-arg]
 
 
-def pieces(columns: Columns, rows: int) -> Iterator[Columns]:
-    """The same in pieces of about so many rows; the rows of an instant stay together."""
+def pieces(columns: Columns, rows: int, through: int) -> Iterator[tuple[Columns, int]]:
+    """The same in pieces of about so many rows, at least one, and the time that is reached with each.
+
+    The rows of an instant stay together; ``through`` is reached with the last piece.
+    """
     end = np.asarray(columns.end)
     first = 0
-    while first < len(end):
+    while True:
         last = min(first + rows, len(end))
         if last < len(end):
             last = int(np.searchsorted(end, end[last - 1], "right"))
-        yield columns.rows(first, last)
+        if last == len(end):
+            yield columns.rows(first, last), through
+            return
+        yield columns.rows(first, last), int(end[last - 1])
         first = last
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from etalis_rules import program as ir
 
+from etalis_py.executors.columns.absence import DeadlineOperator, GapOperator, InsideOperator
 from etalis_py.executors.columns.constructs import derived
 from etalis_py.executors.columns.identity import compared_columns, unidentified
 from etalis_py.executors.columns.instants import Advance, InstantOperator, RunOperator
@@ -87,11 +88,14 @@ class ColumnRules:
             if output.source is not None
         }
 
-    def take(self, columns: Columns) -> list[Report | TableReport]:
-        """Evaluate complete instants; what they report, a piece of the batch at a time, and of a piece by output."""
+    def take(self, columns: Columns, through: int) -> list[Report | TableReport]:
+        """Evaluate complete instants, and what falls due up to ``through``.
+
+        Reports come a piece of the batch at a time, and those of a piece by output.
+        """
         reports: list[Report | TableReport] = []
-        for piece in pieces(columns, AT_ONCE):
-            reports += self._evaluate(Occurrences.of_columns(self.terms, piece, self._loose))
+        for piece, reached in pieces(columns, AT_ONCE, through):
+            reports += self._evaluate(Occurrences.of_columns(self.terms, piece, self._loose), reached)
             if self.terms.count > self._most_terms:
                 self.forget_terms()
         return reports
@@ -130,7 +134,7 @@ class ColumnRules:
     def stores(self) -> Iterator[tuple[str, str, Waiting]]:
         """Node, side and goals of everything that waits."""
         for name, operator in self._operators.items():
-            if isinstance(operator, JoinOperator | OuterOperator):
+            if isinstance(operator, JoinOperator | OuterOperator | InsideOperator | DeadlineOperator):
                 for side, waiting in operator.sides().items():
                     yield name, side, waiting
 
@@ -138,6 +142,11 @@ class ColumnRules:
         """The aggregations whose windows are kept in columns; ``every``: those that could be."""
         operators = self._operators.items()
         return ((name, o) for name, o in operators if isinstance(o, WindowedOperator) and (o.fast or every))
+
+    def next_due(self) -> int | None:
+        """The first time at which something is reported even if nothing happens."""
+        timers = (o for o in self._operators.values() if isinstance(o, DeadlineOperator))
+        return min((at for timer in timers if (at := timer.next_due()) is not None), default=None)
 
     def live(self) -> int:
         """How many goals wait, and how many solutions stand in windows."""
@@ -150,7 +159,7 @@ class ColumnRules:
 
     # --- a batch ---
 
-    def _evaluate(self, piece: Occurrences) -> list[Report | TableReport]:
+    def _evaluate(self, piece: Occurrences, through: int) -> list[Report | TableReport]:
         by_stream, anywhere = occurrence_tables(piece, self.terms, self._loose)
         more: dict[str, list[Table]] = {}
         tables: dict[str, Table] = {}
@@ -165,7 +174,14 @@ class ColumnRules:
                         for target in targets:
                             more.setdefault(target, []).append(columns)
             elif name in self._operators:
-                table = tables[name] = self._node(name, tables, by_stream, anywhere, more.get(name, []))
+                operator = self._operators[name]
+                node = self.network.nodes[name]
+                if isinstance(node, ir.Leaf):
+                    seen = _seen(node, by_stream, anywhere, more.get(name, []), self.terms)
+                    table = operator.advance(seen)
+                else:
+                    table = _advanced(node, operator, tables, through)
+                tables[name] = table
                 if name in self._limited:
                     self._watch(name, [table])
         return sorted(reports, key=_instant_and_number if are_rows(reports) else _number)
@@ -189,14 +205,16 @@ class ColumnRules:
         texts = sum(sum(map(len, self.terms.spellings(column[sample]))) for column in table.columns)
         return len(table) * (24 + 4 * len(table.columns) + texts // len(sample))
 
-    def _node(self, name: str, tables: dict[str, Table], by_stream: Table, anywhere: Table, more: list[Table]) -> Table:
-        node, operator = self.network.nodes[name], self._operators[name]
-        match node:
-            case ir.Leaf():
-                return operator.advance(_seen(node, by_stream, anywhere, more, self.terms))
-            case ir.Union():
-                return operator.advance([tables[ref.node] for ref in node.branches])
-        return operator.advance(*(tables[ref.node] for ref in ir.refs(node)))
+
+def _advanced(node: ir.Node, operator: Any, tables: dict[str, Table], through: int) -> Table:
+    """What a node that is no leaf gives; time has reached ``through``."""
+    parts = [tables[ref.node] for ref in ir.refs(node)]
+    if isinstance(node, ir.Union):
+        return operator.advance(parts)
+    if isinstance(operator, DeadlineOperator):
+        left, absent = parts
+        return operator.advance(left, absent, through)
+    return operator.advance(*parts)
 
 
 def _instant_and_number(report: Any) -> tuple[int, int]:
@@ -253,6 +271,12 @@ def _operator(
             return UnionOperator(node)
         case ir.Join():
             return JoinOperator(node, terms, sources, lambda parts: watch(name, parts))
+        case ir.Absence(right=ir.Ref()):
+            return GapOperator(node, terms, sources, lambda parts: watch(name, parts))
+        case ir.Absence(deadline=None):
+            return InsideOperator(node, terms, sources)
+        case ir.Absence():
+            return DeadlineOperator(node, terms, sources)
         case ir.Outer():
             return OuterOperator(node, terms, sources)
         case ir.Group() if is_windowed(node):

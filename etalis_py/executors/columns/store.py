@@ -63,6 +63,8 @@ class GoalStore:
         self.ends, self.starts, self.terms, self.values = _arena(16, width, values)
         self.odd = False
         """Whether some goal has a value that the kernels cannot compare."""
+        self.version = 0
+        """Another one when goals were put in or numbered by anything but their operator."""
 
     @property
     def longest(self) -> int | None:
@@ -153,12 +155,14 @@ class GoalStore:
         places = np.empty(self.live(), np.int64)
         g.places_of_all(self.buckets, len(self.buckets), places)
         self.terms[places] = renumbered[self.terms[places]]
+        self.version += 1
 
     def clear(self) -> None:
         """Forget all goals."""
         self.buckets[:] = 0
         self.used = 0
         self.odd = False
+        self.version += 1
 
 
 def _arena(room: int, width: int, values: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ JOINS = {
     "kept": "SELECT * { { ?a :p ?x } SEQ { ?b :q ?y } } WITHIN 10 SECONDS",
     "consumed": "SELECT * { { ?a :p ?x } SEQ { ?b :q ?y } } WITHIN 10 SECONDS USING POLICY chronological",
     "of both sides": "SELECT * { ?a :p ?x . ?b :q ?y FILTER (getDURATION() <= 'PT10S'^^xsd:duration) }",
+    "absent": "SELECT * { { ?a :p ?x } SEQ NOT { ?k :q 0 } SEQ { ?b :q ?y } } WITHIN 10 SECONDS",
     "optional": "SELECT * { ?b :q ?y OPTIONAL { ?a :p ?x FILTER (getDURATION() <= 'PT10S'^^xsd:duration) } }",
 }
 

@@ -1,0 +1,247 @@
+"""Absence: NOT, SEQ NOT … SEQ, and the deadline of SEQ NOT … WITHIN, over a batch.
+
+What must be absent from an interval or a gap ended before the solution that asks.  So all of a batch is put into the
+store of what is absent, ordered by end, and what asks looks there for something between two times: in the interval of
+a solution of P, or in the gap of a pair of SEQ.
+
+A deadline keeps the solutions that wait for it, under the variables that they share with what must be absent, and a
+queue of the times at which they are due.  Of a batch the new ones are put there first, then those are taken out
+of which something compatible started after their end and ended by the time they are due; whatever is due by the end
+of the batch is reported, each at its own time.
+
+Cost: for each solution that asks, or pair, a binary search in the bucket of its key; for what is absent before a
+deadline, the goals under its key that ended before it.  State: what is absent, within the bound where there is one,
+and the goals of A.
+
+    {?o :ordered ?p} SEQ NOT {?o :shipped ?d} WITHIN 2 HOURS: ordered a@1, b@2; shipped a@60 min → b [2, 2 + 2 h]
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from itertools import count
+
+import numpy as np
+from etalis_rules import program as ir
+
+from etalis_py.executors.columns.comparing import Side
+from etalis_py.executors.columns.frames import Frame, Steps, later, longest_micros
+from etalis_py.executors.columns.joins import JoinOperator, Waiting
+from etalis_py.executors.columns.kernels.absence import first_waiting, places_between, present, remove_places
+from etalis_py.executors.columns.parameters import Sources
+from etalis_py.executors.columns.store import GoalStore, Keys
+from etalis_py.executors.columns.tables import NO_TIMES, Table, first_end
+from etalis_py.executors.columns.terms import Terms
+
+_EVER, _NEVER = -(2**62), 2**62
+_NOTHING_COMPARED = Side((), (), ())
+
+
+class Absent:
+    """What must be absent, as goals that ended: those that a solution has to be asked about are found by its terms."""
+
+    def __init__(self, node: ir.Absence, sources: Sources) -> None:
+        self.names, self.shared = node.absent.columns, node.shared
+        self.key = [self.names.index(name) for name in node.shared]
+        self.keys = Keys(len(node.shared))
+        self.goals = GoalStore(self.keys, len(self.names), 0, longest_micros(node.bound), sources.longest(node.bound))
+
+    def waiting(self) -> Waiting:
+        """The goals, as what waits at a side of the node."""
+        return Waiting(self.goals, self.keys, self.names, self.key, _NOTHING_COMPARED)
+
+    def insert(self, absent: Table, now: int) -> None:
+        """New goals; what looks for them comes at ``now`` or later."""
+        keys = self.keys.numbers(absent.matrix(self.key), create=True)
+        insert(self.goals, keys, absent, now)
+
+    def among(self, frame: Frame, after: np.ndarray, before: np.ndarray) -> np.ndarray:
+        """Which solutions have one that is compatible, starts after one time and ends before another."""
+        terms = np.empty((len(frame), len(self.shared)), np.int32)
+        for i, name in enumerate(self.shared):
+            terms[:, i] = frame.columns[name]
+        self.goals.fit()
+        keys = self.keys.numbers(terms, create=False)
+        open_ = [name for name in self.names if name not in self.shared and name in frame.columns]
+        own = np.empty((len(frame), len(open_)), np.int32)
+        for i, name in enumerate(open_):
+            own[:, i] = frame.columns[name]
+        places = np.array([self.names.index(name) for name in open_], np.int64)
+        goals = self.goals
+        return present(keys, after, before, own, places, goals.buckets, goals.ends, goals.starts, goals.terms)
+
+
+def insert(store: GoalStore, keys: np.ndarray, table: Table, now: int) -> None:
+    """Insert goals of which nothing is compared by size."""
+    values = np.empty((len(table), 0), np.float64)
+    store.insert(keys, table.end, table.start, table.matrix(), values, now)
+
+
+class InsideOperator:
+    """``P NOT N``."""
+
+    def __init__(self, node: ir.Absence, terms: Terms, sources: Sources) -> None:
+        self.node = node
+        self.terms = terms
+        self.steps = Steps(node.steps, sources)
+        self.absent = Absent(node, sources)
+
+    def sides(self) -> dict[str, Waiting]:
+        """What waits, by side."""
+        return {"N": self.absent.waiting()}
+
+    def advance(self, left: Table, absent: Table) -> Table:
+        """The solutions of P during which there is no N."""
+        self.absent.insert(absent, first_end(left))
+        frame = Frame.of(self.terms, left, self.node.left.columns)
+        frame = frame.keep(~self.absent.among(frame, frame.start, frame.end))
+        return self.steps.applied(frame).table(self.node.head)
+
+
+class GapOperator(JoinOperator):
+    """``A SEQ NOT N SEQ C``: a SEQ with one more condition on a pair."""
+
+    asks = True
+
+    def __init__(self, node: ir.Absence, terms: Terms, sources: Sources, watch: Callable[[list[Table]], None]) -> None:
+        super().__init__(node, terms, sources, watch)
+        self.absent = Absent(node, sources)
+
+    def sides(self) -> dict[str, Waiting]:
+        """What waits, by side."""
+        return {**super().sides(), "N": self.absent.waiting()}
+
+    def advance(self, left: Table, absent: Table, right: Table) -> Table:  # type: ignore[override]
+        """The new pairs without an N in their gap."""
+        self.absent.insert(absent, first_end(right))
+        return super().advance(left, right)
+
+    def _answered(self, pairs: Frame, ended: np.ndarray, begins: np.ndarray) -> Frame:
+        return pairs.keep(~self.absent.among(pairs, ended, begins))
+
+
+class Queue:
+    """When goals are due, in stretches: their times, the ends of the goals, and their keys.
+
+    A goal that was cancelled is missing in the store and passed over.
+    """
+
+    def __init__(self) -> None:
+        self._stretches: list[tuple[int, int, np.ndarray, np.ndarray, np.ndarray]] = []
+        self._numbers = count()
+
+    def add(self, times: np.ndarray, ends: np.ndarray, keys: np.ndarray) -> None:
+        """Goals that came together."""
+        if len(times):
+            order = np.argsort(times, kind="stable")  # by calendar months a later one may be due earlier
+            self._push(times[order], ends[order], keys[order])
+
+    def _push(self, times: np.ndarray, ends: np.ndarray, keys: np.ndarray) -> None:
+        if len(times):
+            heapq.heappush(self._stretches, (int(times[0]), next(self._numbers), times, ends, keys))
+
+    def take(self, through: int) -> tuple[np.ndarray, np.ndarray]:
+        """The keys and ends of what is due by then, each once; it is not due any more."""
+        due: list[tuple[np.ndarray, np.ndarray]] = []
+        while self._stretches and self._stretches[0][0] <= through:
+            _, _, times, ends, keys = heapq.heappop(self._stretches)
+            cut = int(np.searchsorted(times, through, "right"))
+            due.append((keys[:cut], ends[:cut]))
+            self._push(times[cut:], ends[cut:], keys[cut:])
+        if not due:
+            return NO_TIMES, NO_TIMES
+        keys, ends = (np.concatenate(parts) for parts in zip(*due, strict=True))
+        order = np.lexsort((ends, keys))
+        keys, ends = keys[order], ends[order]
+        new = np.ones(len(keys), np.bool_)
+        new[1:] = (np.diff(keys) != 0) | (np.diff(ends) != 0)
+        return keys[new], ends[new]
+
+    def next(self, goals: GoalStore) -> int | None:
+        """The first time at which a goal that still waits is due."""
+        while self._stretches:
+            first, _, times, ends, keys = self._stretches[0]
+            waiting = first_waiting(keys, ends, goals.buckets, goals.ends)
+            if waiting == 0:
+                return first
+            heapq.heappop(self._stretches)
+            self._push(times[waiting:], ends[waiting:], keys[waiting:])
+        return None
+
+
+class DeadlineOperator:
+    """``A SEQ NOT N WITHIN d``."""
+
+    def __init__(self, node: ir.Absence, terms: Terms, sources: Sources) -> None:
+        assert node.deadline is not None
+        self.node, self.bound = node, node.deadline
+        self.terms = terms
+        self.sources = sources
+        self.steps = Steps(node.steps, sources)
+        self.left = node.left.columns
+        self.key = [self.left.index(name) for name in node.shared]
+        self.keys = Keys(len(node.shared))
+        self.goals = GoalStore(self.keys, len(self.left), 0, longest_micros(node.bound), sources.longest(node.bound))
+        self._queue = Queue()
+        self._version = self.goals.version
+
+    def sides(self) -> dict[str, Waiting]:
+        """What waits, by side."""
+        return {"G": Waiting(self.goals, self.keys, self.left, self.key, _NOTHING_COMPARED)}
+
+    def next_due(self) -> int | None:
+        """The first time at which something is due."""
+        return self._queued().next(self.goals)
+
+    def advance(self, left: Table, absent: Table, through: int) -> Table:
+        """What is due by ``through``, in order of time."""
+        queue = self._queued()
+        keys = self.keys.numbers(left.matrix(self.key), create=True)
+        insert(self.goals, keys, left, first_end(left, absent))
+        self.goals.fit()
+        queue.add(later(left.end, self.bound), left.end, keys)
+        if len(absent):
+            self._cancel(absent)
+        keys, ends = queue.take(through)
+        rows, places = places_between(keys, ends, ends + 1, self.goals.buckets, self.goals.ends)
+        goals = self.goals
+        end = later(goals.ends[places], self.bound)
+        columns = dict(zip(self.left, goals.terms[places].T, strict=True))
+        frame = Frame(self.terms, end, end, goals.starts[places], columns, np.arange(len(places)))
+        self._remove(keys[rows], places)
+        return self.steps.applied(frame.keep(np.argsort(end, kind="stable"))).table(self.node.head)
+
+    def _cancel(self, absent: Table) -> None:
+        """Take out the goals of which something absent started after their end and ended by the time they are due."""
+        new = Absent(self.node, self.sources)
+        new.insert(absent, 0)
+        numbers = new.keys.numbers(absent.matrix(new.key), create=False)
+        _, firsts = np.unique(numbers, return_index=True)
+        keys = self.keys.numbers(absent.take(firsts).matrix(new.key), create=False)
+        latest = np.full(len(firsts), _EVER)
+        np.maximum.at(latest, numbers, absent.start)
+        goals = self.goals
+        rows, places = places_between(keys, np.full(len(keys), _EVER), latest, goals.buckets, goals.ends)
+        ends = goals.ends[places]
+        columns = dict(zip(self.left, goals.terms[places].T, strict=True))
+        waiting = Frame(self.terms, ends, ends, goals.starts[places], columns, np.arange(len(places)))
+        gone = new.among(waiting, ends, later(ends, self.bound) + 1)
+        self._remove(keys[rows[gone]], places[gone])
+
+    def _remove(self, keys: np.ndarray, places: np.ndarray) -> None:
+        goals = self.goals
+        remove_places(keys, places, goals.buckets, goals.ends, goals.starts, goals.terms, goals.values)
+
+    def _queued(self) -> Queue:
+        """When goals are due; made again when somebody else has filled the store or numbered its keys."""
+        goals = self.goals
+        if self._version != goals.version:
+            self._version = goals.version
+            self._queue = Queue()
+            goals.fit()
+            every = np.full(self.keys.count, _EVER), np.full(self.keys.count, _NEVER)
+            keys, places = places_between(np.arange(self.keys.count), *every, goals.buckets, goals.ends)
+            ends = goals.ends[places]
+            self._queue.add(later(ends, self.bound), ends, keys)
+        return self._queue
