@@ -455,3 +455,17 @@ class Registry:
         """The place of one more query."""
         self.size += 1
         return self.size - 1
+
+
+__all__ = [
+    "Documents",
+    "GatheredQueries",
+    "Group",
+    "Member",
+    "Reading",
+    "Registry",
+    "gather",
+    "member",
+    "one_by_one",
+    "together",
+]

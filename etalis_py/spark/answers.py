@@ -22,6 +22,8 @@ from etalis_py.values.time import TIMELESS_END
 
 Row = tuple[Any, ...]  # the columns of schema.MATCHES
 CHUNK = 50_000
+FEW = 16
+"""Matches of one query, which cost more as a table of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +155,10 @@ def pieces(rows: Iterable[Row | Table]) -> Iterator[Table | list[Row]]:
     """Tables as they come, and the single rows between them together."""
     waiting: list[Row] = []
     for item in rows:
-        if isinstance(item, Table):
+        if isinstance(item, Table) and len(item.solutions) > FEW:
             yield from item.pieces()
             continue
-        waiting.append(item)
+        waiting += item.rows() if isinstance(item, Table) else (item,)
         if len(waiting) >= CHUNK:
             yield waiting
             waiting = []

@@ -23,19 +23,20 @@ if TYPE_CHECKING:
 class Deferred(StatefulProcessor):
     """Makes a ``ShardProcessor`` for the first rows, and calls it.
 
-    ``work`` is an encoded ``streaming.Work``, in which the backgrounds of the programs are left out: Spark has to see
-    the broadcast variables that they may be in.
+    ``work`` is an encoded ``streaming.Work``, broadcast where it is large.  The backgrounds of the programs are left
+    out in it: Spark has to see the broadcast variables that they may be in.
     """
 
-    def __init__(self, work: bytes, backgrounds: tuple[bytes | Shipped, ...]) -> None:
+    def __init__(self, work: bytes | Shipped, backgrounds: tuple[bytes | Shipped, ...]) -> None:
         self.work = work
         self.backgrounds = backgrounds
         self._made: ShardProcessor | None = None
 
     def processor(self) -> ShardProcessor:
+        from etalis_py.spark.shipping import arrived
         from etalis_py.spark.streaming import ShardProcessor, Work
 
-        return ShardProcessor(Work.decoded(self.work, self.backgrounds))
+        return ShardProcessor(Work.decoded(arrived(self.work), self.backgrounds))
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle, self._states = handle, declared(handle)

@@ -34,6 +34,7 @@ class Part:
     ``order``: see ``order_of``; without it matches do not tell their place in the order of the embedded engine.
     ``selects``: the SELECT queries among ``reports``, with their variables.
     ``live``: answer-set programs that read events run in it.
+    ``homes``: its shards divide the queries of these families: see ``divided``.
     ``begins``: its shards are slices of time, of which the first has no beginning and the others have these, in
     microseconds; each also reads the events of ``overlap`` microseconds before it.
     """
@@ -52,6 +53,7 @@ class Part:
     order: tuple[tuple[str, int], ...] = ()
     selects: tuple[tuple[str, tuple[str, ...]], ...] = ()
     live: bool = False
+    homes: tuple[tuple[str, int], ...] = ()
     begins: tuple[int, ...] = ()
     overlap: int = 0
 
@@ -64,11 +66,21 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Lookup:
+    """Triples that some leaves see are for these shards, by the term at a position, and for no others."""
+
+    position: str
+    leaves: tuple[ir.Leaf, ...]
+    shards: Mapping[str, frozenset[int]]
+
+
+@dataclass(frozen=True, slots=True)
 class RoutedPart:
     """A part with its routing: the leaves, each with the position that routes it (empty: to the only shard).
 
     ``everything``: all triples are wanted, whatever the leaves say.  ``items``: whole events are, each as one row.
     ``unnamed``: the stream that events without a stream belong to.  ``meanings``: a digest of the rules of each query.
+    ``lookups``: for a part of families, which shards the triples with a term are for.
     ``reach``: how far back its matches reach, which tells whether it can run in slices of time.
     """
 
@@ -79,6 +91,7 @@ class RoutedPart:
     unnamed: str = ""
     meanings: tuple[tuple[str, str], ...] = ()
     reach: Reach = field(default_factory=Reach)
+    lookups: tuple[Lookup, ...] = ()
 
     @property
     def uncut(self) -> str:
@@ -105,7 +118,7 @@ def parts_of(rules: ir.Rules, program: int, first: int, shards: int, offers: Off
     plan = shard_plan(rules)
     outputs = {o.query: o for o in rules.outputs}
     nodes = dict(rules.nodes)
-    feeders = _feeders(rules)
+    feeders = feeders_of(rules)
     late = late_nodes(nodes)
     seeing = {o.query for o in rules.outputs if offers.reach(nodes[n] for n in below(o, nodes))}
     live = set(seeing)  # these, and what runs with them
@@ -141,7 +154,7 @@ def parts_of(rules: ir.Rules, program: int, first: int, shards: int, offers: Off
         for query in alone:
             derives.setdefault(query, len(drafts))
         reason = "one shard was asked for" if shards == 1 else "one shard: " + "; ".join(reasons)
-        drafts.append(_Draft(_with_feeders(alone, feeders), tuple(alone), 1, reason))
+        drafts.append(_Draft(_withfeeders_of(alone, feeders), tuple(alone), 1, reason))
     drafts, derives = _useful(drafts, derives, feeders)
     parts = _numbered(drafts, derives, feeders, plan, rules, nodes, program, first)
     return [_with_offers(routed, offers) if seeing.intersection(routed.part.queries) else routed for routed in parts]
@@ -178,7 +191,7 @@ def _tellable(stage: Stage, plan: ShardPlan, queries: Iterable[str]) -> bool:
     )
 
 
-def _feeders(rules: ir.Rules) -> dict[str, set[str]]:
+def feeders_of(rules: ir.Rules) -> dict[str, set[str]]:
     """query → the CONSTRUCT rules whose triples one of its leaves sees."""
     nodes = dict(rules.nodes)
     feeders: dict[str, set[str]] = {}
@@ -222,7 +235,7 @@ def _useful(
     return [drafts[n] for n in sorted(kept)], {q: numbers[n] for q, n in derives.items() if n in kept}
 
 
-def _with_feeders(queries: Iterable[str], feeders: Mapping[str, set[str]]) -> tuple[str, ...]:
+def _withfeeders_of(queries: Iterable[str], feeders: Mapping[str, set[str]]) -> tuple[str, ...]:
     every: dict[str, None] = {}
     stack = list(queries)
     while stack:
@@ -315,4 +328,4 @@ def _leaf(node: ir.Node) -> ir.Leaf:
     return node
 
 
-__all__ = ["Part", "RoutedPart", "below", "order_of", "parts_of"]
+__all__ = ["Lookup", "Part", "RoutedPart", "below", "feeders_of", "meaning_of", "order_of", "parts_of"]

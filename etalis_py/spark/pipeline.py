@@ -13,10 +13,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from etalis_py.engine import Engine
+from etalis_py.families import GatheredQueries
 from etalis_py.knowledge import Knowledge, load
-from etalis_py.program import Program, compile
+from etalis_py.program import Program, compile, program_of
 from etalis_py.spark.batch import batch_operator
 from etalis_py.spark.cuts import cut, prunes, scans, slices_of
+from etalis_py.spark.divided import with_families
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.identity import identity_of
 from etalis_py.spark.offers import offers_of
@@ -90,7 +92,8 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
             work = Work(specs, slots, level, run, asked.metrics, job, asked.lateness, wire.tables, asked.revise)
             begin = shards_of(here, partitions, events).groupBy("slot")
             groups = rows.mapInArrow(packer(list(slots)), PACKED).groupBy("slot")
-            processor = Deferred(*work.encoded())
+            data, backgrounds = work.encoded()
+            processor = Deferred(ship(events.sparkSession, data), backgrounds)
             out = wire.read(groups.transformWithStateInPandas(processor, wire.schema, "append", "EventTime", begin))
         else:
             order = ["slot", "end", *([F.col("mark") != RETRACT] if "retract" in flat.columns else [])]
@@ -208,6 +211,14 @@ def plan(
             specs += more
             parts += further
             continue
+        compilation = compiled.compilation
+        if isinstance(compilation, GatheredQueries):
+            divided = None if knowledge is not None else with_families(compiled, name, len(specs), len(parts), shards)
+            if divided is not None:
+                specs.append(divided[0])
+                parts += divided[1]
+                continue
+            compiled = program_of(compiled.documents, policy=compiled.policy)
         engine = Engine(compiled, background=knowledge)
         # What rules derive from the background alone is in the engine's knowledge now, and travels with it.
         specs.append(spec_of(compiled, name, engine.knowledge))

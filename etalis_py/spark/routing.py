@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import and_, or_
 
+import pyarrow as pa
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from pyspark.sql import Column, DataFrame
@@ -20,7 +21,7 @@ from pyspark.sql import functions as F
 from etalis_py.spark.columns import term_of, time_of
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.nulls import dead_letter, has_null, has_null_within, may_be, no_null_list
-from etalis_py.spark.parts import Part, RoutedPart
+from etalis_py.spark.parts import Lookup, Part, RoutedPart
 from etalis_py.spark.schema import (
     DERIVED,
     END,
@@ -159,6 +160,9 @@ def _wanted(routed: RoutedPart, partitions: int, items: bool = False) -> list[tu
         return [(kind if test is None else kind & test, slot) for test, slot in pairs]
     part = routed.part
     slots = slots_of(part, partitions)
+    if part.homes:
+        tests = [test_of(leaf, routed.unnamed) for leaf, position in routed.routes if not position]
+        return [(_any(tests), F.lit(slot)) for slot in slots] if tests else []
     if part.shards == 1 or part.begins:
         test = None if routed.everything else _any(test_of(leaf, routed.unnamed) for leaf, _ in routed.routes)
         return [(test, _in_time(part, shard, F.lit(slot))) for shard, slot in enumerate(slots)]
@@ -170,6 +174,35 @@ def _wanted(routed: RoutedPart, partitions: int, items: bool = False) -> list[tu
             slot = F.element_at(F.array(*map(F.lit, slots)), shard + 1)
             wanted.append((_any(test_of(leaf, routed.unnamed) for leaf in leaves), slot))
     return wanted
+
+
+def _listed(routed: RoutedPart) -> list[tuple[Column, Column]]:
+    """Tests, each with the slots that a row that passes goes to: those of its term in the table of ``with_slots``."""
+    pairs = []
+    for lookup in routed.lookups:
+        slots = F.col(_slots_by(routed, lookup))
+        test = slots.isNotNull() | F.col(PLACES[lookup.position]).isNull()
+        asked = _any(test_of(leaf, routed.unnamed) for leaf in lookup.leaves)
+        pairs.append((test if asked is None else asked & test, slots))
+    return pairs
+
+
+def _slots_by(routed: RoutedPart, lookup: Lookup) -> str:
+    return f"slots_{routed.part.number}_{lookup.position}"
+
+
+def with_slots(rows: DataFrame, parts: Iterable[RoutedPart], partitions: int) -> DataFrame:
+    """The rows with the slots that their terms are for, where a part says so: a table that is broadcast."""
+    schema = pa.schema([("term", pa.string()), ("slots", pa.list_(pa.int32()))])
+    for routed in parts:
+        slots = slots_of(routed.part, partitions)
+        for lookup in routed.lookups:
+            targets = [[slots[shard] for shard in sorted(own)] for own in lookup.shards.values()]
+            table = pa.table([list(lookup.shards), targets], schema=schema)
+            name, column = _slots_by(routed, lookup), PLACES[lookup.position]
+            known = rows.sparkSession.createDataFrame(table).withColumnsRenamed({"term": f"{name}_of", "slots": name})
+            rows = rows.join(F.broadcast(known), F.col(column) == F.col(f"{name}_of"), "left").drop(f"{name}_of")
+    return rows
 
 
 def keys_of(routed: RoutedPart) -> Column:
@@ -248,7 +281,9 @@ def _all_slots(parts: Sequence[RoutedPart], partitions: int) -> list[int]:
 def asked_by(parts: Sequence[RoutedPart], partitions: int) -> Column | None:
     """Does any of the parts ask for a row, as far as its columns are not null?  None: every row is asked for."""
     items = row_kinds(parts)[1]
-    return _any([test for routed in parts for test, _ in _wanted(routed, partitions, items)])
+    tests = [test for routed in parts for test, _ in _wanted(routed, partitions, items)]
+    looked_up = [leaf for routed in parts for lookup in routed.lookups for leaf in lookup.leaves]
+    return _any([*tests, *(test_of(leaf, "") for leaf in looked_up)])
 
 
 def wanted_by(parts: Sequence[RoutedPart], partitions: int) -> Column | None:
@@ -277,10 +312,12 @@ def route(
     """
     items = "item" in rows.columns
     wanted = [pair for routed in parts for pair in _wanted(routed, partitions, items)]
+    listed = [pair for routed in parts for pair in _listed(routed)]
+    rows = with_slots(rows, parts, partitions)
     is_end = F.col("p") == F.lit(END_OF_STREAM)
     wrong = has_null() & F.col("item").isNull() if items else has_null()
     kind = F.when(F.col("item").isNull(), F.lit(EVENT)).otherwise(F.lit(ITEM)) if items else F.lit(EVENT)
-    kept = _any([test for test, _ in wanted])
+    kept = _any([test for test, _ in (*wanted, *listed)])
     if kept is not None:
         if ending:
             kept = kept | is_end
@@ -295,14 +332,14 @@ def route(
     if "retract" in rows.columns:
         kind = F.when(F.col("retract"), F.lit(RETRACT)).otherwise(kind)
     first = F.lit(_all_slots(parts, partitions)[0])
-    if len(wanted) == 1:
+    if len(wanted) == 1 and not listed:
         slot = wanted[0][1]
         if refusing:
             slot = F.when(wrong, first).otherwise(slot)
         if ending:
             slot = F.when(is_end, F.lit(EVERY_SLOT)).otherwise(slot)
     else:
-        slots = _targets(wanted)
+        slots = _targets(wanted, listed)
         if refusing:
             slots = F.when(wrong, F.array(first)).otherwise(slots)
         if ending:
@@ -328,9 +365,10 @@ def route(
     )
 
 
-def _targets(wanted: Sequence[tuple[Column | None, Column]]) -> Column:
+def _targets(wanted: Sequence[tuple[Column | None, Column]], listed: Sequence[tuple[Column, Column]] = ()) -> Column:
     slots = [slot if test is None else F.when(test, slot) for test, slot in wanted]
-    return F.array_distinct(F.array_compact(F.array(*slots)))
+    more = [F.coalesce(F.when(test, some), F.array().cast("array<int>")) for test, some in listed]
+    return F.array_distinct(F.concat(F.array_compact(F.array(*slots).cast("array<int>")), *more))
 
 
 def ends(parts: Sequence[RoutedPart], partitions: int, like: DataFrame) -> DataFrame:

@@ -27,6 +27,7 @@ from etalis_py.kernel.matches import Match, Matches, Revised
 from etalis_py.kernel.position import NEVER
 from etalis_py.kernel.revision import withdraw
 from etalis_py.spark.answers import Row, Table, are_timed
+from etalis_py.spark.divided import order_in, own_of
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.parts import Part
 from etalis_py.spark.schema import LAST
@@ -62,7 +63,9 @@ class Shard:
         self.part = part
         self.number = number
         self.name = spec.name
-        self.engine = engine_of(spec, part.queries, live=part.live, journal=journal, revise=revise)
+        self.engine = engine_of(
+            spec, part.queries, live=part.live, journal=journal, revise=revise, own=own_of(part, number)
+        )
         self.waiting: list[Plain] = []
         self.withdrawals: list[Plain] = []
         self.revise = revise
@@ -71,13 +74,15 @@ class Shard:
         self._feeds = frozenset(part.feeds)
         self._keys = dict(part.keys)
         self._once = frozenset(part.once)
-        self._streams = {output.query: output.stream for output in self.engine.outputs}
-        self._ranks = {query: (number, rank) for number, (query, rank) in enumerate(part.order)}
-        self._arranged = frozenset(output.query for output in self.engine.outputs if output.order)
+        # Of families there are many outputs, which are not made where nobody asks for the order of matches.
+        outputs = self.engine.outputs if part.order or not part.homes else ()
+        self._streams = {output.query: output.stream for output in outputs}
+        self._ranks = {query: (number, rank) for number, (query, rank) in enumerate(order_in(spec, part))}
+        self._arranged = frozenset(output.query for output in outputs if output.order)
         if self.engine.has_windows and (part.shards == 1 or part.begins):
             # One evaluation after the other, each in its own order.
             self._arranged = frozenset(part.reports)
-        self._first = frozenset(output.query for output in self.engine.outputs if output.source is None)
+        self._first = frozenset(output.query for output in outputs if output.source is None)
         self._told_so_far = 0
         self.until: int | None = None  # a slice of time ends here
         self.room = LAST  # of more events than this no journal is kept: they are ``unjournaled``
@@ -209,7 +214,7 @@ class Shard:
         """The matches of a SELECT stay together; what is reported once, or fed to a later level, does not."""
         for shape, rows, ordinals in matches.tables():
             query = shape.query
-            whole = shape.output.form == "select" and query in self._reports and are_timed(rows)
+            whole = shape.output.form == "select" and self._reports_on(query) and are_timed(rows)
             if not whole:
                 some = (Match(shape, row, n) for row, n in zip(rows, ordinals, strict=True))
                 yield from self._reported((m.taken_back() for m in some) if shape.retracted else some)
@@ -233,7 +238,7 @@ class Shard:
             triples = match.triples
             if query in self._feeds and triples and not match.is_timeless:
                 yield self._derived(match, triples)
-            if query in self._reports:
+            if self._reports_on(query):
                 # What a rule constructs does not tell where it stands in the order; what it is made from does.
                 unbound = match.boolean is not None or (triples is not None and not self._ranks)
                 bindings = None if unbound else match.bindings
@@ -269,6 +274,10 @@ class Shard:
                     own = self._told_so_far if query in self._arranged else 0
                     row = (*row[:-1], f"[{instant},{rank},{own},{self._told_so_far}]")
                 yield row
+
+    def _reports_on(self, query: str) -> bool:
+        """Do matches of a query come out?  All of families do."""
+        return bool(self.part.homes) or query in self._reports
 
     def _is_own(self, query: str, match: Match) -> bool:
         """A triple may have come to this shard for another leaf; the key tells whose match it is."""

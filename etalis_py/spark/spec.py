@@ -7,21 +7,24 @@ specification does not carry is an error and never another program.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from hashlib import blake2b
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from etalis_compiler.ast import Document
+from etalis_compiler import ast
 from etalis_compiler.diagnostics import Source
+from etalis_compiler.families import wording_of
 from etalis_compiler.parser import parse
 from etalis_compiler.pipeline import Compilation, CompiledQuery, compile_documents
 from etalis_compiler.rewrites.reorder import AS_WRITTEN, Coupling
 from etalis_compiler.rsp import Strategy
 
 from etalis_py.engine import Engine
+from etalis_py.families import GatheredQueries, Group, Member, Reading, member
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.program import Program, program_of
 from etalis_py.spark.errors import SparkError
@@ -33,6 +36,10 @@ if TYPE_CHECKING:
 
 AspText = tuple[str, str]
 """The name and the text of an answer-set program."""
+
+Own = Callable[[Member], bool]
+"""Is a query of a family one of this engine?"""
+NO_OWN: Mapping[str, Own] = MappingProxyType({})
 
 Reports = tuple[tuple[str, tuple[Strategy, ...]], ...]
 """The report policies that windowed queries are given, by name."""
@@ -49,13 +56,22 @@ class TextSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class FamilySpec:
+    """A family of queries: one of its texts, and the name, the constants and the place of each query, packed."""
+
+    text: str
+    members: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class ProgramSpec:
     """A program as text.
 
     ``couplings`` has one for each query whose joins are not coupled as they are written, by its name.  ``background``
     is what ``pack`` made of the knowledge, or empty; ``live`` are its answer-set programs that read events, ``limits``
     what they may cost.  ``windowed``: some query has windows; ``preset``, ``report`` and
-    ``duplicates`` are what these were given.
+    ``duplicates`` are what these were given.  ``families`` are those of its queries that differ in constants only;
+    ``places`` has then for each of the others its name and its place in the program.
     """
 
     name: str
@@ -69,6 +85,8 @@ class ProgramSpec:
     duplicates: bool = False
     live: tuple[AspText, ...] = ()
     limits: Limits = LIMITS
+    families: tuple[FamilySpec, ...] = ()
+    places: tuple[tuple[str, int], ...] = ()
 
 
 def spec_of(
@@ -77,7 +95,8 @@ def spec_of(
     """The specification of a compiled program, checked to mean the same."""
     if program.windowed:
         return _windowed_spec(program, name, knowledge, report, duplicates)
-    queries = program.compilation.queries
+    families, places = _families_of(program.compilation)
+    queries = _alone(program.compilation)
     texts: list[TextSpec] = []
     before: Source | None = None
     for query in queries:
@@ -86,15 +105,49 @@ def spec_of(
             before = query.source
     couplings = tuple((q.name, q.coupling) for q in queries if q.coupling != AS_WRITTEN)
     spec = ProgramSpec(name, tuple(texts), program.policy, pack(knowledge), couplings)
+    spec = replace(spec, families=families, places=places)
     if knowledge is not None:
         live = tuple((program.source, program.text) for program in knowledge.programs)
         spec = replace(spec, live=live, limits=knowledge.limits)
-    if differs := _differing(queries, compiled(spec).compilation.queries):
+    if differs := _differing(queries, _alone(compiled(spec).compilation)):
         raise SparkError(
             f"the text of the program means something else without the options it was compiled with ({differs}); write "
             "what they say into the queries, as BASE and PREFIX are written"
         )
     return spec
+
+
+def _alone(compilation: Compilation) -> tuple[CompiledQuery, ...]:
+    """The queries that are compiled by themselves."""
+    return compilation.rest if isinstance(compilation, GatheredQueries) else compilation.queries
+
+
+def _families_of(
+    compilation: Compilation,
+) -> tuple[tuple[FamilySpec, ...], tuple[tuple[str, int], ...]]:
+    """The families of a program, and the places of its other queries."""
+    if not isinstance(compilation, GatheredQueries):
+        return (), ()
+    families = []
+    for group in compilation.groups:
+        wording, count = group.template.wording, len(group.template.places) + 2
+        rows = msgspec.msgpack.encode([row[:count] for row in group.members])
+        families.append(FamilySpec(wording.written(wording.constants), rows))
+    places = zip((query.name for query in compilation.rest), compilation.places, strict=True)
+    return tuple(families), tuple(places)
+
+
+def _group_of(family: FamilySpec, policy: str) -> Group:
+    """The family again."""
+    text = Source(family.text)
+    wording = wording_of(text)
+    template = None if wording is None else Reading("", {}, AS_WRITTEN, policy).template(text, wording)
+    assert template is not None, "the driver has made a family of this text"
+    rows: list[Member] = [
+        member(name, constants, place, template.is_numeric)
+        for name, *constants, place in msgspec.msgpack.decode(family.members)
+    ]
+    return Group(template, tuple(rows), policy)
 
 
 def _windowed_spec(
@@ -163,7 +216,7 @@ def _programs(texts: Iterable[AspText]) -> Iterable[AspProgram]:
         yield parse_program(text, source)
 
 
-def documents_of(texts: Iterable[TextSpec]) -> list[tuple[Document, Source]]:
+def documents_of(texts: Iterable[TextSpec]) -> list[tuple[ast.Document, Source]]:
     """The texts of a specification, parsed."""
     return [
         (parse(t.text, source=t.source, base=t.base, prefixes=dict(t.prefixes)), Source(t.text, t.source))
@@ -177,10 +230,29 @@ def compiled(spec: ProgramSpec) -> Program:
     documents = documents_of(spec.texts)
     if spec.windowed:
         return program_of(documents, policy=spec.policy, preset=spec.preset)
+    if spec.families:
+        documents = _as_named(documents, [name for name, _ in spec.places])
     compilation = compile_documents(documents)
     couplings = dict(spec.couplings)
     queries = tuple(replace(q, coupling=couplings.get(q.name, q.coupling)) for q in compilation.queries)
-    return Program(replace(compilation, queries=queries), spec.policy)
+    if not spec.families:
+        return Program(replace(compilation, queries=queries), spec.policy)
+    groups = [_group_of(family, spec.policy) for family in spec.families]
+    return Program(GatheredQueries(queries, [place for _, place in spec.places], groups), spec.policy)
+
+
+def _as_named(
+    documents: Iterable[tuple[ast.Document, Source]], names: Iterable[str]
+) -> list[tuple[ast.Document, Source]]:
+    """The documents with the names that their queries have in the whole program."""
+    following = iter(names)
+    named = []
+    for document, source in documents:
+        registers = [ast.Register("QUERY", next(following), span=query.span) for query in document.queries]
+        queries = zip(document.queries, registers, strict=True)
+        own = tuple(query if query.register else replace(query, register=new) for query, new in queries)
+        named.append((replace(document, queries=own), source))
+    return named
 
 
 @lru_cache(maxsize=8)
@@ -195,10 +267,18 @@ def _with_all(query: CompiledQuery) -> CompiledQuery:
     return replace(query, syntax=replace(query.syntax, dataset=dataset))
 
 
-def _part_of(spec: ProgramSpec, queries: Iterable[str]) -> Program:
+def _part_of(spec: ProgramSpec, queries: Iterable[str], own: Mapping[str, Own]) -> Program:
     """Some of the queries: of rules, or of windows that run apart from the rules, or the whole program."""
     wanted = frozenset(queries)
     whole = compiled(spec)
+    if own and isinstance(whole.compilation, GatheredQueries):
+        groups = [
+            replace(group, members=tuple(filter(own[group.name], group.members))) for group in whole.compilation.groups
+        ]
+        return Program(GatheredQueries((), (), groups), spec.policy)
+    if isinstance(whole.compilation, GatheredQueries):
+        chosen = tuple(query for query in whole.compilation.rest if query.name in wanted)
+        return Program(Compilation(chosen), spec.policy)
     if not spec.windowed:
         chosen = tuple(_with_all(q) for q in whole.compilation.queries if q.name in wanted)
         return Program(Compilation(chosen), spec.policy)
@@ -209,10 +289,19 @@ def _part_of(spec: ProgramSpec, queries: Iterable[str]) -> Program:
 
 
 def engine_of(
-    spec: ProgramSpec, queries: Iterable[str], *, live: bool = False, journal: bool = False, revise: int = 0
+    spec: ProgramSpec,
+    queries: Iterable[str],
+    *,
+    live: bool = False,
+    journal: bool = False,
+    revise: int = 0,
+    own: Mapping[str, Own] = NO_OWN,
 ) -> Engine:
-    """An engine for some queries of a program; ``live``: with the answer-set programs that read events."""
-    program = _part_of(spec, queries)
+    """An engine for some queries of a program; ``live``: with the answer-set programs that read events.
+
+    ``own`` says for each family, where it is families that run, which of the queries are those of this engine.
+    """
+    program = _part_of(spec, queries, own)
     names = {plan.name for plan in program.plans}
     return Engine(
         program,
@@ -227,7 +316,7 @@ def engine_of(
 
 def fingerprint(spec: ProgramSpec, queries: Iterable[str]) -> str:
     """A name for what windowed queries mean: state belongs to queries of the same name only."""
-    program = _part_of(spec, queries)
+    program = _part_of(spec, queries, NO_OWN)
     reports = [(query, report) for query, report in spec.report if query in program.queries]
     means = (*meaning(program), reports, spec.duplicates, spec.policy)
     return blake2b(repr(means).encode(), digest_size=16).hexdigest()

@@ -52,7 +52,11 @@ class Wire:
     def frames(self, rows: Iterable[Row | Table]) -> Iterator[pd.DataFrame]:
         """Rows for Spark as pandas, in pieces of a bearable size."""
         for piece in pieces(rows):
-            yield self._table(piece) if isinstance(piece, Table) else self._rows(piece)
+            if isinstance(piece, Table):
+                known = (piece.program, piece.shape.query) in self._numbers  # a query of a family is not
+                yield self._table(piece) if known else self._rows(list(piece.rows()))
+            else:
+                yield self._rows(piece)
 
     def _table(self, table: Table) -> pd.DataFrame:
         size = len(table.solutions)
