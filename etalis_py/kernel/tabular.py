@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ from etalis_py.streams.columns.results import Results, concatenated, table_of
 from etalis_py.values.time import TIMELESS_END
 
 if TYPE_CHECKING:
-    from etalis_py.kernel.batch import Row
+    from etalis_py.kernel.batch import ColumnReport, Row
     from etalis_py.kernel.matches import Matches, Shape
 
 
@@ -99,6 +99,11 @@ def of_columns(matches: Matches) -> Results | None:
         triples=None,
         render=shape.render,
     )
+
+
+def instants_of(matches: Matches) -> Any:
+    """When each of the matches that ``of_columns`` gives was known."""
+    return np.concatenate([np.asarray(report.instants) for report in cast("list[ColumnReport]", matches.reports)])
 
 
 def _one_column(parts: list[Any]) -> Any:

@@ -6,11 +6,10 @@ matches do not have too, so they stay together as a ``Table`` until there is a f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -36,80 +35,102 @@ class Table:
     solutions: Sequence[tuple[Any, ...]]
     ordinals: Sequence[int]
 
-    def column(self, place: int) -> list[Any]:
+    def __len__(self) -> int:
+        return len(self.solutions)
+
+    def _column(self, place: int) -> list[Any]:
         """One field of every row: 0 is the end, 1 the start, then terms."""
         return list(map(itemgetter(place), self.solutions))
 
-    def ids(self) -> list[str]:
+    def _ids(self) -> list[str]:
         return list(map(self.shape.identify, self.solutions, self.ordinals))
-
-    def bindings(self) -> list[list[tuple[str, str]]]:
-        """The variables that are bound, with their terms."""
-        places = self._places()
-        return [[(v, row[i]) for v, i in places if row[i]] for row in self.solutions]
-
-    def _places(self) -> list[tuple[str, int]]:
-        return [(v, i) for v, i in zip(self.shape.variables, self.shape.places, strict=True) if i > 0]
 
     def rows(self) -> Iterator[Row]:
         """The same as single rows."""
         name, query, shard = self.program, self.shape.query, self.shard
-        for row, identifier, bound in zip(self.solutions, self.ids(), self.bindings(), strict=True):
+        places = [(v, i) for v, i in zip(self.shape.variables, self.shape.places, strict=True) if i > 0]
+        for row, identifier in zip(self.solutions, self._ids(), strict=True):
+            bound = {v: row[i] for v, i in places if row[i]}
             yield (
-                "match", name, query, identifier, dict(bound), None, None, row[1], row[0], None, self.shape.retracted,
+                "match", name, query, identifier, bound, None, None, row[1], row[0], None, self.shape.retracted,
                 shard, None,
             )  # fmt: skip
 
-    def pieces(self) -> Iterator[Table]:
-        """Tables of a bearable size."""
+    def pieces(self) -> Iterator[ColumnTable]:
+        """In columns, in tables of a bearable size."""
         for i in range(0, len(self.solutions), CHUNK):
             rows, ordinals = self.solutions[i : i + CHUNK], self.ordinals[i : i + CHUNK]
-            yield Table(self.program, self.shard, self.shape, rows, ordinals)
+            yield Table(self.program, self.shard, self.shape, rows, ordinals).in_columns()
+
+    def in_columns(self) -> ColumnTable:
+        """The same in columns."""
+        places = dict(zip(self.shape.variables, self.shape.places, strict=True))
+        nothing = pa.nulls(len(self.solutions), pa.string())
+        results = Results(
+            query=self.shape.query,
+            variables=self.shape.output.variables,
+            terms=tuple(self._terms(places[v]) if places[v] > 0 else nothing for v in self.shape.output.variables),
+            start=pa.array(self._column(1), pa.int64()),
+            end=pa.array(self._column(0), pa.int64()),
+            ids=pa.array(self._ids(), pa.string()),
+            triples=None,
+            render=self.shape.render,
+            retracted=self.shape.retracted,
+        )
+        return ColumnTable(self.program, self.shard, results)
+
+    def _terms(self, place: int) -> pa.StringArray:
+        terms = self._column(place)
+        return pa.array(terms if all(terms) else [term or None for term in terms], pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnTable:
+    """The same of an engine that reported in columns; ``places`` are the places in the embedded engine's order."""
+
+    program: str
+    shard: int
+    results: Results
+    places: pa.StringArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def rows(self) -> Iterator[Row]:
+        """The same as single rows."""
+        batch = self.record_batch()
+        for row in batch.to_pylist():
+            yield tuple(dict(row[name]) if name == "bindings" else row[name] for name in COLUMNS)
+
+    def pieces(self) -> Iterator[ColumnTable]:
+        """As it is: what came in columns came in batches of a bearable size."""
+        yield self
 
     def record_batch(self) -> pa.RecordBatch:
-        size = len(self.solutions)
+        results, size = self.results, len(self.results)
         columns = {
             "kind": pa.repeat(pa.scalar("match"), size),
             "program": pa.repeat(pa.scalar(self.program), size),
-            "query": pa.repeat(pa.scalar(self.shape.query), size),
-            "id": pa.array(self.ids(), pa.string()),
-            "bindings": self._map(),
-            "start": pa.array(self.column(1), pa.int64()),
-            "end": pa.array(self.column(0), pa.int64()),
-            "retracted": pa.repeat(pa.scalar(self.shape.retracted), size),
+            "query": pa.repeat(pa.scalar(results.query), size),
+            "id": results.ids,
+            "bindings": _map_of(results),
+            "start": results.start,
+            "end": results.end,
+            "retracted": pa.repeat(pa.scalar(results.retracted), size),
             "shard": pa.repeat(pa.scalar(self.shard, pa.int32()), size),
+            "detail": self.places,
         }
-        arrays = [columns.get(f.name) if f.name in columns else pa.nulls(size, f.type) for f in ARROW_MATCHES]
-        return pa.RecordBatch.from_arrays(arrays, schema=ARROW_MATCHES)
-
-    def _map(self) -> pa.MapArray:
-        places = self._places()
-        size, width = len(self.solutions), len(places)
-        columns = [self.column(i) for _, i in places]
-        if not width or not all(map(all, columns)):
-            return pa.array(self.bindings(), ARROW_MATCHES.field("bindings").type)
-        terms = pa.array(list(chain.from_iterable(zip(*columns, strict=True))), pa.string())
-        names = pa.array([v for v, _ in places], pa.string()).take(pa.array(np.tile(np.arange(width), size)))
-        offsets = pa.array(np.arange(0, size * width + 1, width, dtype=np.int32))
-        return pa.MapArray.from_arrays(offsets, names, terms)
+        return _record_batch(columns, size)
 
 
-def in_columns(program: str, shard: int, results: Results) -> pa.RecordBatch:
-    """Matches of one SELECT that the engine reported in columns, none of them timeless."""
-    size = len(results)
-    columns = {
-        "kind": pa.repeat(pa.scalar("match"), size),
-        "program": pa.repeat(pa.scalar(program), size),
-        "query": pa.repeat(pa.scalar(results.query), size),
-        "id": results.ids,
-        "bindings": _map_of(results),
-        "start": results.start,
-        "end": results.end,
-        "retracted": pa.repeat(pa.scalar(value=False), size),
-        "shard": pa.repeat(pa.scalar(shard, pa.int32()), size),
-    }
-    arrays = [columns[f.name] if f.name in columns else pa.nulls(size, f.type) for f in ARROW_MATCHES]
+def _record_batch(columns: Mapping[str, Any], size: int) -> pa.RecordBatch:
+    """The columns of MATCHES, those that are not given as nulls."""
+    given = [(columns.get(field.name), field.type) for field in ARROW_MATCHES]
+    arrays = [pa.nulls(size, kind) if column is None else column for column, kind in given]
     return pa.RecordBatch.from_arrays(arrays, schema=ARROW_MATCHES)
+
+
+Answer: TypeAlias = Row | Table | ColumnTable
 
 
 def _map_of(results: Results) -> pa.MapArray:
@@ -133,10 +154,10 @@ def are_timed(rows: Sequence[tuple[Any, ...]]) -> bool:
     return TIMELESS_END not in map(itemgetter(0), rows)
 
 
-def record_batches(rows: Iterable[Row | Table]) -> Iterator[pa.RecordBatch]:
+def record_batches(rows: Iterable[Answer]) -> Iterator[pa.RecordBatch]:
     """Rows for Spark as Arrow, in pieces of a bearable size."""
     for piece in pieces(rows):
-        if isinstance(piece, Table):
+        if not isinstance(piece, list):
             yield piece.record_batch()
             continue
         data = dict(zip(COLUMNS, map(list, zip(*piece, strict=True)), strict=True))
@@ -146,19 +167,19 @@ def record_batches(rows: Iterable[Row | Table]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays(arrays, schema=ARROW_MATCHES)
 
 
-def single(rows: Iterable[Row | Table]) -> list[Row]:
+def single(rows: Iterable[Answer]) -> list[Row]:
     """All as single rows."""
-    return [row for item in rows for row in (item.rows() if isinstance(item, Table) else (item,))]
+    return [row for item in rows for row in ((item,) if isinstance(item, tuple) else item.rows())]
 
 
-def pieces(rows: Iterable[Row | Table]) -> Iterator[Table | list[Row]]:
+def pieces(rows: Iterable[Answer]) -> Iterator[ColumnTable | list[Row]]:
     """Tables as they come, and the single rows between them together."""
     waiting: list[Row] = []
     for item in rows:
-        if isinstance(item, Table) and len(item.solutions) > FEW:
+        if not isinstance(item, tuple) and len(item) > FEW:
             yield from item.pieces()
             continue
-        waiting += item.rows() if isinstance(item, Table) else (item,)
+        waiting += (item,) if isinstance(item, tuple) else item.rows()
         if len(waiting) >= CHUNK:
             yield waiting
             waiting = []
@@ -170,4 +191,4 @@ def structs(triples: Any) -> list[dict[str, str]] | None:
     return None if triples is None else [{"s": s, "p": p, "o": o} for s, p, o in triples]
 
 
-__all__ = ["Row", "Table", "are_timed", "in_columns", "pieces", "record_batches", "single", "structs"]
+__all__ = ["Answer", "ColumnTable", "Row", "Table", "are_timed", "pieces", "record_batches", "single", "structs"]

@@ -1,7 +1,7 @@
 """The operator on a batch DataFrame: rows sorted by shard and time go through one engine after the other.
 
 Each shard's rows end with a row of mark END, so every instant closes and what is only known at the end is reported.
-Nothing but the engine's own state is held.
+Nothing but the engine's own state is held, and of an engine that reads columns the rows of its next batch.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import pyarrow as pa
 
 from etalis_py.kernel.garbage import few_collections
-from etalis_py.spark.answers import Row, Table, record_batches
+from etalis_py.spark.answers import Answer, record_batches
 from etalis_py.spark.packing import split
 from etalis_py.spark.parts import Part
-from etalis_py.spark.rows import sorted_out
+from etalis_py.spark.rows import columns_out, ends_in, sorted_out
 from etalis_py.spark.shard import Shard
-from etalis_py.spark.slices import SlicedShard
+from etalis_py.spark.slices import AT_ONCE, SlicedShard
 from etalis_py.spark.spec import ProgramSpec
 
 Batches = Iterator[pa.RecordBatch]
@@ -32,29 +32,57 @@ def batch_operator(
             yield from through_engines(chunks)
 
     def through_engines(chunks: Iterable[pa.RecordBatch]) -> Batches:
-        slot, shard = -1, None
+        slot, fed = -1, None
         for chunk in chunks:
-            for slot_number, of_slot in split(chunk):
-                if shard is None or slot_number != slot:
+            for slot_number, rows in split(chunk):
+                if fed is None or slot_number != slot:
                     slot = slot_number
                     part, number = slots[slot]
-                    shard = _shard_of(specs[part.program], part, number)
-                found_here = sorted_out(of_slot, apart=False, numbered=bool(shard.withdrawals))
-                rows: list[Row | Table] = [*found_here.passed]
-                rows += shard.withdraw(found_here.withdrawn)
-                if shard.withdrawals or shard.waiting:
-                    rows += shard.wait(found_here.in_order)
-                    # Rows of the last instant may still come.
-                    rows += shard.close_before(shard.newest_waiting)
-                elif found_here.in_order:
-                    rows += shard.push(found_here.in_order)
-                if found_here.ended:
-                    rows += shard.finish()
-                    if metrics:
-                        rows.append(shard.metric())
-                yield from record_batches(rows)
+                    fed = FedShard(_shard_of(specs[part.program], part, number))
+                fed.hold(rows)
+                if ends_in(rows):
+                    answers = [*fed.release(), *fed.shard.finish()]
+                    yield from record_batches([*answers, *([fed.shard.metric()] if metrics else [])])
+                elif fed.count >= AT_ONCE or not fed.reads_columns:
+                    yield from record_batches(fed.release())
 
     return operate
+
+
+class FedShard:
+    """A shard and the rows that it is to take next."""
+
+    def __init__(self, shard: Shard) -> None:
+        self.shard = shard
+        self.count = 0
+        self._held: list[pa.RecordBatch] = []
+
+    @property
+    def reads_columns(self) -> bool:
+        """Is it worth waiting for more rows?"""
+        return self.shard.engine.reads_columns and not (self.shard.withdrawals or self.shard.waiting)
+
+    def hold(self, rows: pa.RecordBatch) -> None:
+        self._held.append(rows)
+        self.count += len(rows)
+
+    def release(self) -> list[Answer]:
+        """Take what is held."""
+        if not self._held:
+            return []
+        rows, shard = pa.Table.from_batches(self._held), self.shard
+        self._held, self.count = [], 0
+        if self.reads_columns and (wide := columns_out(rows)) is not None:
+            return [*wide.passed, *(shard.take(wide.columns) if len(wide.columns) else [])]
+        parted = sorted_out(rows, apart=False, numbered=bool(shard.withdrawals))
+        answers: list[Answer] = [*parted.passed, *shard.withdraw(parted.withdrawn)]
+        if shard.withdrawals or shard.waiting:
+            answers += shard.wait(parted.in_order)
+            # Rows of the last instant may still come.
+            answers += shard.close_before(shard.newest_waiting)
+        elif parted.in_order:
+            answers += shard.push(parted.in_order)
+        return answers
 
 
 def _shard_of(spec: ProgramSpec, part: Part, number: int) -> Shard:

@@ -10,7 +10,9 @@ from typing import Any, TypeAlias
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from etalis_py.kernel.batch import Columns
 from etalis_py.spark.answers import Row
 from etalis_py.spark.schema import COLUMNS, DERIVED, END, EVENT, ITEM, PASSED, RETRACT, TAKEN_BACK
 from etalis_py.spark.shard import Plain
@@ -45,7 +47,7 @@ def sorted_out(rows: Rows, *, apart: bool, numbered: bool = False) -> Sorted:
         rows = rows.drop_columns(["arrived"])
     if (marks == EVENT).all():
         return Sorted(_events(rows), [], False, [])
-    passed = [passed_row(text) for text in _of(rows, marks == PASSED).column("passed").to_pylist()]
+    passed = _passed(rows, marks)
     events = marks == EVENT
     if not apart:
         events |= marks == DERIVED
@@ -56,6 +58,63 @@ def sorted_out(rows: Rows, *, apart: bool, numbered: bool = False) -> Sorted:
     withdrawn = [*_events(_of(gone, ~whole)), *_items(_of(gone, whole))]
     taken_back = _events(_of(rows, marks == TAKEN_BACK))
     return Sorted(in_order, derived, bool((marks == END).any()), passed, withdrawn, taken_back)
+
+
+@dataclass(frozen=True, slots=True)
+class Wide:
+    """Routed rows that are events of a triple each, in columns."""
+
+    columns: Columns
+    passed: list[Row]
+
+
+def columns_out(rows: Rows) -> Wide | None:
+    """What routed rows hold, without a row of Python for each; None where there is something else than events."""
+    marks = rows.column("mark").to_numpy()
+    if not np.isin(marks, (EVENT, DERIVED, PASSED, END)).all():
+        return None
+    events = (marks == EVENT) | (marks == DERIVED)
+    kept = rows if events.all() else _of(rows, events)
+    return Wide(columns_of(kept), [] if len(kept) == len(rows) else _passed(rows, marks))
+
+
+def columns_of(rows: Rows) -> Columns:
+    """Events of a triple each, as the engine takes them; without a stream where no row names one."""
+    taken = {name: _whole(rows.column(name)) for name in ("s", "p", "o")}
+    end = rows.column("end").to_numpy()
+    start = rows.column("start").to_numpy() if "start" in rows.schema.names else end
+    stream = _whole(rows.column("stream")) if "stream" in rows.schema.names else None
+    if stream is not None:
+        stream = None if pc.max(pc.binary_length(stream)).as_py() in (None, 0) else stream.fill_null("")
+    return Columns(end, start, taken["s"], taken["p"], taken["o"], stream)
+
+
+def with_predicates(rows: pa.RecordBatch, predicates: Sequence[str]) -> pa.RecordBatch:
+    """The rows with predicates for their codes; without ``predicates`` they have none."""
+    if not predicates:
+        return rows
+    if "p" in rows.schema.names:
+        place = rows.schema.get_field_index("p")
+        codes = rows.column(place)
+    else:
+        place, codes = len(rows.schema), pa.array(np.zeros(len(rows), np.int8))
+    named = pa.DictionaryArray.from_arrays(codes.cast(pa.int32()), pa.array(predicates, pa.string()))
+    if place == len(rows.schema):
+        return rows.append_column("p", named)
+    return rows.set_column(place, "p", named)
+
+
+def ends_in(rows: Rows) -> bool:
+    """Is one of the rows the end of the stream?"""
+    return bool((rows.column("mark").to_numpy() == END).any())
+
+
+def _passed(rows: Rows, marks: np.ndarray[Any, Any]) -> list[Row]:
+    return [passed_row(text) for text in _of(rows, marks == PASSED).column("passed").to_pylist()]
+
+
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def _of(rows: Rows, chosen: np.ndarray[Any, Any]) -> Rows:
@@ -82,9 +141,7 @@ def _numbers(rows: Rows) -> list[list[int | None]]:
 
 def _terms(rows: Rows, name: str) -> list[str]:
     """A column of text, in which equal values are one string: it is made, and its hash is computed, once."""
-    column = rows.column(name)
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
+    column = _whole(rows.column(name))
     if not isinstance(column, pa.DictionaryArray):
         if _differing(column):
             terms: list[str] = column.to_numpy(zero_copy_only=False).tolist()

@@ -20,13 +20,17 @@ from typing import Any
 from zlib import crc32
 
 import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from etalis_py.events import Event, Retraction
-from etalis_py.kernel.batch import as_reported
+from etalis_py.kernel.batch import Columns, as_reported
 from etalis_py.kernel.matches import Match, Matches, Revised
 from etalis_py.kernel.position import NEVER
 from etalis_py.kernel.revision import withdraw
-from etalis_py.spark.answers import Row, Table, are_timed
+from etalis_py.kernel.tabular import instants_of, of_columns
+from etalis_py.spark.answers import Answer, ColumnTable, Row, Table, are_timed
 from etalis_py.spark.divided import order_in, own_of
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.parts import Part
@@ -102,13 +106,17 @@ class Shard:
 
     # --- events ---
 
-    def push(self, events: Sequence[Plain]) -> list[Row | Table]:
+    def push(self, events: Sequence[Plain]) -> list[Answer]:
         """Events in order of their ends."""
         if len(events) <= self.room:
             return self._rows(self.engine.push_all(self._items(events)))
         self.unjournaled = True
         with self.engine.without_journal():
             return self._rows(self.engine.push_all(self._items(events)))
+
+    def take(self, columns: Columns) -> list[Answer]:
+        """Columns in order of their ends, of which no journal is kept; for an engine that reads columns."""
+        return self._rows(self.engine.push_all(columns))
 
     def _items(self, events: Sequence[Plain]) -> Sequence[Event]:
         """Rules take tuples as they are, windows and corrections events."""
@@ -156,7 +164,7 @@ class Shard:
         """The last end of what waits."""
         return max((event[1] for event in (*self.waiting, *self.withdrawals)), default=NEVER)
 
-    def close_before(self, over: int) -> list[Row | Table]:
+    def close_before(self, over: int) -> list[Answer]:
         """Every instant before ``over`` is over."""
         if self.engine.finished or over == NEVER:
             return []
@@ -168,7 +176,7 @@ class Shard:
             rows += self._rows(self.engine.advance(over - 1))
         return rows
 
-    def _take(self, ready: list[Plain], over: int) -> list[Row | Table]:
+    def _take(self, ready: list[Plain], over: int) -> list[Answer]:
         """What ends before ``over``, in order, without what is withdrawn."""
         gone = list(dict.fromkeys(event for event in self.withdrawals if event[1] < over))
         if not gone:
@@ -182,7 +190,7 @@ class Shard:
             *((_came(event, True), _retraction(event)) for event in gone if event[1] <= closed),
         ]
         coming.sort(key=itemgetter(0))
-        rows: list[Row | Table] = []
+        rows: list[Answer] = []
         events, missing = _without(ready[first:], [event for event in gone if event[1] > closed])
         for retraction in missing:
             rows.append(self._dead(retraction, NEVER_WAS))
@@ -190,7 +198,7 @@ class Shard:
         left: list[Plain] = [*(item for _, item in coming), *events]
         return rows + (self.push(left) if left else [])
 
-    def finish(self) -> list[Row | Table]:
+    def finish(self) -> list[Answer]:
         """The stream has ended."""
         if self.engine.finished:
             return []
@@ -200,8 +208,13 @@ class Shard:
 
     # --- rows ---
 
-    def _rows(self, matches: Matches, *, ended: bool = False) -> list[Row | Table]:
-        rows: list[Row | Table] = list(self._placed(matches, ended) if self._ranks else self._tables(matches))
+    def _rows(self, matches: Matches, *, ended: bool = False) -> list[Answer]:
+        table = self._column_table(matches)
+        rows: list[Answer]
+        if table is not None:
+            rows = [table]
+        else:
+            rows = list(self._placed(matches, ended) if self._ranks else self._tables(matches))
         if self.engine.dead_letters:
             rows += [
                 self._dead(event, NEVER_WAS if isinstance(event, Retraction) else TOO_LATE)
@@ -210,7 +223,32 @@ class Shard:
             self.engine.dead_letters.clear()
         return rows
 
-    def _tables(self, matches: Matches) -> Iterator[Row | Table]:
+    def _column_table(self, matches: Matches) -> ColumnTable | None:
+        """The matches of one SELECT that the engine reported in columns; None for any others."""
+        results = of_columns(matches)
+        if results is None or not self._reports_on(results.query):
+            return None
+        instants = instants_of(matches)
+        if (key := self._keys.get(results.query)) is not None:
+            keys = results.terms[results.variables.index(key)].cast(pa.string()).dictionary_encode()
+            has = pa.array([self._has(term) for term in keys.dictionary.to_pylist()], pa.bool_())
+            own = has.take(keys.indices)
+            if own.false_count:
+                results, instants = results.filter(own), instants[np.asarray(own)]
+        return ColumnTable(self.name, self.number, results, self._places(results.query, instants))
+
+    def _places(self, query: str, instants: np.ndarray[Any, Any]) -> pa.StringArray | None:
+        """What ``_placed`` says of matches that were known in these instants; None where nobody asks for it."""
+        if not self._ranks:
+            return None
+        first, size = self._told_so_far + 1, len(instants)
+        self._told_so_far += size
+        numbers = pa.array(range(first, first + size), pa.int64()).cast(pa.string())
+        known = pa.array(instants, pa.int64()).cast(pa.string())
+        rank = f",{self._ranks[query][1]},0,"
+        return pc.binary_join_element_wise("[", known, rank, numbers, "]", "")
+
+    def _tables(self, matches: Matches) -> Iterator[Answer]:
         """The matches of a SELECT stay together; what is reported once, or fed to a later level, does not."""
         for shape, rows, ordinals in matches.tables():
             query = shape.query

@@ -18,14 +18,14 @@ import pyarrow as pa
 from etalis_py.kernel.batch import Batch, Columns
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.position import NEVER
-from etalis_py.kernel.tabular import of_columns
-from etalis_py.spark.answers import Row, Table, in_columns, record_batches
+from etalis_py.spark.answers import Answer, Row, record_batches
 from etalis_py.spark.parts import Part, RoutedPart
+from etalis_py.spark.rows import columns_of, with_predicates
 from etalis_py.spark.schema import LAST
 from etalis_py.spark.shard import Plain, Shard
 from etalis_py.spark.spec import ProgramSpec
 
-_AT_ONCE = 1 << 17  # rows that the engine takes at once
+AT_ONCE = 1 << 17  # rows that the engine takes at once
 _by_end = itemgetter(1)
 
 
@@ -42,7 +42,7 @@ class SlicedShard(Shard):
         self.read_again = 0
         self._filling = self.begin is not None
 
-    def push(self, events: Sequence[Plain]) -> list[Row | Table]:
+    def push(self, events: Sequence[Plain]) -> list[Answer]:
         """Events in order."""
         if self._filling and self.begin is not None:
             own = bisect_left(events, self.begin, key=_by_end)
@@ -55,11 +55,8 @@ class SlicedShard(Shard):
             self._begin_own(self.begin)
         return super().push(events)
 
-    def take(self, columns: Columns) -> Iterator[pa.RecordBatch]:
-        """Columns in order; what they make known, for Spark."""
-        if not self.engine.reads_columns:
-            yield from record_batches(self.push(Batch(None, int(columns.end[-1]), columns).rows))
-            return
+    def take(self, columns: Columns) -> list[Answer]:
+        """Columns in order."""
         if self._filling and self.begin is not None:
             own = int(np.searchsorted(columns.end, self.begin))
             self.read_again += own
@@ -67,27 +64,22 @@ class SlicedShard(Shard):
                 self.engine.push_all(columns.rows(0, own))
             columns = columns.rows(own, len(columns))
             if not len(columns):
-                return
+                return []
             self._begin_own(self.begin)
-        matches = self.engine.push_all(columns)
-        wide = None if self._ranks else of_columns(matches)
-        if wide is not None and wide.query in self._reports:
-            yield in_columns(self.name, self.number, wide)
-        else:
-            yield from record_batches(self._rows(matches))
+        return super().take(columns)
 
-    def close_before(self, over: int) -> list[Row | Table]:
+    def close_before(self, over: int) -> list[Answer]:
         """What waits for a withdrawal waits for the end of the slice."""
         return []
 
-    def finish(self) -> list[Row | Table]:
+    def finish(self) -> list[Answer]:
         ready, self.waiting = sorted(self.waiting, key=_by_end), []
         rows = self._take(ready, LAST)
         if self._filling and self.begin is not None:
             self._begin_own(self.begin)
         rows += super().finish()
         # The slice before says which of its events could not be taken.
-        return [row for row in rows if isinstance(row, Table) or row[0] != "dead_letter" or self._is_of_slice(row)]
+        return [row for row in rows if not isinstance(row, tuple) or row[0] != "dead_letter" or self._is_of_slice(row)]
 
     def metric(self, **more: int) -> Row:
         return super().metric(**more, read_again=self.read_again)
@@ -126,26 +118,19 @@ def slice_operator(
     def operate(chunks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         shard = SlicedShard(spec, part, number)
         with few_collections():
-            held = [chunk for chunk in chunks if len(chunk)]
+            held = [with_predicates(chunk, predicates) for chunk in chunks if len(chunk)]
             if held:
-                columns = columns_of(_in_order(pa.Table.from_batches(held)), predicates)
+                columns = columns_of(_in_order(pa.Table.from_batches(held)))
                 held.clear()
-                for first in range(0, len(columns), _AT_ONCE):
-                    yield from shard.take(columns.rows(first, first + _AT_ONCE))
+                for first in range(0, len(columns), AT_ONCE):
+                    some = columns.rows(first, first + AT_ONCE)
+                    if shard.engine.reads_columns:
+                        yield from record_batches(shard.take(some))
+                    else:
+                        yield from record_batches(shard.push(Batch(None, int(some.end[-1]), some).rows))
             yield from record_batches([*shard.finish(), *([shard.metric()] if metrics else [])])
 
     return operate
-
-
-def columns_of(rows: pa.Table, predicates: Sequence[str]) -> Columns:
-    """The rows of a slice as the engine takes them."""
-    columns = {name: rows.column(name).combine_chunks() for name in rows.column_names}
-    if predicates:
-        codes = columns.get("p", pa.array(np.zeros(len(rows), np.int8)))
-        columns["p"] = pa.DictionaryArray.from_arrays(codes.cast(pa.int32()), pa.array(predicates, pa.string()))
-    end = columns["end"].to_numpy()
-    start = columns["start"].to_numpy() if "start" in columns else end
-    return Columns(end, start, columns["s"], columns["p"], columns["o"], columns.get("stream"))
 
 
 def _in_order(rows: pa.Table) -> pa.Table:

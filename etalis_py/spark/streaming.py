@@ -17,7 +17,7 @@ import pandas as pd
 
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.position import NEVER
-from etalis_py.spark.answers import Row, Table
+from etalis_py.spark.answers import Answer
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.identity import ADVICE, JobIdentity
 from etalis_py.spark.packing import unpack
@@ -97,9 +97,9 @@ class ShardProcessor:
             out = self._closed(key, self._load(key), [], timer_values)
         yield from self.wire.frames(out)
 
-    def _taken(self, key: Any, rows: Iterator[pd.DataFrame], timer_values: Any) -> list[Row | Table]:
+    def _taken(self, key: Any, rows: Iterator[pd.DataFrame], timer_values: Any) -> list[Answer]:
         shard, ended = self._load(key), False
-        out: list[Row | Table] = []
+        out: list[Answer] = []
         over = self._over(timer_values.getCurrentWatermarkInMs())
         newest = NEVER
         for data in (data for frame in rows for data in frame["rows"]):
@@ -143,8 +143,8 @@ class ShardProcessor:
         return self.stored.load((self.run, slot), fresh)
 
     def _closed(
-        self, key: Any, shard: Shard, out: list[Row | Table], timer_values: Any, newest: int = NEVER
-    ) -> list[Row | Table]:
+        self, key: Any, shard: Shard, out: list[Answer], timer_values: Any, newest: int = NEVER
+    ) -> list[Answer]:
         watermark = timer_values.getCurrentWatermarkInMs()
         out += shard.close_before(max(self._over(watermark), self._surely_over(newest)))
         self.stored.save((self.run, int(key[0])), shard)

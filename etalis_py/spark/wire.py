@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from etalis_py.spark.answers import Row, Table, pieces, structs
+from etalis_py.spark.answers import Answer, ColumnTable, Row, pieces, structs
 from etalis_py.spark.parts import Part
 from etalis_py.spark.schema import COLUMNS, MATCHES
 
@@ -49,32 +49,31 @@ class Wire:
 
     # --- in the worker ---
 
-    def frames(self, rows: Iterable[Row | Table]) -> Iterator[pd.DataFrame]:
+    def frames(self, rows: Iterable[Answer]) -> Iterator[pd.DataFrame]:
         """Rows for Spark as pandas, in pieces of a bearable size."""
         for piece in pieces(rows):
-            if isinstance(piece, Table):
-                known = (piece.program, piece.shape.query) in self._numbers  # a query of a family is not
+            if isinstance(piece, ColumnTable):
+                known = (piece.program, piece.results.query) in self._numbers  # a query of a family is not
                 yield self._table(piece) if known else self._rows(list(piece.rows()))
             else:
                 yield self._rows(piece)
 
-    def _table(self, table: Table) -> pd.DataFrame:
-        size = len(table.solutions)
-        number = self._numbers[table.program, table.shape.query]
+    def _table(self, table: ColumnTable) -> pd.DataFrame:
+        results, size = table.results, len(table)
+        number = self._numbers[table.program, results.query]
         filled: dict[str, pa.Array] = {
-            "id": pa.array(table.ids(), pa.string()),
-            "start": pa.array(table.column(1), pa.int64()),
-            "end": pa.array(table.column(0), pa.int64()),
-            "retracted": pa.repeat(pa.scalar(table.shape.retracted), size),
+            "id": results.ids,
+            "start": results.start,
+            "end": results.end,
+            "retracted": pa.repeat(pa.scalar(results.retracted), size),
             "shard": pa.repeat(pa.scalar(table.shard, pa.int32()), size),
             "table": pa.repeat(pa.scalar(number, pa.int32()), size),
         }
-        places = dict(zip(table.shape.variables, table.shape.places, strict=True))
+        if table.places is not None:
+            filled["detail"] = table.places
+        terms = dict(zip(results.variables, results.terms, strict=True))
         for name, variable in zip(self._terms(), self.tables[number].variables, strict=False):
-            place = places[variable]
-            if place > 0:
-                terms = table.column(place)
-                filled[name] = pa.array(terms if all(terms) else [term or None for term in terms], pa.string())
+            filled[name] = terms[variable].cast(pa.string())
         nothing = pa.nulls(size, pa.string())
         columns = {name: _as_it_is(filled.get(name, nothing)) for name in (*COLUMNS, "table", *self._terms())}
         columns["boolean"] = columns["bindings"] = columns["triples"] = pd.Series([None] * size, dtype="object")

@@ -14,7 +14,7 @@ has dates, else the numbers that the stream has.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -53,6 +53,12 @@ class Results:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def filter(self, chosen: pa.BooleanArray) -> Results:
+        """Some of the matches of a SELECT."""
+        terms = tuple(column.filter(chosen) for column in self.terms)
+        start, end, ids = (column.filter(chosen) for column in (self.start, self.end, self.ids))
+        return replace(self, terms=terms, start=start, end=end, ids=ids)
 
 
 def table_of(results: Sequence[Results], *, named: bool = False) -> pa.Table:
