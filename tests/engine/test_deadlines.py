@@ -98,6 +98,12 @@ def test_a_chain_without_end_is_stopped_at_the_end_of_the_stream() -> None:
         engine.close()
 
 
+def test_many_deadlines_that_outlast_the_stream_are_no_chain() -> None:
+    engine = Engine(compile(LATE), limits=Limits(rounds=1))
+    engine.push_all([event(f":o{n} :placed 1", n) for n in range(5)])
+    assert shown(engine.close()) == [(f"o{n}", n, n + 5) for n in range(5)]
+
+
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_months_are_counted_in_the_calendar(executor: Executor) -> None:
     day = 86_400 * SECOND

@@ -89,12 +89,12 @@ class ColumnExecutor(RowExecutor):
         if self.families is not None and self.families.has_gone:
             self.to_rows()
             self._forget_gone()
-        if not self._fits(batch):
+        if not self._fits(batch) or not (len(batch) or self.in_columns):
             self.to_rows()
             super().take(batch)
             return
         if not len(batch) and ((at := self.next_due()) is None or at > batch.through):
-            return
+            return  # time has passed, and nothing is due
         self.reports += self._in_columns().take(batch.columns, batch.through)
         self._since_house += len(batch)
         if self._since_house >= self.options.sweep_every:
@@ -134,7 +134,9 @@ class ColumnExecutor(RowExecutor):
         return self._columns.next_due() if self.in_columns and self._columns is not None else super().next_due()
 
     def horizon(self) -> int | None:
-        return self.next_due()
+        """After the end there is only one deadline after the other left, each a small batch: so rows go on."""
+        self.to_rows()
+        return super().horizon()
 
     # --- the two forms ---
 

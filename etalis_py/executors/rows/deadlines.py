@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections import deque
 from operator import itemgetter
 from typing import Any
@@ -69,18 +69,27 @@ class Deadlines:
             queue.popleft()
         return None
 
+    def last(self) -> int | None:
+        """No later than this is anything due; None when nothing waits."""
+        return None if self.next() is None else self.queue[-1][0]
+
     def take(self, t: int) -> list[Solution]:
         """The solutions that are due by now; they wait no longer."""
         buckets = self.store.buckets
         taken: list[Solution] = []
         while (at := self.next()) is not None and at <= t:
             _, key = self.queue.popleft()
-            bucket = buckets.pop(key)
-            if len(bucket) == 1:
-                taken += bucket
-                continue
-            taken += [x for x in bucket if self.due(x) <= t]
-            rest = [x for x in bucket if self.due(x) > t]
+            bucket = buckets[key]
+            if self.bound.months:
+                taken += [x for x in bucket if self.due(x) <= t]
+                rest = [x for x in bucket if self.due(x) > t]
+            else:  # the goals of a bucket are due in its order
+                cut = bisect_left(bucket, (t - self.bound.micros + 1,))
+                taken += bucket[:cut]
+                rest = bucket if isinstance(bucket, list) else []
+                del rest[:cut]
             if rest:
                 buckets[key] = rest
+            else:
+                del buckets[key]
         return taken

@@ -231,8 +231,8 @@ class RowExecutor:
         return self.state.next_due()
 
     def horizon(self) -> int | None:
-        """A deadline reports after the end of the stream, too."""
-        return self.state.next_due()
+        """Deadlines report after the end of the stream, too."""
+        return self.state.last_due()
 
     def close(self, t: int) -> None:
         first = len(self.reports)

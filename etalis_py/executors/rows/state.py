@@ -141,6 +141,10 @@ class State:
             self.log = OccurrenceLog()
         return self.log
 
+    def last_due(self) -> int | None:
+        """The last time at which something that waits now may be due."""
+        return max((at for timer in self.timers.values() if (at := timer.last()) is not None), default=None)
+
     # --- housekeeping ---
 
     def estimated_bytes(self) -> int:
