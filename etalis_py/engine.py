@@ -12,7 +12,6 @@ from typing import Any, Unpack
 
 from etalis_compiler.families import wording_of
 from etalis_compiler.pipeline import Compilation
-from etalis_compiler.rewrites.reorder import AS_WRITTEN
 from etalis_compiler.rsp import Circle, Fact, WindowPlan
 from etalis_rules import program as ir
 
@@ -20,14 +19,14 @@ from etalis_py.executors.rows import dump
 from etalis_py.executors.rows.executor import RowExecutor
 from etalis_py.executors.windows.executor import WindowExecutor
 from etalis_py.executors.windows.refresh import TimeVarying, graph_name
-from etalis_py.families import REPEATED, GatheredQueries, Reading, Registry, gather
+from etalis_py.families import REPEATED, GatheredQueries, Registry
 from etalis_py.kernel.dataset import whole
 from etalis_py.kernel.options import EngineOptions, Options
 from etalis_py.kernel.position import NEVER
 from etalis_py.kernel.revision import Revision
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.planning import RulePlan
-from etalis_py.program import Program, Text, program_from, source_of
+from etalis_py.program import Program, Text, family_of, program_from, source_of
 from etalis_py.stages import (
     Carried,
     carry_over,
@@ -195,10 +194,9 @@ class Engine(Stored):
             wording = wording_of(text)
             kind = 0 if wording is None else hash(wording.pieces)
             self._alike[kind] += 1
-            if wording is not None and self._alike[kind] >= REPEATED:
-                policy = self.options.policy or "unrestricted"
-                if gathered := gather([text], Reading("", {}, AS_WRITTEN, policy), fewest=1):
-                    return Program(gathered[0], documents=gathered[1])
+            often = wording is not None and self._alike[kind] >= REPEATED
+            if often and (begun := family_of(text, self.options.policy or "unrestricted")):
+                return begun
         return program_from(program)
 
     @property

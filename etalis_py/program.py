@@ -213,6 +213,12 @@ def compile(  # the verb that the reader expects, as in ``re.compile``
     return program_of(documents, policy=policy, preset=preset, joins=coupling(order, rates))
 
 
+def family_of(text: Source, policy: str) -> Program | None:
+    """A text as the first of its kind, so that the next one of it compiles nothing; None where it is none."""
+    gathered = gather([text], Reading("", {}, AS_WRITTEN, policy), fewest=1)
+    return None if gathered is None else Program(gathered[0], policy, documents=gathered[1])
+
+
 def program_of(
     documents: Iterable[tuple[ast.Document, Source]],
     *,

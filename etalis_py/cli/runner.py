@@ -8,16 +8,14 @@ from operator import attrgetter
 
 from etalis_compiler import ast
 from etalis_compiler.diagnostics import Source
-from etalis_compiler.rewrites.reorder import AS_WRITTEN
 
 from etalis_py.containers.withdrawals import Remembered
 from etalis_py.engine import Engine
 from etalis_py.events import Event, Retraction
-from etalis_py.families import Reading, gather
 from etalis_py.kernel.matches import Match, Matches
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.notebook import rule_graph
-from etalis_py.program import Program, compile
+from etalis_py.program import Program, compile, family_of
 from etalis_py.running import fall_due
 from etalis_py.streams import PassingTime
 from etalis_py.streams.clock import Clock, render_datetime
@@ -124,7 +122,7 @@ class StandingQueries(EventRunner):
         text = _text_of(name, query)
         program: Program | Source = text
         if not self._engine.knows(text):
-            program = _family_of(text, self._policy) or compile(text, policy=self._policy)
+            program = family_of(text, self._policy) or compile(text, policy=self._policy)
             _check_standing(program, text)
         if name in self._engine.programs:
             self._engine.remove(name)
@@ -141,12 +139,6 @@ class StandingQueries(EventRunner):
 def _text_of(name: str, query: str) -> Source:
     """A text whose query gets this name; a line break at its end makes no other wording."""
     return Source(query.rstrip(), f"{name}.rq")
-
-
-def _family_of(text: Source, policy: str) -> Program | None:
-    """A text as the first of its kind, so that the next one of it compiles nothing; None where it is none."""
-    gathered = gather([text], Reading("", {}, AS_WRITTEN, policy), fewest=1)
-    return None if gathered is None else Program(gathered[0], policy, documents=gathered[1])
 
 
 def _check_standing(program: Program, text: Source) -> None:

@@ -18,6 +18,7 @@ from etalis_py.spark.rows import columns_out, ends_in, sorted_out
 from etalis_py.spark.shard import Shard
 from etalis_py.spark.slices import AT_ONCE, SlicedShard
 from etalis_py.spark.spec import ProgramSpec
+from etalis_py.spark.standing import StandingShard
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -86,4 +87,6 @@ class FedShard:
 
 
 def _shard_of(spec: ProgramSpec, part: Part, number: int) -> Shard:
+    if part.standing:
+        return StandingShard(spec, part, number)
     return SlicedShard(spec, part, number) if part.begins else Shard(spec, part, number, corrected=True)

@@ -53,7 +53,7 @@ def cut(
         measured = _Measured(flat, parts, slices, ()) if chosen else None
     else:
         slices = shards
-        keyed = [routed for routed in parts if routed.part.shards > 1 and not (routed.items or routed.part.homes)]
+        keyed = [routed for routed in parts if routed.part.shards > 1 and not (routed.items or routed.part.divided)]
         alone = {routed.part.number for routed in possible if routed.part.shards == 1}
         if shards == 1 or not (alone or keyed) or not by_time:
             return list(parts)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
-from pyspark.sql import Observation
+from pyspark.sql import DataFrame, Observation
 
 from etalis_py.kernel.options import seconds
 
@@ -27,6 +27,7 @@ class MatchOptions(TypedDict, total=False):
     ordered: bool
     report: Mapping[str, Any] | None
     duplicates: bool
+    queries: DataFrame | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,10 @@ class Matching:
     matches state their place in the order of the embedded engine, for ``results.order_columns``.
 
     ``report``, ``duplicates``: as for ``Engine``, for the windowed queries.
+
+    ``queries``: queries that come and go while the job runs: a DataFrame, streaming where the events are, with the
+    columns ``name``, ``text`` (null: the query is removed) and ``end``, the time from which on the row holds (null or
+    missing: from what is not over yet).
     """
 
     shards: int | None = None
@@ -61,6 +66,7 @@ class Matching:
     ordered: bool = False
     report: Mapping[str, Any] | None = None
     duplicates: bool = False
+    queries: DataFrame | None = None
 
 
 class RunOptions(TypedDict, total=False):

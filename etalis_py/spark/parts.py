@@ -35,6 +35,7 @@ class Part:
     ``selects``: the SELECT queries among ``reports``, with their variables.
     ``live``: answer-set programs that read events run in it.
     ``homes``: its shards divide the queries of these families: see ``divided``.
+    ``standing``: its shards divide the queries that come while the job runs: see ``standing``.
     ``begins``: its shards are slices of time, of which the first has no beginning and the others have these, in
     microseconds; each also reads the events of ``overlap`` microseconds before it.
     """
@@ -54,8 +55,14 @@ class Part:
     selects: tuple[tuple[str, tuple[str, ...]], ...] = ()
     live: bool = False
     homes: tuple[tuple[str, int], ...] = ()
+    standing: bool = False
     begins: tuple[int, ...] = ()
     overlap: int = 0
+
+    @property
+    def divided(self) -> bool:
+        """Do its shards divide queries, and report whatever these find?"""
+        return bool(self.homes) or self.standing
 
     def span(self, shard: int) -> tuple[int | None, int | None]:
         """The first instant of a slice and that of the one after it; None: from the beginning, or to the end."""

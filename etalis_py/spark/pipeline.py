@@ -26,11 +26,12 @@ from etalis_py.spark.options import Matching, MatchOptions
 from etalis_py.spark.packing import PACKED, packer
 from etalis_py.spark.parts import RoutedPart, parts_of
 from etalis_py.spark.routing import ends, flat_events, hand_on, refused, route, row_kinds, shards_of, wanted_by
-from etalis_py.spark.schema import MATCHES, RETRACT
+from etalis_py.spark.schema import MATCHES, RETRACT, STANDING
 from etalis_py.spark.sessions import PARTITIONS
 from etalis_py.spark.shipping import Shipped, arrived, ship
 from etalis_py.spark.slots import MOST_SHARDS, by_slot
-from etalis_py.spark.spec import ProgramSpec, spec_of
+from etalis_py.spark.spec import ProgramSpec, pack, spec_of
+from etalis_py.spark.standing import NAME, changes_of, standing_part
 from etalis_py.spark.windows import WindowOptions, plan_windows
 from etalis_py.spark.wire import wire_of
 
@@ -53,7 +54,7 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
     asked = Matching(**options)
     count, partitions = _divided(events, asked.shards)
     windows = WindowOptions(asked.report, asked.duplicates)
-    specs, parts = plan(program, count, asked.background, asked.entailment, asked.policy, windows)
+    specs, parts = plan(program, count, asked.background, asked.entailment, asked.policy, windows, asked.queries)
     if not asked.ordered:
         parts = [replace(routed, part=replace(routed.part, order=())) for routed in parts]
     names = [spec.name for spec in specs]
@@ -70,6 +71,9 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
         if routed.part.shards == 1 and count > 1:
             why = "" if events.isStreaming or not routed.uncut else f"; no slices of time: {routed.uncut}"
             warnings.warn(f"{', '.join(routed.part.reports)}: {routed.part.reason}{why}", ShardWarning, stacklevel=2)
+    changes = (
+        None if asked.queries is None else changes_of(asked.queries, events, parts[-1].part, partitions, asked.revise)
+    )
     job = identity_of(specs, parts, count, partitions)
     specs = _shipped(events.sparkSession, specs)
     out: DataFrame | None = None
@@ -80,6 +84,8 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
         rows = route(flat, here, partitions, ending=events.isStreaming, refusing=parts if level == levels[0] else ())
         if not events.isStreaming:
             rows = rows.union(ends(here, partitions, events))
+        if changes is not None and level == levels[0]:
+            rows = rows.union(changes)
         if out is not None:
             rows = rows.union(hand_on(out, here, names, partitions, last=level == levels[-1]))
         slots = by_slot([routed.part for routed in here], partitions)
@@ -97,6 +103,7 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
             out = wire.read(groups.transformWithStateInPandas(processor, wire.schema, "append", "EventTime", begin))
         else:
             order = ["slot", "end", *([F.col("mark") != RETRACT] if "retract" in flat.columns else [])]
+            order += [] if changes is None else [F.col("p") != F.lit(STANDING)]
             ordered = rows.repartition(partitions, "slot").sortWithinPartitions(*order)  # type: ignore[arg-type]
             out = ordered.mapInArrow(batch_operator(specs, slots, asked.metrics), MATCHES)
     if apart:
@@ -191,11 +198,13 @@ def plan(
     entailment: str,
     policy: str | None,
     options: WindowOptions = WindowOptions(),  # noqa: B008 - frozen
+    queries: DataFrame | None = None,
 ) -> tuple[tuple[ProgramSpec, ...], list[RoutedPart]]:
     """What travels to the executors, and the parts with their routing."""
     specs: list[ProgramSpec] = []
     parts: list[RoutedPart] = []
-    for name, compiled in compiled_programs(program, policy).items():
+    there = {} if queries is not None and not program else compiled_programs(program, policy)
+    for name, compiled in there.items():
         knowledge = _knowledge(background, entailment)
         if compiled.windowed:
             more, further = plan_windows(
@@ -223,6 +232,11 @@ def plan(
         # What rules derive from the background alone is in the engine's knowledge now, and travels with it.
         specs.append(spec_of(compiled, name, engine.knowledge))
         parts += parts_of(engine.rules, len(specs) - 1, len(parts), shards, offers_of(engine.knowledge))
+    if queries is not None:
+        if NAME in there:
+            raise SparkError(f"a program is named {NAME}, as those that come while the job runs; rename it")
+        specs.append(ProgramSpec(NAME, (), policy or "unrestricted", pack(_knowledge(background, entailment))))
+        parts.append(standing_part(len(parts), len(specs) - 1, shards))
     return tuple(specs), parts
 
 

@@ -160,8 +160,9 @@ def _wanted(routed: RoutedPart, partitions: int, items: bool = False) -> list[tu
         return [(kind if test is None else kind & test, slot) for test, slot in pairs]
     part = routed.part
     slots = slots_of(part, partitions)
-    if part.homes:
+    if part.divided:
         tests = [test_of(leaf, routed.unnamed) for leaf, position in routed.routes if not position]
+        tests += [None] * routed.everything
         return [(_any(tests), F.lit(slot)) for slot in slots] if tests else []
     if part.shards == 1 or part.begins:
         test = None if routed.everything else _any(test_of(leaf, routed.unnamed) for leaf, _ in routed.routes)

@@ -47,6 +47,8 @@ EVERY_SLOT = -1  # a row for all shards, until it is packed
 # The predicate of the row that ends a finite streaming run.
 END_OF_STREAM = "<urn:etalis:end-of-stream>"
 LAST = 2**63 - 1
+STANDING = "<urn:etalis:standing-query>"
+"""The predicate of a row that is no event: the query of this name (s) has this text (o; empty: it is gone)."""
 
 _TERM = pa.string()
 ARROW_TRIPLE = pa.struct([("s", _TERM), ("p", _TERM), ("o", _TERM)])

@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from etalis_py.engine import Engine
 from etalis_py.events import Event, Retraction
 from etalis_py.kernel.batch import Columns, as_reported
 from etalis_py.kernel.matches import Match, Matches, Revised
@@ -67,9 +68,7 @@ class Shard:
         self.part = part
         self.number = number
         self.name = spec.name
-        self.engine = engine_of(
-            spec, part.queries, live=part.live, journal=journal, revise=revise, own=own_of(part, number)
-        )
+        self.engine = self._engine(spec, journal=journal, revise=revise)
         self.waiting: list[Plain] = []
         self.withdrawals: list[Plain] = []
         self.revise = revise
@@ -79,7 +78,7 @@ class Shard:
         self._keys = dict(part.keys)
         self._once = frozenset(part.once)
         # Of families there are many outputs, which are not made where nobody asks for the order of matches.
-        outputs = self.engine.outputs if part.order or not part.homes else ()
+        outputs = self.engine.outputs if part.order or not part.divided else ()
         self._streams = {output.query: output.stream for output in outputs}
         self._ranks = {query: (number, rank) for number, (query, rank) in enumerate(order_in(spec, part))}
         self._arranged = frozenset(output.query for output in outputs if output.order)
@@ -91,6 +90,17 @@ class Shard:
         self.until: int | None = None  # a slice of time ends here
         self.room = LAST  # of more events than this no journal is kept: they are ``unjournaled``
         self.unjournaled = False
+
+    def _engine(self, spec: ProgramSpec, *, journal: bool, revise: int) -> Engine:
+        """The engine for the queries of the part."""
+        part = self.part
+        own = own_of(part, self.number)
+        return engine_of(spec, part.queries, live=part.live, journal=journal, revise=revise, own=own)
+
+    @staticmethod
+    def newest_of(events: Sequence[Plain]) -> int:
+        """The last end among events."""
+        return max(map(_by_end, events), default=NEVER)
 
     def next_due(self) -> int | None:
         """The first time that, once it is over, gives the shard something to do."""
@@ -314,8 +324,8 @@ class Shard:
                 yield row
 
     def _reports_on(self, query: str) -> bool:
-        """Do matches of a query come out?  All of families do."""
-        return bool(self.part.homes) or query in self._reports
+        """Do matches of a query come out?  Where queries are divided, all do."""
+        return self.part.divided or query in self._reports
 
     def _is_own(self, query: str, match: Match) -> bool:
         """A triple may have come to this shard for another leaf; the key tells whose match it is."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -26,11 +25,10 @@ from etalis_py.spark.rows import sorted_out
 from etalis_py.spark.shard import Shard
 from etalis_py.spark.shipping import Shipped
 from etalis_py.spark.spec import ProgramSpec
+from etalis_py.spark.standing import StandingShard
 from etalis_py.spark.states import States
 from etalis_py.spark.stored import StoredShard
 from etalis_py.spark.wire import Selected, Wire
-
-_end = itemgetter(1)
 
 
 class Work(msgspec.Struct, frozen=True):
@@ -106,7 +104,7 @@ class ShardProcessor:
             taken = sorted_out(unpack(data), apart=True, numbered=bool(self.revise))
             out += taken.passed
             out += shard.wait(taken.in_order, over)
-            newest = max(newest, max(map(_end, (*taken.in_order, *taken.withdrawn)), default=NEVER))
+            newest = max(newest, shard.newest_of(taken.in_order), shard.newest_of(taken.withdrawn))
             # What an earlier level has derived in this batch may lie before the watermark, and is in time.
             out += shard.wait(taken.derived)
             out += shard.withdraw(taken.withdrawn, over)
@@ -138,7 +136,8 @@ class ShardProcessor:
         part, number = self.slots[slot]
 
         def fresh() -> Shard:
-            return Shard(self.specs[part.program], part, number, journal=True, revise=self.revise)
+            kind = StandingShard if part.standing else Shard
+            return kind(self.specs[part.program], part, number, journal=True, revise=self.revise)
 
         return self.stored.load((self.run, slot), fresh)
 
