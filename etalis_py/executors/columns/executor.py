@@ -135,6 +135,8 @@ class ColumnExecutor(RowExecutor):
 
     def horizon(self) -> int | None:
         """After the end there is only one deadline after the other left, each a small batch: so rows go on."""
+        if self.next_due() is None:
+            return None
         self.to_rows()
         return super().horizon()
 
