@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Unpack
 
 from etalis_compiler.families import wording_of
@@ -76,6 +77,8 @@ class Engine(Stored):
         self.updates: list[tuple[int, str, list[Any], list[Any]]] = []  # of the background, for the next journal
         self._graphs: TimeVarying | None = None
         self._registry: Registry | None = None
+        self._whole: tuple[Program, frozenset[str]] | None = None  # what families run in, and the programs it is of
+        self._gone_rows: dict[str, set[str]] = {}  # the queries of programs that are gone since
         self._alike: Counter[int] = Counter()  # how many texts of a wording have been added
         self._given = self.knowledge is not None
         self._rule_stages: list[RuleStage] = []
@@ -138,6 +141,7 @@ class Engine(Stored):
             return
         self._set_aside()
         del self.programs[identifier]
+        self._whole = None
         self._load()
         if self._revision is not None:
             self._revision.restart()
@@ -180,10 +184,12 @@ class Engine(Stored):
         families = self._rule_stages[0][1].families
         if compilation.rest or families is None:
             return False
+        rows = self._gone_rows.setdefault(identifier, set())
         for group in compilation.groups:
             relation = families.relations[group.name]
             for row in group.members:
                 relation.remove(row[0])
+                rows.add(row[0])
         del self.programs[identifier]
         return True
 
@@ -245,7 +251,7 @@ class Engine(Stored):
 
     def _load(self) -> None:
         """Plan all programs as one; the state of what stays is kept."""
-        program = merged(self.programs.values())
+        program = self._together()
         if program.windowed:
             knowledge, steps, groups = self._windowed(program)
         else:
@@ -275,7 +281,25 @@ class Engine(Stored):
             self.knowledge = self._rule_stages[0][0].knowledge
         unnamed = program.unnamed if self.options.stream is None else self.options.stream
         lockstep = self._graphs is not None and bool(self._graphs.loaders)
+        self._whole = None if self._registry is None else (program, frozenset(self.programs))
+        self._gone_rows.clear()
         self._arrange(*numbered_stages(executors, program), unnamed=unnamed, lockstep=lockstep)
+
+    def _together(self) -> Program:
+        """All programs as one: what was put together before, without rows that are gone, and what has come since."""
+        if self._whole is None or not self.programs:
+            return merged(self.programs.values())
+        before, names = self._whole
+        # The name of one that is gone may have been given again.
+        kept = names - self._gone_rows.keys()
+        new = [self.programs[name] for name in self.programs if name not in kept]
+        if kept - self.programs.keys() or any(program.windowed for program in new):
+            return merged(self.programs.values())
+        assert isinstance(before.compilation, GatheredQueries)
+        if self._gone_rows:
+            rest = before.compilation.without(frozenset(chain.from_iterable(self._gone_rows.values())))
+            before = replace(before, compilation=rest)
+        return merged([before, *new])
 
     def _windowed(
         self, program: Program

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, overload
 
@@ -121,7 +121,7 @@ class GatheredQueries(Compilation):
     ``rest`` are the queries that are compiled by themselves, ``places`` their places in the program.
     """
 
-    __slots__ = ("_expanded", "groups", "places", "rest")
+    __slots__ = ("_expanded", "_size", "groups", "places", "rest")
 
     def __init__(
         self,
@@ -129,13 +129,16 @@ class GatheredQueries(Compilation):
         places: Sequence[int],
         groups: Sequence[Group],
         warnings: tuple[Diagnostic, ...] = (),
+        size: int | None = None,
     ) -> None:
+        """``size``: as many places are taken, those of queries that are gone among them."""
         for name, value in (
             ("rest", tuple(rest)),
             ("places", tuple(places)),
             ("groups", tuple(groups)),
             ("warnings", warnings),
             ("_expanded", []),
+            ("_size", size),
         ):
             object.__setattr__(self, name, value)
 
@@ -143,6 +146,22 @@ class GatheredQueries(Compilation):
     places: tuple[int, ...]
     groups: tuple[Group, ...]
     _expanded: list[tuple[CompiledQuery, ...]]
+    _size: int | None
+
+    @property
+    def size(self) -> int:
+        """How many places are taken."""
+        return sum((len(g.members) for g in self.groups), len(self.rest)) if self._size is None else self._size
+
+    def without(self, gone: frozenset[str]) -> GatheredQueries:
+        """The same without rows of these names; the others keep their places."""
+        groups = []
+        for group in self.groups:
+            members = group.members
+            if not gone.isdisjoint(map(itemgetter(0), members)):
+                members = tuple([row for row in members if row[0] not in gone])
+            groups += [replace(group, members=members)] if members else []
+        return GatheredQueries(self.rest, self.places, groups, self.warnings, self.size)
 
     def run_by(self, policy: str) -> GatheredQueries:
         """The same, run by a policy where a query names none; what is no family by that policy runs one by one."""
@@ -155,7 +174,8 @@ class GatheredQueries(Compilation):
             else:
                 alone += group.compiled()
         alone.sort(key=itemgetter(0))
-        return GatheredQueries([q for _, q in alone], [place for place, _ in alone], groups, self.warnings)
+        rest, places = [q for _, q in alone], [place for place, _ in alone]
+        return GatheredQueries(rest, places, groups, self.warnings, self.size)
 
     @property
     def kinds(self) -> tuple[CompiledQuery, ...]:
@@ -214,7 +234,7 @@ def together(parts: Iterable[tuple[Compilation, str]]) -> GatheredQueries:
     """Several compilations as one, each with its policy."""
     rest: list[CompiledQuery] = []
     places: list[int] = []
-    groups: dict[str, tuple[Group, list[Member]]] = {}
+    groups: dict[str, tuple[Group, list[tuple[Member, ...]]]] = {}
     warnings: list[Diagnostic] = []
     before = 0
     for part, policy in parts:
@@ -225,16 +245,15 @@ def together(parts: Iterable[tuple[Compilation, str]]) -> GatheredQueries:
         places += (before + place for place in at)
         size = len(queries)
         for group in some:
-            name = group.name_by(policy)
-            known = groups.get(name)
-            if known is None:
-                known = groups[name] = group.moved(0, policy), []
-            known[1].extend(group.rows(before))
-            size += len(group.members)
-        before += size
+            known = groups.setdefault(group.name, (group, []))
+            known[1].append(tuple(group.rows(before)))
+        before += gathered.size if gathered is part else size
         warnings += part.warnings
-    every = tuple(replace(group, members=tuple(members)) for group, members in groups.values())
-    return GatheredQueries(rest, places, every, tuple(warnings))
+    every = []
+    for group, rows in groups.values():
+        # One that has nothing new has the very same rows, which tells that nothing has to be compared.
+        every.append(replace(group, members=rows[0] if len(rows) == 1 else tuple(chain.from_iterable(rows))))
+    return GatheredQueries(rest, places, every, tuple(warnings), before)
 
 
 class Documents(Sequence[tuple[ast.Document, Source]]):
@@ -426,7 +445,7 @@ class Registry:
 
     def __init__(self, compilation: GatheredQueries) -> None:
         self.rest = frozenset(query.name for query in compilation.rest)
-        self.size = len(compilation.rest) + sum(len(group.members) for group in compilation.groups)
+        self.size = compilation.size
         self._groups: dict[tuple[str, ...], list[Group]] = {}
         for group in compilation.groups:
             if group.plain:

@@ -245,6 +245,22 @@ def test_texts_that_are_added_one_by_one_become_a_family():
     assert set(engine.programs) == {*added[:5], "program6"}
 
 
+def test_a_query_of_another_shape_touches_no_row_of_a_family():
+    engine = Engine(compile([f"REGISTER QUERY n{n} AS SELECT ?a {{ :c{n} :p ?a }}" for n in range(8)]))
+    single = engine.add("REGISTER QUERY n8 AS SELECT ?a { :c8 :p ?a }")
+    engine.add("REGISTER QUERY other AS SELECT ?a ?b { { :c1 :p ?a } SEQ { :c1 :q ?b } }")
+    (relation,) = (r for r in engine._rule_stages[0][1].families.relations.values() if len(r.rows) == 9)
+    version, rows = relation.version, list(relation.rows.values())
+    engine.add("REGISTER QUERY third AS SELECT ?a { ?a :q 1 }")
+    assert relation.version == version
+    assert list(relation.rows.values()) == rows
+    engine.remove(single)
+    engine.add("REGISTER QUERY n8 AS SELECT ?a { :c9 :p ?a }")
+    engine.add("REGISTER QUERY fourth AS SELECT ?a { ?a :r 1 }")
+    found = [*engine.push_all([event(f":c{n} :p 1", 1) for n in range(10)]), *engine.close()]
+    assert [m.query for m in found] == [*(f"n{n}" for n in range(8)), "n8"]
+
+
 LENGTHS = "REGISTER QUERY n{0} AS SELECT ?a ?b WHERE {{ {{ {1} SEQ {2} }} WITHIN {3} }}"
 
 

@@ -149,7 +149,7 @@ def as_float(number: Any) -> float:
 class Relation:
     """The queries of a family while an engine runs; ``gone`` are those whose goals may still be there."""
 
-    __slots__ = ("_longest", "gone", "indexes", "is_numeric", "name", "rows", "version")
+    __slots__ = ("_given", "_longest", "gone", "indexes", "is_numeric", "name", "rows", "version")
 
     def __init__(self, name: str, is_numeric: tuple[bool, ...]) -> None:
         self.name, self.is_numeric = name, is_numeric
@@ -158,6 +158,7 @@ class Relation:
         self.gone: set[str] = set()
         self.version = 0  # grows with each change
         self._longest: dict[int, list[int]] = {}
+        self._given: tuple[int, Sequence[Member]] = -1, ()  # what it went to, and its version then
 
     @property
     def place(self) -> int:
@@ -200,19 +201,23 @@ class Relation:
         self.gone.add(name)
         self._measure()
 
-    def go_to(self, members: Iterable[Member]) -> None:
+    def go_to(self, members: Sequence[Member]) -> None:
         """Have these queries."""
-        wanted = {row[0]: row for row in members}
-        for name in [name for name, row in self.rows.items() if wanted.get(name) != row]:
+        given = self.version, members
+        if self._given[0] == given[0] and self._given[1] is members:
+            return
+        wanted = dict(zip(map(itemgetter(0), members), members, strict=True))
+        others = [] if wanted == self.rows else [n for n, row in self.rows.items() if wanted.get(n) != row]
+        for name in others:
             if name in wanted:  # its place has changed, not its goals
                 kept = set(self.gone)
                 self.remove(name)
                 self.gone = kept
             else:
                 self.remove(name)
-        for name, row in wanted.items():
-            if name not in self.rows:
-                self.add(row)
+        for name in [name for name in wanted if name not in self.rows] if len(wanted) > len(self.rows) else ():
+            self.add(wanted[name])
+        self._given = self.version, members
 
 
 Arrange = Callable[[str, int, list[Row]], list[Row]]
