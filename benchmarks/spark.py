@@ -6,7 +6,8 @@
 ``parquet`` and ``nquads``: batch queries from files written before the clock starts, to the last match; a first run
 that is not counted starts the Python workers, and the median of the others counts.  ``stream``: a streaming query over
 Parquet files, ``--events`` events a batch, with its state in RocksDB; two batches more than ``--repeat`` warm it up
-and are not counted, nor are those that end the stream.  ``classes`` is the reasoning of [EP] Test 2 over 40,080
+and are not counted, nor are those that end the stream.  Beside each the same plan runs with an operator that does
+nothing, which is what Spark takes by itself.  ``classes`` is the reasoning of [EP] Test 2 over 40,080
 sub-classes.  ``pairs`` are two keys in sequence, ten seconds apart: no
 key divides them, so they are run from Parquet in slices of time, and each number of slices is compared with the first.
 The session's start is printed too.  Fails when an answer is wrong.
@@ -33,6 +34,8 @@ from benchmarks.spark_runs import (
     Case,
     batch_run,
     case,
+    idle_run,
+    idle_stream_run,
     read_nquads,
     stream_run,
     write_files,
@@ -46,6 +49,14 @@ WARMING = 2  # batches of a stream: the first starts workers and stores, and the
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """The same plan with an idle operator: its seconds, and how much more processor time the workload took."""
+
+    seconds: float
+    work: float
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     workload: str
     source: str
@@ -55,6 +66,7 @@ class Result:
     seconds: tuple[float, ...]
     first: float
     right: bool
+    beside: Beside | None = None
 
     @property
     def rate(self) -> float:
@@ -68,8 +80,15 @@ class Result:
         return (
             f"{self.workload:<8} {self.source:<8} {self.rate:>10,.0f} events/s, {bar} {asked:,}  "
             f"({self.events:,} {counted}, {self.matches:,} matches, {self.shards} shards, "
-            f"first run {self.first:.1f} s, answers {answer})"
+            f"first run {self.first:.1f} s, answers {answer}{self._compared}"
         )
+
+    @property
+    def _compared(self) -> str:
+        if self.beside is None:
+            return ")"
+        times = statistics.median(self.seconds) / self.beside.seconds
+        return f"; {times:.2f} times as long as an idle operator, with {self.beside.work:.2f} times the processor time)"
 
 
 def measure(spark: SparkSession, case: Case, source: str, shards: int, repeat: int) -> Result:
@@ -79,21 +98,31 @@ def measure(spark: SparkSession, case: Case, source: str, shards: int, repeat: i
         if source == "stream":
             size = -(-len(case.events) // (repeat + WARMING))
             run = stream_run(spark, case, folder, size, shards)
+            (folder / "idle").mkdir()
+            idle = idle_stream_run(spark, case, folder / "idle", size, shards)
+            counted = slice(WARMING, WARMING + repeat)
+            beside = _beside(idle.batches[counted], idle.worked[counted], run.worked[counted])
             first, others = run.batches[0], run.batches[WARMING : WARMING + repeat]
             right = run.answers == case.answers
-            return Result(case.name, source, size, run.answers[0], shards, tuple(others), first, right)
+            return Result(case.name, source, size, run.answers[0], shards, tuple(others), first, right, beside)
         (folder / "events").mkdir()
         if source == "parquet":
             write_files(folder / "events", case.events, -(-len(case.events) // FILES))
         else:
             write_nquads(folder / "events", case.events)
-        runs = []
+        runs, idles = [], []
         for _ in range(repeat + 1):
             read = spark.read.parquet if source == "parquet" else lambda path: read_nquads(spark, path)
             runs.append(batch_run(case, read(str(folder / "events")), shards))
+            idles.append(idle_run(case, read(str(folder / "events")), shards))
     right = all(run.answers == case.answers for run in runs)
     seconds = tuple(run.seconds for run in runs)
-    return Result(case.name, source, len(case.events), case.answers[0], shards, seconds[1:], seconds[0], right)
+    beside = _beside(*([x.seconds for x in idles[1:]], [x.work for x in idles[1:]], [x.work for x in runs[1:]]))
+    return Result(case.name, source, len(case.events), case.answers[0], shards, seconds[1:], seconds[0], right, beside)
+
+
+def _beside(seconds: Sequence[float], idle: Sequence[float], worked: Sequence[float]) -> Beside:
+    return Beside(statistics.median(seconds), statistics.median(worked) / max(statistics.median(idle), 0.01))
 
 
 def measure_slices(spark: SparkSession, case: Case, shards: int, slices: int, repeat: int) -> Result:

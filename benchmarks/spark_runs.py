@@ -6,11 +6,15 @@ be those of the embedded engine.
 
 from __future__ import annotations
 
+import os
 import random
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+from unittest import mock
 from zlib import crc32
 
 import pyarrow as pa
@@ -26,7 +30,8 @@ from etalis_py import Engine, Program, compile
 from etalis_py.events import Event
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.spark import end_of_stream, events_from_nquads, matches
-from etalis_py.spark.schema import FLAT_EVENTS
+from etalis_py.spark.deferred import Deferred
+from etalis_py.spark.schema import ARROW_MATCHES, FLAT_EVENTS
 
 SECOND = 1_000_000
 WORKLOADS = {w.name: w for w in (w1_pairs.WORKLOAD, w2_stock.WORKLOAD, w4_rising.WORKLOAD)}
@@ -51,11 +56,16 @@ class Case:
 
 @dataclass(slots=True)
 class Run:
-    """One run: how long it took, what came out, and of a stream how long each batch took."""
+    """One run: how long it took, what came out, and of a stream how long each batch took.
+
+    ``work`` is the processor time of all processes; of a stream, ``worked`` is that of each batch.
+    """
 
     seconds: float
     answers: Answers
+    work: float = 0.0
     batches: list[float] = field(default_factory=list)
+    worked: list[float] = field(default_factory=list)
 
 
 def case(name: str, size: int) -> Case:
@@ -136,9 +146,58 @@ def read_nquads(spark: SparkSession, folder: str) -> DataFrame:
 
 def batch_run(case: Case, events: DataFrame, shards: int, slices: int | None = None) -> Run:
     """A batch query from the files to the last match."""
-    began = time.perf_counter()
+    began, before = time.perf_counter(), processor_time()
     answers = _answers(matches(case.program, events, shards=shards, slices=slices, background=case.background))
-    return Run(time.perf_counter() - began, answers)
+    return Run(time.perf_counter() - began, answers, processor_time() - before)
+
+
+def processor_time() -> float:
+    """The seconds that this process and all that it has started have computed, as Linux counts them; else 0."""
+    ticks: dict[int, int] = {}
+    children: defaultdict[int, list[int]] = defaultdict(list)
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            continue
+        children[int(fields[1])].append(int(folder.name))
+        ticks[int(folder.name)] = sum(map(int, fields[11:15]))
+    total, waiting = 0, [os.getpid()]
+    while waiting:
+        process = waiting.pop()
+        total += ticks.get(process, 0)
+        waiting += children[process]
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def idle_run(case: Case, events: DataFrame, shards: int) -> Run:
+    """The same plan with an operator that does nothing: what Spark takes to read, route, sort and hand over."""
+    with mock.patch("etalis_py.spark.pipeline.batch_operator", return_value=_idle):
+        return batch_run(case, events, shards)
+
+
+def _idle(chunks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for _ in chunks:
+        pass
+    yield pa.RecordBatch.from_pylist([], schema=ARROW_MATCHES)
+
+
+class Idle(Deferred):
+    """A stateful processor that takes its rows and does nothing."""
+
+    def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
+        """It has no state."""
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
+        for _ in rows:
+            pass
+        return iter(())
+
+
+def idle_stream_run(spark: SparkSession, case: Case, folder: Path, size: int, shards: int) -> Run:
+    """The same stream with a stateful function that does nothing."""
+    with mock.patch("etalis_py.spark.deferred.Deferred", Idle):
+        return stream_run(spark, case, folder, size, shards)
 
 
 def _answers(rows: DataFrame) -> Answers:
@@ -161,17 +220,20 @@ def stream_run(spark: SparkSession, case: Case, folder: Path, size: int, shards:
     rows = matches(case.program, frame, shards=shards, background=case.background)
     answers: list[Answers] = []
     ends: list[float] = []
+    works: list[float] = []
 
     def take(batch: DataFrame, number: int) -> None:
         answers.append(_answers(batch))
         ends.append(time.perf_counter())
+        works.append(processor_time())
 
-    began = time.perf_counter()
+    began, before = time.perf_counter(), processor_time()
     query = rows.writeStream.foreachBatch(take).option("checkpointLocation", str(state)).trigger(availableNow=True)
     query.start().awaitTermination()
     batches = [b - a for a, b in zip([began, *ends], ends, strict=False)]
     total = sum(n for n, _ in answers), sum(h for _, h in answers)
-    return Run(sum(batches), total, batches)
+    worked = [b - a for a, b in zip([before, *works], works, strict=False)]
+    return Run(sum(batches), total, sum(worked), batches, worked)
 
 
 def _cut(events: list[Event], size: int) -> Iterator[list[Event]]:

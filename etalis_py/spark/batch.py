@@ -14,7 +14,7 @@ from etalis_py.kernel.garbage import few_collections
 from etalis_py.spark.answers import Answer, record_batches
 from etalis_py.spark.packing import split
 from etalis_py.spark.parts import Part
-from etalis_py.spark.rows import columns_out, ends_in, sorted_out
+from etalis_py.spark.rows import columns_of, ends_in, events_out, sorted_out
 from etalis_py.spark.shard import Shard
 from etalis_py.spark.slices import AT_ONCE, SlicedShard
 from etalis_py.spark.spec import ProgramSpec
@@ -73,8 +73,9 @@ class FedShard:
             return []
         rows, shard = pa.Table.from_batches(self._held), self.shard
         self._held, self.count = [], 0
-        if self.reads_columns and (wide := columns_out(rows)) is not None:
-            return [*wide.passed, *(shard.take(wide.columns) if len(wide.columns) else [])]
+        if self.reads_columns and (plain := events_out(rows)) is not None:
+            events, passed = plain
+            return [*passed, *(shard.take(columns_of(events)) if len(events) else [])]
         parted = sorted_out(rows, apart=False, numbered=bool(shard.withdrawals))
         answers: list[Answer] = [*parted.passed, *shard.withdraw(parted.withdrawn)]
         if shard.withdrawals or shard.waiting:

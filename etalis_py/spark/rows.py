@@ -46,36 +46,55 @@ def sorted_out(rows: Rows, *, apart: bool, numbered: bool = False) -> Sorted:
     if not (numbered or (marks == RETRACT).any()) and "arrived" in rows.schema.names:
         rows = rows.drop_columns(["arrived"])
     if (marks == EVENT).all():
-        return Sorted(_events(rows), [], False, [])
+        return Sorted(events_of(rows), [], False, [])
     passed = _passed(rows, marks)
     events = marks == EVENT
     if not apart:
         events |= marks == DERIVED
-    in_order = _events(_of(rows, events)) + _items(_of(rows, marks == ITEM))
-    derived = _events(_of(rows, marks == DERIVED)) if apart else []
+    in_order = events_of(_of(rows, events)) + _items(_of(rows, marks == ITEM))
+    derived = events_of(_of(rows, marks == DERIVED)) if apart else []
     gone = _of(rows, marks == RETRACT)
     whole = gone.column("passed").is_valid().to_numpy(zero_copy_only=False) if len(gone) else np.zeros(0, bool)
-    withdrawn = [*_events(_of(gone, ~whole)), *_items(_of(gone, whole))]
-    taken_back = _events(_of(rows, marks == TAKEN_BACK))
+    withdrawn = [*events_of(_of(gone, ~whole)), *_items(_of(gone, whole))]
+    taken_back = events_of(_of(rows, marks == TAKEN_BACK))
     return Sorted(in_order, derived, bool((marks == END).any()), passed, withdrawn, taken_back)
 
 
-@dataclass(frozen=True, slots=True)
-class Wide:
-    """Routed rows that are events of a triple each, in columns."""
-
-    columns: Columns
-    passed: list[Row]
-
-
-def columns_out(rows: Rows) -> Wide | None:
-    """What routed rows hold, without a row of Python for each; None where there is something else than events."""
+def events_out(rows: Rows) -> tuple[Rows, list[Row]] | None:
+    """The rows that are an event of a triple each, and what passes; None where there are rows of other kinds."""
+    if "arrived" in rows.schema.names:
+        rows = rows.drop_columns(["arrived"])
     marks = rows.column("mark").to_numpy()
     if not np.isin(marks, (EVENT, DERIVED, PASSED, END)).all():
         return None
     events = (marks == EVENT) | (marks == DERIVED)
-    kept = rows if events.all() else _of(rows, events)
-    return Wide(columns_of(kept), [] if len(kept) == len(rows) else _passed(rows, marks))
+    if events.all():
+        return rows, []
+    return _of(rows, events), _passed(rows, marks)
+
+
+def before(rows: Rows, first: int, last: int) -> tuple[Rows, Rows, Rows]:
+    """The rows that end before the first of two times, those that end before the second, and all others."""
+    end = rows.column("end").to_numpy()
+    early, late = end < first, end >= last
+    return _of(rows, early), _of(rows, ~early & ~late), _of(rows, late & ~early)
+
+
+def in_order(rows: pa.Table) -> pa.Table:
+    """The rows by time; they are moved only if need be."""
+    ends = rows.column("end").to_numpy()
+    return rows if (ends[1:] >= ends[:-1]).all() else rows.take(pa.array(np.argsort(ends, kind="stable")))
+
+
+def together(events: Sequence[Plain], rows: pa.Table) -> pa.Table:
+    """Events of a triple each, before rows of the same."""
+    if not events:
+        return rows
+    starts, ends, triples, streams = zip(*(event[:4] for event in events), strict=True)
+    s, p, o = zip(*(triple for (triple,) in triples), strict=True)
+    columns = {"start": starts, "end": ends, "stream": streams, "s": s, "p": p, "o": o}
+    schema = pa.schema([rows.schema.field(name) for name in columns])
+    return pa.concat_tables([pa.table(columns).cast(schema), rows.select(list(columns))])
 
 
 def columns_of(rows: Rows) -> Columns:
@@ -83,10 +102,16 @@ def columns_of(rows: Rows) -> Columns:
     taken = {name: _whole(rows.column(name)) for name in ("s", "p", "o")}
     end = rows.column("end").to_numpy()
     start = rows.column("start").to_numpy() if "start" in rows.schema.names else end
-    stream = _whole(rows.column("stream")) if "stream" in rows.schema.names else None
-    if stream is not None:
-        stream = None if pc.max(pc.binary_length(stream)).as_py() in (None, 0) else stream.fill_null("")
+    stream = _streams(_whole(rows.column("stream"))) if "stream" in rows.schema.names else None
     return Columns(end, start, taken["s"], taken["p"], taken["o"], stream)
+
+
+def _streams(column: pa.Array) -> pa.Array | None:
+    """The streams of rows; None where no row names one."""
+    names = column.dictionary if isinstance(column, pa.DictionaryArray) else column
+    if not pc.max(pc.binary_length(names)).as_py():
+        return None
+    return column.cast(pa.string()).fill_null("") if column.null_count else column
 
 
 def with_predicates(rows: pa.RecordBatch, predicates: Sequence[str]) -> pa.RecordBatch:
@@ -121,7 +146,7 @@ def _of(rows: Rows, chosen: np.ndarray[Any, Any]) -> Rows:
     return rows.filter(pa.array(chosen))
 
 
-def _events(rows: Rows) -> list[Plain]:
+def events_of(rows: Rows) -> list[Plain]:
     """Rows that are a triple each."""
     if not len(rows):
         return []

@@ -125,8 +125,33 @@ class Shard:
             return self._rows(self.engine.push_all(self._items(events)))
 
     def take(self, columns: Columns) -> list[Answer]:
-        """Columns in order of their ends, of which no journal is kept; for an engine that reads columns."""
+        """Columns in order of their ends, for an engine that reads columns."""
         return self._rows(self.engine.push_all(columns))
+
+    def reads_at_once(self, size: int) -> bool:
+        """Are so many events to be taken in columns, though a journal is wanted?  Rows write it, columns none.
+
+        So there is a snapshot after them, which costs as much as there are goals, and as much again to give these back
+        to the rows.  That pays where the journal would be as long as the snapshot: most events are in it twice, when
+        they become a goal and when it is used up.
+        """
+        if 2 * size <= self.room or self.revise or self.withdrawals or self.engine.finished:
+            return False
+        with self.engine.without_journal():
+            return self.engine.reads_columns
+
+    def take_at_once(self, columns: Columns) -> list[Answer]:
+        """The same without a journal."""
+        self.unjournaled = True
+        with self.engine.without_journal():
+            return self.take(columns)
+
+    def waiting_before(self, over: int) -> list[Plain]:
+        """What waits and ends before ``over``, in order: it waits no more."""
+        waiting = sorted(self.waiting, key=_by_end)
+        first = bisect_left(waiting, over, key=_by_end)
+        self.waiting = waiting[first:]
+        return waiting[:first]
 
     def _items(self, events: Sequence[Plain]) -> Sequence[Event]:
         """Rules take tuples as they are, windows and corrections events."""
@@ -178,10 +203,7 @@ class Shard:
         """Every instant before ``over`` is over."""
         if self.engine.finished or over == NEVER:
             return []
-        waiting = sorted(self.waiting, key=_by_end)
-        first = bisect_left(waiting, over, key=_by_end)
-        ready, self.waiting = waiting[:first], waiting[first:]
-        rows = self._take(ready, over)
+        rows = self._take(self.waiting_before(over), over)
         if over - 1 > self.engine.closed_at and self._time_passes:
             rows += self._rows(self.engine.advance(over - 1))
         return rows

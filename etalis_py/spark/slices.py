@@ -20,7 +20,7 @@ from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.position import NEVER
 from etalis_py.spark.answers import Answer, Row, record_batches
 from etalis_py.spark.parts import Part, RoutedPart
-from etalis_py.spark.rows import columns_of, with_predicates
+from etalis_py.spark.rows import columns_of, in_order, with_predicates
 from etalis_py.spark.schema import LAST
 from etalis_py.spark.shard import Plain, Shard
 from etalis_py.spark.spec import ProgramSpec
@@ -120,7 +120,7 @@ def slice_operator(
         with few_collections():
             held = [with_predicates(chunk, predicates) for chunk in chunks if len(chunk)]
             if held:
-                columns = columns_of(_in_order(pa.Table.from_batches(held)))
+                columns = columns_of(in_order(pa.Table.from_batches(held)))
                 held.clear()
                 for first in range(0, len(columns), AT_ONCE):
                     some = columns.rows(first, first + AT_ONCE)
@@ -131,8 +131,3 @@ def slice_operator(
             yield from record_batches([*shard.finish(), *([shard.metric()] if metrics else [])])
 
     return operate
-
-
-def _in_order(rows: pa.Table) -> pa.Table:
-    ends = rows.column("end").to_numpy()
-    return rows if (ends[1:] >= ends[:-1]).all() else rows.take(pa.array(np.argsort(ends, kind="stable")))

@@ -7,12 +7,14 @@ woken by a timer, and timers are in whole milliseconds, so what it derives is ce
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.position import NEVER
@@ -21,9 +23,11 @@ from etalis_py.spark.errors import SparkError
 from etalis_py.spark.identity import ADVICE, JobIdentity
 from etalis_py.spark.packing import unpack
 from etalis_py.spark.parts import Part
-from etalis_py.spark.rows import sorted_out
+from etalis_py.spark.rows import before, columns_of, ends_in, events_of, events_out, in_order, sorted_out, together
+from etalis_py.spark.schema import LAST
 from etalis_py.spark.shard import Shard
 from etalis_py.spark.shipping import Shipped
+from etalis_py.spark.slices import AT_ONCE
 from etalis_py.spark.spec import ProgramSpec
 from etalis_py.spark.standing import StandingShard
 from etalis_py.spark.states import States
@@ -96,12 +100,20 @@ class ShardProcessor:
         yield from self.wire.frames(out)
 
     def _taken(self, key: Any, rows: Iterator[pd.DataFrame], timer_values: Any) -> list[Answer]:
-        shard, ended = self._load(key), False
-        out: list[Answer] = []
+        shard = self._load(key)
         over = self._over(timer_values.getCurrentWatermarkInMs())
+        tables = [unpack(data) for frame in rows for data in frame["rows"]]
+        out, newest = self._in_columns(shard, tables, over) or self._in_rows(shard, tables, over)
+        if any(map(ends_in, tables)):
+            out += shard.finish()
+        return self._closed(key, shard, out, timer_values, newest)
+
+    def _in_rows(self, shard: Shard, tables: Iterable[pa.Table], over: int) -> tuple[list[Answer], int]:
+        """What these make known before time moves on, and the newest end."""
+        out: list[Answer] = []
         newest = NEVER
-        for data in (data for frame in rows for data in frame["rows"]):
-            taken = sorted_out(unpack(data), apart=True, numbered=bool(self.revise))
+        for table in tables:
+            taken = sorted_out(table, apart=True, numbered=bool(self.revise))
             out += taken.passed
             out += shard.wait(taken.in_order, over)
             newest = max(newest, shard.newest_of(taken.in_order), shard.newest_of(taken.withdrawn))
@@ -109,10 +121,28 @@ class ShardProcessor:
             out += shard.wait(taken.derived)
             out += shard.withdraw(taken.withdrawn, over)
             out += shard.withdraw(taken.taken_back)
-            ended |= taken.ended
-        if ended:
-            out += shard.finish()
-        return self._closed(key, shard, out, timer_values, newest)
+        return out, newest
+
+    def _in_columns(self, shard: Shard, tables: Sequence[pa.Table], over: int) -> tuple[list[Answer], int] | None:
+        """The same, with what surely is over taken at once; None where these are few, or not events alone."""
+        if self.level > 1 or not shard.reads_at_once(sum(map(len, tables))):
+            return None
+        parted = [events_out(table) for table in tables]
+        plain = [each for each in parted if each is not None]
+        if len(plain) < len(parted):
+            return None
+        out: list[Answer] = [row for _, passed in plain for row in passed]
+        events = pa.concat_tables([events for events, _ in plain]).unify_dictionaries()
+        newest = max(pc.max(events.column("end")).as_py(), NEVER) if len(events) else NEVER
+        closing = LAST if any(map(ends_in, tables)) else max(over, self._surely_over(newest))
+        late, ready, coming = before(events, over, closing)
+        out += shard.wait(events_of(late), over)
+        out += shard.wait(events_of(coming))
+        if len(ready):
+            columns = columns_of(in_order(together(shard.waiting_before(closing), ready)))
+            for first in range(0, len(columns), AT_ONCE):
+                out += shard.take_at_once(columns.rows(first, first + AT_ONCE))
+        return out, newest
 
     def _over(self, watermark: int) -> int:
         """What ends before this is over.  Spark's watermark is 0 before there is one."""

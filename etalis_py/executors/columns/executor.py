@@ -64,6 +64,8 @@ class ColumnExecutor(RowExecutor):
     @property
     def reason(self) -> str | None:
         """Why these rules run in rows only; None when they need not."""
+        if self.options.journal and self._aside is None:
+            return "a journal is kept"
         if not self._reasons:
             self._reasons.append(self._reason())
         return self._reasons[0]
@@ -71,8 +73,6 @@ class ColumnExecutor(RowExecutor):
     def _reason(self) -> str | None:
         if self.options.explain:
             return "explanations are kept"
-        if self.options.journal:
-            return "a journal is kept"
         if self.options.eager:
             return "every push closes its instant"
         return unsupported(self.rules, self.knowledge)
