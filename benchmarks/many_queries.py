@@ -3,6 +3,13 @@
 ``python -m benchmarks.many_queries`` runs 10 to 100,000 alerts over 500 to 50,000 companies, so many that an event
 concerns ten of them at most on average, and checks the answers of three kinds against a plain computation; then 10,000
 limits on one predicate, where an event costs as much as it has matches.  Times are those of the processor.
+
+An event concerns a query that asks for its company and its predicate.  Of few queries over 500 companies it concerns
+hardly any, so a second table has sizes at which an event concerns equally many: there are half as many companies as
+queries, and each has as many events a second as in all other sizes.
+
+``--columns`` runs both in columns, from Arrow, in batches of ``BATCH`` events, of which the first is not counted: it
+has the tables of constants made.  The matches of each query are counted and compared with those in rows.
 """
 
 from __future__ import annotations
@@ -10,12 +17,16 @@ from __future__ import annotations
 import argparse
 import gc
 import random
+import re
 import time
 import tracemalloc
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from etalis_py import Engine, Event, compile
+import pyarrow as pa
+
+from etalis_py import Engine, Event, Match, compile
+from etalis_py.running import columns_of
 
 NAMESPACE = "http://example.org/"
 PRICE, HALT = f"<{NAMESPACE}price>", f"<{NAMESPACE}halt>"
@@ -45,13 +56,17 @@ def alerts(count: int, companies: int, seed: int = 1) -> tuple[list[str], list[t
     return texts, constants
 
 
-def prices(count: int, companies: int, seed: int = 2) -> list[Event]:
-    """Prices and, now and then, a halt; a thousand events a second."""
+BATCH = 50_000
+PATTERN = re.compile(r":c\{\{?([ab])\}?\} :(price|halt) ")
+
+
+def prices(count: int, companies: int, seed: int = 2, step: int = 1000) -> list[Event]:
+    """Prices and, now and then, a halt; one event in so many microseconds."""
     draw = random.Random(seed)
     events = []
     for n in range(count):
         company, value = f"<{NAMESPACE}c{draw.randrange(companies)}>", f'"{draw.randrange(1000)}"^^<{INTEGER}>'
-        events.append(Event(n * 1000, n * 1000, ((company, HALT if n % 20 == 0 else PRICE, value),), "", ""))
+        events.append(Event(n * step, n * step, ((company, HALT if n % 20 == 0 else PRICE, value),), "", ""))
     return events
 
 
@@ -71,33 +86,75 @@ def expected(constants: Sequence[tuple[int, int, int]], events: Sequence[Event])
     return +found
 
 
-def measure(count: int, companies: int, events: int, limit: float) -> str:
-    """One line of the table; the answers are checked."""
+def concerned(constants: Sequence[tuple[int, int, int]], events: Sequence[Event]) -> float:
+    """How many queries ask for the company and the predicate of an event, on average."""
+    patterns = [set(PATTERN.findall(kind)) for kind in KINDS]
+    asking: Counter[tuple[str, str]] = Counter()
+    for n, (a, b, _) in enumerate(constants):
+        companies = {"a": a, "b": b}
+        asked = {(companies[which], predicate) for which, predicate in patterns[n % len(KINDS)]}
+        asking.update((f"<{NAMESPACE}c{company}>", f"<{NAMESPACE}{predicate}>") for company, predicate in asked)
+    return sum(asking[event.triples[0][:2]] for event in events) / len(events)
+
+
+def measure(count: int, companies: int, given: argparse.Namespace, step: int = 1000) -> str:
+    """One line of a table; the answers are checked."""
     texts, constants = alerts(count, companies)
     begun = time.process_time()
     program = compile(texts)
     compiled = time.process_time()
     engine = Engine(program, executor="rows")
     loaded = time.process_time()
-    some = prices(events, companies)
+    some = prices(given.events, companies, step=step)
+    if given.columns:
+        rate, found = _in_columns(Engine(program, executor="columns"), some)
+        taken = given.events
+        assert found == _counted([*engine.push_all(some), *engine.close()]), "columns and rows have other answers"
+    else:
+        rate, found, taken = _in_rows(engine, some, given.seconds)
+    names = {f"q{n + 1}" for n in range(count) if n % len(KINDS) in (0, 1, 6)}
+    chosen = Counter({name: number for name, number in found.items() if name in names})
+    assert chosen == expected(constants, some[:taken]), "the answers differ from the plain computation"
+    return (
+        f"{count:>8,} {companies:>10,} {compiled - begun:>9.2f} {loaded - compiled:>7.2f} "
+        f"{rate:>10,.0f} {concerned(constants, some[:taken]):>11.2f} {found.total() / taken:>10.2f}"
+    )
+
+
+def _in_rows(engine: Engine, events: Sequence[Event], limit: float) -> tuple[float, Counter[str], int]:
+    """Events a second, the matches of each query, and how many events there was time for."""
     matches = []
     start = time.process_time()
     taken = 0
-    for first in range(0, events, 1000):
-        matches.append(engine.push_all(some[first : first + 1000]))
-        taken = first + 1000
+    for first in range(0, len(events), 1000):
+        matches.append(engine.push_all(events[first : first + 1000]))
+        taken = min(first + 1000, len(events))
         if time.process_time() - start > limit:
             break
     took = time.process_time() - start
     matches.append(engine.close())
-    names = {f"q{n + 1}" for n in range(count) if n % len(KINDS) in (0, 1, 6)}
-    found = Counter(m.query for part in matches for m in part if m.query in names)
-    assert found == expected(constants, some[:taken]), "the answers differ from the plain computation"
-    total = sum(map(len, matches))
-    return (
-        f"{count:>8,} {companies:>10,} {compiled - begun:>9.2f} {loaded - compiled:>7.2f} "
-        f"{taken / took:>10,.0f} {total / taken:>10.2f}"
-    )
+    return taken / took, _counted(m for part in matches for m in part), taken
+
+
+def _in_columns(engine: Engine, events: Sequence[Event]) -> tuple[float, Counter[str]]:
+    """Events a second after the first batch, and the matches of each query."""
+    batches = []
+    for first in range(0, len(events), BATCH):
+        some = events[first : first + BATCH]
+        ends = pa.array([event.end for event in some], pa.int64())
+        terms = zip(*[event.triples[0] for event in some], strict=True)
+        arrays = [ends, ends, *(pa.array(column).dictionary_encode() for column in terms)]
+        batches.append(columns_of(pa.RecordBatch.from_arrays(arrays, names=["end", "start", "s", "p", "o"])))
+    matches = [engine.push_all(batches[0])]
+    start = time.process_time()
+    matches += [engine.push_all(batch) for batch in batches[1:]]
+    took = time.process_time() - start
+    matches.append(engine.close())
+    return (len(events) - BATCH) / took, _counted(m for part in matches for m in part)
+
+
+def _counted(matches: Iterable[Match]) -> Counter[str]:
+    return Counter(match.query for match in matches)
 
 
 def idle_bytes(count: int, companies: int) -> float:
@@ -142,12 +199,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--most", type=int, default=100_000, help="so many queries at most")
     parser.add_argument("--events", type=int, default=50_000)
+    parser.add_argument("--columns", action="store_true", help="in columns, of ten batches or so; checked against rows")
     parser.add_argument("--seconds", type=float, default=20.0, help="stop a run after so long")
     given = parser.parse_args()
-    print(f"{'queries':>8} {'companies':>10} {'compile s':>9} {'load s':>7} {'events/s':>10} {'matches/ev':>10}")
+    if given.columns and given.events <= BATCH:
+        given.events = 10 * BATCH
+    names = ("queries", "companies", "compile s", "load s", "events/s", "concerns/ev", "matches/ev")
+    heading = "{:>8} {:>10} {:>9} {:>7} {:>10} {:>11} {:>10}".format(*names)
+    print(heading)
     for count in (10, 100, 1_000, 10_000, 100_000):
         if count <= given.most:
-            print(measure(count, min(50_000, max(500, count // 2)), given.events, given.seconds), flush=True)
+            print(measure(count, min(50_000, max(500, count // 2)), given), flush=True)
+    print(f"\nan event concerns equally many\n{heading}")
+    for count in (10, 1_000, 100_000):
+        if count <= given.most:
+            print(measure(count, count // 2, given, step=1000 * 100_000 // count), flush=True)
     count = min(given.most, 10_000)
     print(f"\nan idle query takes {idle_bytes(count, max(500, count // 2)):,.0f} bytes ({count:,} queries)")
     print(f"\n{count:,} limits on one predicate\n{'exceeded':>8} {'events/s':>14} {'µs a match':>12}")

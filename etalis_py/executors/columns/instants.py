@@ -62,13 +62,18 @@ def rows_by_instant(table: Table, terms: Terms) -> Iterator[tuple[int, list[Row]
     """The solutions of each instant as tuples: end, start and terms."""
     if not len(table):
         return
-    columns = [terms.spellings(column) for column in table.columns]
-    rows = list(zip(table.end.tolist(), table.start.tolist(), *columns, strict=True))
+    rows = rows_of(table, terms)
     ends = [*(np.flatnonzero(np.diff(table.at)) + 1).tolist(), len(rows)]
     begin = 0
     for end in ends:
         yield int(table.at[begin]), rows[begin:end]
         begin = end
+
+
+def rows_of(table: Table, terms: Terms) -> list[Row]:
+    """The solutions as tuples: end, start and terms."""
+    columns = [terms.spellings(column) for column in table.columns]
+    return list(zip(table.end.tolist(), table.start.tolist(), *columns, strict=True))
 
 
 def table_of_rows(instants: Sequence[int], rows: Sequence[Row], width: int, terms: Terms) -> Table:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from etalis_rules import program as ir
 
-from etalis_py.executors.columns.instants import Advance, rows_by_instant, table_of_rows
+from etalis_py.executors.columns.instants import Advance, rows_by_instant, rows_of, table_of_rows
 from etalis_py.executors.columns.reports import TableReport
 from etalis_py.executors.columns.tables import Table, canonical, firsts
 from etalis_py.executors.columns.terms import Terms
@@ -59,17 +60,33 @@ class OutputOperator:
 
 
 class FamilyOutput:
-    """The output of a family: ``split`` parts the rows of an instant by query, each as that shows them."""
+    """The output of a family: ``split`` parts the rows of an instant by query, each as that shows them.
 
-    def __init__(self, output: ir.Output, terms: Terms, split: Callable[[int, list[Row]], list[Any]]) -> None:
+    ``single`` does so for rows that are alone in their instants, where a query does nothing to its rows but show them.
+    """
+
+    def __init__(
+        self,
+        output: ir.Output,
+        terms: Terms,
+        split: Callable[[int, list[Row]], list[Any]],
+        single: Callable[[Sequence[int], Sequence[Row]], list[Report]] | None,
+    ) -> None:
         assert output.source is not None
         self.output = output
         self.source = output.source
         self.terms = terms
         self.split = split
+        self.single = single
 
     def advance(self, solutions: Table, reports: list[Report | TableReport]) -> Table:
         """Report the solutions of each query; returns all of them."""
-        for t, rows in rows_by_instant(solutions, self.terms):
+        rest = solutions
+        if self.single is not None and len(solutions):
+            ends = np.append(np.diff(solutions.at) != 0, True)
+            alone = ends & np.insert(ends[:-1], 0, True)
+            some, rest = solutions.take(alone), solutions.take(~alone)
+            reports += self.single(some.at.tolist(), rows_of(some, self.terms))
+        for t, rows in rows_by_instant(rest, self.terms):
             reports += [(number, t, some) for number, some in self.split(t, rows)]
         return solutions

@@ -247,7 +247,8 @@ def _output(
     if families is None:
         return OutputOperator(number, output, terms, arrangement(number))
     if output.query in families.relations:
-        return FamilyOutput(output, terms, runtime.provide(OfOutput(number, "split")))
+        single = families.single(output) if runtime.arrangement_of_family(number) is None else None
+        return FamilyOutput(output, terms, runtime.provide(OfOutput(number, "split")), single)
     return OutputOperator(families.positions[number], output, terms, arrangement(number))
 
 
