@@ -1,7 +1,8 @@
 """Compiles all kernels and keeps them: ``python -m etalis_py.warming``.
 
 Numba compiles a kernel for the types that it is first called with.  So this runs small programs in columns that call
-all of them as large inputs do, and beside that, in a process of its own, reads a few lines with the readers in columns.
+all of them as large inputs do, and beside that, in a process of its own, reads a few lines with the readers in columns
+and calls the largest loop.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from etalis_py.engine import Engine
 from etalis_py.events import Event
 from etalis_py.executors.columns.executor import ColumnExecutor
 from etalis_py.executors.columns.kernels import joining
+from etalis_py.executors.columns.recursion import in_room
 from etalis_py.executors.columns.store import GoalStore, Keys
 from etalis_py.kernel.batch import Batch, Columns
 from etalis_py.program import compile
@@ -109,6 +111,15 @@ def _read() -> None:
                 assert len(chunk)
 
 
+def _recur() -> None:
+    """The largest loop, of rules that feed themselves."""
+    nothing, none = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+    terms, keys, sources = np.zeros((0, 2), np.int32), np.zeros((2, 1), np.int64), np.zeros((2, 4), np.int64)
+    fixed = np.zeros(2, np.bool_), nothing, nothing, terms, none, keys, sources, none
+    store = GoalStore(Keys(1), 2, 0, None)
+    in_room(joining.BEFORE, joining.UNBOUNDED, 1, fixed, store, store)
+
+
 def _match() -> None:
     """The rules."""
     for columns in _forms():
@@ -120,12 +131,14 @@ def _match() -> None:
 def main(arguments: Sequence[str]) -> None:
     if list(arguments) == [READERS]:
         _read()
+        _recur()
         return
     done = finished()
     readers = subprocess.Popen([sys.executable, "-m", "etalis_py.warming", READERS])
     _match()
     if readers.wait():
         _read()  # fails as it did there
+        _recur()
     done.parent.mkdir(parents=True, exist_ok=True)
     done.touch()
     done.with_suffix(".begun").unlink(missing_ok=True)

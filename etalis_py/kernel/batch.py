@@ -71,14 +71,14 @@ def are_rows(reports: Iterable[Any]) -> bool:
 
 
 def as_reported(reports: Sequence[Any], *, one_by_one: bool) -> list[Any]:
-    """Reports in order of time and output: one in columns stays so when it is alone, or when none is of another output.
+    """Reports in order of time and output; where all are in columns they stay as they are.
 
     ``one_by_one``: each instant for itself, in rows.
     """
     if are_rows(reports):
         return list(reports)
     wide = [report for report in reports if not isinstance(report, tuple)]
-    if len(wide) == len(reports) and len({report.output for report in wide}) == 1 and not one_by_one:
+    if len(wide) == len(reports) and not one_by_one:
         return wide
     rows = [part for r in reports for part in ((r,) if isinstance(r, tuple) else r.reports())]
     return sorted(rows, key=lambda report: (report[1], report[0]))

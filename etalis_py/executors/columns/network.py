@@ -22,11 +22,22 @@ JOINS = frozenset(("and", "seq", "equals", "meets", "overlaps", "starts", "durin
 
 
 @dataclass(frozen=True, slots=True)
+class Loop:
+    """A rule that feeds its own leaf through one join, and maybe a map without steps: all that depends on itself."""
+
+    leaf: str
+    join: str
+    map: str
+    output: str
+    template: ir.Template
+
+
+@dataclass(frozen=True, slots=True)
 class Network:
     """The nodes and outputs in the order of evaluation.
 
     ``order`` has node ids and ids of outputs; ``fed`` the leaves that each CONSTRUCT's template feeds, by the id of its
-    output; ``recursive`` what depends on itself.
+    output; ``recursive`` what depends on itself, but for the parts of ``loops``, found by all their names.
     """
 
     nodes: dict[str, ir.Node]
@@ -34,6 +45,7 @@ class Network:
     fed: dict[str, tuple[tuple[ir.Template, tuple[str, ...]], ...]]
     order: tuple[str, ...]
     recursive: frozenset[str]
+    loops: dict[str, Loop]
 
 
 def network(rules: ir.Rules) -> Network:
@@ -59,11 +71,65 @@ def network(rules: ir.Rules) -> Network:
         for _, targets in fed.get(name, ()):
             successors[name].extend(targets)
     components = strong_components(list(successors), successors)
-    recursive = frozenset(
-        name for component in components for name in component if len(component) > 1 or name in successors[name]
-    )
+    recursive: set[str] = set()
+    loops: dict[str, Loop] = {}
+    for component in components:
+        if len(component) > 1 or component[0] in successors[component[0]]:
+            loop = _loop(component, nodes, outputs, fed)
+            if loop is None:
+                recursive.update(component)
+            else:
+                loops.update(dict.fromkeys(component, loop))
     order = tuple(name for component in components for name in component)
-    return Network(nodes, outputs, fed, order, recursive)
+    return Network(nodes, outputs, fed, order, frozenset(recursive), loops)
+
+
+def _loop(
+    component: list[str],
+    nodes: dict[str, ir.Node],
+    outputs: dict[str, tuple[int, ir.Output]],
+    fed: dict[str, tuple[tuple[ir.Template, tuple[str, ...]], ...]],
+) -> Loop | None:
+    """The one rule that a component consists of, where it has the form of a loop."""
+    names: dict[type, str] = {type(nodes.get(name)): name for name in component}
+    if len(names) != len(component) or not {ir.Leaf, ir.Join, type(None)} <= names.keys() <= {
+        ir.Leaf,
+        ir.Join,
+        ir.Map,
+        type(None),
+    }:
+        return None
+    leaf, join, map_ = nodes[names[ir.Leaf]], nodes[names[ir.Join]], nodes.get(names.get(ir.Map, ""))
+    output = outputs[names[type(None)]][1]
+    templates = [template for template, targets in fed[names[type(None)]] if names[ir.Leaf] in targets]
+    if output.order or output.limit is not None or output.offset or output.distinct or len(templates) != 1:
+        return None
+    if isinstance(map_, ir.Map) and (map_.steps or map_.child.node != names[ir.Join]):
+        return None
+    if not (isinstance(leaf, ir.Leaf) and isinstance(join, ir.Join) and _is_plain(leaf) and _is_simple(join)):
+        return None
+    assert output.source is not None
+    bound = output.source.columns
+    if any(isinstance(e, alg.Var) and e.name not in bound for e in (templates[0].subject, templates[0].object)):
+        return None
+    if templates[0].predicate != leaf.predicate or names.get(ir.Map, "") in ir.made_from(join):
+        return None
+    return Loop(names[ir.Leaf], names[ir.Join], names.get(ir.Map, ""), names[type(None)], templates[0])
+
+
+def _is_plain(leaf: ir.Leaf) -> bool:
+    """Is the predicate a constant, and are subject and object constants or variables that differ and are read?"""
+    ends = (leaf.subject, leaf.object)
+    plain = isinstance(leaf.predicate, alg.Const) and all(
+        isinstance(e, alg.Const) or (isinstance(e, alg.Var) and e.name in leaf.head) for e in ends
+    )
+    return plain and not leaf.entailed and leaf.subject != leaf.object
+
+
+def _is_simple(join: ir.Join) -> bool:
+    """Is it an AND or a SEQ that keeps every pair with the same key?"""
+    bounded = isinstance(join.bound, ir.Longest) or (join.bound is not None and bool(join.bound.months))
+    return join.op in ("and", "seq") and not (join.policy or join.steps or bounded or _open(join))
 
 
 def unsupported(rules: ir.Rules, knowledge: Any = None) -> str | None:

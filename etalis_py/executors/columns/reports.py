@@ -48,10 +48,15 @@ class TableReport:
         ]
 
     def _rows(self) -> Iterator[Row]:
-        columns = [
-            column.fill_null("").to_pylist() if column.null_count else column.to_pylist() for column in self.terms
-        ]
+        columns = map(_texts, self.terms)
         return zip(self.end.tolist(), self.start.tolist(), *columns, strict=True)
+
+
+def _texts(column: Any) -> list[str]:
+    """The spellings of a column, an unbound one as the empty text; equal ones are one object."""
+    encoded = column.dictionary_encode()
+    texts = [*encoded.dictionary.to_pylist(), ""]
+    return [texts[i] for i in encoded.indices.fill_null(-1).to_pylist()]
 
 
 def count_by_instant(instants: np.ndarray) -> tuple[int, int]:

@@ -14,11 +14,12 @@ from etalis_py.executors.columns.identity import compared_columns, unidentified
 from etalis_py.executors.columns.instants import Advance, InstantOperator, RunOperator
 from etalis_py.executors.columns.joins import JoinOperator, Waiting
 from etalis_py.executors.columns.leaves import Entailed, LeafOperator, occurrence_tables
-from etalis_py.executors.columns.network import network
+from etalis_py.executors.columns.network import Loop, network
 from etalis_py.executors.columns.occurrences import Occurrences, pieces
 from etalis_py.executors.columns.outer import OuterOperator
 from etalis_py.executors.columns.outputs import FamilyOutput, OutputOperator
 from etalis_py.executors.columns.parameters import Sources
+from etalis_py.executors.columns.recursion import LoopOperator
 from etalis_py.executors.columns.reports import TableReport, count_by_instant
 from etalis_py.executors.columns.simple import MapOperator, UnionOperator
 from etalis_py.executors.columns.store import GoalStore, Keys
@@ -82,6 +83,12 @@ class ColumnRules:
             )
             for name, node in self.network.nodes.items()
         }
+        for loop in self.network.loops.values():
+            _, output = self.network.outputs[loop.output]
+            if not isinstance(self._operators[loop.join], LoopOperator):
+                self._operators[loop.join] = LoopOperator(
+                    loop, self.network.nodes, output, self.terms, sources, lambda parts: None
+                )
         self._outputs = {
             name: _output(number, output, self.terms, arrangement, runtime)
             for name, (number, output) in self.network.outputs.items()
@@ -165,14 +172,22 @@ class ColumnRules:
         tables: dict[str, Table] = {}
         reports: list[Report | TableReport] = []
         for name in self.network.order:
+            loop = self.network.loops.get(name)
+            if loop is not None and loop.leaf not in tables:
+                leaf = self.network.nodes[loop.leaf]
+                assert isinstance(leaf, ir.Leaf)
+                self._close(loop, _seen(leaf, by_stream, anywhere, more.get(loop.leaf, []), self.terms), tables)
             if name in self._outputs:
                 output = self._outputs[name]
                 solutions = output.advance(tables[output.source.node], reports)
                 for template, targets in self.network.fed.get(name, ()):
-                    if targets and len(solutions):
+                    others = targets if loop is None else [target for target in targets if target != loop.leaf]
+                    if others and len(solutions):
                         columns = derived(output.output, template, solutions, self.terms)
-                        for target in targets:
+                        for target in others:
                             more.setdefault(target, []).append(columns)
+            elif name in tables:
+                continue
             elif name in self._operators:
                 operator = self._operators[name]
                 node = self.network.nodes[name]
@@ -185,6 +200,18 @@ class ColumnRules:
                 if name in self._limited:
                     self._watch(name, [table])
         return sorted(reports, key=_instant_and_number if are_rows(reports) else _number)
+
+    def _close(self, loop: Loop, seen: Table, tables: dict[str, Table]) -> None:
+        """The tables of a rule that feeds itself."""
+        join, operator = self.network.nodes[loop.join], self._operators[loop.join]
+        given = self._operators[loop.leaf].advance(seen)
+        others = [tables[ref.node] for ref in ir.refs(join) if ref.node != loop.leaf]
+        most = self._runtime.limits.derivations
+        tables[loop.leaf], joined = operator.closed(given, others[0] if others else Table.empty(0), most)
+        tables[loop.join] = joined
+        self._watch(loop.join, [joined])
+        if loop.map:
+            tables[loop.map] = self._operators[loop.map].advance(joined)
 
     def _watch(self, name: str, parts: list[Table]) -> None:
         """Refuse too many solutions of a node in one instant, or too large ones."""

@@ -33,6 +33,10 @@ class Keys:
         self.count = number_keys(rows, self._keys, self._slots, self.count, create, numbers)
         return numbers
 
+    def table(self) -> tuple[np.ndarray, np.ndarray]:
+        """The keys by their numbers, and the hash table that finds them (``kernels.keys``)."""
+        return self._keys, self._slots
+
     def retain(self, live: np.ndarray, renumbered: np.ndarray) -> None:
         """Forget the keys that are not live; terms have other ids now."""
         if not self.width:

@@ -16,7 +16,7 @@ from tests.executors.columns.judge import reason_for_rows
 from tests.oracle import strategies
 from tests.oracle.strategies import Case
 
-FLOOR = 0.7
+FLOOR = 0.85
 """At least so many of the drawn programs, which are the same in each run."""
 
 

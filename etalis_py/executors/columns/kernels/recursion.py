@@ -1,0 +1,228 @@
+"""A rule that feeds one of its own leaves through one join, instant by instant, semi-naively.
+
+What arrives in an instant is looked at once: it meets what has come before it on the other side, waits for what comes
+after it, and a pair makes a new row of the leaf, which arrives in the same instant.  The rows of a batch are found by
+key in lists in the order in which they came, those of earlier batches in the goal store.
+
+Nothing is allocated here, which would take many seconds to compile: what runs out of room is begun again with more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from etalis_py.compiled import kernel
+from etalis_py.executors.columns.kernels.goals import AT, HIGH, LOW
+from etalis_py.executors.columns.kernels.joining import BEFORE, first_from
+from etalis_py.executors.columns.kernels.keys import hash_row, same_row
+
+_MIX = np.uint64(0xD6E8FEB86659FD93)
+NO_ROWS, NO_KEYS, NO_SEEN = -1, -2, -3
+FIXED, OF_LEFT, OF_RIGHT = 0, 1, 2
+"""Where a term of a new row comes from: it is a constant, or stands in a column of the left or the right."""
+
+
+@kernel
+def known_key(wanted, keys, slots):
+    """The number of a key, or −1 − the free slot for it."""
+    mask = np.uint64(len(slots) - 1)
+    slot = hash_row(wanted, 0) & mask
+    while True:
+        number = slots[slot]
+        if number < 0:
+            return -1 - np.int64(slot)
+        if same_row(wanted, 0, keys, number):
+            return number
+        slot = (slot + np.uint64(1)) & mask
+
+
+@kernel
+def row_hash(terms, row, start):
+    """A hash of a row's terms and start."""
+    return (hash_row(terms, row) ^ np.uint64(start)) * _MIX
+
+
+@kernel
+def is_new(terms, starts, row, first, slots):
+    """Enter a row among those from ``first`` on, unless it is there; entries before ``first`` are free places."""
+    mask = np.uint64(len(slots) - 1)
+    slot = (row_hash(terms, row, starts[row]) >> np.uint64(7)) & mask
+    while slots[slot] >= first:
+        other = slots[slot]
+        if starts[other] == starts[row] and same_row(terms, row, terms, other):
+            return False
+        slot = (slot + np.uint64(1)) & mask
+    slots[slot] = row
+    return True
+
+
+@kernel
+def met(relation, bound, end, start, first, stored, side, buckets, old_ends, old_starts, ends, starts, after, goals):
+    """What a row meets on the other side: older goals (−1 − place) of its key, and rows from ``first`` on.
+
+    ``goals`` receives them, with their starts; returns how many there are, or −1 where they have no room.
+    """
+    n = 0
+    if stored >= 0 and stored < len(buckets):
+        low, high = buckets[stored, AT] + buckets[stored, LOW], buckets[stored, AT] + buckets[stored, HIGH]
+        for place in range(first_from(old_ends, low, high, end - bound), high):
+            if relation == BEFORE and old_ends[place] >= start:
+                break
+            if end - min(old_starts[place], start) <= bound:
+                if n == len(goals):
+                    return -1
+                goals[n, 0], goals[n, 1] = -1 - place, old_starts[place]
+                n += 1
+    row = first
+    while row >= 0 and not (relation == BEFORE and ends[row] >= start):
+        if end - min(starts[row], start) <= bound:
+            if n == len(goals):
+                return -1
+            goals[n, 0], goals[n, 1] = row, starts[row]
+            n += 1
+        row = after[row, 1 - side]
+    return n
+
+
+@kernel
+def make_row(row, left, right, sources, allowed, terms, left_terms, right_terms):
+    """Write what a pair makes as a row; whether it is one."""
+    for k in range(len(sources)):
+        where, which, wanted, column = sources[k, 0], sources[k, 1], sources[k, 2], sources[k, 3]
+        term = which
+        if where == OF_LEFT:
+            term = np.int64(terms[left, which] if left >= 0 else left_terms[-1 - left, which])
+        elif where == OF_RIGHT:
+            term = np.int64(terms[right, which] if right >= 0 else right_terms[-1 - right, which])
+        if term == 0 or (wanted >= 0 and term != wanted) or (k == 0 and len(allowed) > 0 and not allowed[term]):
+            return False
+        if column >= 0:
+            terms[row, column] = term
+    return True
+
+
+@kernel
+def key_number(key, count, keys, slots, stored, heads, tails, stored_keys, stored_slots):
+    """The number of a key, a new one if need be; ``stored`` has the numbers in the goal store."""
+    number = known_key(key, keys, slots)
+    if number >= 0:
+        return number
+    slots[-1 - number] = count
+    for k in range(keys.shape[1]):
+        keys[count, k] = key[0, k]
+    stored[count] = known_key(key, stored_keys, stored_slots) if keys.shape[1] else 0
+    for side in range(2):
+        heads[count, side] = tails[count, side] = -1
+    return count
+
+
+@kernel
+def recur(
+    relation,
+    bound,
+    most,
+    loops,
+    x_ends,
+    x_starts,
+    x_terms,
+    x_of_leaf,
+    key_columns,
+    sources,
+    allowed,
+    stored_keys,
+    stored_slots,
+    l_buckets,
+    l_ends,
+    l_starts,
+    l_terms,
+    r_buckets,
+    r_ends,
+    r_starts,
+    r_terms,
+    ends,
+    starts,
+    terms,
+    of_leaf,
+    after,
+    key,
+    keys,
+    slots,
+    stored,
+    heads,
+    tails,
+    seen,
+    goals,
+    pairs,
+    times,
+):
+    """All pairs of the join, and all rows: those that others make, and those of the leaf that pairs make.
+
+    ``loops``: is the left the leaf, and is the right?  The rows x are what others make for the leaf (``x_of_leaf``)
+    and for the other side, by time and then by this.  ``key_columns``: of the left, of the right.  ``sources``: for
+    subject and object where the term comes from, which one, what it has to be (or −1) and its column (or −1).
+    ``allowed``: the terms that may be a subject, if others may come to be one; else empty.  ``l_…`` and ``r_…`` are the
+    older goals of the left and of the right.  It stops after an instant with more pairs than ``most``.
+
+    Written to: the rows (``ends`` to ``of_leaf``), and of each pair left and right (the number of a row, or −1 − place
+    of a goal), end and start.  ``after`` to ``goals`` are for its own use; ``slots`` and ``seen`` are empty (−1).
+    Returns how many pairs and how many rows there are; instead of pairs NO_ROWS, NO_KEYS or NO_SEEN where there is no
+    more room for those.
+    """
+    made = count = arrived = first = first_pair = i = known = 0
+    while i < len(x_ends):
+        t, leaf = x_ends[i], x_of_leaf[i]
+        if i > 0 and x_ends[i - 1] != t:
+            first, first_pair = count, made
+        while i < len(x_ends) and x_ends[i] == t and x_of_leaf[i] == leaf:
+            if count == len(ends):
+                return NO_ROWS, 0
+            if 2 * (count - first) >= len(seen):
+                return NO_SEEN, 0
+            ends[count], starts[count], of_leaf[count] = t, x_starts[i], leaf
+            for k in range(terms.shape[1]):
+                terms[count, k] = x_terms[i, k]
+            if not leaf or is_new(terms, starts, count, first, seen):
+                count += 1
+            i += 1
+        while arrived < count:
+            row = arrived
+            start = starts[row]
+            arrived += 1
+            for side in range(2):
+                if loops[side] != of_leaf[row]:
+                    continue
+                for k in range(key_columns.shape[1]):
+                    key[0, k] = terms[row, key_columns[side, k]]
+                if known == len(keys):
+                    return NO_KEYS, 0
+                number = key_number(key, known, keys, slots, stored, heads, tails, stored_keys, stored_slots)
+                known = max(known, number + 1)
+                n = 0
+                if side == 1:
+                    n = met(relation, bound, t, start, heads[number, 0], stored[number], 1,
+                            l_buckets, l_ends, l_starts, ends, starts, after, goals)  # fmt: skip
+                elif relation != BEFORE:  # what begins before another ends does not come after it
+                    n = met(relation, bound, t, start, heads[number, 1], stored[number], 0,
+                            r_buckets, r_ends, r_starts, ends, starts, after, goals)  # fmt: skip
+                if n < 0 or made + n > len(pairs) or count + n >= len(ends):
+                    return NO_ROWS, 0
+                if 2 * (count + n - first) >= len(seen):
+                    return NO_SEEN, 0
+                after[row, side] = -1
+                if tails[number, side] < 0:
+                    heads[number, side] = row
+                else:
+                    after[tails[number, side], side] = row
+                tails[number, side] = row
+                for g in range(n):
+                    left, right = (goals[g, 0], row) if side == 1 else (row, goals[g, 0])
+                    begun = min(goals[g, 1], start)
+                    pairs[made, 0], pairs[made, 1], times[made, 0], times[made, 1] = left, right, t, begun
+                    made += 1
+                    if make_row(count, left, right, sources, allowed, terms, l_terms, r_terms):
+                        ends[count], starts[count], of_leaf[count] = t, begun, True
+                        if is_new(terms, starts, count, first, seen):
+                            count += 1
+                if made - first_pair > most:
+                    return made, count
+    return made, count
