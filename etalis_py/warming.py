@@ -23,6 +23,7 @@ from etalis_py.executors.columns.kernels import joining
 from etalis_py.executors.columns.recursion import in_room
 from etalis_py.executors.columns.store import GoalStore, Keys
 from etalis_py.kernel.batch import Batch, Columns
+from etalis_py.kernel.tabular import of_columns
 from etalis_py.program import compile
 from etalis_py.running import columns_of
 from etalis_py.streams import read_stream
@@ -81,7 +82,9 @@ def _forms() -> Iterator[Columns]:
 def _run(query: str, policy: str, columns: Columns) -> None:
     engine = Engine(compile(query), policy=policy, executor="columns")
     for first in range(0, len(columns), 60):
-        list(engine.push_all(columns.rows(first, first + 60)))
+        matches = engine.push_all(columns.rows(first, first + 60))
+        of_columns(matches)
+        list(matches)
         for stage in engine._stages:
             if isinstance(stage.executor, ColumnExecutor):
                 stage.executor.forget_terms()

@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     from etalis_py.kernel.matches import Shape
 
 
-def begun_identity(shape: Shape) -> blake2b:
-    """The hash of the first two lines of what an id is made of: it is computed once, and copied for every match."""
+def beginning(shape: Shape) -> bytes:
+    """The first two lines of what an id is made of."""
     names = [v for v, i in zip(shape.variables, shape.places, strict=True) if i > 0]
-    return blake2b(f"{shape.output.query}\n{' '.join(names)}\n".encode(), digest_size=16)
+    return f"{shape.output.query}\n{' '.join(names)}\n".encode()
 
 
 def identity_of(shape: Shape) -> Callable[[Row, int], str]:
     """A hash of query, variables, terms, interval and ordinal, a line each; no name and no term holds a line break."""
     places = (2,) if shape.output.form == "ask" else tuple(i for i in shape.places if i > 0)
-    begun = begun_identity(shape)
+    begun = blake2b(beginning(shape), digest_size=16)  # computed once, and copied for every match
     terms = "".join(f"{{row[{i}]}}\\n" for i in places)
     text = f"""
 def identify(row, n):

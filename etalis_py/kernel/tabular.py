@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from etalis_rules.terms import FALSE, TRUE
 
-from etalis_py.kernel.identity import begun_identity
+from etalis_py.kernel.identity import beginning
 from etalis_py.streams.columns.results import Results, concatenated, table_of
 from etalis_py.values.time import TIMELESS_END
 
@@ -114,6 +114,8 @@ def _one_column(parts: list[Any]) -> Any:
 
 def _ids(shape: Shape, columns: list[Any], start: Any, end: Any, instants: Any) -> pa.StringArray:
     """What ``shape.identify`` gives for each row: the texts that it hashes are put together in bulk."""
+    from etalis_py.kernel.hashing import hexadecimal_digests  # loads Numba, which rules in columns have loaded
+
     texts = [pc.fill_null(column.cast(pa.large_string()), "") for column in columns]
     times = [column.cast(pa.large_string()) for column in (start, end)]
     space, line = (pa.scalar(text, pa.large_string()) for text in (" ", "\n"))
@@ -123,9 +125,5 @@ def _ids(shape: Shape, columns: list[Any], start: Any, end: Any, instants: Any) 
     same[1:] = np.asarray(pc.equal(keys[1:], keys[:-1])) & (instants[1:] == instants[:-1])
     places = np.arange(len(keys))
     ordinals = places - np.maximum.accumulate(np.where(same, 0, places))
-    begun, ids = begun_identity(shape).copy, []
-    for text, ordinal in zip(keys.cast(pa.large_binary()).to_pylist(), ordinals.tolist(), strict=True):
-        identity = begun()
-        identity.update(b"%b %d" % (text, ordinal))
-        ids.append(identity.hexdigest())
-    return pa.array(ids, pa.string())
+    texts_of_ids = pc.binary_join_element_wise(keys, pa.array(ordinals).cast(pa.large_string()), space)
+    return hexadecimal_digests(beginning(shape), texts_of_ids)
