@@ -77,7 +77,7 @@ class Engine(Stored):
         self.updates: list[tuple[int, str, list[Any], list[Any]]] = []  # of the background, for the next journal
         self._graphs: TimeVarying | None = None
         self._registry: Registry | None = None
-        self._whole: tuple[Program, frozenset[str]] | None = None  # what families run in, and the programs it is of
+        self._whole: tuple[Program, set[str]] | None = None  # what families run in, and the programs it is of
         self._gone_rows: dict[str, set[str]] = {}  # the queries of programs that are gone since
         self._alike: Counter[int] = Counter()  # how many texts of a wording have been added
         self._given = self.knowledge is not None
@@ -251,7 +251,8 @@ class Engine(Stored):
 
     def _load(self) -> None:
         """Plan all programs as one; the state of what stays is kept."""
-        program = self._together()
+        program, names = self._together()
+        self._whole = None  # until all is well
         if program.windowed:
             knowledge, steps, groups = self._windowed(program)
         else:
@@ -281,25 +282,35 @@ class Engine(Stored):
             self.knowledge = self._rule_stages[0][0].knowledge
         unnamed = program.unnamed if self.options.stream is None else self.options.stream
         lockstep = self._graphs is not None and bool(self._graphs.loaders)
-        self._whole = None if self._registry is None else (program, frozenset(self.programs))
+        self._whole = None if self._registry is None else (program, names)
         self._gone_rows.clear()
         self._arrange(*numbered_stages(executors, program), unnamed=unnamed, lockstep=lockstep)
 
-    def _together(self) -> Program:
-        """All programs as one: what was put together before, without rows that are gone, and what has come since."""
-        if self._whole is None or not self.programs:
-            return merged(self.programs.values())
+    def _together(self) -> tuple[Program, set[str]]:
+        """All programs as one: what was put together before, without rows that are gone, and what has come since.
+
+        Also the names of the programs; what has come is found at their end, so that the others need not be looked at.
+        """
+        if self._whole is None:
+            return merged(self.programs.values()), set(self.programs)
         before, names = self._whole
-        # The name of one that is gone may have been given again.
-        kept = names - self._gone_rows.keys()
-        new = [self.programs[name] for name in self.programs if name not in kept]
-        if kept - self.programs.keys() or any(program.windowed for program in new):
-            return merged(self.programs.values())
+        new: list[str] = []
+        for name in reversed(self.programs):
+            if name in names and name not in self._gone_rows:
+                break
+            new.append(name)
+        new.reverse()
+        stay = len(names) - sum(name in names for name in self._gone_rows)
+        added = [self.programs[name] for name in new]
+        if not stay or len(self.programs) != stay + len(new) or any(program.windowed for program in added):
+            return merged(self.programs.values()), set(self.programs)
         assert isinstance(before.compilation, GatheredQueries)
         if self._gone_rows:
             rest = before.compilation.without(frozenset(chain.from_iterable(self._gone_rows.values())))
             before = replace(before, compilation=rest)
-        return merged([before, *new])
+        names.difference_update(self._gone_rows)
+        names.update(new)
+        return merged([before, *added]), names
 
     def _windowed(
         self, program: Program
