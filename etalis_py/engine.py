@@ -37,6 +37,7 @@ from etalis_py.stages import (
     numbered_stages,
     reporting_plans,
     rule_executor,
+    window_executor,
     with_policy,
 )
 from etalis_py.storing import Stored
@@ -271,7 +272,7 @@ class Engine(Stored):
                 assert self._graphs is not None
                 alone = not program.compilation.queries
                 chosen = [steps[name] for name in queries]
-                windows.append(WindowExecutor(chosen, self._graphs, self.options, self.counters, alone=alone))
+                windows.append(window_executor(chosen, self._graphs, self.options, self.counters, alone=alone))
                 windows[-1].go_on_from(self._windows)
                 executors.append(windows[-1])
         self._rule_stages, self._windows = rule_stages, windows

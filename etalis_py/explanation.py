@@ -11,6 +11,7 @@ from etalis_compiler.rsp import Fact, WindowPlan
 from etalis_rules import program as ir
 
 from etalis_py.executors.columns.network import unsupported
+from etalis_py.executors.columns.suited import unsuited_steps
 from etalis_py.executors.windows.explain import Explainer, plan_data
 
 
@@ -42,6 +43,8 @@ class ProgramExplanation(Explanation):
         same: dict[str, Any] = {f.name: getattr(explained, f.name) for f in fields(Explanation)}
         if rules.outputs:
             same["executor"] = large_batches(rules, knowledge)
+        elif plans or facts:
+            same["executor"] = in_words(unsuited_steps([*plans, *facts]))
         if not plans and not facts:
             return cls(**same)
         about = Explainer(prefixes, readers)
@@ -73,5 +76,9 @@ class ProgramExplanation(Explanation):
 
 def large_batches(rules: ir.Rules, knowledge: Any = None) -> str:
     """Which executor runs the rules over large batches, and why, if it is that of rows."""
-    reason = unsupported(rules, knowledge)
+    return in_words(unsupported(rules, knowledge))
+
+
+def in_words(reason: str | None) -> str:
+    """Where large batches run, by the reason for which they cannot run in columns."""
     return "run in columns" if reason is None else f"run in rows, because {reason}"

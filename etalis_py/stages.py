@@ -13,13 +13,15 @@ from importlib.util import find_spec
 from typing import Any
 
 from etalis_compiler.pipeline import Compilation, CompiledQuery
+from etalis_compiler.rsp import Fact, WindowPlan
 from etalis_compiler.rsp import Stage as Queries
-from etalis_compiler.rsp import WindowPlan
 from etalis_rules.spelling import PREFIXES
 
 from etalis_py.executors.columns.executor import ColumnExecutor
+from etalis_py.executors.columns.windows import ColumnWindowExecutor
 from etalis_py.executors.rows.executor import RowExecutor
-from etalis_py.executors.windows.executor import reporting
+from etalis_py.executors.windows.executor import WindowExecutor, reporting
+from etalis_py.executors.windows.refresh import TimeVarying
 from etalis_py.families import GatheredQueries, together
 from etalis_py.kernel.kernel import Stage
 from etalis_py.kernel.matches import LazyShapes, Shape
@@ -37,6 +39,16 @@ def rule_executor(options: Options, counters: Counters) -> RowExecutor:
         _without_numba()
         return RowExecutor(options, counters)
     return ColumnExecutor(options, counters, always=options.executor == "columns")
+
+
+def window_executor(
+    steps: Sequence[WindowPlan | Fact], graphs: TimeVarying, options: Options, counters: Counters, *, alone: bool
+) -> WindowExecutor:
+    """What runs windowed queries and facts, as the option ``executor`` says; ``alone``: nothing else reads events."""
+    if options.executor == "rows" or find_spec("numba") is None:
+        return WindowExecutor(steps, graphs, options, counters, alone=alone)
+    always = options.executor == "columns"
+    return ColumnWindowExecutor(steps, graphs, options, counters, alone=alone, always=always)
 
 
 @cache

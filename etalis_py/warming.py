@@ -48,6 +48,11 @@ PROGRAMS: tuple[tuple[str, str], ...] = (
     ("SELECT ?x WHERE { { ?c <urn:p> ?x } SEQ NOT { ?c <urn:q> ?y } WITHIN PT2S }", "unrestricted"),
     ("SELECT (SUM(?x) AS ?s) WHERE { ?c <urn:p> ?x } WITHIN 3 EVENTS", "unrestricted"),
     ("SELECT (COUNT(*) AS ?s) WHERE { ?c <urn:p> ?x } WITHIN PT5S", "unrestricted"),
+    (
+        "SELECT ?c (AVG(?x) AS ?m) FROM NAMED WINDOW <urn:w> ON <urn:s> [RANGE PT9S SLIDE PT3S] "
+        "WHERE { WINDOW <urn:w> { ?c <urn:p> ?x } } GROUP BY ?c",
+        "unrestricted",
+    ),
     ("CONSTRUCT { ?c <urn:r> ?x } WHERE { ?c <urn:p> ?x } SELECT ?x WHERE { ?c <urn:r> ?x }", "unrestricted"),
 )
 

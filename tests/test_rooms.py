@@ -42,7 +42,7 @@ ALLOWED: dict[str, set[str]] = {
     "sparql": {"values", "knowledge", "events"},
     "kernel": {"values", "knowledge", "events"},
     "executors.rows": {"kernel", "sparql", "values", "knowledge", "events"},
-    "executors.columns": {"kernel", "sparql", "values", "knowledge", "events", "executors.rows"},
+    "executors.columns": {"kernel", "sparql", "values", "knowledge", "events", "executors.rows", "executors.windows"},
     "executors.windows": {"kernel", "sparql", "values", "knowledge", "events", "streams"},
     "streams": {"values", "events"},
     "containers": {"events", "streams", "values"},

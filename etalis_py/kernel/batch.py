@@ -6,7 +6,7 @@ Both have a form of rows and a form of columns.  A batch makes the other form wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Protocol
@@ -104,6 +104,20 @@ def cut_last_instant(columns: Columns) -> tuple[Columns, Columns]:
     return columns.rows(0, cut), columns.rows(cut, len(end))
 
 
+def on_stream(columns: Columns, name: str) -> Columns:
+    """The events, where those that name no stream are on this one."""
+    import pyarrow as pa  # takes a while to import
+    import pyarrow.compute as pc
+
+    if columns.stream is None:
+        only = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int8()), len(columns)), pa.array([name]))
+        return replace(columns, stream=only)
+    named = pa.array(columns.stream).cast(pa.large_string()).fill_null("")
+    if "" not in named.unique().to_pylist():
+        return columns
+    return replace(columns, stream=pc.if_else(pc.equal(named, ""), name, named).dictionary_encode())
+
+
 def count_events(columns: Columns) -> int:
     """How many events there are."""
     return len(columns) if columns.event is None else _count_runs(columns.event)
@@ -165,6 +179,11 @@ class Batch:
         self._rows = rows
         self._columns = columns
         self.through = through
+
+    @property
+    def came_in_columns(self) -> bool:
+        """Whether it was made of columns."""
+        return self._rows is None
 
     @property
     def rows(self) -> Sequence[Event]:

@@ -22,6 +22,7 @@ from etalis_py.kernel.batch import (
     count_events,
     cut_last_instant,
     extent,
+    on_stream,
     together,
 )
 from etalis_py.kernel.garbage import few_collections
@@ -143,6 +144,8 @@ class Kernel:
     def _take_columns(self, columns: Columns) -> None:
         """Events in columns; where something is out of order, or nothing runs in columns, one by one."""
         at = self._at
+        if self._unnamed:
+            columns = on_stream(columns, self._unnamed)
         first, last, in_order = extent(columns)
         begun = max(at.now, at.closed + 1)
         if not in_order or first < begun or not self._in_columns():
@@ -154,8 +157,10 @@ class Kernel:
         elif at.pending:
             self._pass(Batch(at.pending, at.now))
         closed, opened = cut_last_instant(columns)
-        at.now, at.pending = last, list(Batch(None, last, opened).rows)
-        if len(closed):
+        moved = last > at.now
+        at.now, at.pending = last, list(dict.fromkeys(Batch(None, last, opened).rows))
+        self.counters.triples += len(opened) - sum(len(event.triples) for event in at.pending)
+        if moved:
             self._pass(Batch(None, last - 1, closed))
 
     @property
@@ -166,7 +171,7 @@ class Kernel:
     def _in_columns(self) -> bool:
         """Can a batch of columns go through as it is?"""
         alone = len(self._stages) == 1 and self._stages[0].executor.reads == "columns"
-        return alone and not (self.lateness or self.options.eager or self._unnamed)
+        return alone and not (self.lateness or self.options.eager)
 
     def _take(self, events: Iterable[Event]) -> None:
         """Events as they come."""

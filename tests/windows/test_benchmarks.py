@@ -14,6 +14,10 @@ def test_the_sliding_average_is_right(overlap: int) -> None:
     assert measured.evaluations >= 8
 
 
+def test_the_sliding_average_in_columns_is_right() -> None:
+    assert windows.average(8_000, runs=1, in_columns=True).right
+
+
 @pytest.mark.parametrize("times", [1, 10])
 def test_the_query_of_csrbench_is_right(times: int) -> None:
     assert windows.csrbench(times, 6, runs=1).right

@@ -45,7 +45,7 @@ class OutputOperator:
         if self.output.distinct:
             kept = firsts(arranged, (arranged.end, arranged.start), self.shown)
             arranged = arranged if kept is None else arranged.take(kept)
-        reports.append(TableReport(self.number, arranged, self.terms, self.shown))
+        reports.append(TableReport.of(self.number, arranged, self.terms, self.shown))
         return arranged
 
     def _sliced(self, solutions: Table, slicing: Advance, reports: list[Report | TableReport]) -> Table:

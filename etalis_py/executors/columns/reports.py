@@ -21,15 +21,19 @@ class TableReport:
 
     __slots__ = ("end", "instants", "output", "start", "terms")
 
-    def __init__(self, output: int, table: Table, terms: Terms, shown: Collection[int]) -> None:
-        self.output = output
-        self.instants = table.at
-        self.end = table.end
-        self.start = table.start
-        self.terms: Sequence[Any] = [
+    def __init__(
+        self, output: int, instants: np.ndarray, end: np.ndarray, start: np.ndarray, terms: Sequence[Any]
+    ) -> None:
+        self.output, self.instants, self.end, self.start, self.terms = output, instants, end, start, terms
+
+    @staticmethod
+    def of(output: int, table: Table, terms: Terms, shown: Collection[int]) -> TableReport:
+        """The solutions of a table; only the columns ``shown`` are spelled."""
+        spelled = [
             terms.spelled(column) if place in shown else pa.nulls(len(table), pa.large_string())
             for place, column in enumerate(table.columns)
         ]
+        return TableReport(output, table.at, table.end, table.start, spelled)
 
     def __len__(self) -> int:
         return len(self.end)

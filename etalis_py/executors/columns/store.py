@@ -37,6 +37,10 @@ class Keys:
         """The keys by their numbers, and the hash table that finds them (``kernels.keys``)."""
         return self._keys, self._slots
 
+    def rows(self) -> np.ndarray:
+        """The keys by their numbers."""
+        return self._keys[: self.count]
+
     def retain(self, live: np.ndarray, renumbered: np.ndarray) -> None:
         """Forget the keys that are not live; terms have other ids now."""
         if not self.width:

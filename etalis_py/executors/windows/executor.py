@@ -228,10 +228,7 @@ class WindowExecutor:
         for answer in query.evaluate(t, repeating=self._repeating):
             self.counters.evaluations += 1
             if len(answer.rows) > limits.matches:
-                raise LimitExceeded(
-                    f"the query {query.plan.name} answers with {len(answer.rows)} rows at once, the limit is "
-                    f"{limits.matches}; make it more selective, or raise Limits(matches=…)"
-                )
+                raise too_many(query.plan.name, len(answer.rows), limits.matches)
             if self.options.listen is not None:
                 report: list[Report] = [(number, t, answer.rows)] if answer.rows else []
                 self.options.listen(Answer(query.plan.name, t, answer.opening, Matches(self.shapes, report)))
@@ -349,6 +346,14 @@ class WindowExecutor:
 
     def kept(self) -> Kept:
         return Kept(items=sum(step.remembered() for step in self._steps))
+
+
+def too_many(query: str, rows: int, limit: int) -> LimitExceeded:
+    """A query answers with more rows at once than it may."""
+    return LimitExceeded(
+        f"the query {query} answers with {rows} rows at once, the limit is {limit}; make it more selective, or raise "
+        "Limits(matches=…)"
+    )
 
 
 def reporting(plan: WindowPlan, report: Mapping[str, Any]) -> WindowPlan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -151,6 +151,39 @@ class QueryRun:
                     "set of triples, so aggregates count each triple once: give each item a node of its own, or use "
                     "duplicates=True (--duplicates)"
                 )
+
+    # --- the form of columns ---
+
+    @property
+    def follows(self) -> bool:
+        """Whether its aggregates follow the one window by what enters and leaves."""
+        return self._groups is not None
+
+    def items(self) -> tuple[list[Event], list[Event]]:
+        """The items in the one window, and those that wait."""
+        (content,) = self._contents.values()
+        return content.items(), content.waiting()
+
+    def go_on(self, held: Iterable[Event], waiting: Iterable[Event]) -> None:
+        """Go on with these items in the one window, and those to come."""
+        (content,) = self._contents.values()
+        repeated = content.repeated
+        content.restore(held, waiting)
+        self._repeated(repeated)
+        self.due_known = False
+
+    def has_taken(self, entered: int, repeated: int) -> None:
+        """Elsewhere so many items entered the one window, and some of them repeated what was there."""
+        (window,) = self.windows.values()
+        window.entered += entered
+        self._checked = {window.use.name: window.entered}
+        self._repeated(window.content.repeated + repeated)
+
+    def _repeated(self, repeated: int) -> None:
+        (content,) = self._contents.values()
+        content.repeated = repeated
+        if self._groups is not None:
+            self._groups.repeated = repeated
 
     # --- when ([RSPQL] Definition 23) ---
 
@@ -328,7 +361,8 @@ class QueryRun:
                     looked.append((w.name, low, render(interval[1])))
             return Reason(plan.name, render(row[0]), tuple(looked))
 
-        return Shape(output, shown, places, render, triples, why, adjacent=False)
+        counts = any(isinstance(w.shape, Count) for w in plan.windows)  # several answers at one time
+        return Shape(output, shown, places, render, triples, why, adjacent=not (counts or plan.ordered))
 
     def _described(self, row: Row) -> tuple[Triple, ...]:
         """A concise bounded description from the windows and the stored graphs, as they are now."""

@@ -1,0 +1,183 @@
+"""Aggregates over a sliding window in columns: the same answers as in rows, and numbers spelled by the definition."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from etalis_rules.terms import XSD
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from etalis_py import Engine, Event, compile
+from etalis_py.executors.columns import sliding
+from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER
+from etalis_py.executors.columns.windows import ColumnWindowExecutor
+from etalis_py.kernel.batch import Batch
+from etalis_py.program import Program
+from etalis_py.values.canonical import decimal_lexical
+from etalis_py.values.errors import LimitExceeded
+from etalis_py.values.exact import quotient
+from etalis_py.values.limits import Limits
+from tests.executors.columns.judge import EVERYTHING, agree
+from tests.windows.small import EX, SECOND
+
+integers = st.integers(-30, 30).map(lambda n: f'"{n}"^^<{XSD}integer>')
+decimals = st.builds(lambda n, s: f'"{Decimal(n).scaleb(-s)}"^^<{XSD}decimal>', st.integers(-99, 99), st.integers(0, 3))
+others = st.sampled_from(
+    ['"x"', '"01"', f'"01"^^<{XSD}integer>', f'"0.5"^^<{XSD}double>', f'"9"^^<{XSD}int>', "<urn:a>"]
+)
+
+
+def streams(values: Any) -> st.SearchStrategy[list[Event]]:
+    """Items in order of their times; some of another predicate or stream, some stated twice, a few of two triples."""
+    item = st.tuples(
+        st.integers(-3, 30),
+        st.sampled_from("abc"),
+        st.sampled_from("pppq"),
+        values,
+        st.sampled_from(("s", "s", "s", "", "t")),
+    )
+    return st.lists(item, max_size=25).map(
+        lambda items: [
+            Event(
+                (t - (t % 3 == 0)) * SECOND,
+                t * SECOND,
+                ((f"<{EX}{s}>", f"<{EX}{p}>", o),),
+                stream and f"<{EX}{stream}>",
+            )
+            for t, s, p, o, stream in sorted(items, key=lambda x: x[0])
+        ]
+    )
+
+
+QUERIES = (
+    "SELECT ?x (AVG(?y) AS ?a) (COUNT(*) AS ?n) {} {{ WINDOW :w {{ ?x :p ?y }} }} GROUP BY ?x",
+    "SELECT (SUM(?y) AS ?t) (AVG(?y) AS ?a) (COUNT(?x) AS ?n) {} {{ WINDOW :w {{ ?x :p ?y }} }}",
+    "SELECT (COUNT(*) AS ?n) ?y {} {{ WINDOW :w {{ ?x :p ?y }} }} GROUP BY ?y",
+    "SELECT (SUM(?y) AS ?t) {} {{ WINDOW :w {{ ?x :p ?y }} }} GROUP BY ?x",
+)
+WINDOWS = ("RANGE PT6S SLIDE PT2S", "RANGE PT5S SLIDE PT5S", "RANGE PT7S SLIDE PT3S")
+REPORTS = ("", "REPORT ON WINDOW CLOSE ", "REPORT ON WINDOW CLOSE AND NON-EMPTY CONTENT ")
+
+
+def program(query: str, window: str, report: str = "") -> Program:
+    """The query over that window."""
+    return compile(query.format(f"FROM NAMED WINDOW :w ON :s [{window}] {report}WHERE"))
+
+
+def windows_of(engine: Engine) -> ColumnWindowExecutor:
+    """The executor of an engine's windows."""
+    (executor,) = engine._windows
+    assert isinstance(executor, ColumnWindowExecutor)
+    return executor
+
+
+@settings(deadline=None)
+@given(st.sampled_from(QUERIES), st.sampled_from(WINDOWS), st.sampled_from(REPORTS), st.data())
+def test_columns_are_rows(query: str, window: str, report: str, data: st.DataObject) -> None:
+    asked = program(query, window, report)
+    events = data.draw(streams(data.draw(st.sampled_from((integers, decimals, integers | decimals | others)))))
+    assert agree(lambda executor: Engine(asked, executor=executor), events, sizes=(3, EVERYTHING)) is None
+    rows, columns = Engine(asked, executor="rows"), Engine(asked, executor="columns")
+    rows.push_all(events)
+    columns.push_all(Batch(events, 0).columns)
+    assert windows_of(columns).reason in (
+        None,
+        "values are neither all integers nor all decimals",
+    )
+    assert columns.next_due() == rows.next_due()
+    assert columns.counters.kept().items == rows.counters.kept().items
+    rows.close()
+    columns.close()
+    for name in ("events", "evaluations", "unrouted", "outside", "matches"):
+        assert getattr(columns.counters, name) == getattr(rows.counters, name), name
+    assert list(columns.warnings) == list(rows.warnings)
+
+
+def items(count: int, keys: int = 7) -> list[Event]:
+    """An item each second, each with a number of its own."""
+    return [
+        Event(n * SECOND, n * SECOND, ((f"<{EX}k{n * n % keys}>", f"<{EX}p>", f'"{n}"^^<{XSD}integer>'),), f"<{EX}s>")
+        for n in range(1, count + 1)
+    ]
+
+
+def test_it_runs_in_columns_and_gives_the_items_back() -> None:
+    asked, events = program(QUERIES[0], WINDOWS[0]), items(50)
+    engine = Engine(asked, executor="columns")
+    engine.push_all(Batch(events, 0).columns)
+    assert windows_of(engine).form == "columns"
+    before = engine.counters.kept().items
+    engine.snapshot()
+    assert windows_of(engine).form == "rows"
+    assert engine.counters.kept().items == before
+
+
+def test_what_no_item_has_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sliding, "_SPARE", 4)
+    asked, events = program(QUERIES[0], WINDOWS[2]), items(300, keys=150)
+    assert agree(lambda executor: Engine(asked, executor=executor), events, sizes=(9, 40)) is None
+    engine = Engine(asked, executor="columns")
+    for first in range(0, 300, 10):
+        engine.push_all(Batch(events[first : first + 10], 0).columns)
+    groups = windows_of(engine)._groups
+    assert groups is not None
+    assert groups.terms.count < 60
+
+
+def test_rows_that_come_one_by_one_are_taken_in_rows_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("etalis_py.executors.columns.windows.ready", lambda: True)
+    monkeypatch.setattr("etalis_py.executors.columns.windows.ENOUGH", 10)
+    asked, events = program(QUERIES[0], WINDOWS[0]), items(40)
+    engine = Engine(asked)
+    engine.push_all(Batch(events[:20], 0).columns)
+    assert windows_of(engine).form == "columns"
+    for event in events[20:]:
+        engine.push(event)
+    assert windows_of(engine).form == "rows"
+
+
+def test_an_answer_has_a_limit() -> None:
+    engine = Engine(program(QUERIES[0], WINDOWS[0]), executor="columns", limits=Limits(matches=3))
+    with pytest.raises(LimitExceeded, match="6 rows at once, the limit is 3"):
+        engine.push_all(Batch(items(30, keys=101), 0).columns)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(-(2**62), 2**62) | st.integers(-1000, 1000), st.integers(1, 2**40) | st.integers(1, 99)),
+        min_size=1,
+    ),
+    st.integers(0, 18),
+)
+def test_sums_and_means_are_spelled_as_they_are_defined(numbers: list[tuple[int, int]], scale: int) -> None:
+    import numpy as np
+
+    totals, counts = (np.array(column, np.int64) for column in zip(*numbers, strict=True))
+    exact = [Decimal(total).scaleb(-scale) for total, _ in numbers]
+    spelled = sliding._spelled(totals, counts, False, scale, DECIMAL).to_pylist()
+    assert spelled == [f'"{decimal_lexical(total)}"^^<{XSD}decimal>' for total in exact]
+    means = [decimal_lexical(quotient(total, Decimal(n))) for total, (_, n) in zip(exact, numbers, strict=True)]
+    spelled = sliding._spelled(totals, counts, True, scale, DECIMAL).to_pylist()
+    assert spelled == [f'"{mean}"^^<{XSD}decimal>' for mean in means]
+    whole = sliding._spelled(totals, counts, False, 0, INTEGER).to_pylist()
+    assert whole == [f'"{total}"^^<{XSD}integer>' for total, _ in numbers]
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("SELECT ?x (MIN(?y) AS ?a) {} {{ WINDOW :w {{ ?x :p ?y }} }} GROUP BY ?x", "MIN"),
+        ("SELECT ?x (AVG(?y * 2) AS ?a) {} {{ WINDOW :w {{ ?x :p ?y }} }} GROUP BY ?x", "expression"),
+        ("SELECT ?x (AVG(?y) AS ?a) {} {{ WINDOW :w {{ ?x :p ?y FILTER(?y > 2) }} }} GROUP BY ?x", "one triple"),
+        ("SELECT ?x ?y {} {{ WINDOW :w {{ ?x :p ?y }} }}", "GROUP BY"),
+        ("SELECT ?x (SUM(?y) AS ?a) {} {{ WINDOW :w {{ ?x ?p ?y }} }} GROUP BY ?x", "form"),
+        ("SELECT ?x (SUM(?y) AS ?a) {} {{ WINDOW :w {{ ?x :p ?y }} }} GROUP BY ?x ORDER BY ?a", "ORDER BY"),
+        ("SELECT ?x (SUM(?y) AS ?a) {} {{ WINDOW :w {{ ?x :p ?y }} }} GROUP BY ?x LIMIT 2", "more than GROUP BY"),
+        ("ASK {} {{ WINDOW :w {{ ?x :p ?y }} }}", "only a SELECT"),
+    ],
+)
+def test_what_stays_in_rows(query: str, reason: str) -> None:
+    assert reason in str(windows_of(Engine(program(query, WINDOWS[0]), executor="columns")).reason)
