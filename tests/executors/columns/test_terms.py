@@ -173,5 +173,11 @@ def test_doubles_are_rounded_as_python_rounds() -> None:
 def test_a_batch_is_cut_between_instants() -> None:
     end = np.array([1, 2, 2, 2, 3, 4])
     columns = Columns(end, end, *[pa.array(["<t>"] * 6)] * 3)
-    assert [piece.end.tolist() for piece in pieces(columns, 2)] == [[1, 2, 2, 2], [3, 4]]
-    assert [piece.end.tolist() for piece in pieces(columns, 1)] == [[1], [2, 2, 2], [3], [4]]
+    assert [(some.end.tolist(), t) for some, t in pieces(columns, 2, 9)] == [([1, 2, 2, 2], 2), ([3, 4], 9)]
+    assert [(some.end.tolist(), t) for some, t in pieces(columns, 1, 4)] == [
+        ([1], 1),
+        ([2, 2, 2], 2),
+        ([3], 3),
+        ([4], 4),
+    ]
+    assert [len(some) for some, _ in pieces(columns.rows(0, 0), 2, 9)] == [0]
