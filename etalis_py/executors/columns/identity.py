@@ -87,7 +87,10 @@ def _wanted(node: ir.Node, above: set[str]) -> set[str]:
 
 
 def _sources(steps: tuple[ir.Step, ...], wanted: set[str]) -> set[str]:
-    """The variables that are copied into wanted ones, or found among parameters."""
+    """The variables that are copied into wanted ones, found among parameters, or looked up in the background.
+
+    What is looked up is compared by its spelling, but each distinct term only once.
+    """
     copied: set[str] = set()
     for step in reversed(steps):
         match step:
@@ -95,4 +98,6 @@ def _sources(steps: tuple[ir.Step, ...], wanted: set[str]) -> set[str]:
                 copied.add(name)
             case ir.Parameters(equal=equal):
                 copied |= {name for name, _ in equal}
+            case ir.Background(pattern):
+                copied |= alg.scope(pattern)
     return copied
