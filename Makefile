@@ -10,7 +10,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TESTS :=
 AXE := out/node_modules/axe-core/axe.min.js
-APART := tests/cli tests/spark
+SPARK := tests/spark
+WAITING := tests/cli tests/containers
 
 # The tests start hundreds of processes: modules are compiled once and not by each of them, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
@@ -39,16 +40,21 @@ demo:
 	echo "etalis replay stock --engine $$engine --plot out/stock.png"; \
 	$(BIN)/etalis replay stock --engine $$engine --plot out/stock.png
 
-# Files named in TESTS run as they are; else those that mostly wait, for processes and Spark, run beside the others.
-test: java lint
+# Files named in TESTS run as they are.  Else three parts run beside each other: the tests of Spark; those that mostly wait
+# for processes and servers, after a look at style and types; all others.
+test: java $(READY)
 	@$(GET_AXE)
 ifneq ($(filter-out -%,$(TESTS)),)
+	@$(MAKE) --no-print-directory lint
 	$(BIN)/python -m pytest $(TESTS)
 else
-	@mkdir -p out; echo "the tests in $(APART) run beside the others; their report comes last"; \
-	$(BIN)/python -m pytest $(APART) $(TESTS) > out/tests-apart.log 2>&1 & apart=$$!; trap "kill $$apart" INT TERM; \
-	$(BIN)/python -m pytest $(addprefix --ignore=,$(APART)) $(TESTS); others=$$?; \
-	wait $$apart; apart=$$?; cat out/tests-apart.log; [ $$others -eq 0 ] && [ $$apart -eq 0 ]
+	@mkdir -p out; echo "style, types and the tests in $(WAITING) $(SPARK) are looked at beside the others; their reports come last"; \
+	$(BIN)/python -m pytest $(SPARK) $(TESTS) > out/tests-spark.log 2>&1 & spark=$$!; \
+	($(MAKE) --no-print-directory lint && exec $(BIN)/python -m pytest $(WAITING) $(TESTS)) > out/tests-waiting.log 2>&1 & waiting=$$!; \
+	trap "kill $$spark $$waiting" INT TERM; \
+	$(BIN)/python -m pytest $(addprefix --ignore=,$(SPARK) $(WAITING)) $(TESTS); others=$$?; \
+	wait $$waiting; waiting=$$?; wait $$spark; spark=$$?; cat out/tests-waiting.log out/tests-spark.log; \
+	[ $$others -eq 0 ] && [ $$waiting -eq 0 ] && [ $$spark -eq 0 ]
 endif
 
 test-kafka: java $(READY)
