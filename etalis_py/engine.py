@@ -141,6 +141,7 @@ class Engine(Stored):
         if self._remove_from_families(identifier):
             return
         self._set_aside()
+        self._at.answered.difference_update(self.programs[identifier].queries)
         del self.programs[identifier]
         self._whole = None
         self._load()
@@ -190,6 +191,7 @@ class Engine(Stored):
             relation = families.relations[group.name]
             for row in group.members:
                 relation.remove(row[0])
+                self._at.answered.discard(row[0])
                 rows.add(row[0])
         del self.programs[identifier]
         return True

@@ -79,10 +79,10 @@ class Kernel:
         self._lockstep = lockstep
         self._dispatch: Dispatch | None = stages[0].executor.dispatch() if len(stages) == 1 else None
         self._waits = bool(self.lateness) or self.options.eager or bool(self._unread)
-        numbered = shapes.ordinary.items() if isinstance(shapes, LazyShapes) else enumerate(shapes)
-        special = [(number, shape) for number, shape in numbered if shape.once or shape.hidden]
-        self._once = frozenset(number for number, shape in special if shape.once)
-        self._hidden = frozenset(number for number, shape in special if shape.hidden)
+        there = shapes.ordinary if isinstance(shapes, LazyShapes) else dict(enumerate(shapes))
+        own = {number: shape.query for number, shape in there.items() if shape.once}
+        self._once = shapes.once if isinstance(shapes, LazyShapes) else own
+        self._hidden = frozenset(number for number, shape in there.items() if shape.hidden)
         # In the fast loop the open instant is of plain tuples.
         self._at.pending = [Event(*e[:3], e[3] or unnamed, e[4]) for e in self._at.pending]  # type: ignore[call-arg]
 
@@ -472,7 +472,7 @@ class Kernel:
             reports = [report for _, _, report in sorted(self._reports, key=itemgetter(0, 1))]
             self._reports.clear()
         if self._once:
-            reports = first_answers(reports, self._once, self._shapes, self._at.answered)
+            reports = first_answers(reports, self._once, self._at.answered)
         if self._hidden:
             reports = [report for report in reports if report[0] not in self._hidden]
         matches = Matches(self._shapes, reports)

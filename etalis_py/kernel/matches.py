@@ -71,10 +71,12 @@ class Shape:
 class LazyShapes(Sequence[Shape]):
     """Shapes by their numbers of which most are made when they are asked for; those of ``ordinary`` are there.
 
-    What is not there is neither ``once`` nor ``hidden``.
+    What is not there is not ``hidden``.
     """
 
     ordinary: Mapping[int, Shape]
+    once: dict[int, str]
+    """Queries that answer once, by their numbers: all that have reported are here."""
 
     @property
     @abstractmethod

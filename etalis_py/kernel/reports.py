@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 
 from etalis_py.kernel.batch import Report, as_reported
-from etalis_py.kernel.matches import Shape
 from etalis_py.values.errors import LimitExceeded
 from etalis_py.values.limits import Limits
 
@@ -24,20 +23,19 @@ def check_matches(reports: Sequence[Report], limits: Limits, render: Callable[[i
         )
 
 
-def first_answers(
-    reports: Iterable[Report], once: Collection[int], shapes: Sequence[Shape], answered: set[str]
-) -> list[Report]:
-    """The reports, of each ASK (the outputs ``once``) only its first answer.
+def first_answers(reports: Iterable[Report], once: Mapping[int, str], answered: set[str]) -> list[Report]:
+    """The reports, of each ASK only its first answer.
 
-    ``answered`` has the queries that have answered before; those that answer now join it.
+    ``once`` has the ASK queries by the numbers of their outputs, ``answered`` those that have answered before; those
+    that answer now join it.
     """
     first = []
     for report in reports:
         number, t, rows = report
-        if number not in once:
+        query = once.get(number)
+        if query is None:
             first.append(report)
             continue
-        query = shapes[number].query
         if query in answered:
             continue
         answered.add(query)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -56,6 +58,9 @@ SHAPES = (
     "SELECT ?c ?s WHERE {{ ?c :p ?a FILTER (?a >= {0}) }} REPEAT 2 OR MORE BY ?c LONGEST AS (SUM(?a) AS ?s)",
     "SELECT ?s WHERE {{ :c{0} :p ?a }} REPEAT 2 OR MORE NOT {{ ?c :q ?a }} LONGEST AS (COUNT(*) AS ?s)",
     "ASK {{ :c{0} :p ?a }}",
+    "ASK {{ {{ ?c :p ?a FILTER (?a > {0}) }} SEQ {{ :c{1} :p ?b }} }} WITHIN {2} s",
+    "ASK {{ {{ :c{0} :q ?a }} SEQ NOT {{ :c{1} :p ?b }} WITHIN 2 s }}",
+    "ASK {{ {{ SELECT (COUNT(*) AS ?n) WHERE {{ :c{0} :p ?a }} }} FILTER (?n < {1}) }}",
     "CONSTRUCT {{ :c{0} :r ?a }} WHERE {{ {{ :c{1} :p ?a }} SEQ {{ ?d :q ?b }} }}",
     "CONSTRUCT {{ ?c :r {0} }} WHERE {{ ?c :p ?a FILTER (?a >= {1}) }}",
 )
@@ -97,6 +102,11 @@ def one_by_one(queries, policy):
         return compile(queries, policy=policy)
 
 
+def unnamed(query):
+    """The text without the name that it may have."""
+    return re.sub(r"^REGISTER QUERY \w+ AS ", "", query)
+
+
 def answers(matches):
     return [(m.query, m.id, m.start, m.end, m.to_dict()) for m in matches]
 
@@ -122,10 +132,10 @@ def test_large_sets_answer_what_each_of_their_queries_answers(queries, events, p
     over = data.draw(st.integers(0, len(events)))
     parts = queries[: len(queries) // 2], queries[len(queries) // 2 :]
     named = [
-        [f"REGISTER QUERY {name}{i} AS {q[q.index('SELECT') :]}" for i, q in enumerate(part) if "SELECT" in q]
+        [f"REGISTER QUERY {name}{i} AS {unnamed(q)}" for i, q in enumerate(part) if "CONSTRUCT" not in q]
         for name, part in zip("mn", parts, strict=True)
     ]
-    made = [query[query.index("CONSTRUCT") :] for query in queries if "CONSTRUCT" in query]
+    made = [unnamed(query) for query in queries if "CONSTRUCT" in query]
     found = Engine(compile(named[0] + made, policy=policy), executor=executor)
     expected = Engine(one_by_one(named[0] + made, policy))
     results = []
@@ -182,11 +192,7 @@ def _come_and_go(queries, others, events, policy, executor, cuts):
     """``others`` are added one by one at the first cut, and removed and added together at the second."""
     begun, over = cuts
     given, more = (
-        [
-            f"REGISTER QUERY {name}{i} AS {query[query.index('SELECT') :]}"
-            for i, query in enumerate(some)
-            if _is_plain(query)
-        ]
+        [f"REGISTER QUERY {name}{i} AS {unnamed(query)}" for i, query in enumerate(some) if _is_plain(query)]
         for name, some in (("n", queries), ("m", others))
     )
     if not given or not more:
@@ -212,9 +218,9 @@ def _come_and_go(queries, others, events, policy, executor, cuts):
 
 
 def _is_plain(query):
-    """Is it a SELECT none of whose goals are shared with others that run already?"""
+    """Is it a query that makes nothing and none of whose goals are shared with others that run already?"""
     shared = ("?a + ", "?d ", " :r ", "OPTIONALSEQ", "{ ?c :q ?a } SEQ", "{ ?c :p ?a } SEQ NOT")
-    return not any(word in query for word in ("CONSTRUCT", "COUNT", "ASK", *shared))
+    return not any(word in query for word in ("CONSTRUCT", "COUNT", *shared))
 
 
 def _opened(events, cut):
@@ -243,6 +249,30 @@ def test_texts_that_are_added_one_by_one_become_a_family():
     found = [*engine.push_all([event(f":c{n} :p 2", t) for t in (2, 3) for n in range(6)]), *engine.close()]
     assert [(m.query, m["a"]) for m in found] == [(f"n{n}", 2) for n in range(6)]
     assert set(engine.programs) == {*added[:5], "program6"}
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_each_ask_of_a_family_answers_once_and_anew_when_it_is_added_again(executor):
+    """What is true is said at the first instant of it, what never was at the end."""
+    text = "REGISTER QUERY {1} AS ASK {{ :c{0} :p ?a FILTER (?a > 1) }}"
+    engine = Engine(compile([text.format(n, name) for n, name in enumerate(("x", "y", "z"))]), executor=executor)
+    added = engine.add(text.format(3, "w"))
+    assert len(engine.rules.outputs) == 1
+    found = engine.push_all([event(":c1 :p 2", 1), event(":c3 :p 2", 1), event(":c1 :p 2", 2)])
+    engine.remove(added)
+    engine.add(text.format(3, "w"))
+    later = [*engine.push_all([event(f":c{n} :p {n}", 3) for n in range(4)]), *engine.close()]
+    assert [(m.query, m.boolean, m.end) for m in found] == [("y", True, 1), ("w", True, 1)]
+    assert [(m.query, m.boolean, m.end) for m in later] == [("z", True, 3), ("w", True, 3), ("x", False, None)]
+
+
+def test_an_ask_that_is_added_again_answers_anew():
+    engine = Engine("SELECT ?a { ?c :p ?a }")
+    for time in (1, 3):
+        added = engine.add("REGISTER QUERY any AS ASK { ?c :q ?a }")
+        engine.push_all([event(":c :q 1", time), event(":c :p 1", time + 1)])
+        engine.remove(added)
+    assert engine.counters.matches == 3
 
 
 def test_a_query_of_another_shape_touches_no_row_of_a_family():
@@ -376,7 +406,7 @@ def test_explain_shows_one_query_of_each_family_and_says_for_how_many_it_stands(
 
 def test_explain_says_which_texts_are_alike_and_run_one_by_one():
     said = "q1 and 3 that are worded like it run one by one"
-    asked = [f"ASK {{ :c{n} :p ?a }}" for n in range(4)]
+    asked = [f"DESCRIBE ?a {{ :c{n} :p ?a }}" for n in range(4)]
     assert said in str(compile(asked).explain())
     assert said in str(compile([*asked, *(f"SELECT ?a {{ :c{n} :p ?a }}" for n in range(4))]).explain())
     assert "one by one" not in str(compile(asked[:1]).explain())

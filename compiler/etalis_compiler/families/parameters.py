@@ -66,7 +66,7 @@ def parameterized(rules: ir.Rules, family: str, markers: Mapping[str, int]) -> P
     (output,) = rules.outputs
     if output.source is None or output.timeless is not None or output.late is not None:
         raise Unfit
-    if output.form not in ("select", "construct"):
+    if output.form not in ("select", "construct", "ask"):
         raise Unfit
     made = [n for t in output.template for n in (t.subject, t.predicate, t.object)]
     if any(isinstance(n, alg.Var) and n.name[0] in "_." for n in made):

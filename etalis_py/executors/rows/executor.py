@@ -8,7 +8,7 @@ rules are loaded.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -145,6 +145,12 @@ class RowExecutor:
         """The number that reports of an output have."""
         return number if self.families is None else self.families.positions[number]
 
+    def _places(self, number: int, output: ir.Output) -> Iterable[int]:
+        """The numbers of the queries that an output stands for; what they report can be read from now on."""
+        if self.families is not None and output.query in self.families.relations:
+            return self.families.all_shown(output)
+        return (self._place(number),)
+
     @property
     def source(self) -> str:
         """The generated Python."""
@@ -244,7 +250,8 @@ class RowExecutor:
             if output.late is not None or (output.source is not None and output.timeless is not None):
                 self._report_timeless(number, output, t)
             if output.form == "ask":  # the first answer counts
-                self.reports.append((self._place(number), t, [(TIMELESS_END, TIMELESS_START, "false")]))
+                no = [(TIMELESS_END, TIMELESS_START, "false")]
+                self.reports += [(place, t, no) for place in self._places(number, output)]
         if self.families is not None:  # which come after the other outputs
             self.reports[first:] = sorted(self.reports[first:], key=itemgetter(0))
 

@@ -289,6 +289,7 @@ class Shapes(LazyShapes):
 
     def __init__(self, ordinary: Mapping[int, Shape]) -> None:
         self.ordinary = dict(ordinary)
+        self.once = {place: shape.query for place, shape in ordinary.items() if shape.once}
         self.families: dict[str, tuple[Shape, Relation]] = {}
         self._shown: dict[int, tuple[str, Member]] = {}
         self._made: dict[int, Shape] = {}
@@ -297,6 +298,8 @@ class Shapes(LazyShapes):
         """A query has something to report."""
         if place not in self._shown:
             self._shown[place] = (family, row)
+            if self.families[family][0].once:
+                self.once[place] = row[0]
 
     def forget(self, place: int) -> None:
         """A query is gone; matches of it that were reported keep their shape."""
@@ -386,6 +389,13 @@ class Families:
     def single(self, output: ir.Output) -> Callable[[Sequence[int], Sequence[Row]], list[Report]]:
         """See the function of this name."""
         return single(self.relations[output.query], output, self.shapes)
+
+    def all_shown(self, output: ir.Output) -> list[int]:
+        """The places of all queries of a family, each of which has something to report."""
+        relation = self.relations[output.query]
+        for row in relation.rows.values():
+            self.shapes.show(row[relation.place], output.query, row)
+        return [row[relation.place] for row in relation.rows.values()]
 
     def access(self, family: str, equal: tuple[int, ...], compared: int, op: str) -> Callable[..., Iterable[Member]]:
         """What generated code looks up parameters with."""

@@ -98,6 +98,10 @@ class PartedSlicing:
         self.passed[query] = self._sliced.passed
         return answers
 
+    def answer(self, query: str, t: int, rows: list[Solution]) -> list[Solution]:
+        """What an ASK says of these rows: that the first of them is there."""
+        return [(*row[:2], "true") for row in self.advance(query, t, rows)[:1]]
+
     def forget(self, gone: Collection[str]) -> None:
         """Queries are gone."""
         for name in gone:

@@ -323,11 +323,11 @@ class Runtime:
     def arrangement_of_family(self, number: int) -> Callable[[str, int, list[Solution]], list[Solution]] | None:
         """The same for each query of a family, by its name."""
         output = self.rules.outputs[number]
-        if not is_arranged(output):
+        if not is_arranged(output) and output.form != "ask":
             return None
         sliced = self.state.slices.setdefault("out:" + output.query, PartedSlicing(_slicing(output)))
         assert isinstance(sliced, PartedSlicing)
-        return sliced.advance
+        return sliced.answer if output.form == "ask" else sliced.advance
 
     def settle(self, first: int) -> None:
         """Put the reports of an instant, from ``first`` on, into the order of the program; rows into canonical order.
