@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import etalis_py.families as families
 from etalis_py import Engine, compile, event
 
-VALUES = ("0", "1", "2", "3", "4", "2.5", "2.50", "3.5e0", '"x"')
+VALUES = ("0", "1", "2", "3", "4", "2.5", "2.50", "3.5e0", '"x"', ":c0", ":c1", ":c2")
 SHAPES = (
     "SELECT ?a ?b WHERE {{ {{ :c{0} :p ?a }} SEQ {{ :c{1} :p ?b }} FILTER (?b > ?a * {2}) }}",
     "SELECT ?c WHERE {{ ?c :p ?a FILTER (?a > {0}) }}",
@@ -57,6 +57,10 @@ SHAPES = (
     "SELECT ?n WHERE {{ :c{0} :p ?a }} REPEAT 2 TO 3 NOT {{ :c{1} :q ?z }} AS (COUNT(*) AS ?n)",
     "SELECT ?c ?s WHERE {{ ?c :p ?a FILTER (?a >= {0}) }} REPEAT 2 OR MORE BY ?c LONGEST AS (SUM(?a) AS ?s)",
     "SELECT ?s WHERE {{ :c{0} :p ?a }} REPEAT 2 OR MORE NOT {{ ?c :q ?a }} LONGEST AS (COUNT(*) AS ?s)",
+    "SELECT ?a WHERE {{ :c{0} :p+ ?a FILTER (?a != {1}) }}",
+    "SELECT ?d ?a WHERE {{ {{ ?d (:p|^:q)+ ?a }} SEQ {{ :c{0} :p/:q ?b }} }}",
+    "SELECT ?d WHERE {{ {{ ?d :p+ :c{0} }} SEQ {{ :c{1} !:q ?b }} }} WITHIN 2 s",
+    "SELECT ?a WHERE {{ :c{0} :p* ?a }}",
     "ASK {{ :c{0} :p ?a }}",
     "ASK {{ {{ ?c :p ?a FILTER (?a > {0}) }} SEQ {{ :c{1} :p ?b }} }} WITHIN {2} s",
     "ASK {{ {{ :c{0} :q ?a }} SEQ NOT {{ :c{1} :p ?b }} WITHIN 2 s }}",
@@ -219,7 +223,7 @@ def _come_and_go(queries, others, events, policy, executor, cuts):
 
 def _is_plain(query):
     """Is it a query that makes nothing and none of whose goals are shared with others that run already?"""
-    shared = ("?a + ", "?d ", " :r ", "OPTIONALSEQ", "{ ?c :q ?a } SEQ", "{ ?c :p ?a } SEQ NOT")
+    shared = ("?a + ", "?d ", " :r ", "OPTIONALSEQ", "{ ?c :q ?a } SEQ", "{ ?c :p ?a } SEQ NOT", ":p+ ", ":p* ")
     return not any(word in query for word in ("CONSTRUCT", "COUNT", *shared))
 
 
