@@ -25,9 +25,10 @@ from etalis_rules import program as ir
 
 from etalis_py.executors.rows.families import Family, Gathered, Member, member
 
-FEWEST = 32
-"""So many texts of one wording must there be in a program that they are compiled as one."""
-REPEATED = 4
+FEWEST = 4
+"""So many texts of one wording must there be in a program that they are compiled as one: from here on an event costs
+less than if each ran by itself (``benchmarks.many_queries``)."""
+REPEATED = FEWEST
 """So many texts of one wording must have been added to an engine one by one that the last begins a family."""
 
 
