@@ -391,7 +391,7 @@ class _Aggregates:
 
 def visible(names: frozenset[str]) -> tuple[str, ...]:
     """The variables a user can name, in alphabetical order."""
-    return tuple(sorted(n for n in names if n[0] not in "._"))
+    return tuple(sorted(n for n in names if alg.is_visible(n)))
 
 
 def _select(query: ast.Query, scope: Scope) -> alg.Select:

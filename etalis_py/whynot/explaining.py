@@ -151,7 +151,7 @@ class Explainer:
     def miss(self, solution: Solution, measures: Iterable[Measure], plan: alg.Pattern) -> Miss:
         """A refused solution as it is shown: the variables of the plan, and by how much."""
         mu, start, end = solution
-        names = sorted(name for name in alg.scope(plan) if name[0] not in "._" and mu.get(name))
+        names = sorted(name for name in alg.scope(plan) if alg.is_visible(name) and mu.get(name))
         shown = ", ".join(f"?{name} = {self.titles.term(mu[name])}" for name in names)
         span = None if end == TIMELESS_END else (start, end)
         at = f" {self.measurer.shown(span)}" if span is not None else ""

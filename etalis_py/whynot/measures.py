@@ -102,7 +102,7 @@ class Measurer:
             left, right = mu.get(condition.mark + "a", ""), mu.get(condition.mark + "b", "")
             return self._comparison(test, left, right, mu)
         assert isinstance(test, (alg.Apply, alg.Var, alg.Const, alg.Exists))
-        missing = [name for name in sorted(alg.variables(test)) if not mu.get(name) and name[0] not in "._"]
+        missing = [name for name in sorted(alg.variables(test)) if not mu.get(name) and alg.is_visible(name)]
         if missing and condition.mark + "ok" not in mu:
             return Measure(f"?{missing[0]} is unbound", data={"unbound": missing})
         if condition.mark + "ok" not in mu:
@@ -110,7 +110,7 @@ class Measurer:
         return Measure(f"it is false for {self._values(test, mu)}" if alg.variables(test) else "it is false")
 
     def _values(self, test: alg.Expr, mu: dict[str, str]) -> str:
-        shown = [f"?{v} = {self.titles.term(mu.get(v, ''))}" for v in sorted(alg.variables(test)) if v[0] not in "._"]
+        shown = [f"?{v} = {self.titles.term(mu.get(v, ''))}" for v in sorted(alg.variables(test)) if alg.is_visible(v)]
         return ", ".join(shown)
 
     def _comparison(self, test: alg.Apply, left: str, right: str, mu: dict[str, str]) -> Measure:

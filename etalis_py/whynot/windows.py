@@ -141,13 +141,13 @@ class Windowed:
 
     def _shown(self, solution: Solution) -> str:
         mu, start, end = solution
-        names = sorted(name for name in mu if name[0] not in "._" and mu[name])
+        names = sorted(name for name in mu if alg.is_visible(name) and mu[name])
         words = ", ".join(f"?{name} = {self.titles.term(mu[name])}" for name in names)
         return f"{words} [{self.clock.render(start)}, {self.clock.render(end)}]".strip()
 
     def _miss(self, solution: Solution, measure: Measure) -> Miss:
         mu, start, end = solution
-        bound = {name: term for name, term in mu.items() if name[0] not in "._" and term}
+        bound = {name: term for name, term in mu.items() if alg.is_visible(name) and term}
         return Miss(
             self._shown(solution),
             (measure.text,),
@@ -286,7 +286,7 @@ def _different(misses: Iterable[Miss]) -> tuple[Miss, ...]:
 
 
 def _bindings(solution: Solution) -> frozenset[tuple[str, str]]:
-    return frozenset((name, term) for name, term in solution[0].items() if name[0] not in "._")
+    return frozenset((name, term) for name, term in solution[0].items() if alg.is_visible(name))
 
 
 def _key(solution: Solution) -> object:

@@ -446,3 +446,10 @@ def test_filters_of_an_optional_group_see_the_whole_solution_whatever_bounds_the
     optional = f'{{ ?x :p ?y FILTER (getDURATION() <= "PT1S"^^xsd:dayTimeDuration) }} {bound}'
     found = run(f"SELECT * {{ {optional} OPTIONALSEQ {{ ?x :q ?z }} }}", event(":a :p 1", 0), event(":a :q 1", 2))
     assert intervals(found) == [(2, 2)]  # with the first it would last two seconds
+
+
+@pytest.mark.parametrize("policy", ["unrestricted", "chronological"])
+def test_a_variable_may_begin_with_an_underscore(policy: str) -> None:
+    engine = Engine("SELECT * { { ?_1 :a ?_x } NOT { ?_1 :n ?_2 } }", policy=policy)
+    matches = [*engine.push(event(":c :a :d", 1)), *engine.close()]
+    assert [m.bindings for m in matches] == [{"_1": "<http://example.org/c>", "_x": "<http://example.org/d>"}]

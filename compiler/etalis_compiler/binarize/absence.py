@@ -59,7 +59,7 @@ def lower_runs(pattern: alg.Runs, above: Above, b: Builder) -> Part:
     scope = alg.scope(pattern.child)
     read = frozenset(pattern.keys) | reads(pattern.condition) | operands
     if any(a.operand is None and a.distinct for a in pattern.aggregates):
-        read |= frozenset(name for name in scope if name[0] not in "._")
+        read |= frozenset(name for name in scope if alg.is_visible(name))
     child = timed(b.lower(pattern.child, read & scope), "REPEAT")
     absent = None
     if pattern.absent is not None:

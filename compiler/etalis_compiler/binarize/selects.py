@@ -28,7 +28,7 @@ def lower_select(select: alg.Select, b: Builder, top: bool = False) -> Part:
         )
     needed = outputs | reads(calls) | reads(order) | reads(operands) | frozenset(select.keys)
     if select.grouped and _needs_order(select):
-        needed |= frozenset(name for name in alg.scope(select.pattern) if name[0] not in "._")
+        needed |= frozenset(name for name in alg.scope(select.pattern) if alg.is_visible(name))
     inner = b.lower(select.pattern, needed & alg.scope(select.pattern))
     late = None if inner.late is None else alg.SubSelect(replace(select, pattern=inner.late))
     if inner.timed is None:
@@ -40,7 +40,7 @@ def lower_select(select: alg.Select, b: Builder, top: bool = False) -> Part:
         node = ir.Group(
             head=tuple(sorted(outputs | reads(order))),
             child=inner.timed,
-            canonical=tuple(sorted(name for name in inner.timed.columns if name[0] not in "._")),
+            canonical=tuple(sorted(name for name in inner.timed.columns if alg.is_visible(name))),
             shown=tuple(sorted(outputs)),
             keys=select.keys,
             aggregates=select.aggregates,

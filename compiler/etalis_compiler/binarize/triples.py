@@ -38,8 +38,8 @@ def lower_bgp(bgp: alg.BGP, above: Above, b: Builder) -> Part:
     if len(stored) == len(triples):
         timeless = guard(alg.BGP(triples), above.conditions)
     ref = unite(branches, alg.scope(bgp), b, distinct=len(branches) > 1)
-    if b.consuming and ref is not None and any(name[0] in "._" for name in ref.columns):
-        visible = tuple(name for name in sorted(ref.columns) if name[0] not in "._")
+    if b.consuming and ref is not None and any(not alg.is_visible(name) for name in ref.columns):
+        visible = tuple(name for name in sorted(ref.columns) if alg.is_visible(name))
         ref = b.add(ir.Map(visible, ref))
     return Part(ref, timeless)
 
@@ -65,7 +65,7 @@ def _bgp_chain(
 
     if b.consuming:
         # The blank nodes of a block are dropped after it; all other variables decide the order of candidates.
-        wanted = frozenset(name for name in wanted if name[0] not in "._")
+        wanted = frozenset(name for name in wanted if alg.is_visible(name))
     single = alone and len(timed) == 1
     ref = lower_leaf(order[0], b, wanted if single else None, stream)
     names = _triple_variables(order[0])
@@ -99,7 +99,7 @@ def lower_block(block: alg.Block, above: Above, b: Builder) -> Part:
     timed = part.timed
     if timed is not None:
         timed = b.add(ir.Map(tuple(sorted(timed.columns)), timed, (), distinct=True))
-        visible = tuple(name for name in sorted(timed.columns) if name in wanted and name[0] not in "._")
+        visible = tuple(name for name in sorted(timed.columns) if name in wanted and alg.is_visible(name))
         if late or b.consuming:
             timed = b.add(ir.Map(visible if b.consuming else tuple(sorted(timed.columns)), timed, steps(late)))
     return Part(timed, guard(part.timeless, late))

@@ -69,7 +69,7 @@ def parameterized(rules: ir.Rules, family: str, markers: Mapping[str, int]) -> P
     if output.form not in ("select", "construct", "ask"):
         raise Unfit
     made = [n for t in output.template for n in (t.subject, t.predicate, t.object)]
-    if any(isinstance(n, alg.Var) and n.name[0] in "_." for n in made):
+    if any(isinstance(n, alg.Var) and not alg.is_visible(n.name) for n in made):
         raise Unfit
     rewriter = _Rewriter(dict(rules.nodes), family, markers)
     if rewriter.read(output.order):

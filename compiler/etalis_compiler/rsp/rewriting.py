@@ -245,7 +245,7 @@ class Rewriter:
             names = event_variables(matched)
             certain = _certain(matched)
         self.matches.append(MatchPlan(name, matched))
-        shown = sorted(n for n in names if n[0] not in "._")
+        shown = sorted(n for n in names if alg.is_visible(n))
         row = ast.Var(f"{name}.row")
         sure: list[tuple[ast.Var, ast.Term, ast.Node]] = [(row, ast.Term(ROW), ast.Term(ROW))]
         sure += [(row, ast.Term(column(v)), ast.Var(v)) for v in shown if v in certain]

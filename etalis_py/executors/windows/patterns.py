@@ -136,7 +136,7 @@ def _in_item(event: Basic, prepared: Prepared, item: Event, t: int) -> list[Even
     mappings = []
     for mu, _, _ in prepared.solve({}, BackgroundSource(OneItem(item)), None, Clock(t)):
         used = frozenset((event.window, instance(triple, mu), item.end) for triple in triples)
-        shown = {v: x for v, x in mu.items() if v[0] not in "._"}
+        shown = {v: x for v, x in mu.items() if alg.is_visible(v)}
         mappings.append(EventMapping(shown, item.start, item.end, used))
     return mappings
 

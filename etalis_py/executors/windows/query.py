@@ -322,7 +322,7 @@ class QueryRun:
             else:
                 timed = timed or TimedDataset(self.stored, self._contents, self._default)
                 solved = self._temporal[match.name].solve({}, timed, None, clock)
-                solutions = [{v: x for v, x in mu.items() if v[0] not in "._"} for mu, _, _ in solved]
+                solutions = [{v: x for v, x in mu.items() if alg.is_visible(v)} for mu, _, _ in solved]
             extra[match.name] = _rows_graph(match.name, solutions)
         self._dataset.at(extra)
         return [mu for mu, _, _ in self._prepared.solve({}, self._dataset, None, clock)]

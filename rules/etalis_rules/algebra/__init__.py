@@ -52,7 +52,7 @@ from .nodes import (
     Var,
     Within,
 )
-from .scoping import TRIPLE_TERM, certain, node_variables, scope, variables
+from .scoping import TRIPLE_TERM, certain, is_visible, node_variables, scope, variables
 from .structure import (
     children,
     conjoin,
@@ -117,6 +117,7 @@ __all__ = [
     "has_exists",
     "invert",
     "is_function_iri",
+    "is_visible",
     "is_volatile",
     "node_variables",
     "operators",

@@ -38,6 +38,11 @@ TRIPLE_TERM = ".tt"
 _PARTS = frozenset({"SUBJECT", "PREDICATE", "OBJECT"})
 
 
+def is_visible(name: str) -> bool:
+    """Is it a variable of the query's text, rather than a blank node's or one that the compiler introduced?"""
+    return not name.startswith((".", "_:"))
+
+
 def variables(expr: Expr) -> frozenset[str]:
     """The variables an expression reads (those of an EXISTS pattern included)."""
     match expr:
