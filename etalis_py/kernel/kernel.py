@@ -144,13 +144,13 @@ class Kernel:
     def _take_columns(self, columns: Columns) -> None:
         """Events in columns; where something is out of order, or nothing runs in columns, one by one."""
         at = self._at
-        if self._unnamed:
-            columns = on_stream(columns, self._unnamed)
         first, last, in_order = extent(columns)
         begun = max(at.now, at.closed + 1)
         if not in_order or first < begun or not self._in_columns():
             self._take(Batch(None, last, columns).rows)
             return
+        if self._unnamed:
+            columns = on_stream(columns, self._unnamed)
         self.counters.events += count_events(columns)
         if at.pending and first == at.now:
             columns = together(Batch(at.pending, at.now).columns, columns)
@@ -270,10 +270,9 @@ class Kernel:
         there: set[Event] | None = None  # its events, when there are several
         count = 0
         error: ValueError | None = None
-        for event in events:
+        for given in events:
+            event = given if given[3] or not unnamed else given._replace(stream=unnamed)
             end = event[1]  # a retraction has no second part: here nobody takes it
-            if not event[3] and unnamed:
-                event = event._replace(stream=unnamed)
             if end > now and event[0] <= end:
                 opened, there, now = len(rows), None, end
                 rows.append(event)
@@ -288,7 +287,7 @@ class Kernel:
                 else:
                     self.counters.triples += len(event[2])
             else:
-                error = self._refuse(event) or error
+                error = self._refuse(given) or error
         moved = now > at.now
         at.now, at.pending = now, rows[opened:]
         self.counters.events += count

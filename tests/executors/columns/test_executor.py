@@ -129,7 +129,7 @@ def test_terms_that_no_goal_has_are_forgotten(monkeypatch: pytest.MonkeyPatch) -
 def test_late_events_in_columns_are_put_aside_as_those_in_rows() -> None:
     program = compile(RISING)
     events = prices(20)
-    engine = Engine(program, executor="columns")
+    engine = Engine(program, executor="columns", stream="<urn:s>")
     engine.push_all(columns(events[10:]))
     engine.push_all(columns(events[:10]))
     assert engine.counters.late == 10
