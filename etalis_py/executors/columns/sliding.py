@@ -199,6 +199,9 @@ class SlidingGroups:
     def answer(self, close: int, through: int, output: int) -> Iterator[Answers]:
         """Every closing from ``close`` up to ``through``, some at a time."""
         items = self.items
+        if close > through:
+            self._forget()
+            return
         order = self._order()
         room = min(_ROWS + len(order), len(order) * (2 + max(0, through - close) // self.shape.slide))
         at = np.zeros(6, np.int64)
