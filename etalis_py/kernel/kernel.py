@@ -378,12 +378,8 @@ class Kernel:
         at = self._at
         if at.finished:
             return None
-        times = [] if self._due() is None else [self._due()]
-        if at.pending:
-            times.append(at.now)
         buffer = at.buffer if self._revision is None else self._revision.buffer
-        if buffer:
-            times.append(buffer[0][0])
+        times = self._due(), at.now if at.pending else None, buffer[0][0] if buffer else None
         return min((t for t in times if t is not None), default=None)
 
     def _due(self) -> int | None:

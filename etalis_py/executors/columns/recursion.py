@@ -57,7 +57,7 @@ class LoopOperator(JoinOperator):
         super().__init__(join, terms, sources, watch)
         self.loop = loop
         self.leaf = leaf
-        self._made = {place: self._source(term, nodes, output) for place, term in _ends(loop.template)}
+        self._origins = {place: self._source(term, nodes, output) for place, term in _ends(loop.template)}
         self._always_subject = self._begins_with_subject(nodes)
 
     # --- what a pair makes ---
@@ -78,7 +78,7 @@ class LoopOperator(JoinOperator):
 
     def _begins_with_subject(self, nodes: dict[str, ir.Node]) -> bool:
         """Is what becomes the subject a subject already?"""
-        where, which = self._made["subject"]
+        where, which = self._origins["subject"]
         if where == FIXED:
             return True
         ref = self.node.left if where == OF_LEFT else self.node.right
@@ -90,7 +90,7 @@ class LoopOperator(JoinOperator):
         """For subject and object: where it comes from, which one, what it has to be (or −1), and its column (or −1)."""
         rows = np.empty((2, 4), np.int64)
         for i, (place, position) in enumerate(_ends(self.leaf)):
-            where, which = self._made[place]
+            where, which = self._origins[place]
             if where == FIXED:
                 which = self.terms.id_of(getattr(self.loop.template, place).term)
             wanted = self.terms.id_of(position.term) if isinstance(position, alg.Const) else -1
@@ -179,10 +179,10 @@ def in_room(
         rows = room.of_rows(width)
         pairs, times = np.empty((room.rows, 2), np.int64), np.empty((room.rows, 2), np.int64)
         arguments: list[Any] = [*fixed, *old, *rows, *room.scratch(key_width), pairs, times]
-        made, count = recur(relation, bound, most, *arguments)
-        if made >= 0:
-            return tuple(part[:count] for part in rows), pairs[:made], times[:made]
-        room = room.larger(made)
+        joined, count = recur(relation, bound, most, *arguments)
+        if joined >= 0:
+            return tuple(part[:count] for part in rows), pairs[:joined], times[:joined]
+        room = room.larger(joined)
 
 
 @dataclass(frozen=True, slots=True)

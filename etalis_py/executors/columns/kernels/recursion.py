@@ -168,11 +168,11 @@ def recur(
     Returns how many pairs and how many rows there are; instead of pairs NO_ROWS, NO_KEYS or NO_SEEN where there is no
     more room for those.
     """
-    made = count = arrived = first = first_pair = i = known = 0
+    joined = count = arrived = first = first_pair = i = known = 0
     while i < len(x_ends):
         t, leaf = x_ends[i], x_of_leaf[i]
         if i > 0 and x_ends[i - 1] != t:
-            first, first_pair = count, made
+            first, first_pair = count, joined
         while i < len(x_ends) and x_ends[i] == t and x_of_leaf[i] == leaf:
             if count == len(ends):
                 return NO_ROWS, 0
@@ -204,7 +204,7 @@ def recur(
                 elif relation != BEFORE:  # what begins before another ends does not come after it
                     n = met(relation, bound, t, start, heads[number, 1], stored[number], 0,
                             r_buckets, r_ends, r_starts, ends, starts, after, goals)  # fmt: skip
-                if n < 0 or made + n > len(pairs) or count + n >= len(ends):
+                if n < 0 or joined + n > len(pairs) or count + n >= len(ends):
                     return NO_ROWS, 0
                 if 2 * (count + n - first) >= len(seen):
                     return NO_SEEN, 0
@@ -217,12 +217,12 @@ def recur(
                 for g in range(n):
                     left, right = (goals[g, 0], row) if side == 1 else (row, goals[g, 0])
                     begun = min(goals[g, 1], start)
-                    pairs[made, 0], pairs[made, 1], times[made, 0], times[made, 1] = left, right, t, begun
-                    made += 1
+                    pairs[joined, 0], pairs[joined, 1], times[joined, 0], times[joined, 1] = left, right, t, begun
+                    joined += 1
                     if make_row(count, left, right, sources, allowed, terms, l_terms, r_terms):
                         ends[count], starts[count], of_leaf[count] = t, begun, True
                         if is_new(terms, starts, count, first, seen):
                             count += 1
-                if made - first_pair > most:
-                    return made, count
-    return made, count
+                if joined - first_pair > most:
+                    return joined, count
+    return joined, count
