@@ -48,6 +48,8 @@ class Builder:
     query: str = ""
     nodes: dict[str, ir.Node] = field(default_factory=dict)
     serial: int = 0
+    in_block: bool = False
+    """Whether what is lowered is part of a block, which drops blank nodes itself."""
 
     def lower(
         self,
@@ -66,6 +68,11 @@ class Builder:
     def observing(self) -> Builder:
         """A builder for what is looked at: it shares the nodes, and consumes nothing."""
         return Builder(self.lowering, self.summary, query=self.query, nodes=self.nodes)
+
+    @property
+    def drops_blank_nodes(self) -> bool:
+        """Blank nodes decide nothing where goals are consumed, but they join the parts of a block."""
+        return self.consuming and not self.in_block
 
     @property
     def consuming(self) -> bool:

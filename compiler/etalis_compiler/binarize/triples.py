@@ -38,7 +38,7 @@ def lower_bgp(bgp: alg.BGP, above: Above, b: Builder) -> Part:
     if len(stored) == len(triples):
         timeless = guard(alg.BGP(triples), above.conditions)
     ref = unite(branches, alg.scope(bgp), b, distinct=len(branches) > 1)
-    if b.consuming and ref is not None and any(not alg.is_visible(name) for name in ref.columns):
+    if b.drops_blank_nodes and ref is not None and any(not alg.is_visible(name) for name in ref.columns):
         visible = tuple(name for name in sorted(ref.columns) if alg.is_visible(name))
         ref = b.add(ir.Map(visible, ref))
     return Part(ref, timeless)
@@ -63,8 +63,8 @@ def _bgp_chain(
         waiting[:] = [c for c in waiting if c not in now]
         return tuple(now)
 
-    if b.consuming:
-        # The blank nodes of a block are dropped after it; all other variables decide the order of candidates.
+    if b.drops_blank_nodes:
+        # All other variables decide the order of candidates.
         wanted = frozenset(name for name in wanted if alg.is_visible(name))
     single = alone and len(timed) == 1
     ref = lower_leaf(order[0], b, wanted if single else None, stream)
@@ -95,7 +95,9 @@ def lower_block(block: alg.Block, above: Above, b: Builder) -> Part:
     wanted, conditions, bound = above
     early = tuple(c for c in conditions if not alg.operators(c) & (alg.INTERVAL | alg.VOLATILE))
     late = tuple(c for c in conditions if c not in early)
+    within, b.in_block = b.in_block, True
     part = b.lower(block.child, alg.scope(block.child), early, bound)
+    b.in_block = within
     timed = part.timed
     if timed is not None:
         timed = b.add(ir.Map(tuple(sorted(timed.columns)), timed, (), distinct=True))

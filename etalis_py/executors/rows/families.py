@@ -301,10 +301,6 @@ class Shapes(LazyShapes):
             if self.families[family][0].once:
                 self.once[place] = row[0]
 
-    def forget(self, place: int) -> None:
-        """A query is gone; matches of it that were reported keep their shape."""
-        self._shown.pop(place, None)
-
     def of_number(self, place: int) -> ir.Output:
         """The output of the family that a reported query belongs to."""
         return self.families[self._shown[place][0]][0].output
