@@ -129,8 +129,9 @@ def test_repr_of_a_program_is_its_explanation() -> None:
     ("query", "expected"),
     [
         ("SELECT ?c { ?c :p ?x } SEQ { ?c :q ?y }", "run in columns"),
+        ("CONSTRUCT { ?x :d ?z } { ?x :d ?y . ?y :p ?z } SELECT ?x { ?x :d ?y }", "run in columns"),
         (
-            "CONSTRUCT { ?x :d ?z } { ?x :d ?y . ?y :p ?z } SELECT ?x { ?x :d ?y }",
+            "CONSTRUCT { ?x :d ?z } { ?x :d ?y . ?y :p ?z FILTER (?z > ?y) } SELECT ?x { ?x :d ?y }",
             "run in rows, because the rules q1 are recursive",
         ),
     ],
