@@ -26,7 +26,7 @@ from fractions import Fraction
 
 from etalis_rules.terms import XSD
 
-from benchmarks.columnar import arrow_columns
+from benchmarks.columnar import arrow_columns, spelled
 from etalis_py import Engine, compile
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Columns, on_stream
@@ -109,11 +109,8 @@ def measure(
         gc.collect()
         begin = time.process_time()
         parts = [engine.push_all(some) for some in columns or (events,)]
-        if columns:
-            tables = [part.to_arrow() for part in parts if part.reports]
-            assert tables
-        else:
-            parts = [list(part) for part in parts]  # type: ignore[misc]
+        for part in parts:  # what a user would do with them: columns, or matches
+            (spelled if columns else list)(part)  # type: ignore[operator]
         last = engine.close()
         seconds.append(time.process_time() - begin)
         matches = [match for part in (*parts, last) for match in part]

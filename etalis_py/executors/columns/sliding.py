@@ -256,11 +256,11 @@ class SlidingGroups:
             columns[self.plan.select.keys[0]] = self.terms.dictionary(self._groups.rows()[groups, 0])
         for call in self.plan.select.aggregates:
             if call.name == "COUNT":
-                columns[call.variable] = _spelled(counts, counts, False, 0, INTEGER)
+                columns[call.variable] = spelled_results(counts, counts, False, 0, INTEGER)
             else:
                 average = call.name == "AVG"
                 kind = DECIMAL if average else self._kind or INTEGER
-                columns[call.variable] = _spelled(totals, counts, average, self._scale, kind)
+                columns[call.variable] = spelled_results(totals, counts, average, self._scale, kind)
         named = {name: e.name for name, e in self.plan.select.extends if isinstance(e, alg.Var)}
         shown = [columns[named.get(name, name)] for name in self.plan.variables]
         if self._key and named.get(self.plan.variables[0], self.plan.variables[0]) != self.plan.select.keys[0]:
@@ -314,7 +314,7 @@ def _pattern(plan: WindowPlan) -> tuple[alg.Triple, str]:
     return pattern.triples[0], next(iter(summed(plan.select)), "")
 
 
-def _spelled(totals: np.ndarray, counts: np.ndarray, divide: bool, scale: int, kind: int) -> Any:
+def spelled_results(totals: np.ndarray, counts: np.ndarray, divide: bool, scale: int, kind: int) -> Any:
     """Literals as an Arrow array."""
     tail, integer_tail = _TAIL[kind], _TAIL[INTEGER]
     ends = np.empty(len(totals) + 1, np.int64)

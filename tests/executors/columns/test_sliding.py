@@ -157,12 +157,12 @@ def test_sums_and_means_are_spelled_as_they_are_defined(numbers: list[tuple[int,
 
     totals, counts = (np.array(column, np.int64) for column in zip(*numbers, strict=True))
     exact = [Decimal(total).scaleb(-scale) for total, _ in numbers]
-    spelled = sliding._spelled(totals, counts, False, scale, DECIMAL).to_pylist()
+    spelled = sliding.spelled_results(totals, counts, False, scale, DECIMAL).to_pylist()
     assert spelled == [f'"{decimal_lexical(total)}"^^<{XSD}decimal>' for total in exact]
     means = [decimal_lexical(quotient(total, Decimal(n))) for total, (_, n) in zip(exact, numbers, strict=True)]
-    spelled = sliding._spelled(totals, counts, True, scale, DECIMAL).to_pylist()
+    spelled = sliding.spelled_results(totals, counts, True, scale, DECIMAL).to_pylist()
     assert spelled == [f'"{mean}"^^<{XSD}decimal>' for mean in means]
-    whole = sliding._spelled(totals, counts, False, 0, INTEGER).to_pylist()
+    whole = sliding.spelled_results(totals, counts, False, 0, INTEGER).to_pylist()
     assert whole == [f'"{total}"^^<{XSD}integer>' for total, _ in numbers]
 
 
