@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 TESTS :=
 AXE := out/node_modules/axe-core/axe.min.js
 SPARK := tests/spark
-WAITING := tests/cli tests/containers
+SECOND := tests/cli tests/containers tests/knowledge tests/streams tests/windows
 
 # The tests start hundreds of processes: modules are compiled once and not by each of them, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
@@ -40,21 +40,21 @@ demo:
 	echo "etalis replay stock --engine $$engine --plot out/stock.png"; \
 	$(BIN)/etalis replay stock --engine $$engine --plot out/stock.png
 
-# Files named in TESTS run as they are.  Else three parts run beside each other: the tests of Spark; those that mostly wait
-# for processes and servers, after a look at style and types; all others.
+# Files named in TESTS run as they are.  Else three parts of about the same length run beside each other: the tests of
+# Spark; style, types and the tests in SECOND; all others.
 test: java $(READY)
 	@$(GET_AXE)
 ifneq ($(filter-out -%,$(TESTS)),)
 	@$(MAKE) --no-print-directory lint
 	$(BIN)/python -m pytest $(TESTS)
 else
-	@mkdir -p out; echo "style, types and the tests in $(WAITING) $(SPARK) are looked at beside the others; their reports come last"; \
+	@mkdir -p out; echo "style, types and the tests in $(SECOND) $(SPARK) run beside the others; their reports come last"; \
 	$(BIN)/python -m pytest $(SPARK) $(TESTS) > out/tests-spark.log 2>&1 & spark=$$!; \
-	($(MAKE) --no-print-directory lint && exec $(BIN)/python -m pytest $(WAITING) $(TESTS)) > out/tests-waiting.log 2>&1 & waiting=$$!; \
-	trap "kill $$spark $$waiting" INT TERM; \
-	$(BIN)/python -m pytest $(addprefix --ignore=,$(SPARK) $(WAITING)) $(TESTS); others=$$?; \
-	wait $$waiting; waiting=$$?; wait $$spark; spark=$$?; cat out/tests-waiting.log out/tests-spark.log; \
-	[ $$others -eq 0 ] && [ $$waiting -eq 0 ] && [ $$spark -eq 0 ]
+	($(MAKE) --no-print-directory lint && exec $(BIN)/python -m pytest $(SECOND) $(TESTS)) > out/tests-second.log 2>&1 & second=$$!; \
+	trap "kill $$spark $$second" INT TERM; \
+	$(BIN)/python -m pytest $(addprefix --ignore=,$(SPARK) $(SECOND)) $(TESTS); others=$$?; \
+	wait $$second; second=$$?; wait $$spark; spark=$$?; cat out/tests-second.log out/tests-spark.log; \
+	[ $$others -eq 0 ] && [ $$second -eq 0 ] && [ $$spark -eq 0 ]
 endif
 
 test-kafka: java $(READY)
