@@ -38,9 +38,12 @@ def without(plan: alg.Pattern, some: Iterable[Condition]) -> alg.Pattern:
     return plan
 
 
-def _depth(condition: Condition) -> tuple[int, bool]:
-    """Deeper nodes first, so that the paths to the upper ones stay; keys before what changes the operator."""
-    return -len(condition.node), condition.kind != "key"
+def _depth(condition: Condition) -> tuple[int, bool, bool]:
+    """Deeper nodes first, so that the paths to the upper ones stay; keys before what changes the operator.
+
+    Filters come last: what they add stands above the node.
+    """
+    return -len(condition.node), condition.kind != "key", condition.kind == "filter"
 
 
 def conditions(plan: alg.Pattern, titles: Titles) -> tuple[Condition, ...]:
@@ -159,23 +162,38 @@ def _of_pair(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: T
             return alg.Filter(joined, optional) if optional else joined
 
         yield Condition(kind, titles.inner(pattern), path, side_by_side, mark, ("ls", "le", "rs", "re"), pattern, word)
-    for i, test in enumerate(optional):
-        yield _optional_filter(test, i, path, f".why{next(numbers)}.", titles)
+    for test in optional:
+        yield _optional_filter(test, path, f".why{next(numbers)}.", titles)
     yield from keys_of(pattern, path, numbers, titles)
 
 
-def _optional_filter(test: alg.Expr, i: int, path: Path, mark: str, titles: Titles) -> Condition:
+def _optional_filter(test: alg.Expr, path: Path, mark: str, titles: Titles) -> Condition:
     """A conjunct of the condition under which an optional part is taken."""
     sides = test.args if isinstance(test, alg.Apply) and test.op in COMPARISONS else ()
 
     def change(pattern: alg.Pattern) -> alg.Pattern:
-        assert isinstance(pattern, (alg.LeftJoin, alg.SeqRightJoin, alg.EqLeftJoin))
-        tests = pattern.condition
-        outer = replace(pattern, condition=tests[:i] + tests[i + 1 :])
-        return _recorded(outer, test, sides, mark)
+        return _recorded(_unconditional(pattern, test), test, sides, mark)
 
     marks = ("in", "ok", "ls", "le", *(("a", "b") if sides else ()))
     return Condition("filter", titles.filter(test), path, change, mark, marks, test)
+
+
+def _unconditional(pattern: alg.Pattern, test: alg.Expr) -> alg.Pattern:
+    """The optional part without a conjunct of its condition, also where other conditions are taken away already."""
+    match pattern:
+        case alg.Extend(child):
+            return replace(pattern, child=_unconditional(child, test))
+        case alg.Filter(child, tests):
+            rest = _but(tests, test)
+            return replace(pattern, conditions=rest) if rest else child
+        case alg.LeftJoin() | alg.SeqRightJoin() | alg.EqLeftJoin():
+            return replace(pattern, condition=_but(pattern.condition, test))
+    raise TypeError(f"no condition of an optional part stands in {pattern!r}")
+
+
+def _but(tests: tuple[alg.Expr, ...], test: alg.Expr) -> tuple[alg.Expr, ...]:
+    place = next(i for i, other in enumerate(tests) if other is test)
+    return tests[:place] + tests[place + 1 :]
 
 
 # --- triples ---------------------------------------------------------------------------------------------------

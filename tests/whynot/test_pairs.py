@@ -1,0 +1,35 @@
+"""Two conditions can be taken away together, also where they stand at one node."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from etalis_rules import algebra as alg
+from etalis_rules.spelling import Spelling
+from etalis_rules.traversal import walk
+
+from etalis_py import compile, event
+from etalis_py.whynot.conditions import conditions, without
+from etalis_py.whynot.titles import Titles
+
+OPTIONAL = "{ ?x :p ?y OPTIONAL { ?x :q ?z FILTER (?z > 3 && ?y != ?z && ?y < 9) } }"
+
+
+def test_an_optional_part_and_its_filters() -> None:
+    plan = compile(f"SELECT * {OPTIONAL}").compilation.queries[0].algebra.pattern
+    every = conditions(plan, Titles(Spelling()))
+    filters = [condition for condition in every if condition.kind == "filter"]
+    assert len(filters) == 3
+    for pair in combinations(every, 2):
+        relaxed = without(plan, pair)
+        marks = {part.variable for part in walk(relaxed) if isinstance(part, alg.Extend)}
+        assert marks >= {c.mark + m for c in pair if c.kind == "filter" for m in c.marks}
+        tests = [p.conditions for p in walk(relaxed) if isinstance(p, alg.Filter)]
+        tests += [p.condition for p in walk(relaxed) if isinstance(p, alg.LeftJoin)]
+        assert [len(each) for each in tests] == [3 - sum(condition in filters for condition in pair)]
+
+
+def test_what_refuses_all_is_named() -> None:
+    program = compile(f"SELECT * {{ {OPTIONAL} FILTER (?y > 100) }}")
+    report = program.why_not([event(":a :p 4", 1), event(":a :q 5", 2)])
+    assert report.blames[0].kinds == ("filter",)
