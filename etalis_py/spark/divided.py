@@ -71,7 +71,7 @@ def _divided(groups: Iterable[Group], rules: ir.Rules, part: Part) -> RoutedPart
     meanings: dict[str, str] = {}
     everywhere: dict[ir.Leaf, None] = {}
     leaves: defaultdict[str, dict[ir.Leaf, None]] = defaultdict(dict)
-    found: defaultdict[str, defaultdict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    shards_of: defaultdict[str, defaultdict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     for group in groups:
         output = outputs[group.name]
         here = [nodes[name] for name in below(output, nodes)]
@@ -81,14 +81,14 @@ def _divided(groups: Iterable[Group], rules: ir.Rules, part: Part) -> RoutedPart
         for leaf, position, place in chosen:
             leaves[position][leaf] = None
             for row in group.members:
-                found[position][row[place]].add(home_of(row, home, part.shards))
+                shards_of[position][row[place]].add(home_of(row, home, part.shards))
         everywhere |= dict.fromkeys(_without_constants(output, here, nodes))
         meaning = meaning_of(output)
         for row in group.members:
             constants = row[1 : 1 + len(group.template.places)]
             meanings[row[0]] = blake2s(repr((meaning, constants)).encode(), digest_size=8).hexdigest()
     lookups = tuple(
-        Lookup(position, tuple(leaves[position]), {term: frozenset(own) for term, own in found[position].items()})
+        Lookup(position, tuple(leaves[position]), {term: frozenset(own) for term, own in shards_of[position].items()})
         for position in POSITIONS
         if position in leaves
     )

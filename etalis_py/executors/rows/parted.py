@@ -153,7 +153,7 @@ def rows_at_end(node: ir.Group, group: Any, rows: Iterable[tuple[Any, ...]]) -> 
             continue
         key = tuple(row[0] if name == NAME else row[1 + int(name[1:])] for name in node.keys)
         empty = [accumulator(a.name, distinct=a.distinct, separator=a.separator) for a in node.aggregates]
-        made = grouping.row(key, Members(empty, None))
-        if made is not None:
-            rows_of_all.append(made[: 2 + len(node.head)])
+        answer = grouping.row(key, Members(empty, None))
+        if answer is not None:
+            rows_of_all.append(answer[: 2 + len(node.head)])
     return rows_of_all
