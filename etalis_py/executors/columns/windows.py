@@ -208,8 +208,12 @@ class ColumnWindowExecutor(WindowExecutor):
 
 
 def _reason(steps: Sequence[WindowPlan | Fact], options: Options) -> str | None:
-    if options.explain or options.journal or options.eager:
-        return "explanations or a journal are kept" if not options.eager else "every push closes its instant"
-    if options.listen is not None or options.duplicates:
-        return "each evaluation is listened to" if options.listen is not None else "a window is a bag"
+    if options.eager:
+        return "every push closes its instant"
+    if options.explain or options.journal:
+        return "explanations or a journal are kept"
+    if options.listen is not None:
+        return "each evaluation is listened to"
+    if options.duplicates:
+        return "a window is a bag"
     return unsuited_steps(steps)
