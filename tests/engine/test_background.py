@@ -80,6 +80,19 @@ def test_a_streamed_triple_is_entailed_by_the_schema(run, query, background, str
     assert [row for row in found if row[1] is not None] == [(b, 1, 1) for b in expected]
 
 
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_what_sees_every_consequence_hides_nothing_from_what_names_its_predicate(run, executor):
+    background = ":q rdfs:range :C . :B rdfs:subClassOf :C ."
+    query = "SELECT * { { ?x a ?y } UNION { ?x :p ?y } UNION { ?x :r ?z } }"
+    found = run(query, background, ":a :p 1", ":a :q :b", ":b :p 2", executor=executor)
+    streamed = [row for row in found if row[1] is not None]
+    assert [(row[0].partition('"^^')[0], row[1]) for row in streamed] == [
+        ('x=a y="1', 1),
+        ('x=b y="2', 3),
+        ("x=b y=C", 2),
+    ]
+
+
 def test_without_entailment_only_what_is_said_counts(run):
     assert run("SELECT * {?x :p ?y}", ":q rdfs:subPropertyOf :p .", ":a :q :b", entailment="rdf") == []
 

@@ -75,11 +75,9 @@ class _Generator:
 
     def write(self) -> RowPlan:
         w = Writer()
-        entailed = any(leaf.entailed for leaf in self.leaves.values())
-        predicates = [] if entailed else sorted(self.by_predicate)
         names: dict[str, str] = {}
         written = 0
-        for i, predicate in enumerate(predicates):
+        for i, predicate in enumerate(sorted(self.by_predicate)):
             written += len(self.readers.reach(self._seeing(predicate)))
             if written > MOST_BLOCKS:
                 names[predicate] = "general"
