@@ -20,7 +20,7 @@ from etalis_py.executors.rows import dump
 from etalis_py.executors.rows.executor import RowExecutor
 from etalis_py.executors.windows.executor import WindowExecutor
 from etalis_py.executors.windows.refresh import TimeVarying, graph_name
-from etalis_py.families import REPEATED, GatheredQueries, Registry
+from etalis_py.families import REPEATED, GatheredQueries, together
 from etalis_py.kernel.dataset import whole
 from etalis_py.kernel.options import EngineOptions, Options
 from etalis_py.kernel.position import NEVER
@@ -28,6 +28,7 @@ from etalis_py.kernel.revision import Revision
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.planning import RulePlan
 from etalis_py.program import Program, Text, family_of, program_from, source_of
+from etalis_py.registry import Registry
 from etalis_py.stages import (
     Carried,
     carry_over,
@@ -186,6 +187,8 @@ class Engine(Stored):
         families = self._rule_stages[0][1].families
         if compilation.rest or families is None:
             return False
+        if any(group.name not in families.relations for group in compilation.groups):
+            return False  # some run one by one
         rows = self._gone_rows.setdefault(identifier, set())
         for group in compilation.groups:
             relation = families.relations[group.name]
@@ -340,8 +343,8 @@ class Engine(Stored):
 
     def _rules_stage(self, program: Program, names: Sequence[str], knowledge: Any, carry: Carried) -> RuleStage:
         """The EP-SPARQL queries of these names: in a stage that ran before, or a new one."""
-        gathered, lowered = self._gathered(program)
-        given = program.compilation.queries if gathered is None else gathered.rest
+        gathered = self._gathered(program)
+        given = program.compilation.queries if gathered is None else gathered.kinds
         wanted = set(names)
         queries = tuple(query for query in given if query.name in wanted or not program.windowed)
         if carry.place is None:
@@ -350,27 +353,23 @@ class Engine(Stored):
         else:
             plan, executor = self._rule_stages[carry.place]
         plan.choose(queries)
-        alone = len(self.programs) == 1 and len(queries) == len(given)
-        if alone and gathered is None:
-            lowered = program.rules()
-        plan.plan(with_policy(queries, program.policy), started=self._at.started, lowered=lowered)
+        alone = gathered is None and len(self.programs) == 1 and len(queries) == len(given)
+        lowered = program.rules() if alone else None
+        plan.plan(with_policy(queries, program.policy), started=self._at.started, lowered=lowered, gathered=gathered)
         nodes = {name for name, _ in executor.rules.nodes}
-        families = None if gathered is None else gathered.families
-        self._registry = None if gathered is None else Registry(gathered)
+        families = None if plan.gathered is None else plan.gathered.families
+        self._registry = None if plan.gathered is None else Registry(plan.gathered)
         executor.load_rules(plan.rules, plan.knowledge, plan.makers, families)
         if carry.states:
             dump.adopt(executor, carry.states, nodes)
         return plan, executor
 
-    def _gathered(self, program: Program) -> tuple[GatheredQueries | None, ir.Rules | None]:
-        """The families of a program and the rules with them, where this engine can run them as they are."""
+    def _gathered(self, program: Program) -> GatheredQueries | None:
+        """The program with its families, each query with its policy, where this engine may run them as they are."""
         compilation = program.compilation
-        if not isinstance(compilation, GatheredQueries) or program.windowed or self.knowledge is not None:
-            return None, None
-        if self.options.explain:
-            return None, None
-        rules = compilation.rules(program.policy)
-        return (None, None) if rules is None else (compilation, rules)
+        if not isinstance(compilation, GatheredQueries) or program.windowed or self.options.explain:
+            return None
+        return together([(compilation, program.policy)])
 
     # --- the background ---
 
@@ -423,6 +422,7 @@ class Engine(Stored):
         if not rules:
             return
         if self._graphs is None:
+            self._set_aside()
             self._load()
             return
         for plan, executor in self._rule_stages:

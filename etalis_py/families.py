@@ -17,6 +17,7 @@ from etalis_compiler import ast
 from etalis_compiler.diagnostics import Diagnostic, QueryError, Source
 from etalis_compiler.families import Template, Wording, parameterized, template_of_text, wording_of
 from etalis_compiler.families.parameters import Unfit
+from etalis_compiler.knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from etalis_compiler.parser import parse
 from etalis_compiler.pipeline import Compilation, CompiledQuery, compile_documents, link, query_name, rules_of
 from etalis_compiler.rewrites.reorder import AS_WRITTEN, Coupling
@@ -57,10 +58,12 @@ class Group:
         """The name that it has if it runs by this policy where the query names none."""
         return f"{self.template.name} {self.template.query.syntax.policy or policy}"
 
-    def rules(self) -> tuple[dict[str, ir.Node], ir.Output]:
+    def rules(self, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> tuple[dict[str, ir.Node], ir.Output]:
         """The nodes and the output for all queries together."""
         query = replace(self.query, name=self.name)
-        rules = parameterized(rules_of(Compilation((query,))), self.name, self.template.markers)
+        if knowledge.infers:
+            knowledge = replace(knowledge, parameters=frozenset(self.template.markers))
+        rules = parameterized(rules_of(Compilation((query,)), knowledge), self.name, self.template.markers)
         return rules.nodes, rules.output
 
     def __str__(self) -> str:
@@ -80,12 +83,13 @@ class Group:
         at = 1 + len(self.template.places)
         return [(*row[:at], row[at] + by, *row[at + 1 :]) for row in self.members]
 
-    @property
-    def fits(self) -> bool:
-        """Whether there are rules for all together by this policy."""
+    def fits(self, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> bool:
+        """Are there rules for all together, by this policy and with this background, whatever becomes of it?"""
         try:
-            self.rules()
-        except Unfit:
+            self.rules(knowledge)
+            if knowledge.changes:
+                self.rules(replace(knowledge, predicates=None))
+        except (QueryError, Unfit):
             return False
         return True
 
@@ -166,17 +170,30 @@ class GatheredQueries(Compilation):
 
     def run_by(self, policy: str) -> GatheredQueries:
         """The same, run by a policy where a query names none; what is no family by that policy runs one by one."""
+        groups = [group.moved(0, policy) for group in self.groups]
+        fits = [group.policy == policy for group in self.groups]
+        return self._with(groups, [same or group.fits() for same, group in zip(fits, groups, strict=True)])
+
+    def beside(self, knowledge: KnowledgeSummary) -> GatheredQueries:
+        """The same with this background; what is no family beside it runs one by one."""
+        if knowledge is NO_KNOWLEDGE:
+            return self
+        return self._with(self.groups, [group.fits(knowledge) for group in self.groups])
+
+    def _with(self, groups: Sequence[Group], fits: Sequence[bool]) -> GatheredQueries:
+        """The same with those of the groups that fit; the queries of the others run one by one."""
         alone = list(zip(self.places, self.rest, strict=True))
-        groups = []
-        for before in self.groups:
-            group = before.moved(0, policy)
-            if before.policy == policy or group.fits:
-                groups.append(group)
-            else:
-                alone += group.compiled()
+        for group, fit in zip(groups, fits, strict=True):
+            alone += () if fit else group.compiled()
         alone.sort(key=itemgetter(0))
         rest, places = [q for _, q in alone], [place for place, _ in alone]
-        return GatheredQueries(rest, places, groups, self.warnings, self.size)
+        kept = [group for group, fit in zip(groups, fits, strict=True) if fit]
+        return GatheredQueries(rest, places, kept, self.warnings, self.size)
+
+    def with_hidden(self, queries: Sequence[CompiledQuery]) -> GatheredQueries:
+        """The same with queries that only feed others: what they report has no place in the program."""
+        places = [-len(self.groups) - 1 - i for i in range(len(queries))]
+        return GatheredQueries((*self.rest, *queries), (*self.places, *places), self.groups, self.warnings, self.size)
 
     @property
     def kinds(self) -> tuple[CompiledQuery, ...]:
@@ -217,13 +234,13 @@ class GatheredQueries(Compilation):
         families = (Family(g.name, g.template.is_numeric, g.members) for g in self.groups)
         return Gathered(tuple(families), self.places)
 
-    def rules(self, policy: str) -> ir.Rules | None:
+    def rules(self, policy: str, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> ir.Rules | None:
         """The rules of all queries, those of a family as one; None where they have no order but query by query."""
         try:
-            alone = rules_of(Compilation(self.rest), policy=policy)
+            alone = rules_of(Compilation(self.rest), knowledge, policy)
             nodes, outputs = dict(alone.nodes), list(alone.outputs)
             for group in self.groups:
-                shared, output = group.rules()
+                shared, output = group.rules(knowledge)
                 nodes |= shared
                 outputs.append(output)
             return link(nodes, outputs, Compilation(self.kinds), policy)
@@ -438,52 +455,12 @@ def _numbered(
     return compilation, Documents(every)
 
 
-# --- one by one ----------------------------------------------------------------------------------------------------
-
-
-class Registry:
-    """The families that an engine runs, by their wordings: a text that fits into one need not be parsed."""
-
-    def __init__(self, compilation: GatheredQueries) -> None:
-        self.rest = frozenset(query.name for query in compilation.rest)
-        self.size = compilation.size
-        self._groups: dict[tuple[str, ...], list[Group]] = {}
-        for group in compilation.groups:
-            if group.plain:
-                empty = replace(group, members=())
-                self._groups.setdefault(group.template.wording.pieces, []).append(empty)
-
-    def find(self, text: Source, policy: str) -> Group | None:
-        """The family of a text, with its row alone; ``policy`` holds where the text names none."""
-        wording = wording_of(text)
-        if wording is None:
-            return None
-        given = wording.constants
-        for group in self._groups.get(wording.pieces, ()):
-            template = group.template
-            if not template.query.syntax.policy and policy != group.policy:
-                continue
-            if template.likeness(given) != template.likeness(template.wording.constants):
-                continue
-            constants = template.constants_of(given)
-            if constants is not None:
-                name = query_name(template.query.syntax, text, 1, 0) if template.named < 0 else given[template.named]
-                return replace(group, members=(member(name, constants, 0, template.is_numeric),))
-        return None
-
-    def place(self) -> int:
-        """The place of one more query."""
-        self.size += 1
-        return self.size - 1
-
-
 __all__ = [
     "Documents",
     "GatheredQueries",
     "Group",
     "Member",
     "Reading",
-    "Registry",
     "gather",
     "member",
     "one_by_one",

@@ -6,15 +6,16 @@ over the background alone have their say before the stream starts: what they der
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from etalis_compiler.knowledge import KnowledgeSummary
+from etalis_compiler.knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from etalis_compiler.pipeline import Compilation, CompiledQuery, rules_of
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
+from etalis_py.families import GatheredQueries, Group
 from etalis_py.kernel.background import compiler_summary
 from etalis_py.kernel.dataset import choose
 from etalis_py.kernel.owl_streams import HIDDEN, needed, owl_queries
@@ -25,12 +26,16 @@ from etalis_py.values.errors import LimitExceeded
 from etalis_py.values.limits import Limits
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
+_POLICY = "unrestricted"
+"""Of queries that name none: here all of them do."""
+
 
 @dataclass(slots=True)
 class RulePlan:
     """The EP-SPARQL queries that run together, the knowledge they see, and the rules that follow.
 
     ``makers``: which rules led to a node that was derived from the background alone (``templates.Making``).
+    ``gathered``: the queries with their families, if these run as such; ``queries`` has one query of each.
     """
 
     knowledge: Any
@@ -39,6 +44,8 @@ class RulePlan:
     queries: tuple[CompiledQuery, ...] = ()
     rules: ir.Rules = ir.Rules((), (), ())  # noqa: RUF009 - frozen
     makers: dict[str, Any] = field(default_factory=dict)
+    gathered: GatheredQueries | None = None
+    _last: KnowledgeSummary = NO_KNOWLEDGE
 
     @property
     def names(self) -> frozenset[str]:
@@ -53,12 +60,38 @@ class RulePlan:
             others = [Compilation(running)] if running else []
             self.knowledge = choose(self.knowledge, Compilation(new), others, self.changes)
 
-    def plan(self, queries: Sequence[CompiledQuery], *, started: bool, lowered: ir.Rules | None = None) -> None:
+    def plan(
+        self,
+        queries: Sequence[CompiledQuery],
+        *,
+        started: bool,
+        lowered: ir.Rules | None = None,
+        gathered: GatheredQueries | None = None,
+    ) -> None:
         """Make the rules; ``lowered`` are those that hold without a background, where they have been made already."""
-        self.queries = tuple(queries)
-        self.rules = self._compiled(lowered)
+        running, before = () if self.gathered is None else self.gathered.groups, self._last
+        self.queries, self.gathered = tuple(queries), None
+        self.rules = self._compiled(lowered, gathered)
         while not started and self._derive_background():
-            self.rules = self._compiled(None)
+            self.rules = self._compiled(None, gathered)
+        if started and gathered is not None:
+            wanted = {group.name for group in gathered.groups}
+            self._check_families([group for group in running if group.name in wanted], before)
+
+    def _check_families(self, running: Iterable[Group], before: KnowledgeSummary) -> None:
+        """Refuse rules by which queries that ran together would lose goals that each of them alone would keep."""
+        together = () if self.gathered is None else {group.name for group in self.gathered.groups}
+        for group in running:
+            if group.name in together:
+                continue
+            sample = Compilation(tuple(query for _, query in group.compiled(1)))
+            kept, there = (dict(rules_of(sample, summary).nodes) for summary in (before, self._summary()))
+            if any(name in there and not isinstance(node, ir.Leaf | ir.Map | ir.Union) for name, node in kept.items()):
+                raise ValueError(
+                    f"beside this background the queries that are worded like {group.members[0][0]} no longer run "
+                    "together, and their goals are for all of them; make the engine with Engine(…, changes=True), so "
+                    "that they run one by one from the start"
+                )
 
     def learn(self, graph: str, add: Sequence[Any], remove: Sequence[Any]) -> tuple[Any, bool]:
         """Change the knowledge; what changed, and whether other rules follow from it."""
@@ -74,16 +107,33 @@ class RulePlan:
             return KnowledgeSummary()
         return compiler_summary(self.knowledge, self.changes)
 
-    def _compiled(self, lowered: ir.Rules | None) -> ir.Rules:
+    def _compiled(self, lowered: ir.Rules | None, gathered: GatheredQueries | None) -> ir.Rules:
         if lowered is not None and self.knowledge is None:
             return lowered
-        summary = self._summary()
+        self._last = summary = NO_KNOWLEDGE if self.knowledge is None else self._summary()
+        derived = owl_queries(self.knowledge) if self.queries else ()
+        if gathered is not None and (rules := self._of_families(gathered.beside(summary), summary, derived)):
+            return rules
+        if gathered is not None:
+            self.queries = gathered.queries
         queries = list(self.queries)
-        derived = owl_queries(self.knowledge) if queries else ()
         if derived:
             kept = needed(rules_of(Compilation((*queries, *derived)), summary))
             queries += [query for query in derived if query.name in kept]
         return rules_of(Compilation(tuple(queries)), summary)
+
+    def _of_families(
+        self, gathered: GatheredQueries, summary: KnowledgeSummary, derived: Sequence[CompiledQuery]
+    ) -> ir.Rules | None:
+        """The rules with families; None where the queries have no order but one by one."""
+        if derived:
+            rules = gathered.with_hidden(derived).rules(_POLICY, summary)
+            kept = frozenset() if rules is None else needed(rules)
+            gathered = gathered.with_hidden([query for query in derived if query.name in kept])
+        rules = gathered.rules(_POLICY, summary)
+        if rules is not None:
+            self.gathered = gathered
+        return rules
 
     # --- before the stream ---
 

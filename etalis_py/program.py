@@ -110,10 +110,11 @@ class Program:
         compiled = self.compilation
         if not isinstance(compiled, GatheredQueries):
             return replace(self.explained(self.rules(knowledge)), families=one_by_one(compiled.queries))
+        compiled = compiled.beside(knowledge)
         samples = Program(compiled.samples, self.policy)
         explained = samples.explain(knowledge)
         families = (*map(str, compiled.groups), *one_by_one(compiled.rest))
-        together = compiled.rules(self.policy) if knowledge is NO_KNOWLEDGE else None
+        together = compiled.rules(self.policy, knowledge)
         executor = explained.executor if together is None else large_batches(together)
         return replace(explained, executor=executor, families=families)
 

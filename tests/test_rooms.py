@@ -26,6 +26,7 @@ API = {
     "explanation",
     "census",
     "families",
+    "registry",
     "running",
     "warming",
     "recorded",

@@ -19,12 +19,14 @@ def _empty() -> Mapping[str, frozenset[str]]:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeSummary:
-    """``predicates`` of the default background graph (None: unknown, anything may be there).
+    """``predicates`` of the default background graph (None: unknown, anything may be there).  ``infers``: under a
+    regime by which a schema entails something.
 
     ``sub_properties`` and ``sub_classes`` map a term to all that imply it (itself left out); ``domain_of`` and
     ``range_of`` map a class to the properties whose subject (object) is an instance of it.  ``entailed`` is False
     when streamed triples have no consequences; ``type_is_ruled`` says that the schema speaks of rdf:type itself,
-    ``changes`` that the knowledge may be updated while it is used.
+    ``changes`` that the knowledge may be updated while it is used.  ``parameters`` are terms that each stand for many
+    classes, of which streamed triples have consequences now or after an update.
     """
 
     predicates: frozenset[str] | None = frozenset()
@@ -35,6 +37,8 @@ class KnowledgeSummary:
     range_of: Mapping[str, frozenset[str]] = field(default_factory=_empty)
     type_is_ruled: bool = False
     changes: bool = False
+    infers: bool = False
+    parameters: frozenset[str] = frozenset()
 
     @property
     def entailed(self) -> bool:

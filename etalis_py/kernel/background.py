@@ -47,4 +47,5 @@ def compiler_summary(knowledge: Knowledge, changes: bool = False) -> KnowledgeSu
         range_of=_Asked(lambda c: schema.type_tests(c).object_of, ruled),
         type_is_ruled=schema.type_is_ruled,
         changes=changes,
+        infers=True,
     )

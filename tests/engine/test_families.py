@@ -416,13 +416,9 @@ def test_explain_says_which_texts_are_alike_and_run_one_by_one():
     assert "one by one" not in str(compile(asked[:1]).explain())
 
 
-@pytest.mark.parametrize("options", [{"explain": True}, {"background": "empty.nt"}])
-def test_where_a_family_cannot_run_its_queries_run_one_by_one(options, tmp_path):
-    if "background" in options:
-        (tmp_path / "empty.nt").write_text("<urn:a> <urn:b> <urn:c> .\n")
-        options = {"background": [str(tmp_path / "empty.nt")]}
+def test_where_a_family_cannot_run_its_queries_run_one_by_one():
     queries = [f"SELECT ?a WHERE {{ :c{n} :p ?a FILTER (?a > {n}) }}" for n in range(4)]
-    engine = Engine(compile(queries), **options)
+    engine = Engine(compile(queries), explain=True)
     assert len(engine.rules.outputs) == 4
     matches = [*engine.push(event(":c2 :p 7", 1)), *engine.close()]
     assert [m.query for m in matches] == ["q3"]

@@ -132,6 +132,8 @@ def lower_leaf(t: alg.Triple, b: Builder, wanted: Names | None, stream: str = ""
     def leaf(s: ir.Position, p: ir.Position, o: ir.Position, entailed: bool = False) -> ir.Ref:
         return b.add(ir.Leaf(head, s, p, o, stream, entailed))
 
+    if isinstance(t.object, alg.Const) and t.object.term in b.summary.parameters and t.predicate == alg.Const(RDF_TYPE):
+        return leaf(t.subject, t.predicate, t.object, True)
     if not b.summary.entailed:
         return leaf(t.subject, t.predicate, t.object)
     if isinstance(t.predicate, alg.Var):

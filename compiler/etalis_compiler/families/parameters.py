@@ -13,7 +13,7 @@ as long as the longest of all says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
 
@@ -22,6 +22,7 @@ from etalis_rules import program as ir
 from etalis_rules.terms import XSD
 from etalis_rules.traversal import transform, walk
 
+from .looked_up import bound_by, is_reached, plain_steps
 from .windows import relaxed
 
 T = TypeVar("T")
@@ -64,9 +65,9 @@ def column_of(parameter: int) -> str:
 def parameterized(rules: ir.Rules, family: str, markers: Mapping[str, int]) -> Parameterized:
     """The rules of one query with its markers as parameters; raises ``Unfit`` where that cannot be."""
     (output,) = rules.outputs
-    if output.source is None or output.timeless is not None or output.late is not None:
+    if output.source is None or output.late is not None or output.form not in ("select", "construct", "ask"):
         raise Unfit
-    if output.form not in ("select", "construct", "ask"):
+    if output.timeless is not None and not _is_plain(output):
         raise Unfit
     made = [n for t in output.template for n in (t.subject, t.predicate, t.object)]
     if any(isinstance(n, alg.Var) and not alg.is_visible(n.name) for n in made):
@@ -79,8 +80,20 @@ def parameterized(rules: ir.Rules, family: str, markers: Mapping[str, int]) -> P
     source = rewriter.carrying(whole, wanted)
     template = rewriter.written(output.template)
     columns = (*output.source.columns, *source.columns)
-    shared = replace(output, query=family, source=ir.Ref(source.node, columns), template=template)
+    shared = replace(
+        output,
+        query=family,
+        source=ir.Ref(source.node, columns),
+        template=template,
+        timeless=rewriter.written(output.timeless),
+    )
     return Parameterized(rewriter.nodes, shared, frozenset(rewriter.used))
+
+
+def _is_plain(output: ir.Output) -> bool:
+    """Are timeless solutions reported as they are, and derive nothing before the stream starts?"""
+    arranged = output.distinct or output.order or output.limit is not None or output.offset
+    return output.form != "construct" and not arranged
 
 
 def _constant(node: object) -> str:
@@ -189,7 +202,7 @@ class _Rewriter:
         self, leaf: ir.Leaf, head: tuple[str, ...], steps: tuple[ir.Step, ...], wanted: frozenset[int]
     ) -> _Carrying:
         """A leaf that sees the triples of all queries; those whose constants they have, and then the steps."""
-        if leaf.entailed or (isinstance(leaf.predicate, alg.Const) and leaf.predicate.term in self.markers):
+        if isinstance(leaf.predicate, alg.Const) and leaf.predicate.term in self.markers:
             raise Unfit
         own = tuple(sorted(self.read((leaf.subject, leaf.object))))
         columns = (*leaf.head, *map(column_of, own))
@@ -209,18 +222,35 @@ class _Rewriter:
         wanted: frozenset[int],
         equal: tuple[tuple[str, int], ...],
     ) -> _Carrying:
-        """A join of a node with the parameters, before the first step that reads one."""
-        first = next((i for i, step in enumerate(steps) if self.read(step)), len(steps))
-        read = self.read(steps[first:])
+        """A join of a node with the parameters, before the first step that reads one.
+
+        Where the node has no constant of a query, a look-up in the background may find it.
+        """
+        known = set(child.columns)
+        before: list[ir.Step] = []
+        while len(before) < len(steps):
+            step = steps[len(before)]
+            if equal and isinstance(step, ir.Background):
+                break  # most events concern no query
+            if read := self.read(step):
+                free = [k for k in sorted(read) if column_of(k) not in known]
+                if not isinstance(step, ir.Background) or not is_reached(step, known, self.markers):
+                    break
+                step = self.written(step)
+                step = replace(step, binds=tuple(sorted({*step.binds, *map(column_of, free)})))
+                equal = tuple((column_of(k), k + 1) for k in free)
+            known.update(bound_by(step))
+            before.append(step)
+        rest = steps[len(before) :]
         binds = [(NAME, 0)]
-        binds += [(column_of(k), k + 1) for k in sorted(read | wanted) if column_of(k) not in child.columns]
-        compared = next((c for s in steps[first:] if (c := self._compared(s, child)) is not None), None)
+        binds += [(column_of(k), k + 1) for k in sorted(self.read(rest) | wanted) if column_of(k) not in known]
+        compared = next((c for s in rest if (c := self._compared(s, known)) is not None), None)
         step = ir.Parameters(self.family, equal, tuple(binds), () if compared is None else (compared,))
         columns = self._columns(wanted)
-        rest = self.written(steps[first:])
-        return _Carrying(self.add(ir.Map((*head, *columns), child, (*steps[:first], step, *rest))), columns)
+        every = (*before, step, *self.written(rest))
+        return _Carrying(self.add(ir.Map((*head, *columns), child, every)), columns)
 
-    def _compared(self, step: ir.Step, child: ir.Ref) -> tuple[str, str, int] | None:
+    def _compared(self, step: ir.Step, known: Container[str]) -> tuple[str, str, int] | None:
         """``variable op place`` where a step compares a column, or the duration, with a parameter that is a number."""
         if isinstance(step, ir.Duration) and (length := self.length(step.bound)) is not None:
             return "", "<=", length + 1
@@ -233,14 +263,13 @@ class _Rewriter:
                 op = _ORDER[op]
             case _:
                 return None
-        if name not in child.columns or term not in self.markers or "^^" not in term:
+        if name not in known or term not in self.markers or "^^" not in term:
             return None
         return name, op, self.markers[term] + 1
 
     def _map(self, node: ir.Map, wanted: frozenset[int]) -> _Carrying:
         below = self.before[node.child.node]
-        if any(isinstance(step, ir.Background) for step in node.steps):
-            raise Unfit
+        node = replace(node, steps=tuple(s for step in node.steps for s in self._taken_apart(step)))
         read = self.read(node.steps)
         if isinstance(below, ir.Leaf) and self.varies(node.child.node) and not node.distinct:
             leaf = alg.rename(below, dict(zip(below.head, node.child.columns, strict=True)))
@@ -257,6 +286,15 @@ class _Rewriter:
         return _Carrying(
             self.add(replace(node, head=(*node.head, *columns), child=ref, steps=self.written(node.steps))), columns
         )
+
+    def _taken_apart(self, step: ir.Step) -> tuple[ir.Step, ...]:
+        """A look-up in which a constant may be a column: of plain triples, and then the conditions on them."""
+        if not isinstance(step, ir.Background) or not self.read(step):
+            return (step,)
+        parts = plain_steps(step, self.markers)
+        if parts is None:
+            raise Unfit
+        return parts
 
     def _is_apart(self, leaf: ir.Leaf, columns: tuple[str, ...]) -> bool:
         """Do the variables that a leaf does not show differ from those it is renamed to?"""
@@ -334,22 +372,26 @@ class _Rewriter:
 
     def _outer(self, node: ir.Outer, wanted: frozenset[int]) -> _Carrying:
         """Of the optional side, too, each query has its own, unless that is the same for all."""
-        if node.right is None or node.background is not None or node.leaves or node.policy or self.read(node.bound):
+        if node.leaves or node.policy or self.read(node.bound):
             raise Unfit
-        if any(isinstance(s, ir.Background) for s in (*node.condition, *node.steps)):
-            raise Unfit
-        left = self.carrying(node.left.node, self.read((node.condition, node.steps)) | wanted)
-        right = self.plain_or_carrying(node.right.node, frozenset(), False)
+        if node.background is not None and self.read(node.background):
+            step = ir.Background(node.background, ())
+            if node.op == "minus" or plain_steps(step, self.markers) != (step,):
+                raise Unfit
+        left = self.carrying(node.left.node, self.read((node.background, node.condition, node.steps)) | wanted)
         columns = self._columns(wanted)
         whole = replace(
             node,
             head=(*node.head, *columns),
             left=ir.Ref(left.node, (*node.left.columns, *left.columns)),
-            right=ir.Ref(right.node, (*node.right.columns, *right.columns)),
-            certain=(*node.certain, NAME) if right.columns else node.certain,
+            background=self.written(node.background),
             condition=self.written(node.condition),
             steps=self.written(node.steps),
         )
+        if node.right is not None:
+            right = self.plain_or_carrying(node.right.node, frozenset(), False)
+            certain = (*node.certain, NAME) if right.columns else node.certain
+            whole = replace(whole, right=ir.Ref(right.node, (*node.right.columns, *right.columns)), certain=certain)
         return _Carrying(self.add(whole), columns)
 
     def _group(self, node: ir.Group, wanted: frozenset[int]) -> _Carrying:

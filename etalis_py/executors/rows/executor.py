@@ -22,12 +22,13 @@ from etalis_py.events import Event
 from etalis_py.executors.rows import dump
 from etalis_py.executors.rows.blocks import Code
 from etalis_py.executors.rows.codegen import write
-from etalis_py.executors.rows.families import Families, Gathered, Member
+from etalis_py.executors.rows.families import Families, Gathered, Member, with_constants
 from etalis_py.executors.rows.layout import layouts
 from etalis_py.executors.rows.live import LivePrograms
 from etalis_py.executors.rows.parted import is_of_family, rows_at_end
 from etalis_py.executors.rows.plan import Generated, RowPlan
 from etalis_py.executors.rows.runtime import Context, Runtime
+from etalis_py.executors.rows.slicing import canonical_key
 from etalis_py.executors.rows.state import State
 from etalis_py.kernel.explanation import explainer
 from etalis_py.kernel.matches import Shape
@@ -328,6 +329,11 @@ class RowExecutor:
 
     def _report_timeless(self, number: int, output: ir.Output, t: int) -> None:
         """What the background alone answers."""
+        if self.families is not None and output.query in self.families.relations:
+            for place, row in self.families.each(output):
+                if own := self._timeless_of(with_constants(output, row), t):
+                    self.reports.append((place, t, own))
+            return
         place = self._place(number)
         columns = self.shapes[place].variables
         if output.source is not None:
@@ -354,6 +360,17 @@ class RowExecutor:
             rows = new.applied(rows)
         if rows:
             self.reports.append((place, t, rows))
+
+    def _timeless_of(self, output: ir.Output, t: int) -> list[Row]:
+        """What the background alone answers to one query of a family."""
+        assert output.source is not None
+        assert output.timeless is not None
+        columns = output.source.columns
+        solutions = prepare(output.timeless).solve({}, self.state.background, None, Context(max(t, 0)))
+        rows: list[Row] = [(e, s, *(mu.get(n, "") for n in columns)) for mu, s, e in solutions]
+        if output.form == "ask":
+            return [(TIMELESS_END, TIMELESS_START, "true")] if rows else []
+        return sorted(rows, key=canonical_key(columns, tuple(sorted(output.variables))))
 
     # --- state ---
 

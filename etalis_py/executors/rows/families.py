@@ -23,7 +23,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 from etalis_compiler.families import NAME
 from etalis_rules import algebra as alg
@@ -39,6 +39,7 @@ from etalis_py.kernel.matches import LazyShapes, Shape
 from etalis_py.kernel.templates import template_triples
 from etalis_py.values import NUMERIC, decode
 
+T = TypeVar("T")
 Member = tuple[Any, ...]
 """A row: the name of the query, its constants, its place in the program, and their values (None: no number)."""
 
@@ -345,7 +346,7 @@ class Families:
             known = None if before is None else before.relations.get(family.name)
             relation = self.relations[family.name] = known or Relation(family.name, family.is_numeric)
             relation.go_to(family.members)
-        self.positions = (*gathered.places, *range(-len(gathered.families), 0))
+        self.positions = (*gathered.places, *range(-len(gathered.families), 0))  # hidden ones are below these
         self.shapes: Shapes
 
     @property
@@ -355,7 +356,8 @@ class Families:
 
     def show(self, shapes: Sequence[Shape]) -> Shapes:
         """How rows are read, from the shapes of all outputs."""
-        self.shapes = Shapes({place: shape for place, shape in zip(self.positions, shapes, strict=True) if place >= 0})
+        alone = zip(self.positions, shapes, strict=True)
+        self.shapes = Shapes({place: shape for place, shape in alone if shape.query not in self.relations})
         for shape in shapes:
             if shape.query in self.relations:
                 self.shapes.families[shape.query] = shape, self.relations[shape.query]
@@ -388,10 +390,14 @@ class Families:
 
     def all_shown(self, output: ir.Output) -> list[int]:
         """The places of all queries of a family, each of which has something to report."""
+        return [place for place, _ in self.each(output)]
+
+    def each(self, output: ir.Output) -> Iterator[tuple[int, Member]]:
+        """The place and the row of each query of a family, whose reports can be read from now on."""
         relation = self.relations[output.query]
-        for row in relation.rows.values():
+        for row in list(relation.rows.values()):
             self.shapes.show(row[relation.place], output.query, row)
-        return [row[relation.place] for row in relation.rows.values()]
+            yield row[relation.place], row
 
     def access(self, family: str, equal: tuple[int, ...], compared: int, op: str) -> Callable[..., Iterable[Member]]:
         """What generated code looks up parameters with."""
@@ -432,19 +438,24 @@ def _purge(store: GoalStore, gone: set[str]) -> int:
     return len(goals)
 
 
-def member_shape(shape: Shape, row: Member) -> Shape:
-    """The shape of one query of a family: its own name, its constants in the template."""
-    output = shape.output
+def with_constants(part: T, row: Member) -> T:
+    """What is said of a family, as it is said of one of its queries."""
 
     def constant(node: object) -> object:
         if isinstance(node, alg.Var) and node.name[0] == NAME:
             return alg.Const(row[1 + int(node.name[1:])])
         return None
 
-    own = replace(output, query=row[0], template=transform(output.template, constant))
+    return transform(part, constant)
+
+
+def member_shape(shape: Shape, row: Member) -> Shape:
+    """The shape of one query of a family: its own name, its constants in the template."""
+    output = shape.output
+    own = replace(output, query=row[0], template=with_constants(output.template, row))
     assert own.source is not None
     triples = template_triples(own, own.source.columns, None) if own.form == "construct" else None
     return replace(shape, output=own, triples=triples)
 
 
-__all__ = ["Family", "Member", "Relation", "Shapes", "member", "split"]
+__all__ = ["Family", "Member", "Relation", "Shapes", "member", "split", "with_constants"]
