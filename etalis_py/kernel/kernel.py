@@ -250,6 +250,8 @@ class Kernel:
             occurrences = [(s, p, o, start, stream) for start, _, triples, stream, _ in events for s, p, o in triples]
             if not occurrences:
                 return
+            if dispatch.due is not None and dispatch.alarm[0] <= now:
+                dispatch.due(now - 1)  # a restored engine has not looked yet what is due in its open instant
             dispatch.instant(now, occurrences)
             self.counters.triples += len(occurrences)
         self.counters.instants += 1

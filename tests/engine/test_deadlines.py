@@ -113,3 +113,15 @@ def test_months_are_counted_in_the_calendar(executor: Executor) -> None:
     engine.push(Event(30 * day, 30 * day, triples))  # 31 January 1970
     (match,) = engine.close()
     assert (match.start_us, match.end_us) == (30 * day, 58 * day)  # 28 February
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_an_engine_restored_within_the_instant_of_a_deadline_reports_it_there(executor: Executor) -> None:
+    """What is derived at that instant meets the events of the same instant."""
+    rule = "CONSTRUCT { ?o :late ?x } WHERE { { ?o :placed ?x } SEQ NOT { ?o :shipped ?y } WITHIN 2 SECONDS }"
+    program = compile([rule, "SELECT ?o WHERE { { ?o :late ?x } EQUALS { ?o :checked ?y } }"])
+    engine = Engine(program, executor=executor)
+    pushed = [*engine.push(event(":a :placed 1", 1)), *engine.push(event(":a :checked 1", (1, 3)))]
+    restored = Engine(program, executor=executor)
+    restored.restore(engine.snapshot())
+    assert [(m.query, m.start, m.end) for m in [*pushed, *restored.close()]] == [("q1", 1, 3), ("q2", 1, 3)]
