@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -10,7 +10,7 @@ from etalis_compiler.explain import Explanation, explain
 from etalis_compiler.rsp import Fact, WindowPlan
 from etalis_rules import program as ir
 
-from etalis_py.executors.columns.network import unsupported
+from etalis_py.executors.columns.division import Division, divide
 from etalis_py.executors.columns.suited import unsuited_steps
 from etalis_py.executors.windows.explain import Explainer, plan_data
 
@@ -58,7 +58,7 @@ class ProgramExplanation(Explanation):
 
     def __str__(self) -> str:
         rules = Explanation.__str__(self) if self.rules.outputs or not self.windows else ""
-        executor = f"large batches\n  {self.executor}" if self.executor else ""
+        executor = "\n  ".join(("large batches", *self.executor.splitlines())) if self.executor else ""
         families = "\n  ".join(("families", *self.families)) if self.families else ""
         return "\n\n".join(filter(None, (self.windows, families, rules, executor)))
 
@@ -75,8 +75,22 @@ class ProgramExplanation(Explanation):
 
 
 def large_batches(rules: ir.Rules, knowledge: Any = None) -> str:
-    """Which executor runs the rules over large batches, and why, if it is that of rows."""
-    return in_words(unsupported(rules, knowledge))
+    """Which executor runs which of the rules over large batches, and why, where it is that of rows."""
+    division = divide(rules, knowledge)
+    reason, reasons = division.reason, division.reasons
+    if division.is_whole or (reason is not None and len(set(reasons.values())) == 1):
+        return in_words(reason)
+    return "\n".join(_by_query(division))
+
+
+def _by_query(division: Division) -> Iterator[str]:
+    """A line for what runs in columns, and one for each query that runs in rows."""
+    fast = [query for query, reason in division.reasons.items() if reason is None]
+    if fast:
+        yield f"{', '.join(fast)} {'runs' if len(fast) == 1 else 'run'} in columns"
+    for query, reason in division.reasons.items():
+        if reason is not None:
+            yield f"{query} runs in rows, because {reason}"
 
 
 def in_words(reason: str | None) -> str:

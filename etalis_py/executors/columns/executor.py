@@ -7,16 +7,24 @@ is that of rows in both.  So the answers, snapshots and ids of matches are the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from etalis_rules import program as ir
 
 from etalis_py.compiled import ready
-from etalis_py.executors.columns.network import unsupported
+from etalis_py.events import Triple
+from etalis_py.executors.columns.division import Division, all_in_rows, divide, rules_of_part
+from etalis_py.executors.columns.network import RowPart
+from etalis_py.executors.rows.codegen import write
 from etalis_py.executors.rows.executor import RowExecutor
 from etalis_py.executors.rows.families import Gathered, Member
 from etalis_py.executors.rows.goals import rebuilt
+from etalis_py.executors.rows.partial import PartialRules
+from etalis_py.executors.rows.runtime import Runtime
+from etalis_py.executors.rows.traits import remembers
 from etalis_py.kernel.batch import as_reported
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import Counters
@@ -24,6 +32,7 @@ from etalis_py.kernel.protocol import Batch, Dispatch, Kept, Row
 from etalis_py.values import SparqlError
 
 if TYPE_CHECKING:
+    from etalis_py.executors.columns.parts import TriplesOf
     from etalis_py.executors.columns.rules import ColumnRules
 
 ENOUGH = 1 << 14
@@ -36,7 +45,7 @@ class ColumnExecutor(RowExecutor):
     def __init__(self, options: Options, counters: Counters, *, always: bool) -> None:
         super().__init__(options, counters)
         self.always = always
-        self._reasons: list[str | None] = []
+        self._division: Division | None = None
         self._columns: ColumnRules | None = None
         self.in_columns = False
         self._taken = 0  # rows that came in batches
@@ -59,23 +68,28 @@ class ColumnExecutor(RowExecutor):
         self.to_rows()
         super().load_rules(rules, knowledge, makers, gathered)
         self._columns = None
-        self._reasons.clear()
+        self._division = None
 
     @property
     def reason(self) -> str | None:
-        """Why these rules run in rows only; None when they need not."""
-        if self.options.journal and self._aside is None:
-            return "a journal is kept"
-        if not self._reasons:
-            self._reasons.append(self._reason())
-        return self._reasons[0]
+        """Why all of these rules run in rows; None when some need not."""
+        return self.division.reason
 
-    def _reason(self) -> str | None:
+    @property
+    def division(self) -> Division:
+        """Which of these rules run in rows, and why."""
+        if self.options.journal and self._aside is None:
+            return all_in_rows(self.rules, "a journal is kept")
+        if self._division is None:
+            self._division = self._divided()
+        return self._division
+
+    def _divided(self) -> Division:
         if self.options.explain:
-            return "explanations are kept"
+            return all_in_rows(self.rules, "explanations are kept")
         if self.options.eager:
-            return "every push closes its instant"
-        return unsupported(self.rules, self.knowledge)
+            return all_in_rows(self.rules, "every push closes its instant")
+        return divide(self.rules, self.knowledge)
 
     # --- time ---
 
@@ -122,7 +136,8 @@ class ColumnExecutor(RowExecutor):
         self.counters.pruned += columns.sweep(now)
         self.counters.pruned += sum(closure.sweep(now) for closure in self.state.closures.values())
         self.counters.pruned += sum(runs.expire(now) for runs in self.state.runs.values())
-        self._live = columns.live()
+        self.counters.pruned += sum(s.expire(now) for s in self.state.stores.values() if s.longest is not None)
+        self._live = columns.live() + self.state.live()
         self.check_goals()
 
     def forget_terms(self) -> None:
@@ -131,7 +146,10 @@ class ColumnExecutor(RowExecutor):
             self._columns.forget_terms()
 
     def next_due(self) -> int | None:
-        return self._columns.next_due() if self.in_columns and self._columns is not None else super().next_due()
+        due = super().next_due()
+        if not self.in_columns or self._columns is None or (at := self._columns.next_due()) is None:
+            return due
+        return at if due is None else min(at, due)
 
     def horizon(self) -> int | None:
         """After the end there is only one deadline after the other left, each a small batch: so rows go on."""
@@ -147,21 +165,39 @@ class ColumnExecutor(RowExecutor):
         from etalis_py.executors.columns.rules import ColumnRules  # loads the compiled kernels: half a second
 
         if self._columns is None:
-            schema = getattr(self.knowledge, "schema", None)
-            entailed = (lambda t: (t,)) if schema is None else (lambda t: (t, *schema.entailed(t)))
             self._columns = ColumnRules(
                 self.rules,
-                self.state.background,
-                entailed,
                 self._row_operator,
-                self._runtime.arrangement,
                 self._give,
                 self._runtime,
+                self.division.parts,
+                self._in_rows,
+                self._remember if remembers(self.rules) else None,
             )
         if not self.in_columns:
             self.in_columns = True
             self._fill(self._columns)
+            self._columns.begin(self.state.log)
         return self._columns
+
+    def _in_rows(self, part: RowPart) -> tuple[PartialRules, TriplesOf]:
+        """The rules of a part in rows, and what makes the triples of their rows."""
+        rules, state = rules_of_part(self.rules, part), copy(self.state)
+        whole = self.rules.outputs
+        places = tuple(self._place(whole.index(output)) for output in rules.outputs)
+        code = replace(self._code(), nodes=dict(rules.nodes), journaled=False, positions=places)
+        plan, limits = write(rules, code), self.options.limits
+        runtime = Runtime(rules, plan, state, limits, self._entailed, families=self.families, places=places)
+        return PartialRules(rules, runtime, state), self._triples_of
+
+    def _remember(self, occurrences: Iterable[tuple[int, int, str, str, str, str]]) -> None:
+        """Add occurrences (end, start, s, p, o, stream), in order of their ends, to the history."""
+        for end, start, s, p, o, stream in occurrences:
+            self.state.history.add(start, end, ((s, p, o),), stream)
+
+    def _triples_of(self, number: int) -> Callable[[Row], Iterable[Triple]]:
+        """What makes the triples of a row that is reported under a number."""
+        return self.shapes[number].triples or (lambda row: ())
 
     def _row_operator(self, name: str, side: int = 0) -> Callable[[int, list[Row]], Any]:
         """A row operator on plain rows of one of its sides: the values that it reads are decoded here."""

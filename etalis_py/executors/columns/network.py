@@ -7,18 +7,16 @@ the same batch.  Rules that feed themselves have no such order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from etalis_compiler.stratify import feeds, late_nodes, output_id, strong_components
+from etalis_compiler.stratify import feeds, output_id, strong_components
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
-from etalis_py.values.functions import find_function
+from etalis_py.executors.columns.forms import is_open
 
-JOINS = frozenset(("and", "seq", "equals", "meets", "overlaps", "starts", "during", "finishes", "par", "next"))
-"""The joins that have a columnar form (``joins.RELATIONS``, which loads the kernels)."""
+Fed = Mapping[str, tuple[tuple[ir.Template, tuple[str, ...]], ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,62 +31,115 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True)
+class RowPart:
+    """Rules that run in rows in between, each time when all that they read is complete for the batch.
+
+    ``name`` stands for them in the order; ``nodes`` and ``outputs`` are the ids of what they are.
+    """
+
+    name: str
+    nodes: frozenset[str]
+    outputs: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Network:
     """The nodes and outputs in the order of evaluation.
 
-    ``order`` has node ids and ids of outputs; ``fed`` the leaves that each CONSTRUCT's template feeds, by the id of its
-    output; ``recursive`` what depends on itself, but for the parts of ``loops``, found by all their names.
+    ``order`` has node ids, ids of outputs, and names of parts in rows; ``fed`` the leaves, and the parts in rows, that
+    each CONSTRUCT's template feeds, by the id of its output; ``recursive`` what depends on itself, but for the parts of
+    ``loops``, found by all their names: for each name the queries of its recursion.
     """
 
     nodes: dict[str, ir.Node]
     outputs: dict[str, tuple[int, ir.Output]]
-    fed: dict[str, tuple[tuple[ir.Template, tuple[str, ...]], ...]]
+    fed: Fed
     order: tuple[str, ...]
-    recursive: frozenset[str]
-    loops: dict[str, Loop]
+    recursive: Mapping[str, tuple[str, ...]]
+    loops: Mapping[str, Loop]
+    parts: Mapping[str, RowPart]
 
 
-def network(rules: ir.Rules) -> Network:
-    """The network of some rules."""
-    nodes = dict(rules.nodes)
-    outputs = {output_id(output.query): (i, output) for i, output in enumerate(rules.outputs)}
-    leaves = {name: node for name, node in nodes.items() if isinstance(node, ir.Leaf)}
-    fed = {
-        name: tuple(
-            (template, tuple(leaf for leaf, node in leaves.items() if feeds(template, output.stream, node)))
-            for template in output.template
-        )
-        for name, (_, output) in outputs.items()
-        if output.form == "construct" and output.source is not None
-    }
-    successors: dict[str, list[str]] = {name: [] for name in (*nodes, *outputs)}
+def network(rules: ir.Rules, parts: Sequence[RowPart] = ()) -> Network:
+    """The network of some rules, of which ``parts`` run in rows."""
+    every = dict(rules.nodes)
+    all_outputs = {output_id(output.query): (i, output) for i, output in enumerate(rules.outputs)}
+    in_rows = {name: part.name for part in parts for name in part.outputs}
+    outputs = {name: numbered for name, numbered in all_outputs.items() if name not in in_rows}
+    nodes = every
+    if parts:
+        made = frozenset(made_for((output for _, output in outputs.values()), every))
+        nodes = {name: node for name, node in every.items() if name in made}
+    fed = _fed(all_outputs, nodes, every, parts)
+    successors: dict[str, list[str]] = {name: [] for name in (*nodes, *outputs, *(part.name for part in parts))}
     for name, node in nodes.items():
-        for source in ir.made_from(node):
+        for source in read_by(node):
             successors[source].append(name)
     for name, (_, output) in outputs.items():
         if output.source is not None:
             successors[output.source.node].append(name)
-        for _, targets in fed.get(name, ()):
-            successors[name].extend(targets)
+    for name, templates in fed.items():
+        for _, targets in templates:
+            successors[in_rows.get(name, name)].extend(targets)
     components = strong_components(list(successors), successors)
-    recursive: set[str] = set()
+    recursive: dict[str, tuple[str, ...]] = {}
     loops: dict[str, Loop] = {}
     for component in components:
         if len(component) > 1 or component[0] in successors[component[0]]:
             loop = _loop(component, nodes, outputs, fed)
             if loop is None:
-                recursive.update(component)
+                queries = sorted(outputs[name][1].query for name in component if name in outputs)
+                recursive.update(dict.fromkeys(component, tuple(queries)))
             else:
                 loops.update(dict.fromkeys(component, loop))
     order = tuple(name for component in components for name in component)
-    return Network(nodes, outputs, fed, order, frozenset(recursive), loops)
+    return Network(nodes, outputs, fed, order, recursive, loops, {part.name: part for part in parts})
+
+
+def read_by(node: ir.Node) -> tuple[str, ...]:
+    """The ids of all nodes that a node reads."""
+    return (*ir.made_from(node), *(node.leaves if isinstance(node, ir.Group) else ()))
+
+
+def made_for(outputs: Iterable[ir.Output], nodes: Mapping[str, ir.Node]) -> list[str]:
+    """The ids of the nodes from which outputs are made."""
+    made: dict[str, None] = {}
+    stack = [output.source.node for output in outputs if output.source is not None]
+    while stack:
+        here = stack.pop()
+        if here not in made:
+            made[here] = None
+            stack.extend(read_by(nodes[here]))
+    return list(made)
+
+
+def _fed(
+    outputs: Mapping[str, tuple[int, ir.Output]],
+    nodes: Mapping[str, ir.Node],
+    every: Mapping[str, ir.Node],
+    parts: Sequence[RowPart],
+) -> Fed:
+    """What each template feeds: leaves of ``nodes``, and parts in rows other than its own."""
+    fed = {}
+    leaves = {name: node for name, node in every.items() if isinstance(node, ir.Leaf)}
+    for name, (_, output) in outputs.items():
+        if output.form != "construct" or output.source is None:
+            continue
+        others = [part for part in parts if name not in part.outputs]
+        templates = []
+        for template in output.template:
+            seeing = [leaf for leaf, node in leaves.items() if feeds(template, output.stream, node)]
+            in_rows = (part.name for part in others if not part.nodes.isdisjoint(seeing))
+            templates.append((template, (*(leaf for leaf in seeing if leaf in nodes), *in_rows)))
+        fed[name] = tuple(templates)
+    return fed
 
 
 def _loop(
     component: list[str],
     nodes: dict[str, ir.Node],
     outputs: dict[str, tuple[int, ir.Output]],
-    fed: dict[str, tuple[tuple[ir.Template, tuple[str, ...]], ...]],
+    fed: Fed,
 ) -> Loop | None:
     """The one rule that a component consists of, where it has the form of a loop."""
     names: dict[type, str] = {type(nodes.get(name)): name for name in component}
@@ -129,121 +180,4 @@ def _is_plain(leaf: ir.Leaf) -> bool:
 def _is_simple(join: ir.Join) -> bool:
     """Is it an AND or a SEQ that keeps every pair with the same key?"""
     bounded = isinstance(join.bound, ir.Longest) or (join.bound is not None and bool(join.bound.months))
-    return join.op in ("and", "seq") and not (join.policy or join.steps or bounded or _open(join))
-
-
-def unsupported(rules: ir.Rules, knowledge: Any = None) -> str | None:
-    """Why these rules cannot be run in columns, over this background; None when they can."""
-    if getattr(knowledge, "programs", ()):
-        return "an answer-set program reads events"
-    net = network(rules)
-    if net.recursive:
-        queries = sorted(name.removeprefix("out:") for name in net.recursive if name in net.outputs)
-        return f"the rules {', '.join(queries)} are recursive"
-    late = late_nodes(net.nodes)
-    for name, node in net.nodes.items():
-        reason = _unsupported_node(node, late, name)
-        if reason is not None:
-            return reason
-    for name, (_, output) in net.outputs.items():
-        reason = _unsupported_output(output, any(targets for _, targets in net.fed.get(name, ())))
-        if reason is not None:
-            return f"query {output.query}: {reason}"
-    return None
-
-
-def _unsupported_node(node: ir.Node, late: frozenset[str], name: str) -> str | None:
-    match node:
-        case ir.Leaf():
-            return None
-        case ir.Map(steps=steps):
-            return _unsupported_steps(steps)
-        case ir.Union():
-            return None
-        case ir.Join(op=op) if op not in JOINS:
-            return f"there is no columnar form of {op.upper()} yet"
-        case ir.Join(op="next", policy=policy) if policy or _open(node):
-            return "there is no columnar form of a NEXT that consumes, or whose sides may leave a variable unbound, yet"
-        case ir.Join(op="par", policy=policy) if policy:
-            return "there is no columnar form of a PAR that consumes yet"
-        case ir.Join(steps=steps):
-            if name in late:
-                return "a join reads what an aggregate reports, which may have ended before"
-            return _unsupported_picking(node) or _unsupported_steps(steps)
-        case ir.Absence():
-            return _unsupported_picking(node) or _unsupported_steps(node.steps)
-        case ir.Outer():
-            if name in late:
-                return "an optional part reads what an aggregate reports, which may have ended before"
-            return _unsupported_steps((*node.condition, *node.steps))
-        case ir.Group(leaves=leaves):
-            if leaves:
-                return "EXISTS looks back at single occurrences"
-            expressions = (*node.having, *(e for _, e in node.extends), *(k.expression for k in node.order))
-            operands = (call.operand for call in node.aggregates if call.operand is not None)
-            return _unsupported_expressions((*expressions, *operands))
-        case ir.Slice(order=order):
-            return _unsupported_expressions(key.expression for key in order)
-        case ir.Run():
-            if any(map(alg.has_exists, node.condition)):
-                return "EXISTS looks back at single occurrences"
-            return None
-        case ir.Closure():
-            return None
-    return f"there is no columnar form of {type(node).__name__} yet"
-
-
-def _unsupported_picking(node: ir.Join | ir.Absence) -> str | None:
-    """Why one of the candidates cannot be taken in columns, where a policy does that."""
-    if node.policy and any(isinstance(step, ir.Background) for step in node.steps):
-        return "a consuming join looks into the background"
-    if node.policy and any(isinstance(step, ir.Parameters) for step in node.steps):
-        return "a consuming join is divided among queries that differ in constants only"
-    return None
-
-
-def _open(node: ir.Join) -> bool:
-    """May a variable of both sides be unbound in one?"""
-    return not set(node.left.columns) & set(node.right.columns) <= set(node.certain)
-
-
-def _unsupported_steps(steps: Iterable[ir.Step]) -> str | None:
-    steps = tuple(steps)
-    return _unsupported_expressions(s.expression for s in steps if isinstance(s, (ir.Condition, ir.Assign)))
-
-
-def _unsupported_expressions(expressions: Iterable[alg.Expr]) -> str | None:
-    return next((reason for reason in map(unsupported_expression, expressions) if reason is not None), None)
-
-
-def unsupported_expression(e: alg.Expr) -> str | None:
-    """Why an expression cannot be evaluated apart from its solution's history and identity."""
-    for part in alg.subexpressions(e):
-        if isinstance(part, alg.Exists):
-            return "EXISTS looks back at single occurrences"
-        if isinstance(part, alg.Apply) and _is_volatile(part):
-            return f"{part.op} is seeded by its solution"
-    return None
-
-
-def _is_volatile(e: alg.Apply) -> bool:
-    if not e.op[:1].isalpha() or e.op in ("IN", "BOUND", "neg", "pos"):
-        return False
-    try:
-        return find_function(e.op, 1 if e.op in ("IRI", "URI") else len(e.args)).volatile
-    except LookupError:
-        return False
-
-
-def _unsupported_output(output: ir.Output, feeding: bool) -> str | None:
-    if output.form == "describe" or output.late is not None:
-        return "it looks back at single occurrences"
-    if feeding and _makes_nodes(output):
-        return "it makes blank nodes that other rules read"
-    return None
-
-
-def _makes_nodes(output: ir.Output) -> bool:
-    columns = () if output.source is None else output.source.columns
-    positions: list[Any] = [p for t in output.template for p in (t.subject, t.predicate, t.object)]
-    return any(isinstance(p, alg.Var) and p.name.startswith("_:") and p.name not in columns for p in positions)
+    return join.op in ("and", "seq") and not (join.policy or join.steps or bounded or is_open(join))

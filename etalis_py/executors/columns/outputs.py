@@ -32,6 +32,7 @@ class OutputOperator:
         columns = output.source.columns
         names = tuple(sorted(output.variables))
         self.shown = [columns.index(name) for name in names if name in columns]
+        self.spelled = range(len(columns)) if output.form == "describe" else self.shown
         sliced = output.order or output.limit is not None or output.offset
         self.slicing = arrangement if sliced else None
 
@@ -45,7 +46,7 @@ class OutputOperator:
         if self.output.distinct:
             kept = firsts(arranged, (arranged.end, arranged.start), self.shown)
             arranged = arranged if kept is None else arranged.take(kept)
-        reports.append(TableReport.of(self.number, arranged, self.terms, self.shown))
+        reports.append(TableReport.of(self.number, arranged, self.terms, self.spelled))
         return arranged
 
     def _sliced(self, solutions: Table, slicing: Advance, reports: list[Report | TableReport]) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,15 @@ from etalis_rules import program as ir
 from etalis_py.executors.columns.absence import DeadlineOperator, GapOperator, InsideOperator
 from etalis_py.executors.columns.constructs import derived
 from etalis_py.executors.columns.identity import compared_columns, unidentified
-from etalis_py.executors.columns.instants import Advance, InstantOperator, RunOperator
+from etalis_py.executors.columns.instants import InstantOperator, RunOperator, rows_of
 from etalis_py.executors.columns.joins import JoinOperator, Waiting
 from etalis_py.executors.columns.leaves import Entailed, LeafOperator, occurrence_tables
-from etalis_py.executors.columns.network import Loop, network
+from etalis_py.executors.columns.network import Loop, RowPart, network
 from etalis_py.executors.columns.occurrences import Occurrences, pieces
 from etalis_py.executors.columns.outer import OuterOperator
 from etalis_py.executors.columns.outputs import FamilyOutput, OutputOperator
 from etalis_py.executors.columns.parameters import Sources
+from etalis_py.executors.columns.parts import PartOperator, TriplesOf
 from etalis_py.executors.columns.recursion import LoopOperator
 from etalis_py.executors.columns.reports import TableReport, count_by_instant
 from etalis_py.executors.columns.simple import MapOperator, UnionOperator
@@ -27,11 +28,12 @@ from etalis_py.executors.columns.tables import Table, distinct, together
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.windowed import WindowedOperator, is_windowed
 from etalis_py.executors.rows.needs import OfOutput
+from etalis_py.executors.rows.partial import PartialRules
 from etalis_py.executors.rows.runtime import Runtime
 from etalis_py.executors.rows.traits import computes, multiplies
 from etalis_py.executors.rows.weighing import FEW
 from etalis_py.kernel.batch import Columns, Report, Row, are_rows
-from etalis_py.sparql import BackgroundSource
+from etalis_py.sparql import OccurrenceLog
 
 AT_ONCE = 1 << 16
 """So many occurrences are evaluated at a time: what is made of them should fit into a cache."""
@@ -42,27 +44,30 @@ MOST_TERMS = 1 << 17
 
 
 class ColumnRules:
-    """Rules that have a columnar form (``network.unsupported``), their operators and goals.
+    """Rules that have a columnar form, their operators and goals; and ``parts`` in rows between them (``division``).
 
-    ``operator`` gives the row operator of a node, or of a side of it, ``arrangement`` what ORDER BY or LIMIT does to
-    the rows of an output in an instant: both are those of the executor of rows, and so is their state.  ``give`` puts
-    solutions into the window of such an operator.  ``runtime`` has the limits, and the errors of what goes beyond them.
+    ``operator`` gives the row operator of a node, or of a side of it, which is that of the executor of rows with its
+    state, and ``give`` puts solutions into the window of such an operator.  ``runtime`` has the limits, the background,
+    and what ORDER BY or LIMIT does to the rows of an output.
+    ``in_rows`` loads the rules of a part, with what makes the triples of their rows.  ``remember`` adds occurrences to
+    the history, where something looks back at it.
     """
 
     def __init__(
         self,
         rules: ir.Rules,
-        background: BackgroundSource,
-        entailed: Entailed,
         operator: Callable[..., Any],
-        arrangement: Callable[[int], Advance | None],
         give: Callable[[str, list[Row]], None],
         runtime: Runtime,
+        parts: Sequence[RowPart] = (),
+        in_rows: Callable[[RowPart], tuple[PartialRules, TriplesOf]] | None = None,
+        remember: Callable[[Iterable[Row]], None] | None = None,
     ) -> None:
         self.terms = Terms()
         families = runtime.families
-        self._sources = sources = Sources(self.terms, background, {} if families is None else families.relations)
-        self.network = network(rules)
+        relations = {} if families is None else families.relations
+        self._sources = sources = Sources(self.terms, runtime.state.background, relations)
+        self.network = network(rules, parts)
         self._loose = unidentified(self.network)
         self._runtime = runtime
         self._limited = frozenset(name for name, node in rules.nodes if multiplies(node) or computes(node))
@@ -75,7 +80,7 @@ class ColumnRules:
                 node,
                 self.terms,
                 sources,
-                entailed,
+                runtime.entailed,
                 operator,
                 give,
                 self._watch,
@@ -90,10 +95,18 @@ class ColumnRules:
                     loop, self.network.nodes, output, self.terms, sources, lambda parts: None
                 )
         self._outputs = {
-            name: _output(number, output, self.terms, arrangement, runtime)
+            name: _output(number, output, self.terms, runtime)
             for name, (number, output) in self.network.outputs.items()
             if output.source is not None
         }
+        # What no rule reads is not remembered either.
+        read = frozenset(name for name, fed in network(rules).fed.items() if any(targets for _, targets in fed))
+        self._remember, self._remembered = remember, read if remember is not None else frozenset()
+        nodes = dict(rules.nodes)
+        self._parts: dict[str, PartOperator] = {}
+        for part in parts:
+            assert in_rows is not None
+            self._parts[part.name] = PartOperator(part, nodes, read, *in_rows(part), self.terms)
 
     def take(self, columns: Columns, through: int) -> list[Report | TableReport]:
         """Evaluate complete instants, and what falls due up to ``through``.
@@ -138,6 +151,11 @@ class ColumnRules:
 
     # --- state ---
 
+    def begin(self, log: OccurrenceLog | None) -> None:
+        """Go on with the state of rows in the parts that run in rows, and with this history."""
+        for part in self._parts.values():
+            part.begin(log)
+
     def stores(self) -> Iterator[tuple[str, str, Waiting]]:
         """Node, side and goals of everything that waits."""
         for name, operator in self._operators.items():
@@ -171,19 +189,30 @@ class ColumnRules:
         more: dict[str, list[Table]] = {}
         tables: dict[str, Table] = {}
         reports: list[Report | TableReport] = []
+        history = [by_stream]
         for name in self.network.order:
             loop = self.network.loops.get(name)
             if loop is not None and loop.leaf not in tables:
                 leaf = self.network.nodes[loop.leaf]
                 assert isinstance(leaf, ir.Leaf)
                 self._close(loop, _seen(leaf, by_stream, anywhere, more.get(loop.leaf, []), self.terms), tables)
-            if name in self._outputs:
+            if name in self._parts:
+                told, triples = self._parts[name].advance(by_stream, more.get(name, ()), through)
+                reports += told
+                for source, occurrences in triples.items():
+                    if source in self._remembered:
+                        history.append(occurrences)
+                    for target in {target for _, targets in self.network.fed[source] for target in targets}:
+                        more.setdefault(target, []).append(occurrences)
+            elif name in self._outputs:
                 output = self._outputs[name]
                 solutions = output.advance(tables[output.source.node], reports)
                 for template, targets in self.network.fed.get(name, ()):
                     others = targets if loop is None else [target for target in targets if target != loop.leaf]
-                    if others and len(solutions):
+                    if (others or name in self._remembered) and len(solutions):
                         columns = derived(output.output, template, solutions, self.terms)
+                        if name in self._remembered:
+                            history.append(columns)
                         for target in others:
                             more.setdefault(target, []).append(columns)
             elif name in tables:
@@ -199,6 +228,8 @@ class ColumnRules:
                 tables[name] = table
                 if name in self._limited:
                     self._watch(name, [table])
+        if self._remember is not None:
+            self._remember(rows_of(together(history, 4), self.terms))
         return sorted(reports, key=_instant_and_number if are_rows(reports) else _number)
 
     def _close(self, loop: Loop, seen: Table, tables: dict[str, Table]) -> None:
@@ -267,16 +298,15 @@ def _output(
     number: int,
     output: ir.Output,
     terms: Terms,
-    arrangement: Callable[[int], Advance | None],
     runtime: Runtime,
 ) -> OutputOperator | FamilyOutput:
     families = runtime.families
     if families is None:
-        return OutputOperator(number, output, terms, arrangement(number))
+        return OutputOperator(number, output, terms, runtime.arrangement(number))
     if output.query in families.relations:
         single = families.single(output) if runtime.arrangement_of_family(number) is None else None
         return FamilyOutput(output, terms, runtime.provide(OfOutput(number, "split")), single)
-    return OutputOperator(families.positions[number], output, terms, arrangement(number))
+    return OutputOperator(families.positions[number], output, terms, runtime.arrangement(number))
 
 
 def _operator(

@@ -74,6 +74,7 @@ class RowExecutor:
         self._live = 0
         self._aside: Any = None
         self._makers: dict[str, Any] = {}
+        self._entailed: Callable[[tuple[str, str, str]], Iterable[tuple[str, str, str]]] | None = None
 
     # --- rules ---
 
@@ -100,8 +101,8 @@ class RowExecutor:
         self.families = None if gathered is None else Families(gathered, self.families)
         self.plan = self._written()
         schema = getattr(knowledge, "schema", None)
-        entailed = None if schema is None else lambda triple: (triple, *schema.entailed(triple))
-        self._runtime = Runtime(rules, self.plan, state, options.limits, entailed, options.journal, self.families)
+        self._entailed = None if schema is None else lambda triple: (triple, *schema.entailed(triple))
+        self._runtime = Runtime(rules, self.plan, state, options.limits, self._entailed, options.journal, self.families)
         self._runtime.reports += self.reports
         self.reports = self._runtime.reports
         shapes = [self._shape(output) for output in rules.outputs]

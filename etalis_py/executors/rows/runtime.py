@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from etalis_compiler.rewrites.push_windows import longest
@@ -62,7 +62,9 @@ class Runtime:
         entailed: Callable[[tuple[str, str, str]], Iterable[tuple[str, str, str]]] | None = None,
         journaling: bool = False,
         families: Families | None = None,
+        places: Sequence[int] | None = None,
     ) -> None:
+        """``places``: the numbers that reports of each output have, where these are not all outputs of a program."""
         self.rules = rules
         self.plan = plan
         self.state = state
@@ -74,7 +76,8 @@ class Runtime:
         names = [output_id(output.query) for output in rules.outputs]
         recursive = {name for stratum in rules.strata if len(stratum) > 1 for name in stratum}
         self.families = families
-        places = range(len(names)) if families is None else families.positions
+        if places is None:
+            places = range(len(names)) if families is None else families.positions
         self.numbers = dict(zip(places, range(len(names)), strict=True))
         """The outputs by the numbers of their reports."""
         self.rounds = frozenset(place for place, name in zip(places, names, strict=True) if name in recursive)
@@ -347,13 +350,16 @@ class Runtime:
                 rows = sorted((row for part in parts for row in part), key=self.sort_key(number))
             reports.append((number, t, rows))
 
+    def output_of(self, number: int) -> ir.Output:
+        """The output whose rows are reported under a number."""
+        if number in self.numbers:
+            return self.rules.outputs[self.numbers[number]]
+        assert self.families is not None
+        return self.families.shapes.of_number(number)
+
     def sort_key(self, number: int) -> Callable[[Solution], Any] | None:
         """The canonical order of the rows that are reported under a number."""
-        if number in self.numbers:
-            output = self.rules.outputs[self.numbers[number]]
-        else:
-            assert self.families is not None
-            output = self.families.shapes.of_number(number)
+        output = self.output_of(number)
         assert output.source is not None
         return canonical_key(output.source.columns, tuple(sorted(output.variables)))
 

@@ -59,7 +59,8 @@ def _table(engine: Engine, events: Any) -> list[dict[str, Any]]:
 
 def reason_for_rows(engine: Engine) -> str | None:
     """Why some rules of an engine have no columnar form."""
-    return next((executor.reason for executor in rule_executors(engine) if executor.reason is not None), None)
+    reasons = (reason for executor in rule_executors(engine) for reason in executor.division.reasons.values())
+    return next((reason for reason in reasons if reason is not None), None)
 
 
 def rule_executors(engine: Engine) -> list[ColumnExecutor]:
@@ -70,8 +71,8 @@ def rule_executors(engine: Engine) -> list[ColumnExecutor]:
 
 
 def agree(making: Making, events: list[Event] | tuple[Event, ...], sizes: Iterable[int] = SIZES) -> str | None:
-    """Rows and columns report the same, however the input is cut; the reason where there is no columnar form."""
-    reason = reason_for_rows(making("columns"))
+    """Rows and columns report the same, however the input is cut; the reason where nothing has a columnar form."""
+    reason = next((executor.reason for executor in rule_executors(making("columns"))), None)
     if reason is not None:
         return reason
     rows = making("rows")

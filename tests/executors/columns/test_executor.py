@@ -170,11 +170,12 @@ def test_rows_of_one_event_are_counted_as_one() -> None:
     assert engine.counters.events == len(events) < len(table)
 
 
-def test_what_has_no_columnar_form_runs_in_rows_and_says_why() -> None:
+def test_what_has_no_columnar_form_runs_in_rows_beside_the_rest_and_says_why() -> None:
     recursive = "CONSTRUCT { ?x <urn:d> ?z } WHERE { ?x <urn:d> ?y . ?y <urn:p> ?z FILTER (?x != ?z) }"
     engine = Engine(compile([RISING, recursive]), executor="columns")
     (executor,) = rule_executors(engine)
-    assert executor.reason == "the rules q2 are recursive"
+    assert executor.division.reasons == {"q1": None, "q2": "the rules q2 are recursive"}
+    assert executor.reason is None
     events = prices(50)
     assert ids(engine, columns(events)) == ids(Engine(compile([RISING, recursive]), executor="rows"), events)
 

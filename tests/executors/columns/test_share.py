@@ -36,6 +36,7 @@ def test_most_drawn_programs_run_whole_in_columns(capsys: pytest.CaptureFixture[
     share = reasons[None] / reasons.total()
     with capsys.disabled():
         print(f"\n{reasons[None]} of {reasons.total()} drawn programs run whole in columns ({share:.0%})")
+        print(*(f"  {count:3} {reason}" for reason, count in reasons.most_common() if reason), sep="\n")
     assert share >= FLOOR, reasons.most_common()
 
 

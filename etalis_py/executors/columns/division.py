@@ -1,0 +1,160 @@
+"""Which rules run in columns and which in rows, where some of a program have no columnar form.
+
+Queries that share goals, or feed each other, belong together: such a component runs in columns if everything in it
+has that form, else in rows.  A component in rows gets the events, and what components before it derive; what it derives
+goes on to those behind it.  So a query that runs in rows takes nobody with it who does not share its state.
+
+Components in rows that nothing in columns lies between form one part, which goes through the events once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from etalis_compiler.stratify import late_nodes, output_id, strong_components
+from etalis_rules import program as ir
+
+from etalis_py.executors.columns.forms import unsupported_node, unsupported_output
+from etalis_py.executors.columns.network import Network, RowPart, made_for, network
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """Why each query runs in rows (None: it runs in columns), and the parts in rows in the order of evaluation."""
+
+    reasons: Mapping[str, str | None]
+    parts: tuple[RowPart, ...]
+
+    @property
+    def reason(self) -> str | None:
+        """Why nothing runs in columns; None where something does."""
+        reasons = self.reasons.values()
+        return next(iter(reasons), None) if None not in reasons else None
+
+    @property
+    def is_whole(self) -> bool:
+        """Does everything run in columns?"""
+        return not any(self.reasons.values())
+
+
+def all_in_rows(rules: ir.Rules, reason: str) -> Division:
+    """Everything runs in rows, for one reason."""
+    return Division({output.query: reason for output in rules.outputs} or {"": reason}, ())
+
+
+def divide(rules: ir.Rules, knowledge: Any = None) -> Division:
+    """Divide these rules, which run over this background."""
+    if getattr(knowledge, "programs", ()):
+        return all_in_rows(rules, "an answer-set program reads events")
+    net = network(rules)
+    own = _own_reasons(net)
+    if not any(own.values()):
+        return Division(own, ())
+    components = _components(net)
+    reasons = dict(own)
+    slow = []
+    for component in components:
+        queries = [net.outputs[name][1].query for name in component]
+        first = next((query for query in queries if own[query] is not None), None)
+        if first is not None:
+            slow.append(component)
+            reasons |= {q: f"it shares goals with {first}, or both feed each other" for q in queries if own[q] is None}
+    return Division(reasons, tuple(_parts(components, slow, net)))
+
+
+# --- why in rows ---
+
+
+def _own_reasons(net: Network) -> dict[str, str | None]:
+    """Why each query has no columnar form by itself."""
+    late = late_nodes(net.nodes)
+    of_nodes = {name: _reason_of_node(net, name, late) for name in net.nodes}
+    reasons: dict[str, str | None] = {}
+    for name, (_, output) in net.outputs.items():
+        feeding = any(targets for _, targets in net.fed.get(name, ()))
+        parts = (of_nodes[node] for node in made_for([output], net.nodes))
+        reason = next((reason for reason in parts if reason is not None), None)
+        reasons[output.query] = reason or _recursion(net, name) or unsupported_output(output, feeding)
+    return reasons
+
+
+def _reason_of_node(net: Network, name: str, late: frozenset[str]) -> str | None:
+    return _recursion(net, name) or unsupported_node(net.nodes[name], late, name)
+
+
+def _recursion(net: Network, name: str) -> str | None:
+    queries = net.recursive.get(name)
+    return None if queries is None else f"the rules {', '.join(queries)} are recursive"
+
+
+# --- what belongs together ---
+
+
+def _components(net: Network) -> list[list[str]]:
+    """The outputs that share state or feed each other, in an order in which they can be evaluated."""
+    state = {name: _state_of(net, name) for name in net.outputs}
+    shared: dict[str, str] = {}
+    successors: dict[str, list[str]] = {name: [] for name in net.outputs}
+    for name, kept in state.items():
+        for node in sorted(kept):
+            other = shared.setdefault(node, name)
+            successors[name].append(other)  # both ways, so they are in one strong component
+            successors[other].append(name)
+    for name, others in _feeding(net).items():
+        successors[name].extend(others)
+    return strong_components(list(successors), successors)
+
+
+def _state_of(net: Network, name: str) -> set[str]:
+    """The nodes of an output that keep something from one instant to the next."""
+    _, output = net.outputs[name]
+    stateless = ir.Leaf | ir.Map | ir.Union | ir.Recall
+    return {node for node in made_for([output], net.nodes) if not isinstance(net.nodes[node], stateless)}
+
+
+def _feeding(net: Network) -> dict[str, list[str]]:
+    """The outputs that see what each output derives."""
+    readers: dict[str, list[str]] = {}
+    for name, (_, output) in net.outputs.items():
+        for node in made_for([output], net.nodes):
+            readers.setdefault(node, []).append(name)
+    return {
+        name: list(dict.fromkeys(reader for _, leaves in templates for leaf in leaves for reader in readers[leaf]))
+        for name, templates in net.fed.items()
+    }
+
+
+# --- parts ---
+
+
+def _parts(components: list[list[str]], slow: list[list[str]], net: Network) -> Iterator[RowPart]:
+    """The components in rows; those between which nothing in columns lies are one part."""
+    members = {name: number for number, component in enumerate(components) for name in component}
+    in_rows = {members[component[0]] for component in slow}
+    feeding = _feeding(net)
+    levels = [0] * len(components)  # of columns even, of rows odd
+    for number, component in enumerate(components):
+        if (levels[number] % 2 == 1) != (number in in_rows):
+            levels[number] += 1
+        for name in component:
+            for reader in feeding.get(name, ()):
+                levels[members[reader]] = max(levels[members[reader]], levels[number])
+    for level in sorted({levels[number] for number in in_rows}):
+        outputs = [name for number in sorted(in_rows) if levels[number] == level for name in components[number]]
+        yield _part(f"rows {level // 2 + 1}", outputs, net)
+
+
+def _part(name: str, outputs: list[str], net: Network) -> RowPart:
+    nodes = made_for((net.outputs[output][1] for output in outputs), net.nodes)
+    return RowPart(name, frozenset(nodes), frozenset(outputs))
+
+
+def rules_of_part(rules: ir.Rules, part: RowPart) -> ir.Rules:
+    """The rules of a part in rows."""
+    outputs = tuple(output for output in rules.outputs if output_id(output.query) in part.outputs)
+    nodes = tuple((name, node) for name, node in rules.nodes if name in part.nodes)
+    there = part.nodes | part.outputs
+    strata = (tuple(name for name in stratum if name in there) for stratum in rules.strata)
+    return ir.Rules(nodes, outputs, tuple(stratum for stratum in strata if stratum), rules.policy)

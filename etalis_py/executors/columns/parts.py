@@ -1,0 +1,106 @@
+"""A part of the rules that runs in rows, as an operator between those of columns.
+
+Cost: as in rows for events of the predicates that it reads; the others cost a comparison.  State: that of the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+from etalis_compiler.stratify import output_id
+from etalis_rules import program as ir
+
+from etalis_py.events import Triple
+from etalis_py.executors.columns.instants import rows_by_instant, table_of_rows
+from etalis_py.executors.columns.network import RowPart
+from etalis_py.executors.columns.reports import TableReport
+from etalis_py.executors.columns.tables import Table, together
+from etalis_py.executors.columns.terms import Terms
+from etalis_py.executors.rows.feeding import predicates_of
+from etalis_py.executors.rows.partial import PartialRules
+from etalis_py.kernel.batch import Report, Row
+from etalis_py.sparql import OccurrenceLog
+
+TriplesOf = Callable[[int], Callable[[Row], Iterable[Triple]]]
+"""What makes the triples of a row, by the number of its reports."""
+
+
+class PartOperator:
+    """One part, whose ``nodes`` are these."""
+
+    def __init__(
+        self,
+        part: RowPart,
+        nodes: Mapping[str, ir.Node],
+        fed: frozenset[str],
+        rules: PartialRules,
+        triples_of: TriplesOf,
+        terms: Terms,
+    ) -> None:
+        """``fed`` are the ids of the outputs whose triples others read or remember."""
+        self.terms = terms
+        self._fed = fed
+        self._rules = rules
+        self._triples_of = triples_of
+        leaves = [node for name in part.nodes if isinstance(node := nodes[name], ir.Leaf)]
+        named = [predicates_of(leaf) for leaf in leaves]
+        self._predicates: pa.Array | None = None  # of which it reads triples; None: of any
+        if all(named):
+            self._predicates = pa.array(sorted({term for terms in named for term in terms}), pa.large_string())
+
+    def begin(self, log: OccurrenceLog | None) -> None:
+        """Go on with the state of rows, and this history."""
+        self._rules.begin(log)
+
+    def advance(
+        self, by_stream: Table, derived: Sequence[Table], through: int
+    ) -> tuple[list[TableReport], dict[str, Table]]:
+        """What it reports, and by output the occurrences (s, p, o, stream) that others read.
+
+        It is given the occurrences of the batch, and those that others have derived; time reaches ``through``.
+        """
+        table = together([self._read(by_stream), *derived], 4)
+        instants = (
+            (t, [(s, p, o, start, stream) for _, start, s, p, o, stream in rows])
+            for t, rows in rows_by_instant(table, self.terms)
+        )
+        reports = self._rules.take(instants, through)
+        by_number: dict[int, list[Report]] = {}
+        for report in sorted(reports, key=_instant):
+            by_number.setdefault(report[0], []).append(report)
+        tables: list[TableReport] = []
+        more: dict[str, list[Table]] = {}
+        for number, some in by_number.items():
+            output = self._rules.output_of(number)
+            assert output.source is not None
+            instants_of = [t for _, t, rows in some for _ in rows]
+            table = table_of_rows(
+                instants_of, [x for _, _, rows in some for x in rows], len(output.source.columns), self.terms
+            )
+            tables.append(TableReport.of(number, table, self.terms, range(len(table.columns))))
+            if (name := output_id(output.query)) in self._fed:
+                more.setdefault(name, []).append(self._derived(number, output.stream, some))
+        return tables, {name: together(of_queries, 4) for name, of_queries in more.items()}
+
+    def _read(self, by_stream: Table) -> Table:
+        """The occurrences whose predicates the part reads."""
+        if self._predicates is None:
+            return by_stream
+        wanted = self.terms.intern(self._predicates)
+        marked = np.zeros(self.terms.count, np.bool_)
+        marked[wanted] = True
+        return by_stream.take(np.flatnonzero(marked[by_stream.columns[1]]))
+
+    def _derived(self, number: int, stream: str, reports: Sequence[Report]) -> Table:
+        """The occurrences that its rows make; a row of an aggregate that ended before it was known makes none."""
+        triples_of = self._triples_of(number)
+        rows = [
+            (t, x[1], *triple, stream) for _, t, rows in reports for x in rows if x[0] == t for triple in triples_of(x)
+        ]
+        return table_of_rows([x[0] for x in rows], rows, 4, self.terms)
+
+
+def _instant(report: Report) -> int:
+    return report[1]
