@@ -390,6 +390,16 @@ class Engine(Stored):
 
     def change(self, graph: str, add: list[Any], remove: list[Any]) -> Any:
         """The same, from the next instant on."""
+        self.check_change()
+        at = self._at
+        if self._rule_stages and at.pending:
+            self._close_instant()
+            at.closed = max(at.closed, at.now)
+        name = graph if self._graphs is None else graph_name(graph)
+        return self.learn(name, add, remove)
+
+    def check_change(self) -> None:
+        """Raise ``ValueError`` where the background of this engine cannot change."""
         if self.knowledge is None or (self._graphs is not None and not self._graphs.given):
             raise ValueError("this engine has no background to change: make it with Engine(…, background=[])")
         if len(self._rule_stages) > 1:
@@ -397,12 +407,6 @@ class Engine(Stored):
                 "the background of this program cannot change while it runs: its rules run in several stages, because "
                 "windows feed some of them; run what feeds the windows and what they feed as two programs"
             )
-        at = self._at
-        if self._rule_stages and at.pending:
-            self._close_instant()
-            at.closed = max(at.closed, at.now)
-        name = graph if self._graphs is None else graph_name(graph)
-        return self.learn(name, add, remove)
 
     def learn(self, graph: str, add: list[Any], remove: list[Any]) -> Any:
         """Take an update over into the knowledge, the programs and, where it changes them, the rules."""

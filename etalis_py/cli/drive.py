@@ -8,12 +8,13 @@ from typing import Any
 
 from etalis_py.census import Census
 from etalis_py.cli.interrupt import Interrupt
-from etalis_py.cli.updates import Update
 from etalis_py.engine import Engine
 from etalis_py.events import Event
 from etalis_py.kernel.matches import Matches
+from etalis_py.knowledge import KnowledgeError
 from etalis_py.running import columns_of, fall_due
 from etalis_py.streams import Burst, Idle, PassingTime, Punctuation, StreamError
+from etalis_py.streams.updates import Update
 
 BATCH = 1024
 LONGEST_SLEEP = 3600.0  # longer ones overflow on some systems
@@ -136,7 +137,10 @@ class Drive:
     def _apply(self, update: Update) -> None:
         """Every instant up to the update's time is over; then the next version holds."""
         self._after(self.engine.advance(update.time))
-        update.apply(self.engine)
+        try:
+            self.engine.update(update.graph, update.add, update.remove)
+        except KnowledgeError as error:
+            raise StreamError(error.problem, source=update.source, line=update.line, hint=error.hint) from None
         self._update = next(self._updates, None)
 
     def _signal(self, item: Punctuation | Idle) -> None:

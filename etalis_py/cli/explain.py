@@ -42,6 +42,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     shared.add_policy(parser)
     shared.add_background(parser)
     parser.add_argument(
+        "--updates", action="store_true", help="with Spark: the background changes during the run (--background-stream)"
+    )
+    parser.add_argument(
         "--engine", choices=("local", "spark"), default="local", help="spark: also what runs in which shards there"
     )
     parser.add_argument(
@@ -75,10 +78,13 @@ def explain(options: Namespace) -> int:
 
     if options.engine == "spark" and (options.code or options.json or options.dot):
         raise UsageError("--engine spark says in words what runs where: leave --code, --dot and --json out")
+    if options.updates and options.engine != "spark":
+        raise UsageError("--updates says how the program runs on Spark: add --engine spark, or leave it out")
     shared.check_engine(options)
     program = shared.read_program(options)
     shared.show_warnings(program.warnings)
-    knowledge = knowledge_of(options.background or None, options.entailment, shared.graph_files(program))
+    given = options.background or ([] if options.updates else None)
+    knowledge = knowledge_of(given, options.entailment, shared.graph_files(program))
     if program.windowed and (options.code or options.dot):
         asked = "--code shows the Python" if options.code else "--dot draws the goals"
         raise UsageError(
@@ -109,7 +115,7 @@ def _explain_spark(program: Program, options: Namespace, knowledge: Knowledge | 
     from etalis_py.spark.placement import placement
 
     shards = shards_of(options)
-    lines = placement(parts_of(program, shards, knowledge), shards)
+    lines = placement(parts_of(program, shards, knowledge, updates=options.updates), shards)
     shared.say(f"\non Spark, with {shards} shard{'s' * (shards != 1)}\n" + "\n".join(f"  {line}" for line in lines))
 
 

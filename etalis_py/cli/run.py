@@ -154,9 +154,9 @@ def run_once(options: Namespace) -> int:
     from etalis_py.cli.outputs import open_outlet
     from etalis_py.cli.progress import Progress, on_terminal
     from etalis_py.cli.sources import open_streams
-    from etalis_py.cli.updates import read_updates
     from etalis_py.kernel.matches import Matches
     from etalis_py.streams import Clock, DeadLetters, up_to
+    from etalis_py.streams.updates import read_updates
 
     until = None if options.until is None else shared.moment(options.until, options.time_unit)
     given = (

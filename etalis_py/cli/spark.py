@@ -59,7 +59,6 @@ def refuse_on_spark(options: Namespace) -> None:
     for asked, why in (
         ("explain_matches", "needs the events behind a match in one engine, and Spark has them in many"),
         ("timeline", "draws the events behind a match, and Spark has them in many engines"),
-        ("background_stream", "changes the background during the run, and on Spark it stays as it is"),
         ("duplicates", "is for the local engine; from Python it is an option of etalis_py.spark.matches"),
         ("speed", "takes events at the speed of their own time, and Spark takes all at once"),
     ):
@@ -114,23 +113,26 @@ def shards_of(options: Namespace) -> int:
     return options.shards or (2 * (os.cpu_count() or 1) if state is None else state.shards)
 
 
-def check_plan(program: Program, shards: int, knowledge: Any, *, warn: bool, streaming: bool = False) -> None:
+def check_plan(
+    program: Program, shards: int, knowledge: Any, *, warn: bool, streaming: bool = False, updates: bool = False
+) -> None:
     """What cannot run on Spark; and what will run in one shard, a line for each."""
-    for routed in parts_of(program, shards, knowledge):
+    for routed in parts_of(program, shards, knowledge, updates=updates):
         part = routed.part
         if warn and part.shards == 1 and shards > 1 and (routed.uncut or streaming):
             reason = part.reason.removeprefix("one shard: ")
             print(f"etalis: {', '.join(part.reports)}: in one shard, whatever --shards says: {reason}", file=sys.stderr)
 
 
-def parts_of(program: Program, shards: int, knowledge: Any) -> list[RoutedPart]:
-    """The parts that a program runs in on Spark."""
+def parts_of(program: Program, shards: int, knowledge: Any, *, updates: bool = False) -> list[RoutedPart]:
+    """The parts that a program runs in on Spark; ``updates``: its background changes."""
     check_pyspark()
     from etalis_py.spark.errors import SparkError
     from etalis_py.spark.pipeline import plan
+    from etalis_py.spark.windows import WindowOptions
 
     try:
-        return plan(program, shards, knowledge, "rdf", None)[1]
+        return plan(program, shards, knowledge, "rdf", None, WindowOptions(updates=updates))[1]
     except SparkError as error:
         raise UsageError(str(error)) from None
 
@@ -144,17 +146,21 @@ def run(options: Namespace) -> int:
     from etalis_py.cli.running import engine_for, reason_for, refuse_for_windows, report_left_out
     from etalis_py.engine import knowledge_of
     from etalis_py.streams import DeadLetters
+    from etalis_py.streams.updates import read_updates
 
     refuse_on_spark(options)
     program = shared.read_program(options)
     if program.windowed:
         refuse_for_windows(options)
     check_spark(options)
-    knowledge = knowledge_of(options.background or None, options.entailment, shared.graph_files(program))
+    changes = options.background_stream is not None
+    given = options.background or ([] if changes else None)
+    knowledge = knowledge_of(given, options.entailment, shared.graph_files(program))
     # The local engine refuses what cannot run anywhere.
-    outputs = engine_for(program, background=knowledge).outputs
+    outputs = engine_for(program, background=knowledge, changes=changes).outputs
     shared.show_warnings(program.check() if options.checkpoint else program.warnings)
-    check_plan(program, shards_of(options), knowledge, warn=True, streaming=options.checkpoint is not None)
+    streaming = options.checkpoint is not None
+    check_plan(program, shards_of(options), knowledge, warn=True, streaming=streaming, updates=changes)
     late = 0
     with ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
@@ -186,8 +192,10 @@ def run(options: Namespace) -> int:
                     revise=options.revise,
                     checkpoint=options.checkpoint,
                     render=lambda us: stream.clock.render(us),
+                    updates=read_updates(options.background_stream, options.time_unit) if changes else None,
                 ) as spark_run,
             ):
+                spark_run.check_updates()
                 for match in work.counted(spark_run):
                     outlet.write(match)
                 for event in spark_run.late_events():

@@ -31,6 +31,11 @@ class ChosenKnowledge(Knowledge):
         """What it was chosen from."""
         return self._base
 
+    @property
+    def own(self) -> frozenset[Triple]:
+        """What was said of the default graph itself, beside the graphs that it is merged from."""
+        return frozenset(self._own)
+
     def update(self, graph: str = "", add: Iterable[Triple] = (), remove: Iterable[Triple] = ()) -> Change:
         """As ``Knowledge.update``."""
         add, remove = list(add), list(remove)

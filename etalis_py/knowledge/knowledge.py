@@ -101,6 +101,16 @@ class Knowledge:
         """The schema of the default graph: what streams are entailed by."""
         return self._graphs[""].schema
 
+    @property
+    def static(self) -> tuple[AspProgram, ...]:
+        """The programs that read no events."""
+        return self._static
+
+    def said(self, name: str = "") -> list[Triple]:
+        """The triples of a graph as they were stated, in order, without what static programs offer."""
+        offered = set() if name else set(self._offered)
+        return sorted(t for t in self.stated(name) if t not in offered)
+
     def names(self) -> list[str]:
         """The names of the named graphs that hold something."""
         return [name for name, graph in self._graphs.items() if name and len(graph.closed)]

@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.spark.answers import Answer, record_batches
+from etalis_py.spark.kinds import shard_kind
 from etalis_py.spark.packing import split
 from etalis_py.spark.parts import Part
 from etalis_py.spark.rows import columns_of, ends_in, events_out, sorted_out
 from etalis_py.spark.shard import Shard
 from etalis_py.spark.slices import AT_ONCE, SlicedShard
 from etalis_py.spark.spec import ProgramSpec
-from etalis_py.spark.standing import StandingShard
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -88,6 +88,6 @@ class FedShard:
 
 
 def _shard_of(spec: ProgramSpec, part: Part, number: int) -> Shard:
-    if part.standing:
-        return StandingShard(spec, part, number)
-    return SlicedShard(spec, part, number) if part.begins else Shard(spec, part, number, corrected=True)
+    if part.begins:
+        return SlicedShard(spec, part, number)
+    return shard_kind(spec, part)(spec, part, number, corrected=not part.standing)

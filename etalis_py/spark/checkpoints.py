@@ -22,6 +22,7 @@ from etalis_py.kernel.options import seconds
 from etalis_py.spark.continued import Continued, batches, go_on, read_state, write_state
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.identity import JobIdentity, decoded
+from etalis_py.spark.kinds import shard_kind
 from etalis_py.spark.options import Running
 from etalis_py.spark.pipeline import Programs, plan
 from etalis_py.spark.schema import MATCHES
@@ -29,6 +30,7 @@ from etalis_py.spark.shard import Shard
 from etalis_py.spark.slots import by_slot, numbers_of
 from etalis_py.spark.states import States
 from etalis_py.spark.stored import Head, StoredShard
+from etalis_py.spark.windows import WindowOptions
 
 _OPERATOR = "transformWithStateInPandasExec"
 
@@ -107,12 +109,14 @@ def move(
     try:
         # With their times, by which Spark takes them in order.
         shutil.copytree(root / "events", target / "events")
+        if state.updates:
+            shutil.copytree(root / "updates", target / "updates")
         lateness = -(-(asked.lateness or 0) // 1000) * 1000
         go_on(spark, program, target, -1, asked.matching(shards, lateness), at_once=1)
         same_matches(spark, root, target, shards)
         last = max((number for number, _ in batches(target)), default=-1)
         # A folder without this is not a checkpoint.
-        write_state(target, Continued(shards, last, state.over))
+        write_state(target, Continued(shards, last, state.over, state.updates))
         return describe(spark, target, program, asked)
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)
@@ -208,10 +212,13 @@ def _read(spark: SparkSession, place: str, kind: str, operator: int) -> dict[int
 
 def _shards(spark: SparkSession, program: Programs, asked: Running, job: JobIdentity) -> dict[int, Shard]:
     """An empty shard for each slot of the job."""
-    specs, parts = plan(program, job.shards, asked.background, asked.entailment, asked.policy)
+    options = WindowOptions(updates=any(p.updates for p in job.programs))
+    specs, parts = plan(program, job.shards, asked.background, asked.entailment, asked.policy, options)
     slots = by_slot([routed.part for routed in parts], job.partitions)
     return {
-        slot: Shard(specs[part.program], part, number, journal=True, revise=asked.revise)
+        slot: shard_kind(specs[part.program], part)(
+            specs[part.program], part, number, journal=True, revise=asked.revise
+        )
         for slot, (part, number) in slots.items()
     }
 

@@ -2,6 +2,7 @@
 
 ========== =======================================================================================================
 events/    one Parquet file for each call
+updates/   the same for updates of the background, where a run has them
 state/     the checkpoint of Spark's stream
 matches/   one folder of Parquet files for each batch of the stream, written anew when a batch is repeated
 etalis.json the number of shards, which is fixed; the last batch whose matches have been told; up to where time has gone
@@ -13,6 +14,7 @@ the caller confirms them, so after a failure some may be returned again, with th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -22,16 +24,22 @@ from etalis_py.spark.errors import SparkError
 from etalis_py.spark.options import MatchOptions
 from etalis_py.spark.pipeline import Programs, matches
 from etalis_py.spark.schema import EVENTS, MATCHES
+from etalis_py.spark.updates import UPDATES, write_updates
+from etalis_py.streams.updates import Update
 
 META = "etalis.json"
 
 
 class Continued(msgspec.Struct):
-    """What a call must know of those before it.  ``over``: every instant before it is over."""
+    """What a call must know of those before it.  ``over``: every instant before it is over.
+
+    ``updates``: the background changes while it runs.
+    """
 
     shards: int
     told: int = -1
     over: int | None = None
+    updates: bool = False
 
 
 def read_state(folder: Path) -> Continued | None:
@@ -54,6 +62,28 @@ def same_shards(folder: Path, state: Continued, shards: int) -> None:
             f"the checkpoint {folder} was made with {state.shards} shards, now {shards} are asked for: go on with "
             f"{state.shards}, or make a folder for {shards} of it with etalis checkpoint"
         )
+
+
+def same_updates(folder: Path, state: Continued, updates: bool) -> None:
+    """Whether there are updates is fixed in a checkpoint, because Spark's stream then has a second source."""
+    if state.updates and not updates:
+        raise SparkError(
+            f"the checkpoint {folder} was made with updates of the background: give them again, those that are new; "
+            "an empty file where there are none"
+        )
+    if updates and not state.updates:
+        raise SparkError(
+            f"the checkpoint {folder} was made without updates of the background: go on without them, or start from a "
+            "new folder and replay the stream"
+        )
+
+
+def put_updates(folder: Path, name: str, updates: Iterable[Update]) -> None:
+    """The updates of a call beside its events, also where there are none."""
+    kept = folder / "updates"
+    kept.mkdir(exist_ok=True)
+    write_updates(folder / "updates.part", updates, first=int(Path(name).stem) << 40)
+    (folder / "updates.part").rename(kept / name)
 
 
 def write_state(folder: Path, state: Continued) -> None:
@@ -85,6 +115,11 @@ def go_on(
     if at_once is not None:
         read = read.option("maxFilesPerTrigger", at_once)
     frame = read.parquet(str(folder / "events"))
+    if (folder / "updates").is_dir():
+        changes = spark.readStream.schema(UPDATES)
+        if at_once is not None:
+            changes = changes.option("maxFilesPerTrigger", at_once)
+        options["updates"] = changes.parquet(str(folder / "updates"))
     rows = matches(program, frame, **options)
     kept = folder / "matches"
 

@@ -30,12 +30,16 @@ ADVICE = "go on with what the checkpoint was made by, or start from a new checkp
 
 
 class ProgramIdentity(msgspec.Struct, frozen=True):
-    """A program: its name, its policy, and digests of its background and of the programs there that read events."""
+    """A program: its name, its policy, and digests of its background and of the programs there that are solved anew.
+
+    ``updates``: the background changes while it runs.
+    """
 
     name: str
     policy: str
     background: str
     live: str = ""
+    updates: bool = False
 
 
 class StageIdentity(msgspec.Struct, frozen=True):
@@ -80,7 +84,10 @@ def digest_of(data: bytes) -> str:
 def identity_of(specs: Sequence[ProgramSpec], parts: Iterable[RoutedPart], shards: int, partitions: int) -> JobIdentity:
     """The identity of a job."""
     programs = tuple(
-        ProgramIdentity(s.name, s.policy, digest_of(arrived(s.background)), _live(s) if s.live else "") for s in specs
+        ProgramIdentity(
+            s.name, s.policy, digest_of(arrived(s.background)), _live(s) if s.live or s.static else "", s.updates
+        )
+        for s in specs
     )
     stages = tuple(_stage_of(specs[routed.part.program], routed) for routed in parts)
     return JobIdentity(_package(), shards, partitions, programs, stages)
@@ -109,7 +116,7 @@ def _stage_of(spec: ProgramSpec, routed: RoutedPart) -> StageIdentity:
 
 
 def _live(spec: ProgramSpec) -> str:
-    return digest_of(msgspec.msgpack.encode(spec.live))
+    return digest_of(msgspec.msgpack.encode(spec.live + spec.static))
 
 
 def _package() -> str:
@@ -137,7 +144,12 @@ def differences(before: JobIdentity, now: JobIdentity) -> list[str]:
             f"it was made with {before.partitions} partitions, now there are {now.partitions}: set "
             f"spark.sql.shuffle.partitions to {before.partitions}"
         ]
-    differing = [*_other_queries(before, now), *_other_stages(before, now), *_other_answer_sets(before, now)]
+    differing = [
+        *_other_queries(before, now),
+        *_other_stages(before, now),
+        *_other_answer_sets(before, now),
+        *_other_updates(before, now),
+    ]
     if differing and before.package != now.package:
         differing.append(f"it was made by etalis-py {before.package}, this is {now.package}")
     return differing
@@ -166,7 +178,17 @@ def _other_answer_sets(before: JobIdentity, now: JobIdentity) -> Iterator[str]:
     """Programs whose atoms the state has."""
     was = {p.name: p.live for p in before.programs}
     if any(was.get(program.name, program.live) != program.live for program in now.programs):
-        yield "the answer-set programs that read events are no longer those that the checkpoint was made with"
+        yield "the answer-set programs that are solved anew are no longer those that the checkpoint was made with"
+
+
+def _other_updates(before: JobIdentity, now: JobIdentity) -> Iterator[str]:
+    """What the state has of a background that changed is its difference from the one at the start."""
+    are = {p.name: p for p in now.programs}
+    changed = [(old, are[old.name]) for old in before.programs if old.updates and old.name in are]
+    if any(not new.updates for _, new in changed):
+        yield "updates had changed its background: give updates again, though there be none"
+    elif any(old.background != new.background for old, new in changed):
+        yield "updates had changed its background, which is now another one: give the one of before, and change that"
 
 
 def _queries(job: JobIdentity) -> dict[tuple[str, str], str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 from pyspark.sql import DataFrame, Observation
 
 from etalis_py.kernel.options import seconds
+from etalis_py.streams.updates import Update
 
 
 class MatchOptions(TypedDict, total=False):
@@ -28,6 +29,7 @@ class MatchOptions(TypedDict, total=False):
     report: Mapping[str, Any] | None
     duplicates: bool
     queries: DataFrame | None
+    updates: DataFrame | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,10 @@ class Matching:
     ``queries``: queries that come and go while the job runs: a DataFrame, streaming where the events are, with the
     columns ``name``, ``text`` (null: the query is removed) and ``end``, the time from which on the row holds (null or
     missing: from what is not over yet).
+
+    ``updates``: changes of the background, which reach every shard at their time: a DataFrame, streaming where the
+    events are, with the columns ``end``, ``add`` and ``remove`` (Turtle; may be null), and may be ``graph`` and
+    ``arrived`` (which orders those of one time).
     """
 
     shards: int | None = None
@@ -67,6 +73,7 @@ class Matching:
     report: Mapping[str, Any] | None = None
     duplicates: bool = False
     queries: DataFrame | None = None
+    updates: DataFrame | None = None
 
 
 class RunOptions(TypedDict, total=False):
@@ -80,6 +87,7 @@ class RunOptions(TypedDict, total=False):
     revise: int
     checkpoint: str | Path | None
     render: Callable[[int], int | str]
+    updates: Iterable[Update] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +98,8 @@ class Running:
     an event may come late, as for ``Engine``; None puts the events of one call in order, whatever their order was.
     ``revise``: for how many microseconds what was said may be corrected, as for ``Engine``.
     ``checkpoint``: the folder of a run that goes on where the last call ended.  ``render``: how times are given.
+    ``updates`` of the background, in order of time (``streams.updates.read_updates``); with a checkpoint those that are
+    new, as the events are.
     """
 
     shards: int | None = None
@@ -100,6 +110,7 @@ class Running:
     revise: int = 0
     checkpoint: str | Path | None = None
     render: Callable[[int], int | str] = seconds
+    updates: Iterable[Update] | None = None
 
     def matching(self, shards: int | None, lateness: int | None = 0) -> MatchOptions:
         """The options of ``matches`` for this run."""

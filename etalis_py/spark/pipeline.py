@@ -26,12 +26,14 @@ from etalis_py.spark.options import Matching, MatchOptions
 from etalis_py.spark.packing import PACKED, packer
 from etalis_py.spark.parts import RoutedPart, parts_of
 from etalis_py.spark.routing import ends, flat_events, hand_on, refused, route, row_kinds, shards_of, wanted_by
-from etalis_py.spark.schema import MATCHES, RETRACT, STANDING
+from etalis_py.spark.schema import CHANGE, MATCHES, RETRACT
 from etalis_py.spark.sessions import PARTITIONS
 from etalis_py.spark.shipping import Shipped, arrived, ship
 from etalis_py.spark.slots import MOST_SHARDS, by_slot
-from etalis_py.spark.spec import ProgramSpec, pack, spec_of
+from etalis_py.spark.spec import ProgramSpec, pack, spec_of, with_updates
 from etalis_py.spark.standing import NAME, changes_of, standing_part
+from etalis_py.spark.updates import check_updates, updates_for
+from etalis_py.spark.versions import prepared
 from etalis_py.spark.windows import WindowOptions, plan_windows
 from etalis_py.spark.wire import wire_of
 
@@ -53,7 +55,9 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
     """
     asked = Matching(**options)
     count, partitions = _divided(events, asked.shards)
-    windows = WindowOptions(asked.report, asked.duplicates)
+    windows = WindowOptions(asked.report, asked.duplicates, asked.updates is not None)
+    if asked.updates is not None:
+        check_updates(asked.updates, events, asked.revise)
     specs, parts = plan(program, count, asked.background, asked.entailment, asked.policy, windows, asked.queries)
     if not asked.ordered:
         parts = [replace(routed, part=replace(routed.part, order=())) for routed in parts]
@@ -86,6 +90,8 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
             rows = rows.union(ends(here, partitions, events))
         if changes is not None and level == levels[0]:
             rows = rows.union(changes)
+        if asked.updates is not None:
+            rows = rows.union(updates_for(asked.updates, here, partitions))
         if out is not None:
             rows = rows.union(hand_on(out, here, names, partitions, last=level == levels[-1]))
         slots = by_slot([routed.part for routed in here], partitions)
@@ -103,7 +109,7 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
             out = wire.read(groups.transformWithStateInPandas(processor, wire.schema, "append", "EventTime", begin))
         else:
             order = ["slot", "end", *([F.col("mark") != RETRACT] if "retract" in flat.columns else [])]
-            order += [] if changes is None else [F.col("p") != F.lit(STANDING)]
+            order += [] if changes is None and asked.updates is None else [F.col("mark") != CHANGE]
             ordered = rows.repartition(partitions, "slot").sortWithinPartitions(*order)  # type: ignore[arg-type]
             out = ordered.mapInArrow(batch_operator(specs, slots, asked.metrics), MATCHES)
     if apart:
@@ -201,6 +207,8 @@ def plan(
     queries: DataFrame | None = None,
 ) -> tuple[tuple[ProgramSpec, ...], list[RoutedPart]]:
     """What travels to the executors, and the parts with their routing."""
+    if options.updates and background is None:
+        background = ()
     specs: list[ProgramSpec] = []
     parts: list[RoutedPart] = []
     there = {} if queries is not None and not program else compiled_programs(program, policy)
@@ -228,16 +236,20 @@ def plan(
                 parts += divided[1]
                 continue
             compiled = program_of(compiled.documents, policy=compiled.policy)
-        engine = Engine(compiled, background=knowledge)
+        engine = Engine(compiled, background=knowledge, changes=options.updates)
         # What rules derive from the background alone is in the engine's knowledge now, and travels with it.
-        specs.append(spec_of(compiled, name, engine.knowledge))
+        spec = spec_of(compiled, name, engine.knowledge)
+        specs.append(with_updates(spec, engine, shards) if options.updates else spec)
         parts += parts_of(engine.rules, len(specs) - 1, len(parts), shards, offers_of(engine.knowledge))
     if queries is not None:
         if NAME in there:
             raise SparkError(f"a program is named {NAME}, as those that come while the job runs; rename it")
-        specs.append(ProgramSpec(NAME, (), policy or "unrestricted", pack(_knowledge(background, entailment))))
+        knowledge = _knowledge(background, entailment)
+        spec = ProgramSpec(NAME, (), policy or "unrestricted", pack(knowledge))
+        engine = Engine(background=knowledge, changes=options.updates)
+        specs.append(with_updates(spec, engine, shards) if options.updates else spec)
         parts.append(standing_part(len(parts), len(specs) - 1, shards))
-    return tuple(specs), parts
+    return tuple(specs), [prepared(routed, entailment) for routed in parts] if options.updates else parts
 
 
 def compiled_programs(program: Programs, policy: str | None) -> dict[str, Program]:

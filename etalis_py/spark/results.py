@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from etalis_py.events import Event, Retraction, Triple
+from etalis_py.spark.errors import SparkError
 from etalis_py.streams.json_terms import json_term
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
@@ -101,9 +102,16 @@ class SparkRun:
         """What came too late for Spark, a triple at a time."""
         if self.late:
             columns = ("start", "end", "stream", "triples", "retracted")
-            rows = self._rows.where("kind = 'dead_letter'").select(*columns).distinct()
+            rows = self._rows.where("kind = 'dead_letter' AND triples IS NOT NULL").select(*columns).distinct()
             for start, end, stream, triples, retracted in rows.toLocalIterator():
                 yield (Retraction if retracted else Event)(start, end, tuple(map(tuple, triples or ())), stream or "")
+
+    def check_updates(self) -> None:
+        """Raise ``SparkError`` for an update of the background that could not be made."""
+        if self.late:
+            refused = self._rows.where("kind = 'dead_letter' AND triples IS NULL AND query IS NULL").select("detail")
+            for row in refused.take(1):
+                raise SparkError(row["detail"])
 
 
 def order_columns(variables: Sequence[str]) -> list[Column]:

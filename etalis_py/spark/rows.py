@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from etalis_py.kernel.batch import Columns
 from etalis_py.spark.answers import Row
-from etalis_py.spark.schema import COLUMNS, DERIVED, END, EVENT, ITEM, PASSED, RETRACT, TAKEN_BACK
+from etalis_py.spark.schema import CHANGE, COLUMNS, DERIVED, END, EVENT, ITEM, PASSED, RETRACT, TAKEN_BACK
 from etalis_py.spark.shard import Plain
 
 Rows: TypeAlias = pa.RecordBatch | pa.Table
@@ -23,7 +23,7 @@ SAMPLE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """Routed rows by kind; ``in_order`` has events and derived events together, as they came.
+    """Routed rows by kind; ``in_order`` has events, changes and derived events together, as they came.
 
     ``withdrawn`` is what the input withdraws, ``taken_back`` what an earlier level derived and takes back.
     """
@@ -48,7 +48,7 @@ def sorted_out(rows: Rows, *, apart: bool, numbered: bool = False) -> Sorted:
     if (marks == EVENT).all():
         return Sorted(events_of(rows), [], False, [])
     passed = _passed(rows, marks)
-    events = marks == EVENT
+    events = (marks == EVENT) | (marks == CHANGE)
     if not apart:
         events |= marks == DERIVED
     in_order = events_of(_of(rows, events)) + _items(_of(rows, marks == ITEM))

@@ -14,18 +14,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from etalis_py.engine import Engine
 from etalis_py.events import Event, Retraction
-from etalis_py.spark.continued import Continued, batches, go_on, next_file, read_state, same_shards, write_state
+from etalis_py.spark.continued import (
+    Continued,
+    batches,
+    go_on,
+    next_file,
+    put_updates,
+    read_state,
+    same_shards,
+    same_updates,
+    write_state,
+)
 from etalis_py.spark.options import Running, RunOptions
 from etalis_py.spark.pipeline import Programs, compiled_programs, matches
 from etalis_py.spark.results import SparkMatch, SparkRun
 from etalis_py.spark.schema import ARROW_EVENTS, EVENTS
 from etalis_py.spark.sessions import PARTITIONS, session
+from etalis_py.spark.updates import UPDATES, write_updates
 from etalis_py.streams import Idle, Punctuation
 
 _AT_ONCE = 50_000
@@ -61,6 +73,7 @@ def run_on_spark(
         return stopping(session(master, shards=shards)) if spark is None else nullcontext(spark)
 
     with open_run(program, events, start, late.append, Running(**options)) as run:
+        run.check_updates()
         result = SparkResult(list(run), [*late, *run.late_events()])
         run.done()
     return result
@@ -92,18 +105,24 @@ def open_run(
     variables = variables_of(program, options.policy)
     if options.checkpoint is None:
         with tempfile.TemporaryDirectory(prefix="etalis-") as name:
-            count = write_events(
-                Path(name) / "events.parquet", InTime(lateness, late, revise=options.revise).of(events)
-            )
+            file, changes = Path(name) / "events.parquet", Path(name) / "updates.parquet"
+            count = write_events(file, InTime(lateness, late, revise=options.revise).of(events))
+            if options.updates is not None:
+                write_updates(changes, options.updates)
             with start(shards) as spark:
-                frame = spark.read.schema(EVENTS).parquet(name)
-                rows = matches(program, frame, **options.matching(shards))
+                frame = spark.read.schema(EVENTS).parquet(str(file))
+                asked = options.matching(shards)
+                if options.updates is not None:
+                    asked["updates"] = spark.read.schema(UPDATES).parquet(str(changes))
+                rows = matches(program, frame, **asked)
                 yield SparkRun(rows, count, variables, options.render)
         return
     folder = Path(options.checkpoint)
     state = read_state(folder)
-    if state is not None and shards is not None:
-        same_shards(folder, state, shards)
+    if state is not None:
+        if shards is not None:
+            same_shards(folder, state, shards)
+        same_updates(folder, state, options.updates is not None)
     file = next_file(folder)
     part = folder / "events.part"
     over = None if state is None else state.over
@@ -113,14 +132,17 @@ def open_run(
     with start(shards if state is None else state.shards) as spark:
         number = int(shards or spark.conf.get(PARTITIONS) or 1) if state is None else state.shards
         reported = -1 if state is None else state.told
-        write_state(folder, Continued(number, reported, ordering.over))
+        going_on = Continued(number, reported, ordering.over, options.updates is not None)
+        write_state(folder, going_on)
+        if options.updates is not None:
+            put_updates(folder, file.name, options.updates)
         part.rename(file)
         watermark = -(-(lateness or 0) // _MS) * _MS
         rows = go_on(spark, program, folder, reported, options.matching(number, watermark))
 
         def done() -> None:
             last = max((number for number, _ in batches(folder)), default=reported)
-            write_state(folder, Continued(number, last, ordering.over))
+            write_state(folder, msgspec.structs.replace(going_on, told=last))
 
         yield SparkRun(rows, count, variables, options.render, done)
 

@@ -41,7 +41,7 @@ MATCHES = (
 # A whole event (mark ITEM, or RETRACT) has its graph and triples as JSON in ``passed``; what was derived (DERIVED,
 # TAKEN_BACK) has there the id of the match that it comes from, where that may be taken back.
 ROUTED = ("slot", "mark", "start", "end", "stream", "s", "p", "o", "passed", "arrived")
-EVENT, END, PASSED, DERIVED, ITEM, RETRACT, TAKEN_BACK = 0, 1, 2, 3, 4, 5, 6
+EVENT, END, PASSED, DERIVED, ITEM, RETRACT, TAKEN_BACK, CHANGE = 0, 1, 2, 3, 4, 5, 6, 7
 EVERY_SLOT = -1  # a row for all shards, until it is packed
 
 # The predicate of the row that ends a finite streaming run.
@@ -49,6 +49,8 @@ END_OF_STREAM = "<urn:etalis:end-of-stream>"
 LAST = 2**63 - 1
 STANDING = "<urn:etalis:standing-query>"
 """The predicate of a row that is no event: the query of this name (s) has this text (o; empty: it is gone)."""
+UPDATE = "update"
+"""The same where the background changes: of the graph s, o has what is added and what is removed, as JSON."""
 
 _TERM = pa.string()
 ARROW_TRIPLE = pa.struct([("s", _TERM), ("p", _TERM), ("o", _TERM)])

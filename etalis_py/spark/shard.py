@@ -203,7 +203,7 @@ class Shard:
         """Every instant before ``over`` is over."""
         if self.engine.finished or over == NEVER:
             return []
-        rows = self._take(self.waiting_before(over), over)
+        rows = [*self._take(self.waiting_before(over), over), *self.settle()]
         if over - 1 > self.engine.closed_at and self._time_passes:
             rows += self._rows(self.engine.advance(over - 1))
         return rows
@@ -235,8 +235,12 @@ class Shard:
         if self.engine.finished:
             return []
         ready, self.waiting = sorted(self.waiting, key=_by_end), []
-        rows = self._take(ready, LAST)
+        rows = [*self._take(ready, LAST), *self.settle(ended=True)]
         return rows + self._rows(self.engine.close(until=self.until), ended=True)
+
+    def settle(self, *, ended: bool = False) -> list[Answer]:
+        """What is to be done after events, before more time passes than they tell."""
+        return []
 
     # --- rows ---
 

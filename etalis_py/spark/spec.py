@@ -25,7 +25,9 @@ from etalis_compiler.rsp import Strategy
 
 from etalis_py.engine import Engine
 from etalis_py.families import GatheredQueries, Group, Member, Reading, member
+from etalis_py.kernel.dataset import whole
 from etalis_py.knowledge import Knowledge, load
+from etalis_py.knowledge.chosen import ChosenKnowledge
 from etalis_py.program import Program, program_of
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.shipping import Shipped, arrived
@@ -71,7 +73,8 @@ class ProgramSpec:
     is what ``pack`` made of the knowledge, or empty; ``live`` are its answer-set programs that read events, ``limits``
     what they may cost.  ``windowed``: some query has windows; ``preset``, ``report`` and
     ``duplicates`` are what these were given.  ``families`` are those of its queries that differ in constants only;
-    ``places`` has then for each of the others its name and its place in the program.
+    ``places`` has then for each of the others its name and its place in the program.  ``updates``: the background
+    changes while it runs, in ``shards`` shards; ``static`` are then the answer-set programs that are solved anew.
     """
 
     name: str
@@ -87,6 +90,28 @@ class ProgramSpec:
     limits: Limits = LIMITS
     families: tuple[FamilySpec, ...] = ()
     places: tuple[tuple[str, int], ...] = ()
+    updates: bool = False
+    shards: int = 1
+    static: tuple[AspText, ...] = ()
+
+
+def with_updates(spec: ProgramSpec, engine: Engine, shards: int) -> ProgramSpec:
+    """The specification where the background changes while the program runs: with all of it, as it was stated."""
+    try:
+        engine.check_change()
+    except ValueError as error:
+        raise SparkError(str(error)) from None
+    known = engine.knowledge
+    if isinstance(known, ChosenKnowledge) and known.own:
+        raise SparkError(
+            "the program derives triples from the background that its FROM chooses, and the background changes while "
+            "it runs, which does not go together on Spark: state these triples in a graph, or run it with the local "
+            "engine"
+        )
+    base = whole(known)
+    assert base is not None, "what is to change is there"
+    static = tuple((program.source, program.text) for program in base.static)
+    return replace(spec, updates=True, shards=shards, background=pack(base, offers=False), static=static)
 
 
 def spec_of(
@@ -189,12 +214,13 @@ def _differing(given: tuple[CompiledQuery, ...], compiled: tuple[CompiledQuery, 
     return ""
 
 
-def pack(knowledge: Knowledge | None) -> bytes:
-    """What is stated in each graph, as bytes; whoever reads them closes the graphs again."""
+def pack(knowledge: Knowledge | None, *, offers: bool = True) -> bytes:
+    """What is stated (``offers``: or offered) in each graph, as bytes; whoever reads them closes the graphs again."""
     if knowledge is None:
         return b""
     # In order, so that the same background is the same bytes in every run.
-    graphs = {name: sorted(knowledge.stated(name)) for name in sorted(("", *knowledge.names()))}
+    names = sorted(("", *knowledge.names()))
+    graphs = {name: sorted(knowledge.stated(name)) if offers else knowledge.said(name) for name in names}
     return msgspec.msgpack.encode([knowledge.entailment, graphs])
 
 
@@ -255,10 +281,21 @@ def _as_named(
     return named
 
 
+def knowledge_of(spec: ProgramSpec, *, live: bool = True) -> Knowledge | None:
+    """The background in a specification, once in each process; ``live``: with what reads events."""
+    return _shared(spec.background, spec.static + spec.live * live, spec.limits)
+
+
+def changing_knowledge(spec: ProgramSpec, *, live: bool = True) -> Knowledge | None:
+    """The same for one engine alone where it changes while the program runs."""
+    if not spec.updates:
+        return knowledge_of(spec, live=live)
+    return unpack(arrived(spec.background), spec.static + spec.live * live, spec.limits)
+
+
 @lru_cache(maxsize=8)
-def knowledge_of(data: bytes | Shipped, live: tuple[AspText, ...], limits: Limits) -> Knowledge | None:
-    """The background in a specification, once in each process."""
-    return unpack(arrived(data), live, limits)
+def _shared(data: bytes | Shipped, programs: tuple[AspText, ...], limits: Limits) -> Knowledge | None:
+    return unpack(arrived(data), programs, limits)
 
 
 def _with_all(query: CompiledQuery) -> CompiledQuery:
@@ -270,22 +307,24 @@ def _with_all(query: CompiledQuery) -> CompiledQuery:
 def _part_of(spec: ProgramSpec, queries: Iterable[str], own: Mapping[str, Own]) -> Program:
     """Some of the queries: of rules, or of windows that run apart from the rules, or the whole program."""
     wanted = frozenset(queries)
-    whole = compiled(spec)
-    if own and isinstance(whole.compilation, GatheredQueries):
+    program = compiled(spec)
+    if own and isinstance(program.compilation, GatheredQueries):
         groups = [
-            replace(group, members=tuple(filter(own[group.name], group.members))) for group in whole.compilation.groups
+            replace(group, members=tuple(filter(own[group.name], group.members)))
+            for group in program.compilation.groups
         ]
         return Program(GatheredQueries((), (), groups), spec.policy)
-    if isinstance(whole.compilation, GatheredQueries):
-        chosen = tuple(query for query in whole.compilation.rest if query.name in wanted)
+    if isinstance(program.compilation, GatheredQueries):
+        chosen = tuple(query for query in program.compilation.rest if query.name in wanted)
         return Program(Compilation(chosen), spec.policy)
     if not spec.windowed:
-        chosen = tuple(_with_all(q) for q in whole.compilation.queries if q.name in wanted)
+        every = program.compilation.queries
+        chosen = tuple(q if spec.updates else _with_all(q) for q in every if q.name in wanted)
         return Program(Compilation(chosen), spec.policy)
-    if wanted >= set(whole.queries):
-        return whole
-    plans = tuple(plan for plan in whole.plans if plan.name in wanted)
-    return replace(whole, plans=plans, compilation=Compilation(()))
+    if wanted >= set(program.queries):
+        return program
+    plans = tuple(plan for plan in program.plans if plan.name in wanted)
+    return replace(program, plans=plans, compilation=Compilation(()))
 
 
 def engine_of(
@@ -296,16 +335,19 @@ def engine_of(
     journal: bool = False,
     revise: int = 0,
     own: Mapping[str, Own] = NO_OWN,
+    kind: type[Engine] = Engine,
 ) -> Engine:
     """An engine for some queries of a program; ``live``: with the answer-set programs that read events.
 
     ``own`` says for each family, where it is families that run, which of the queries are those of this engine.
+    ``kind``: the class of engines.
     """
     program = _part_of(spec, queries, own)
     names = {plan.name for plan in program.plans}
-    return Engine(
+    return kind(
         program,
-        background=knowledge_of(spec.background, spec.live if live else (), spec.limits),
+        background=changing_knowledge(spec, live=live),
+        changes=spec.updates,
         journal=journal,
         revise=revise,
         report={query: report for query, report in spec.report if query in names} if program.windowed else None,

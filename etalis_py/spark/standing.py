@@ -14,8 +14,6 @@ State: the engine's, and the texts.  A journal is made of the engine's journals 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 from etalis_compiler import ast
 from etalis_compiler.diagnostics import QueryError, Source
@@ -23,47 +21,43 @@ from etalis_compiler.reach import endless
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from etalis_py.engine import Engine
-from etalis_py.kernel.position import NEVER
 from etalis_py.program import Program, compile, family_of
-from etalis_py.spark.answers import Answer, Row
+from etalis_py.spark.answers import Row
+from etalis_py.spark.changes import BEGINNING, ChangingEngine, ChangingShard
 from etalis_py.spark.columns import time_of
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.parts import Part, RoutedPart
-from etalis_py.spark.schema import EVENT, STANDING
-from etalis_py.spark.shard import Plain, Shard
+from etalis_py.spark.schema import CHANGE, STANDING
+from etalis_py.spark.shard import Plain
 from etalis_py.spark.slots import slots_of
-from etalis_py.spark.spec import ProgramSpec, knowledge_of
+from etalis_py.spark.spec import ProgramSpec, changing_knowledge
 
 NAME = "queries"
 """The name of the program that they are."""
-BEGINNING = NEVER + 1
 
 
-class StandingEngine(Engine):
+class StandingEngine(ChangingEngine):
     """An engine whose snapshots and journals know which queries it has."""
 
     def __init__(self, spec: ProgramSpec, *, journal: bool) -> None:
-        background = knowledge_of(spec.background, spec.live, spec.limits)
         self.texts: dict[str, str] = {}
-        self._told: list[bytes | tuple[str, str]] = []
-        super().__init__(None, policy=spec.policy, background=background, journal=journal)
+        background = changing_knowledge(spec)
+        super().__init__(None, policy=spec.policy, background=background, journal=journal, changes=spec.updates)
 
     @property
     def reads_columns(self) -> bool:
         """Changes stand among its events."""
         return False
 
-    def take_change(self, name: str, text: str) -> None:
-        """Have this text under this name; an empty one: no longer any.  Raises ``ValueError`` for what cannot be."""
-        if not text and name not in self.texts:
-            raise ValueError(f"there is no query named {name} to be removed")
-        journal = self.take_own() if self.options.journal else b""
-        self._change(name, text)
-        self._told += [journal, (name, text)] if self.options.journal else []
-
-    def _change(self, name: str, text: str) -> None:
+    def _change(self, *change: str) -> None:
+        """Have this text under this name; an empty one: no longer any.  Or change the background."""
+        if len(change) > 2:
+            super()._change(*change)
+            return
+        name, text = change
         if not text:
+            if name not in self.texts:
+                raise ValueError(f"there is no query named {name} to be removed")
             self.remove(name)
             del self.texts[name]
             return
@@ -92,28 +86,8 @@ class StandingEngine(Engine):
 
     # --- state ---
 
-    def take_own(self) -> bytes:
-        """The journal since the last change."""
-        return super().take_journal()
-
-    def take_journal(self) -> bytes:
-        told, self._told = [*self._told, super().take_journal()], []
-        return msgspec.msgpack.encode(told)
-
-    def forget_journal(self) -> None:
-        self._told.clear()
-        super().forget_journal()
-
-    @property
-    def journal_entries(self) -> int:
-        return super().journal_entries + sum(len(entry) for entry in self._told) // 40
-
     def apply_journal(self, data: bytes, *, fitted: bool = False) -> None:
-        for entry in msgspec.msgpack.decode(data):
-            if isinstance(entry, bytes):
-                super().apply_journal(entry, fitted=True)
-            else:
-                self._change(*entry)
+        super().apply_journal(data, fitted=True)
 
     def snapshot(self) -> bytes:
         return msgspec.msgpack.encode([list(self.texts.items()), super().snapshot()])
@@ -126,75 +100,23 @@ class StandingEngine(Engine):
         super().restore(state, fitted=True)
 
 
-class StandingShard(Shard):
+class StandingShard(ChangingShard):
     """A shard of such queries."""
 
     engine: StandingEngine
 
-    def _engine(self, spec: ProgramSpec, *, journal: bool, revise: int) -> Engine:
-        self._held: list[Plain] = []  # changes after the last event so far
+    def _changing(self, spec: ProgramSpec, *, journal: bool) -> StandingEngine:
         return StandingEngine(spec, journal=journal)
 
-    @staticmethod
-    def newest_of(events: Sequence[Plain]) -> int:
-        return Shard.newest_of([event for event in events if not is_change(event)])
-
-    def wait(self, events: Sequence[Plain], over: int = NEVER) -> list[Row]:
-        """A change whose time is over holds from now on."""
-        changes = [event for event in events if is_change(event)]
-        if changes and not self.engine.finished:
-            ends = [max(end, over) for _, end, *_ in changes]
-            self.waiting += [(end, end, *change[2:]) for end, change in zip(ends, changes, strict=True)]
-            events = [event for event in events if not is_change(event)]
-        return super().wait(events, over)
-
-    def push(self, events: Sequence[Plain]) -> list[Answer]:
-        changed = any(map(is_change, events))
-        if not (changed or self._held):
-            return super().push(events)
-        if changed:
-            events = sorted(events, key=_change_first)
-        rows: list[Answer] = []
-        first = 0
-        for place, event in enumerate(events):
-            if not is_change(event):
-                rows += self._apply_held()
-                continue
-            rows += super().push(events[first:place]) if first < place else []
-            self._held.append(event)
-            first = place + 1
-        return rows + (super().push(events[first:]) if first < len(events) else [])
-
-    def close_before(self, over: int) -> list[Answer]:
-        rows = super().close_before(over)
-        return rows + self._apply_held()
-
-    def _apply_held(self) -> list[Answer]:
-        """The changes before the next event: the instants before their time are over."""
-        rows: list[Answer] = []
-        for _, end, ((name, _, text),), *_ in self._held:
-            if end - 1 > self.engine.closed_at and end > BEGINNING:
-                rows += self._rows(self.engine.advance(end - 1))
-            try:
-                self.engine.take_change(name, text)
-            except (QueryError, ValueError) as error:
-                rows.append(self._refused(name, end, str(error)))
-        self._held.clear()
-        return rows
-
-    def _refused(self, name: str, end: int, why: str) -> Row:
-        known = None if end == BEGINNING else end
-        return ("dead_letter", self.name, name, None, None, None, None, known, known, None, False, self.number, why)
-
-
-def is_change(event: Plain) -> bool:
-    """Is it no event, but a query that comes or goes?"""
-    return event[2][0][1] == STANDING
-
-
-def _change_first(event: Plain) -> tuple[int, bool, bool]:
-    """Changes come before the events of their time, and what is removed before what comes."""
-    return event[1], not is_change(event), is_change(event) and bool(event[2][0][2])
+    def _taken(self, change: Plain) -> list[Row]:
+        ((name, predicate, text),) = change[2]
+        if predicate != STANDING:
+            return super()._taken(change)
+        try:
+            self.engine.take_change(name, text)
+        except (QueryError, ValueError) as error:
+            return [self._refused(change, str(error))]
+        return []
 
 
 def standing_part(number: int, program: int, shards: int) -> RoutedPart:
@@ -222,7 +144,7 @@ def changes_of(queries: DataFrame, events: DataFrame, part: Part, partitions: in
     nothing = F.lit(None)
     return queries.where(F.col("name").isNotNull()).select(
         F.element_at(F.array(*map(F.lit, slots_of(part, partitions))), number + 1).alias("slot"),
-        F.lit(EVENT).alias("mark"),
+        F.lit(CHANGE).alias("mark"),
         end.alias("start"),
         end.alias("end"),
         F.lit("").alias("stream"),

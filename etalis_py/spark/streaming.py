@@ -21,6 +21,7 @@ from etalis_py.kernel.position import NEVER
 from etalis_py.spark.answers import Answer
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.identity import ADVICE, JobIdentity
+from etalis_py.spark.kinds import shard_kind
 from etalis_py.spark.packing import unpack
 from etalis_py.spark.parts import Part
 from etalis_py.spark.rows import before, columns_of, ends_in, events_of, events_out, in_order, sorted_out, together
@@ -29,7 +30,6 @@ from etalis_py.spark.shard import Shard
 from etalis_py.spark.shipping import Shipped
 from etalis_py.spark.slices import AT_ONCE
 from etalis_py.spark.spec import ProgramSpec
-from etalis_py.spark.standing import StandingShard
 from etalis_py.spark.states import States
 from etalis_py.spark.stored import StoredShard
 from etalis_py.spark.wire import Selected, Wire
@@ -166,8 +166,8 @@ class ShardProcessor:
         part, number = self.slots[slot]
 
         def fresh() -> Shard:
-            kind = StandingShard if part.standing else Shard
-            return kind(self.specs[part.program], part, number, journal=True, revise=self.revise)
+            spec = self.specs[part.program]
+            return shard_kind(spec, part)(spec, part, number, journal=True, revise=self.revise)
 
         return self.stored.load((self.run, slot), fresh)
 

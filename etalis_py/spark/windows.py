@@ -26,15 +26,17 @@ from etalis_py.knowledge import Knowledge
 from etalis_py.program import Program
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.parts import Part, RoutedPart, parts_of, selects_of
-from etalis_py.spark.spec import ProgramSpec, Reports, fingerprint, meaning, spec_of
+from etalis_py.spark.spec import ProgramSpec, Reports, fingerprint, meaning, spec_of, with_updates
+from etalis_py.spark.versions import entails_elsewhere
 
 
 @dataclass(frozen=True, slots=True)
 class WindowOptions:
-    """What may be asked of windowed queries beside their text; see ``Engine``."""
+    """What may be asked of windowed queries beside their text; see ``Engine``.  ``updates``: the background changes."""
 
     report: Mapping[str, Iterable[Strategy]] | None = None
     duplicates: bool = False
+    updates: bool = False
 
     def of(self, program: Program) -> Reports:
         """The report policies that this program is given."""
@@ -57,10 +59,13 @@ def plan_windows(
     """The specifications of a windowed program (numbers begin with ``number``) and its parts (with ``first``)."""
     report = dict(options.of(program))
     program = replace(program, policy=policy)
-    engine = Engine(program, background=knowledge, report=report, duplicates=options.duplicates)
+    engine = Engine(
+        program, background=knowledge, report=report, duplicates=options.duplicates, changes=options.updates
+    )
     # What rules derive from the background alone is in the engine's knowledge now, and travels with it.
     known = engine.knowledge if knowledge is not None or len(engine.knowledge.default) else None
     spec = spec_of(program, name, known, options.of(program), duplicates=options.duplicates)
+    spec = with_updates(spec, engine, shards) if options.updates else spec
     specs = [spec]
     together = _together(program)
     if together:
@@ -73,9 +78,10 @@ def plan_windows(
     ]
     parts = [_placed(draft, number, first + n, program, spec) for n, draft in enumerate(drafts)]
     if program.compilation.queries:
-        specs.append(spec_of(_rules_alone(program, policy), name, known))
-        rules = Engine(Program(program.compilation, policy), background=known).rules
-        parts += parts_of(rules, number + 1, first + len(parts), shards)
+        rules = Engine(Program(program.compilation, policy), background=known, changes=options.updates)
+        alone = spec_of(_rules_alone(program, policy), name, known)
+        specs.append(with_updates(alone, rules, shards) if options.updates else alone)
+        parts += parts_of(rules.rules, number + 1, first + len(parts), shards)
     return specs, _ordered(parts, engine)
 
 
@@ -130,7 +136,7 @@ def _divided(group: tuple[WindowPlan, ...], known: Knowledge | None, duplicates:
     """How a network of queries is divided, with what the text alone does not tell."""
     if duplicates:
         return WindowShards(group, reason="how often a triple is stated depends on whole items")
-    if known is not None and known.entailment != "rdf" and (known.schema.specimens or known.schema.classes.forward):
+    if entails_elsewhere(known):
         return WindowShards(group, reason="the schema entails triples of other keys")
     return divide(group, stored=known is not None)
 

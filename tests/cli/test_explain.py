@@ -103,6 +103,14 @@ def test_explain_says_what_slices_of_time_cost_on_spark(folder: Folder) -> None:
     )
 
 
+def test_explain_says_that_updates_leave_no_slices_of_time(folder: Folder) -> None:
+    folder.write("pairs.rq", "SELECT * { { ?a :fails ?x } SEQ { ?b :fails ?y } } WITHIN PT10S")
+    text = folder.etalis("explain", "pairs.rq", "--engine", "spark", "--updates", "--shards", "4").stdout
+    assert text.endswith("    no slices of time: the background changes while the batch runs\n")
+    done = folder.etalis("explain", "pairs.rq", "--updates", code=2)
+    assert "--updates says how the program runs on Spark" in done.stderr
+
+
 def test_explain_knows_the_background(folder: Folder) -> None:
     folder.write("schema.ttl", "PREFIX : <http://example.org/> PREFIX r: <http://www.w3.org/2000/01/rdf-schema#> "
                  ":cost r:subPropertyOf :price .")  # fmt: skip

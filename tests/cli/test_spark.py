@@ -65,12 +65,15 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "recent": ("run", "rising.rq", "twice.rq", "up.rq", "--stream", "ticks.jsonl", "--policy", "recent"),
     "skip": ("run", "rising.rq", "--stream", "broken.jsonl", "--on-error", "skip", "--format", "csv"),
     "from": ("run", "from.rq", "--stream", "ticks.jsonl"),
+    "updates": ("run", *PROGRAM, "--stream", "ticks.jsonl", "-b", "kinds.ttl", "--background-stream", "u.jsonl"),
+    "updates beside windows": ("run", "mixed.rq", "--stream", "social=seen.jsonl", "--background-stream", "u.jsonl"),
     "windows": ("run", "rooms.rq", "ranked.rq", "--stream", "social=seen.jsonl"),
     "windows and rules": ("run", "mixed.rq", "--stream", "social=seen.jsonl"),
     "stock": ("replay", "stock", "--companies", "20", "--events", "1500", "--format", "jsonl"),
     "tsunami": ("replay", "tsunami", "--stations", "1", "--days", "2", "--format", "jsonl"),
     "tsunami table": ("replay", "tsunami", "--stations", "1", "--days", "1"),
 }
+TOLD = ("--checkpoint", "told")
 ALONE: dict[str, tuple[str, ...]] = {
     # The delivery replay has an answer-set program in the loop.
     "both": ("replay", "delivery", "--agents", "2", "--engine", "both", "--master", "local[2]"),
@@ -82,6 +85,11 @@ ALONE: dict[str, tuple[str, ...]] = {
     "days net": ("run", "rising.rq", "--stream", "days.jsonl", "--revise", "2s", "--format", "json", *SPARK),
     "days net here": ("run", "rising.rq", "--stream", "days.jsonl", "--revise", "2s", "--format", "json"),
     "other shards": ("run", "rising.rq", "--stream", "day2.jsonl", "--checkpoint", "days", *SPARK[:4], "--shards", "3"),
+    "told 1": ("run", "kinds.rq", "--stream", "day1.jsonl", "--background-stream", "u1.jsonl", *SPARK, *TOLD),
+    "told 2": ("run", "kinds.rq", "--stream", "day3.jsonl", "--background-stream", "u2.jsonl", *SPARK[:4], *TOLD),
+    "told here": ("run", "kinds.rq", "--stream", "told.jsonl", "--background-stream", "u.jsonl"),
+    "untold": ("run", "kinds.rq", "--stream", "day3.jsonl", *SPARK[:4], *TOLD),
+    "bad update": ("run", "kinds.rq", "--stream", "day1.jsonl", "--background-stream", "bad.jsonl", *SPARK),
     "too much": ("run", "endless.rq", "--stream", "ticks.jsonl", *SPARK),
 }
 
@@ -102,6 +110,20 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
         back + tick(3, 90) + back + tick(3, 12) + tick(1, 99) + back + tick(2, 11) + tick(5, 13) + tick(6, 1)
     )
     (path / "days.jsonl").write_text((path / "day1.jsonl").read_text() + (path / "day2.jsonl").read_text())
+    (path / "day3.jsonl").write_text(tick(5, 20) + tick(7, 21, "bolt") + tick(9, 22) + tick(30, 1))
+    (path / "told.jsonl").write_text((path / "day1.jsonl").read_text() + (path / "day3.jsonl").read_text())
+    updates = [(2, "acme", "big", "tiny"), (3, "cord", "", "new"), (6, "bolt", "small", "odd"), (8, "acme", "tiny", "")]
+    lines_of = [
+        json.dumps({"time": t, "remove": f":{c} :kind :{old} ." * bool(old), "add": f":{c} :kind :{new} ." * bool(new)})
+        for t, c, old, new in updates
+    ]
+    for name, some in (
+        ("u", lines_of),
+        ("u1", lines_of[:2]),
+        ("u2", lines_of[2:]),
+        ("bad", ['{"time": 1, "add": "x"}']),
+    ):
+        (path / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in some))
     (path / "rooms.rq").write_text(ROOMS)
     (path / "ranked.rq").write_text(f"{ROOMS} ORDER BY DESC(?room)")
     (path / "mixed.rq").write_text(MIXED)
@@ -222,6 +244,24 @@ def test_a_failure_on_a_worker_is_said_in_the_words_of_the_engine(done: tuple[Pa
     Path(log).unlink()
 
 
+@needs_java
+def test_updates_of_the_background_go_on_in_the_folder(done: tuple[Path, Done]) -> None:
+    first, second, here = (list(map(json.loads, done[1][n][1].splitlines())) for n in ("told 1", "told 2", "told here"))
+    # What is open at the end of the second call is reported here only.
+    assert [m["id"] for m in (*first, *second)] == [m["id"] for m in here if m["end"] < 30]
+    kinds = [m["bindings"].get("k", {}).get("value", "")[19:] for m in here]
+    assert kinds == ["big", "tiny", "tiny", "tiny", "odd", "", ""]
+    code, _, errors = done[1]["untold"]
+    assert (code, "the checkpoint told was made with updates of the background" in errors) == (2, True)
+
+
+@needs_java
+def test_an_update_that_cannot_be_read_stops_the_run(done: tuple[Path, Done]) -> None:
+    code, output, errors = done[1]["bad update"]
+    assert (code, output) == (1, "")
+    assert errors.startswith("etalis: bad.jsonl:1: this is not Turtle")
+
+
 def net_of(matches: list[dict[str, Any]]) -> set[str]:
     net: dict[str, bool] = {match["id"]: "retracted" not in match for match in matches}
     return {name for name, holds in net.items() if holds}
@@ -264,7 +304,6 @@ def test_control_c_ends_a_run_that_spark_has_not_finished(folder: Folder, monkey
     [
         (["--explain-matches"], "--explain-matches needs the events behind a match in one engine"),
         (["--timeline", "a.svg"], "--timeline draws the events behind a match"),
-        (["--background-stream", "b.jsonl"], "--background-stream changes the background during the run"),
         (["--speed", "10x"], "--speed takes events at the speed of their own time"),
         (["--stream", "s=http://localhost:1/s/"], "it has no end, and Spark begins when all events are there"),
         (["--master", "there"], "--master there: write local[2]"),

@@ -42,3 +42,8 @@ def test_the_example_of_files_runs(
     monkeypatch.chdir(tmp_path)
     run(spark, snippet("files.py"))
     assert "1 event; the second line is not whole" in capsys.readouterr().out
+
+
+def test_the_example_of_updates_runs(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    run(spark, snippet("updates.py"))
+    assert capsys.readouterr().out == "[3]\n"

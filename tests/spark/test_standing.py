@@ -134,6 +134,18 @@ def test_a_wrong_text_is_a_dead_letter_and_changes_nothing() -> None:
     assert sorted([*found_in(rows), *found_in(shard.finish())]) == alone(CHANGES, EVENTS_HERE)
 
 
+def test_a_journal_goes_on_after_a_wrong_text() -> None:
+    shard, again = (StandingShard(SPEC, PART, 0, journal=True) for _ in range(2))
+    shard.wait([row(change) for change in (("a", SHAPES[1].format(1, 0), 1), ("bad", "SELECT ?x {", 6))])
+    shard.wait(EVENTS_HERE[:12])
+    shard.close_before(EVENTS_HERE[12].end)
+    again.engine.apply_journal(shard.engine.take_journal())
+    assert again.engine.counters.events == shard.engine.counters.events > 0
+    assert again.engine.counters.kept() == shard.engine.counters.kept()
+    rest = EVENTS_HERE[12:]
+    assert found_in(again.push(rest)) == found_in(shard.push(rest)) != []
+
+
 def test_a_row_whose_time_is_over_holds_from_what_is_not() -> None:
     shard = StandingShard(SPEC, PART, 0, journal=True)
     shard.wait(EVENTS_HERE)

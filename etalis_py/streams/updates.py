@@ -16,12 +16,10 @@ from decimal import Decimal
 import msgspec
 from etalis_rules.terms import iri
 
-from etalis_py.engine import Engine
 from etalis_py.events import Triple
-from etalis_py.knowledge import KnowledgeError
 from etalis_py.rdf import read_turtle
-from etalis_py.streams import StreamError, TimeError
-from etalis_py.streams.clock import clock_of
+from etalis_py.streams.clock import TimeError, clock_of
+from etalis_py.streams.errors import StreamError
 
 _FIELDS = ("time", "add", "remove", "graph")
 _decoder = msgspec.json.Decoder(float_hook=Decimal)
@@ -37,12 +35,6 @@ class Update:
     graph: str
     source: str
     line: int
-
-    def apply(self, engine: Engine) -> None:
-        try:
-            engine.update(self.graph, self.add, self.remove)
-        except KnowledgeError as error:
-            raise StreamError(error.problem, source=self.source, line=self.line, hint=error.hint) from None
 
 
 def read_updates(path: str, unit: str = "s") -> Iterator[Update]:
@@ -84,11 +76,17 @@ def _update(line: str, source: str, number: int, unit: str) -> Update:
         time = clock_of(when, unit).parse(when)
     except TimeError as error:
         raise StreamError(str(error)) from None
-    graph = iri(graph) if graph and not graph.startswith("<") else graph
-    return Update(time, _triples(record.get("add", "")), _triples(record.get("remove", "")), graph, source, number)
+    add, remove = stated(record.get("add", "")), stated(record.get("remove", ""))
+    return Update(time, add, remove, graph_named(graph), source, number)
 
 
-def _triples(text: object) -> tuple[Triple, ...]:
+def graph_named(graph: str) -> str:
+    """The name of a graph in angle brackets, with or without which it may be given; empty: the default graph."""
+    return iri(graph) if graph and not graph.startswith("<") else graph
+
+
+def stated(text: object) -> tuple[Triple, ...]:
+    """The triples of a Turtle text that an update adds or removes."""
     if not isinstance(text, str):
         raise StreamError("add and remove are Turtle in a text", hint='write "add": "<urn:a> <urn:p> 1 ."')
     try:

@@ -1,0 +1,19 @@
+"""Which class of shard a part runs in."""
+
+from __future__ import annotations
+
+from etalis_py.spark.changes import ChangingShard
+from etalis_py.spark.parts import Part
+from etalis_py.spark.shard import Shard
+from etalis_py.spark.spec import ProgramSpec
+from etalis_py.spark.standing import StandingShard
+
+
+def shard_kind(spec: ProgramSpec, part: Part) -> type[Shard]:
+    """Shards into which queries come, those whose background changes, and all others."""
+    if part.standing:
+        return StandingShard
+    return ChangingShard if spec.updates else Shard
+
+
+__all__ = ["shard_kind"]

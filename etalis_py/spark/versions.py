@@ -1,0 +1,161 @@
+"""What another version of the background means for the parts of a job, which are planned by the first one.
+
+Which events a shard gets is fixed when the job is planned.  Facts that come and go change no routing: a pattern that
+the background may answer from now on still sees the same events.  A schema may: a new sub-property, domain or range
+makes a pattern see other events, perhaps by another key.  So the parts are planned anew whenever other rules follow
+from an update, and what they would be sent has to be what they are sent; else the job stops and says why.  So that
+classes may come under others, all types are sent for a pattern that asks for one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+
+from etalis_compiler.reach import endless
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.terms import RDF_TYPE
+
+from etalis_py.engine import Engine
+from etalis_py.kernel.dataset import whole
+from etalis_py.knowledge import Knowledge
+from etalis_py.planning import RulePlan
+from etalis_py.spark.errors import SparkError
+from etalis_py.spark.offers import offers_of
+from etalis_py.spark.parts import Part, RoutedPart, parts_of
+from etalis_py.spark.spec import ProgramSpec, compiled, knowledge_of
+from etalis_py.stages import with_policy
+
+_PLACES = ("subject", "predicate", "object")
+UNCUT = "the background changes while the batch runs"
+
+
+def prepared(routed: RoutedPart, entailment: str) -> RoutedPart:
+    """A part whose background will change.
+
+    What it has in its last version may have been another answer at the start, so one shard alone gives timeless ones.
+    """
+    part = replace(routed.part, once=routed.part.queries) if routed.part.shards > 1 else routed.part
+    routes = routed.routes
+    if entailment != "rdf":
+        routes = tuple(dict.fromkeys((_any_type(leaf), position) for leaf, position in routes))
+    return replace(routed, part=part, routes=routes, reach=endless(UNCUT))
+
+
+def check_routes(spec: ProgramSpec, part: Part, engine: Engine) -> None:
+    """Refuse a version of the background by which a shard of the part should have been sent other events."""
+    if part.standing:
+        return
+    if spec.windowed:
+        fits = part.shards == 1 or not entails_elsewhere(engine.knowledge)
+    else:
+        planned = _planned(spec)
+        mine = next(routed for routed in planned if _role(routed.part) == _role(part))
+        asked = {_test(node) for _, node in engine.rules.nodes if isinstance(node, ir.Leaf)}
+        fits = asked <= {_test(leaf) for leaf, _ in mine.routes} or _same(planned, _parts(spec, engine.knowledge))
+    if not fits:
+        raise SparkError(
+            f"an update of the background changes the schema so that {', '.join(part.queries)} would have to be sent "
+            "other events, or by another key, than when the job was planned: state the schema in the background that "
+            "the job starts with and begin anew, or run it with the local engine"
+        )
+
+
+def entails_elsewhere(known: Knowledge | None) -> bool:
+    """May a streamed triple entail one of another key?"""
+    if known is None or known.entailment == "rdf":
+        return False
+    return bool(known.schema.specimens or known.schema.classes.forward)
+
+
+@lru_cache(maxsize=64)
+def _planned(spec: ProgramSpec) -> tuple[RoutedPart, ...]:
+    """The parts by the background that the job starts with."""
+    known = knowledge_of(spec)
+    assert known is not None, "what is to change is there"
+    return tuple(_parts(spec, known))
+
+
+def _parts(spec: ProgramSpec, knowledge: Knowledge) -> list[RoutedPart]:
+    """The parts of a program by a version of its background."""
+    program = compiled(spec)
+    rules = RulePlan(whole(knowledge), changes=True)
+    rules.choose(program.compilation.queries)
+    rules.plan(with_policy(program.compilation.queries, program.policy), started=True)
+    return parts_of(rules.rules, 0, 0, spec.shards, offers_of(knowledge_of(spec)))
+
+
+def _same(planned: tuple[RoutedPart, ...], now: list[RoutedPart]) -> bool:
+    """Do the parts of now find all that they need where they were planned?"""
+    return len(planned) == len(now) and all(map(_covers, planned, now))
+
+
+def _role(part: Part) -> tuple[object, ...]:
+    return part.queries, part.reports, part.feeds, part.takes, part.keys, part.shards, part.level, part.live
+
+
+def _covers(planned: RoutedPart, now: RoutedPart) -> bool:
+    part = now.part
+    if _role(planned.part) != _role(part):
+        return False
+    if now.everything and not planned.everything:
+        return False
+    return planned.everything or all(
+        any(_wider(_any_type(sent), leaf) and (part.shards == 1 or by == place) for sent, by in planned.routes)
+        for leaf, place in now.routes
+    )
+
+
+def _wider(sent: ir.Leaf, leaf: ir.Leaf) -> bool:
+    """Is every triple that one leaf may see sent for the other?"""
+    if sent.stream not in ("", leaf.stream):
+        return False
+    if sent.entailed or leaf.entailed:
+        return sent.entailed
+    return all(map(_admits, _test(sent)[0], _test(leaf)[0]))
+
+
+def _admits(wide: ir.Position | int, narrow: ir.Position | int) -> bool:
+    if isinstance(wide, ir.Any) or wide == narrow:
+        return True
+    terms = narrow.terms if isinstance(narrow, ir.OneOf) else (narrow.term,) if isinstance(narrow, alg.Const) else ()
+    match wide:
+        case ir.OneOf(allowed):
+            return bool(terms) and set(terms) <= set(allowed)
+        case ir.NoneOf(refused):
+            return bool(terms) and not set(terms) & set(refused)
+    return False
+
+
+def _test(leaf: ir.Leaf) -> tuple[tuple[ir.Position | int, ...], str, bool]:
+    """What a leaf asks of a triple, whatever its variables are called: those that stand twice are numbered."""
+    positions = [getattr(leaf, place) for place in _PLACES]
+    twice = Counter(p.name for p in positions if isinstance(p, alg.Var))
+    return tuple(_asked(positions, twice)), leaf.stream, leaf.entailed
+
+
+def _asked(positions: list[ir.Position], names: Counter[str]) -> Iterator[ir.Position | int]:
+    numbers = {name: number for number, name in enumerate(name for name, times in names.items() if times > 1)}
+    for position in positions:
+        if isinstance(position, alg.Var):
+            yield numbers[position.name] if position.name in numbers else ir.Any()
+        else:
+            yield position
+
+
+def _any_type(leaf: ir.Leaf) -> ir.Leaf:
+    """A pattern for any type where it asks for one."""
+    match leaf.predicate:
+        case alg.Const(term):
+            typed = term == RDF_TYPE
+        case ir.OneOf(terms):
+            typed = RDF_TYPE in terms
+        case _:
+            typed = False
+    return replace(leaf, object=ir.Any()) if typed and not isinstance(leaf.object, alg.Var) else leaf
+
+
+__all__ = ["check_routes", "entails_elsewhere", "prepared"]
