@@ -185,6 +185,11 @@ class Stored(Kernel, ABC):
                 self.learn(graph, [tuple(t) for t in add], [tuple(t) for t in remove])
 
     @property
+    def goals_in_columns(self) -> bool:
+        """Are the goals in columns now, and is a batch of columns worth making for them, however small?"""
+        return self.reads_columns and self._stages[0].executor.form == "columns"
+
+    @property
     def journal_entries(self) -> int:
         """How much there is to tell since the last journal."""
         if self._revision is not None:

@@ -31,6 +31,7 @@ from etalis_py.running import columns_of
 from etalis_py.streams import read_stream
 from etalis_py.streams.columns.canonical import plain_literals
 from etalis_py.streams.columns.flat import batch_of
+from etalis_py.streams.columns.statements import usual_statements
 
 OTHERS = "others"
 _XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -145,6 +146,7 @@ def _match() -> None:
 def _others() -> None:
     """What a process of its own compiles meanwhile."""
     _read()
+    usual_statements(pa.array(["<urn:a> <urn:p> <urn:b> ."]))
     _recur()
     _slide()
 

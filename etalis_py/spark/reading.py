@@ -15,8 +15,10 @@ from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from etalis_rules.terms import iri
 
+from etalis_py.compiled import ready
 from etalis_py.events import Event, Retraction
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.schema import ARROW_EVENTS, ARROW_TRIPLE
@@ -108,31 +110,52 @@ def record_batches(
 def statement_batches(batches: Iterable[pa.RecordBatch], stream: str) -> Iterator[pa.RecordBatch]:
     """Rows of an N-Quads statement and its time, as events of a triple each; rows without a statement are left out."""
     for batch in batches:
-        quads = _quads(batch.column(0).to_pylist())
-        there = [n for n, quad in enumerate(quads) if quad[0]]
-        times = batch.column(1)
-        if len(there) < len(quads):
-            quads, times = [quads[n] for n in there], times.take(pa.array(there, pa.int64()))
-        fields = list(zip(*quads, strict=False))[:4] if quads else [()] * 4
-        *terms, graphs = (pa.array(field, pa.string()) for field in fields)
-        flat = pa.StructArray.from_arrays(terms, fields=list(ARROW_TRIPLE))
+        terms, times = _terms(batch.column(0)), batch.column(1)
+        there = pc.not_equal(terms[0], "")
+        if there.false_count:
+            terms, times = [column.filter(there) for column in terms], times.filter(there)
+        *triple, graphs = terms
+        size = len(times)
+        flat = pa.StructArray.from_arrays(triple, fields=list(ARROW_TRIPLE))
         columns = {
             "start": times,
             "end": times,
-            "stream": pa.repeat(pa.scalar(stream), len(quads)),
+            "stream": pa.repeat(pa.scalar(stream), size),
             "graph": graphs,
-            "triples": pa.ListArray.from_arrays(pa.array(np.arange(len(quads) + 1, dtype=np.int32)), flat),
-            "retract": pa.repeat(pa.scalar(False), len(quads)),
-            "arrived": pa.nulls(len(quads), pa.int64()),
+            "triples": pa.ListArray.from_arrays(pa.array(np.arange(size + 1, dtype=np.int32)), flat),
+            "retract": pa.repeat(pa.scalar(False), size),
+            "arrived": pa.nulls(size, pa.int64()),
         }
         yield pa.RecordBatch.from_pydict(columns)
 
 
-def _quads(texts: list[str | None]) -> list[tuple[str, ...]]:
-    """For each text: subject, predicate, object and graph; empty for a blank line or a comment."""
-    if None in texts:
+def _terms(texts: pa.Array) -> list[pa.Array]:
+    """Subject, predicate, object and graph of each text; empty for a blank line or a comment.
+
+    In bulk, where the loops for that are compiled; what they do not take is read one by one.
+    """
+    if texts.null_count:
         raise SparkError("a row has no text: leave out rows whose column is null")
-    text = "\n".join(texts)  # type: ignore[arg-type]
+    if not ready():
+        return _columns_of(_quads(texts.to_pylist()))
+    from etalis_py.streams.columns.statements import usual_statements  # loads the compiled loops
+
+    terms, others = usual_statements(texts)
+    if not others.any():
+        return terms
+    chosen = pa.array(others)
+    more = _columns_of(_quads(texts.filter(chosen).to_pylist()))
+    return [pc.replace_with_mask(column, chosen, other) for column, other in zip(terms, more, strict=True)]
+
+
+def _columns_of(quads: list[tuple[str, ...]]) -> list[pa.Array]:
+    fields = list(zip(*quads, strict=False))[:4] if quads else [()] * 4
+    return [pa.array(field, pa.string()) for field in fields]
+
+
+def _quads(texts: list[str]) -> list[tuple[str, ...]]:
+    """For each text: subject, predicate, object and graph; empty for a blank line or a comment."""
+    text = "\n".join(texts)
     quads: list[tuple[str, ...]] = list(split_lines(text)) if texts else []
     if text.endswith("\n"):
         quads.append(("",) * 6)  # an empty text after the last line break

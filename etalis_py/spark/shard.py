@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 
 from etalis_py.engine import Engine
 from etalis_py.events import Event, Retraction
-from etalis_py.kernel.batch import Columns, as_reported
+from etalis_py.kernel.batch import Batch, Columns, as_reported
 from etalis_py.kernel.matches import Match, Matches, Revised
 from etalis_py.kernel.position import NEVER
 from etalis_py.kernel.revision import withdraw
@@ -45,7 +45,8 @@ Plain = (
 )
 
 _by_end = itemgetter(1)
-
+LARGE = 13_000
+"""So many events make it worthwhile to give the goals of rows to columns."""
 
 TOO_LATE = "came after its instant was over"
 AFTER_THE_END = "came after the end of the stream"
@@ -118,6 +119,8 @@ class Shard:
 
     def push(self, events: Sequence[Plain]) -> list[Answer]:
         """Events in order of their ends."""
+        if events and self.engine.goals_in_columns:
+            return self.take(Batch(events, events[-1][1]).columns)  # type: ignore[arg-type]
         if len(events) <= self.room:
             return self._rows(self.engine.push_all(self._items(events)))
         self.unjournaled = True
@@ -129,19 +132,26 @@ class Shard:
         return self._rows(self.engine.push_all(columns))
 
     def reads_at_once(self, size: int) -> bool:
-        """Are so many events to be taken in columns, though a journal is wanted?  Rows write it, columns none.
+        """Are so many events to be taken in columns, though a journal is wanted?
 
-        So there is a snapshot after them, which costs as much as there are goals, and as much again to give these back
-        to the rows.  That pays where the journal would be as long as the snapshot: most events are in it twice, when
-        they become a goal and when it is used up.
+        Where goals are all that is kept, columns write it: they are begun with for a large batch, and gone on with.
+        Else there is a snapshot after them, which costs as much as there are goals, and as much again to give these
+        back to the rows.  That pays where the journal would be as long as the snapshot: most events are in it twice,
+        when they become a goal and when it is used up.
         """
-        if 2 * size <= self.room or self.revise or self.withdrawals or self.engine.finished:
+        if self.revise or self.withdrawals or self.engine.finished:
+            return False
+        if self.engine.reads_columns:
+            return size >= LARGE or self.engine.goals_in_columns
+        if 2 * size <= self.room:
             return False
         with self.engine.without_journal():
             return self.engine.reads_columns
 
     def take_at_once(self, columns: Columns) -> list[Answer]:
-        """The same without a journal."""
+        """The same, without a journal if columns cannot write it."""
+        if self.engine.reads_columns:
+            return self.take(columns)
         self.unjournaled = True
         with self.engine.without_journal():
             return self.take(columns)

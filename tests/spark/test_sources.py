@@ -25,6 +25,7 @@ from etalis_py.spark import (
     events_from_rate,
     events_from_socket,
     matches,
+    reading,
 )
 from etalis_py.spark.reading import statement_batches
 from etalis_py.streams import read_stream
@@ -116,6 +117,18 @@ def test_a_wrong_statement_stops_the_job(spark: SparkSession) -> None:
 def test_a_row_of_no_or_several_lines_is_refused(text: str | None, says: str) -> None:
     with pytest.raises(SparkError, match=says):
         list(statement_batches([rows_of(text)], ""))
+
+
+@pytest.mark.parametrize("bulk", [True, False])
+def test_statements_are_the_same_in_bulk_and_one_by_one(bulk: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that the loops take, those that they leave, and rows without a statement, in a batch that is a part."""
+    monkeypatch.setattr(reading, "ready", lambda: bulk)
+    quads = [*((line, quad) for line, quad in STATEMENTS if quad is not None), ("", None), ("  # nothing", None)] * 3
+    whole = rows_of("<urn:left> <urn:out> <urn:a> .", *(line for line, _ in quads))
+    (batch,) = statement_batches([whole.slice(1)], "<urn:s>")
+    found = [(*(r["triples"][0][place] for place in "spo"), r["graph"]) for r in batch.to_pylist()]
+    assert found == [quad for _, quad in quads if quad is not None]
+    assert set(batch.column("stream").to_pylist()) == {"<urn:s>"}
 
 
 def test_rows_without_statements_give_no_events() -> None:

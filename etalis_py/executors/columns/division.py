@@ -64,6 +64,12 @@ def divide(rules: ir.Rules, knowledge: Any = None) -> Division:
     return Division(reasons, tuple(_parts(components, slow, net)))
 
 
+def keeps_goals_only(rules: ir.Rules) -> bool:
+    """Are goals all that rules in columns keep?  Then columns can write their journal (``journal``)."""
+    kept = (ir.Leaf, ir.Map, ir.Union, ir.Join, ir.Outer, ir.Absence)
+    return all(isinstance(node, kept) for _, node in rules.nodes) and not network(rules).loops
+
+
 # --- why in rows ---
 
 

@@ -16,9 +16,10 @@ from etalis_rules import program as ir
 
 from etalis_py.compiled import ready
 from etalis_py.events import Triple
-from etalis_py.executors.columns.division import Division, all_in_rows, divide, rules_of_part
+from etalis_py.executors.columns.division import Division, all_in_rows, divide, keeps_goals_only, rules_of_part
 from etalis_py.executors.columns.network import RowPart
 from etalis_py.executors.rows.codegen import write
+from etalis_py.executors.rows.dump import OF_TABLES
 from etalis_py.executors.rows.executor import RowExecutor
 from etalis_py.executors.rows.families import Gathered, Member
 from etalis_py.executors.rows.goals import rebuilt
@@ -46,6 +47,8 @@ class ColumnExecutor(RowExecutor):
         super().__init__(options, counters)
         self.always = always
         self._division: Division | None = None
+        self._can_tell: bool | None = None
+        self._noted = False  # whether changes in columns are noted, for the journal
         self._columns: ColumnRules | None = None
         self.in_columns = False
         self._taken = 0  # rows that came in batches
@@ -68,7 +71,7 @@ class ColumnExecutor(RowExecutor):
         self.to_rows()
         super().load_rules(rules, knowledge, makers, gathered)
         self._columns = None
-        self._division = None
+        self._division = self._can_tell = None
 
     @property
     def reason(self) -> str | None:
@@ -78,11 +81,26 @@ class ColumnExecutor(RowExecutor):
     @property
     def division(self) -> Division:
         """Which of these rules run in rows, and why."""
-        if self.options.journal and self._aside is None:
-            return all_in_rows(self.rules, "a journal is kept")
         if self._division is None:
             self._division = self._divided()
+        if self._recording and self._division.reason is None and not self._tells:
+            return all_in_rows(self.rules, "a journal is kept of more than goals")
         return self._division
+
+    @property
+    def _recording(self) -> bool:
+        """Is a journal kept now?"""
+        return self.options.journal and self._aside is None
+
+    @property
+    def _tells(self) -> bool:
+        """Can columns write the journal of these rules?"""
+        if self._division is None:
+            self._division = self._divided()
+        if self._can_tell is None:
+            told = self._division.is_whole and self.families is None and not remembers(self.rules)
+            self._can_tell = told and keeps_goals_only(self.rules)
+        return self._can_tell
 
     def _divided(self) -> Division:
         if self.options.explain:
@@ -109,7 +127,10 @@ class ColumnExecutor(RowExecutor):
             return
         if not len(batch) and ((at := self.next_due()) is None or at > batch.through):
             return  # time has passed, and nothing is due
-        self.reports += self._in_columns().take(batch.columns, batch.through)
+        columns = self._in_columns()
+        if self._recording and not self._noted and len(batch):
+            self._note(columns, batch)
+        self.reports += columns.take(batch.columns, batch.through)
         self._since_house += len(batch)
         if self._since_house >= self.options.sweep_every:
             self._keep_columns(self._since_house, batch.through)
@@ -244,6 +265,7 @@ class ColumnExecutor(RowExecutor):
         """Give the goals back to the buckets of rows."""
         if not self.in_columns or self._columns is None:
             return
+        self._tell()
         self.in_columns = False
         for name, operator in self._columns.windows():
             self._give(name, operator.rows())
@@ -271,17 +293,81 @@ class ColumnExecutor(RowExecutor):
         for name, _ in windows:
             self.state.groups[name].clear()
 
+    def _note(self, columns: ColumnRules, batch: Batch) -> None:
+        """Note what changes in columns from this batch on."""
+        from etalis_py.executors.columns import journal  # as above
+
+        journal.note(columns.stores(), batch.columns, self.state.nodes)
+        self._noted = True
+
+    def _tell(self) -> None:
+        """Put what has changed in columns into the journal."""
+        if self._noted and self._columns is not None:
+            from etalis_py.executors.columns import journal  # as above
+
+            self.state.journal.extend(journal.entries(self._columns.stores(), self._columns.terms))
+        self._forget_noted()
+
+    def _forget_noted(self) -> None:
+        if self._noted and self._columns is not None:
+            from etalis_py.executors.columns import journal  # as above
+
+            journal.forget(self._columns.stores())
+        self._noted = False
+
+    def journal(self) -> list[Any]:
+        self._tell()
+        return super().journal()
+
+    def forget_journal(self) -> None:
+        self._forget_noted()
+        super().forget_journal()
+
+    def journaling(self, on: bool) -> None:
+        self._tell()
+        super().journaling(on)
+
     def dump(self) -> dict[str, Any]:
-        self.to_rows()
-        return super().dump()
+        columns = self._columns
+        if not self.in_columns or columns is None or not self._tells:
+            self.to_rows()
+            return super().dump()
+        tables = {
+            (node, side): waiting.table(waiting.store.goals(), columns.terms)
+            for node, side, waiting in columns.stores()
+        }
+        there = super().dump()
+        others = [entry for entry in there["goals"] if tuple(entry[:2]) not in tables]
+        return {**there, "goals": [*([*key, table, None] for key, table in tables.items()), *others]}
 
     def load(self, state: Mapping[str, Any]) -> None:
+        self._forget_noted()
         self.to_rows()
-        super().load(state)
+        tables = [x for x in state["goals"] if not isinstance(x[2], list | tuple)]
+        many = self.always or sum(len(x[2]) for x in tables) >= ENOUGH
+        if not tables or not many or self.reason is not None or not self._tells or not ready():
+            super().load(state)
+            return
+        super().load({**state, "goals": [x for x in state["goals"] if isinstance(x[2], list | tuple)]})
+        columns = self._in_columns()
+        there = {(node, side) for node, side, _ in columns.stores()}
+        self._repeat(columns, [["=", *entry[:3]] for entry in tables if tuple(entry[:2]) in there])
 
     def replay(self, entries: Sequence[Any]) -> None:
-        self.to_rows()
-        super().replay(entries)
+        self._forget_noted()
+        changes, *others = entries
+        if not self.in_columns or self._columns is None or any(entry[0] not in OF_TABLES for entry in changes):
+            self.to_rows()
+            super().replay(entries)
+            return
+        self._repeat(self._columns, changes)
+        super().replay([[], *others])
+
+    @staticmethod
+    def _repeat(columns: ColumnRules, changes: Sequence[Any]) -> None:
+        from etalis_py.executors.columns import journal  # as above
+
+        journal.repeat(columns.stores(), columns.terms, changes)
 
     def kept(self) -> Kept:
         kept = super().kept()

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 from etalis_rules import program as ir
 
 from etalis_py.executors.columns.comparing import Side, split_conditions
@@ -33,11 +34,12 @@ from etalis_py.executors.columns.kernels.joining import (
     remove_marked,
 )
 from etalis_py.executors.columns.parameters import Sources
-from etalis_py.executors.columns.store import GoalStore, Keys
+from etalis_py.executors.columns.store import GoalStore, Keys, spelled_columns
 from etalis_py.executors.columns.tables import Table, canonical, first_end, in_order, together
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.inserting import relation_of
 from etalis_py.kernel.batch import Row
+from etalis_py.kernel.goals import goals_table, terms_of, times_of
 
 AT_ONCE = 1 << 20
 """So many pairs are tested at a time where one of them is chosen,"""
@@ -73,6 +75,22 @@ class Waiting:
     key: list[int]
     side: Side
 
+    def table(self, goals: tuple[np.ndarray, np.ndarray, np.ndarray], terms: Terms) -> pa.RecordBatch:
+        """Goals of the store, as stored state has them."""
+        ends, starts, ids = goals
+        return goals_table(ends, starts, spelled_columns(ids, terms))
+
+    def take_in(self, goals: pa.RecordBatch, terms: Terms) -> None:
+        """Insert goals of stored state."""
+        if len(goals):
+            self.insert(_table_of(goals, terms), terms)
+
+    def take_out(self, goals: pa.RecordBatch, terms: Terms) -> None:
+        """Retract goals of stored state."""
+        table = _table_of(goals, terms)
+        keys = self.keys.numbers(table.matrix(self.key), create=False)
+        self.store.retract(keys, table.end, table.start, table.matrix())
+
     def fill(self, goals: Sequence[Row], terms: Terms) -> None:
         """Insert goals that come from elsewhere, in order of their ends within each key."""
         end, start, *parts = zip(*goals, strict=True)
@@ -90,12 +108,16 @@ class Waiting:
         self.store.version += 1
 
     def emptied(self, terms: Terms) -> Iterator[Row]:
-        """The goals, which are forgotten here, in order of their ends within each key."""
+        """The goals, which are forgotten here, in order of their ends."""
         ends, starts, ids = self.store.goals()
         self.store.clear()
-        order = np.argsort(ends, kind="stable")
-        columns = [terms.spellings(column) for column in ids[order].T]
-        return zip(ends[order].tolist(), starts[order].tolist(), *columns, strict=True)
+        columns = [terms.spellings(column) for column in ids.T]
+        return zip(ends.tolist(), starts.tolist(), *columns, strict=True)
+
+
+def _table_of(goals: pa.RecordBatch, terms: Terms) -> Table:
+    ends, starts = times_of(goals)
+    return Table(ends, ends, starts, tuple(terms.intern(column) for column in terms_of(goals)))
 
 
 class JoinOperator:
@@ -175,6 +197,8 @@ class JoinOperator:
         keys[x_failed] = -1
         store = self.goals
         store.odd |= x_odd
+        if store.changes is not None:
+            store.changes.whole = True
         store.reserve(keys, first_end(left, right))
         goals, rows = follow(
             keys,
@@ -354,6 +378,8 @@ class JoinOperator:
         y_values: np.ndarray,
     ) -> Table:
         """One goal for each row, chosen by the kernel; only when no pair has to be asked."""
+        if store.changes is not None:
+            store.changes.put_in(keys, left.end)
         store.reserve(keys, first_end(left, right))
         rows = np.empty(len(right), np.int64)
         ends, starts = np.empty(len(right), np.int64), np.empty(len(right), np.int64)
@@ -382,6 +408,8 @@ class JoinOperator:
             starts,
             goals,
         )
+        if store.changes is not None:
+            store.changes.take_out(ends[:count], starts[:count], goals[:count], self.terms)
         return self._frame(ends[:count], starts[:count], goals[:count], right, rows[:count]).table(self.node.head)
 
     def _picked(
@@ -398,7 +426,9 @@ class JoinOperator:
             taken = np.zeros(len(store.ends), np.bool_)
             pairs = goals[frame.rows], rows[frame.rows]
             chosen = chosen[: pick(self.latest, *pairs, taken, chosen)]
-            touched = sought[some][pairs[1][chosen]]
+            touched, gone = sought[some][pairs[1][chosen]], pairs[0][chosen]
+            if store.changes is not None:
+                store.changes.take_out(store.ends[gone], store.starts[gone], store.terms[gone], self.terms)
             remove_marked(touched, taken, store.buckets, store.ends, store.starts, store.terms, store.values)
             parts.append(frame.keep(chosen).table(self.node.head))
         return together(parts, len(self.node.head))

@@ -11,6 +11,7 @@ import pyarrow as pa
 from etalis_py.executors.columns.tables import Table
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.batch import Report, Row
+from etalis_py.kernel.goals import texts_of
 
 
 class TableReport:
@@ -52,15 +53,8 @@ class TableReport:
         ]
 
     def _rows(self) -> Iterator[Row]:
-        columns = map(_texts, self.terms)
+        columns = map(texts_of, self.terms)
         return zip(self.end.tolist(), self.start.tolist(), *columns, strict=True)
-
-
-def _texts(column: Any) -> list[str]:
-    """The spellings of a column, an unbound one as the empty text; equal ones are one object."""
-    encoded = column.dictionary_encode()
-    texts = [*encoded.dictionary.to_pylist(), ""]
-    return [texts[i] for i in encoded.indices.fill_null(-1).to_pylist()]
 
 
 def count_by_instant(instants: np.ndarray) -> tuple[int, int]:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pyarrow as pa
 
 from etalis_py.executors.columns.kernels import goals as g
+from etalis_py.executors.columns.kernels.joining import remove_marked
 from etalis_py.executors.columns.kernels.keys import number_keys, rehash_keys
+from etalis_py.executors.columns.terms import Terms
+from etalis_py.kernel.goals import goals_table
 
 
 class Keys:
@@ -52,6 +58,36 @@ class Keys:
         rehash_keys(self._keys, self.count, self._slots)
 
 
+class Changes:
+    """What changed in a store since a time: under which keys goals were put in, and which older ones were taken out.
+
+    ``whole``: more has changed than that.
+    """
+
+    def __init__(self, since: int, *, whole: bool) -> None:
+        self.since = since
+        self.whole = whole
+        self.keys: list[np.ndarray] = []
+        self.gone: list[pa.RecordBatch] = []
+
+    def put_in(self, keys: np.ndarray, ends: np.ndarray) -> None:
+        """Goals are put in under these keys."""
+        if len(ends):
+            self.whole |= bool(ends.min() < self.since)
+            self.keys.append(keys[keys >= 0])
+
+    def take_out(self, ends: np.ndarray, starts: np.ndarray, ids: np.ndarray, terms: Terms) -> None:
+        """These goals are retracted."""
+        old = np.flatnonzero(ends < self.since)
+        if len(old):
+            self.gone.append(goals_table(ends[old], starts[old], spelled_columns(ids[old], terms)))
+
+    def renumber(self, live: np.ndarray) -> None:
+        """The keys that are not live are forgotten."""
+        numbers = np.cumsum(live) - 1
+        self.keys = [numbers[keys[live[keys]]] for keys in self.keys]
+
+
 class GoalStore:
     """A struct of arrays (``kernels.goals``).
 
@@ -71,6 +107,8 @@ class GoalStore:
         self.ends, self.starts, self.terms, self.values = _arena(16, width, values)
         self.odd = False
         """Whether some goal has a value that the kernels cannot compare."""
+        self.changes: Changes | None = None
+        """What changes while a journal is kept."""
         self.version = 0
         """Another one when goals were put in or numbered by anything but their operator."""
 
@@ -121,6 +159,8 @@ class GoalStore:
         """Goals in order of their ends; a key of -1 is not inserted.  What looks for them comes at ``now`` or later."""
         if not len(keys):
             return
+        if self.changes is not None:
+            self.changes.put_in(keys, ends)
         self.reserve(keys, now)
         arena = (self.buckets, self.ends, self.starts, self.terms, self.values)
         g.append(keys, ends, starts, terms, values, *arena)
@@ -140,9 +180,45 @@ class GoalStore:
         return int(g.expire_all(self.buckets, self._count, self.ends, now - self.longest))
 
     def goals(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Ends, starts and terms of all goals, key by key."""
+        """Ends, starts and terms of all goals, in order of their ends."""
         places = np.empty(self.live(), np.int64)
         g.places_of_all(self.buckets, self._count, places)
+        return self._at(places)
+
+    def put_in(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same of those that were put in since changes are noted: they stand last in the buckets of their keys."""
+        assert self.changes is not None
+        keys = np.concatenate([np.zeros(0, np.int64), *self.changes.keys])
+        touched, counts = np.unique(keys, return_counts=True)
+        first, last = self._ranges(touched)
+        counts = np.minimum(counts, last - first)
+        places = _ranges(last - counts, counts)
+        return self._at(places[self.ends[places] >= self.changes.since])
+
+    def retract(self, keys: np.ndarray, ends: np.ndarray, starts: np.ndarray, ids: np.ndarray) -> None:
+        """Take out goals with these keys, times and terms; of equal ones as many as there are here."""
+        touched = np.unique(keys[keys >= 0])
+        first, last = self._ranges(touched)
+        places = _ranges(first, last - first)
+        gone = Keys(2 + ids.shape[1], np.int64)
+        numbers = gone.numbers(_rows(ends, starts, ids), create=True)
+        here = gone.numbers(_rows(self.ends[places], self.starts[places], self.terms[places]), create=False)
+        places, here = places[here >= 0], here[here >= 0]
+        order = np.argsort(here, kind="stable")
+        places, here = places[order], here[order]
+        among = np.arange(len(here)) - np.searchsorted(here, here, "left")
+        taken = np.zeros(len(self.ends), np.bool_)
+        taken[places[among < np.bincount(numbers, minlength=gone.count)[here]]] = True
+        remove_marked(touched, taken, self.buckets, self.ends, self.starts, self.terms, self.values)
+        self.version += 1
+
+    def _ranges(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where the goals of these keys begin and end in the arena."""
+        buckets = self.buckets[keys]
+        return buckets[:, g.AT] + buckets[:, g.LOW], buckets[:, g.AT] + buckets[:, g.HIGH]
+
+    def _at(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        places = places[np.argsort(self.ends[places], kind="stable")]
         return self.ends[places], self.starts[places], self.terms[places]
 
     def live_keys(self) -> np.ndarray:
@@ -156,6 +232,8 @@ class GoalStore:
 
     def retain(self, live: np.ndarray, renumbered: np.ndarray) -> None:
         """Forget the keys that are not live, which have no goal; terms have other ids now.  Before ``Keys.retain``."""
+        if self.changes is not None and self.keys.width:
+            self.changes.renumber(live)
         if self.keys.width:
             kept = np.flatnonzero(live[: self._count])
             self.buckets[: len(kept)] = self.buckets[kept]
@@ -171,6 +249,25 @@ class GoalStore:
         self.used = 0
         self.odd = False
         self.version += 1
+
+
+def spelled_columns(ids: np.ndarray, terms: Terms) -> list[Any]:
+    """The spellings of columns of terms."""
+    if not len(ids):
+        return [pa.array([], pa.large_string())] * ids.shape[1]
+    return [terms.spelled(np.ascontiguousarray(column)) for column in ids.T]
+
+
+def _ranges(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The numbers from each of ``first`` on, so many of each."""
+    begins = np.cumsum(counts) - counts
+    return np.arange(int(counts.sum())) + np.repeat(first - begins, counts)
+
+
+def _rows(ends: np.ndarray, starts: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    rows = np.empty((len(ends), 2 + ids.shape[1]), np.int64)
+    rows[:, 0], rows[:, 1], rows[:, 2:] = ends, starts, ids
+    return rows
 
 
 def _arena(room: int, width: int, values: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -14,9 +14,14 @@ from etalis_rules import program as ir
 from etalis_py.executors.rows.because import Because
 from etalis_py.executors.rows.goals import GoalStore, rebuilt
 from etalis_py.kernel.stored import SnapshotError
+from etalis_py.values import SparqlError
 
 if TYPE_CHECKING:
     from etalis_py.executors.rows.executor import RowExecutor
+
+
+OF_TABLES = ("=", "+=", "-=")
+"""Entries of a journal that columns write (``executors.columns.journal``)."""
 
 
 def written(executor: RowExecutor) -> dict[str, Any]:
@@ -64,6 +69,9 @@ def read(executor: RowExecutor, data: Mapping[str, Any]) -> None:
     for key, store in state.stores.items():
         store.clear()
         columns, why = goals.get(key, ((), None))
+        if not isinstance(columns, list | tuple):
+            _insert_table(store, columns)
+            continue
         for n, row in enumerate(zip(*columns, strict=True)):
             store.insert(store.rebuild((*row, _provenance(why[n])) if why is not None else row))
     for name, group in state.groups.items():
@@ -82,6 +90,21 @@ def read(executor: RowExecutor, data: Mapping[str, Any]) -> None:
         state.history.add(start, end, ((s, p, o),))
     if executor.answer_sets is not None:
         executor.answer_sets.restore(data["programs"])
+
+
+def _insert_table(store: GoalStore, table: Any) -> None:
+    """Insert what columns wrote."""
+    for row in _rows_of(table):
+        try:
+            store.insert(store.rebuild(row))
+        except SparqlError:
+            continue  # what it is compared by is an error, so it pairs with nothing
+
+
+def _rows_of(table: Any) -> Iterable[tuple[Any, ...]]:
+    from etalis_py.kernel.goals import plain_columns  # loads Arrow, which whoever has a table has loaded
+
+    return zip(*plain_columns(table), strict=True)
 
 
 def adopt(executor: RowExecutor, others: Iterable[Mapping[str, Any]], own: Container[str]) -> None:
@@ -132,7 +155,9 @@ def journal(executor: RowExecutor) -> list[Any]:
     keys = {store.number: (key, store.layout.width) for key, store in state.stores.items()}
     entries: list[list[Any]] = []
     for entry in state.journal:
-        if isinstance(entry[0], int):
+        if isinstance(entry, list):  # what changed in columns, as it is stored
+            entries.append(entry)
+        elif isinstance(entry[0], int):
             number = entry[0] if entry[0] >= 0 else -entry[0] - 1
             if number not in keys:  # an update made other rules, and this node went with the old ones
                 continue
@@ -163,6 +188,15 @@ def replay(executor: RowExecutor, data: Any) -> None:
             case ["-", node, side, stored]:
                 store = _store(executor, node, side)
                 store.retract(_solution(stored, store.layout.width, explain))
+            case [kind, node, side, goals] if kind in OF_TABLES:
+                store = _store(executor, node, side)
+                if kind == "-=":
+                    for row in _rows_of(goals):
+                        store.retract(row)
+                    continue
+                if kind == "=":
+                    store.clear()
+                _insert_table(store, goals)
             case ["o", name, t, rows, *side]:
                 if name not in state.nodes:
                     raise _unknown(name)
@@ -197,7 +231,7 @@ def _is_known(executor: RowExecutor, entry: list[Any]) -> bool:
     match entry:
         case ["o", node, *_]:
             return node in executor.state.nodes
-        case ["+" | "-", node, side, _]:
+        case [kind, node, side, _] if kind in ("+", "-", *OF_TABLES):
             return (node, side) in executor.state.stores
     return True
 

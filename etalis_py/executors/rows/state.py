@@ -54,7 +54,7 @@ class State:
         self.timers: dict[str, Deadlines] = {}
         self.alarm = [FOREVER]
         """A time before which no timer has anything to report; at it there may be nothing either."""
-        self.journal: list[tuple[Any, ...]] | deque[tuple[Any, ...]] = []
+        self.journal: list[Any] | deque[Any] = []  # tuples, and lists that are stored as they are
         self.background: BackgroundSource
         self.log: OccurrenceLog | None = None
         self.last = 0  # the number of the newest goal store

@@ -411,6 +411,19 @@ def scan_triples(data, i, line, classes, string, lang, dir_lang, lines, rows, ro
 
 
 @kernel
+def scan_statements(data, ends, classes, string, lang, dir_lang, rows):
+    """Put the eight places of the terms of each usual line into ``rows``; those of another line stay as they are.
+
+    Line n is ``data[ends[n]:ends[n + 1]]``, with its line break, and ``data`` ends with the last one.
+    """
+    at = np.zeros(8, np.int64)
+    for n in range(len(rows)):
+        if _statement(data, ends[n], classes, string, lang, dir_lang, at) == ends[n + 1] - 1:
+            for k in range(8):
+                rows[n, k] = at[k]
+
+
+@kernel
 def lengths(rows, count, place, ends):
     """The running total of the lengths of a term, from 0."""
     total = 0

@@ -1,0 +1,71 @@
+"""The journal of rules in columns: how the goals of a batch, or of many, differ from those before.
+
+An entry is ``[kind, node, side, goals]`` with a table of ``kernel.goals``.  ``-=`` has goals that were there and are
+gone, ``+=`` those that came and are still there: what comes and goes between two journals is not written at all.  ``=``
+has all goals, where they change in other ways than by joins that insert and consume.  Goals that have expired are not
+told, as in the journal of rows.
+
+Cost: what came and what went, whatever else waits; for ``=`` as much as there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from etalis_rules import program as ir
+
+from etalis_py.executors.columns.joins import Waiting
+from etalis_py.executors.columns.store import Changes
+from etalis_py.executors.columns.terms import Terms
+from etalis_py.kernel.batch import Columns
+
+Stores = Iterable[tuple[str, str, Waiting]]
+
+
+def note(stores: Stores, columns: Columns, nodes: Mapping[str, ir.Node]) -> None:
+    """Note what changes from this batch on; all goals ended before it."""
+    since = int(np.asarray(columns.end)[0])
+    for node, _, waiting in stores:
+        plain = isinstance(nodes[node], ir.Join) or _has_gap(nodes[node])
+        waiting.store.changes = Changes(since, whole=not plain)
+
+
+def forget(stores: Stores) -> None:
+    """Note nothing any more."""
+    for _, _, waiting in stores:
+        waiting.store.changes = None
+
+
+def entries(stores: Stores, terms: Terms) -> list[list[Any]]:
+    """What has changed since ``note``."""
+    told: list[list[Any]] = []
+    for node, side, waiting in stores:
+        changes = waiting.store.changes
+        if changes is None or changes.whole:
+            told.append(["=", node, side, waiting.table(waiting.store.goals(), terms)])
+            continue
+        told += [["-=", node, side, gone] for gone in changes.gone]
+        came = waiting.store.put_in()
+        if len(came[0]):
+            told.append(["+=", node, side, waiting.table(came, terms)])
+    return told
+
+
+def repeat(stores: Stores, terms: Terms, told: Iterable[Sequence[Any]]) -> None:
+    """Change the goals as these entries say."""
+    found = {(node, side): waiting for node, side, waiting in stores}
+    for kind, node, side, goals in told:
+        waiting = found[node, side]
+        if kind == "-=":
+            waiting.take_out(goals, terms)
+            continue
+        if kind == "=":
+            waiting.store.clear()
+        waiting.take_in(goals, terms)
+
+
+def _has_gap(node: ir.Node) -> bool:
+    """Is it a SEQ with one more condition?"""
+    return isinstance(node, ir.Absence) and isinstance(node.right, ir.Ref)

@@ -1,0 +1,114 @@
+"""Journals that columns write: whoever catches up by them goes on with the same matches, in columns or in rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pytest
+from etalis_compiler.diagnostics import QueryError
+from hypothesis import given, settings
+
+from etalis_py import Engine, Event, compile
+from etalis_py.executors.columns import executor, rules
+from etalis_py.kernel.batch import Batch
+from tests.engine.judge import engine_for
+from tests.executors.columns.judge import EVERYTHING, batches, rule_executors
+from tests.oracle import strategies
+from tests.oracle.strategies import Case
+
+Making = Callable[[str], Engine]
+SECOND = 1_000_000
+
+
+@pytest.fixture(autouse=True)
+def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dictionary forgets what it can after each batch, and few goals are read back into columns."""
+    monkeypatch.setattr(rules, "MOST_TERMS", 1)
+    monkeypatch.setattr(executor, "ENOUGH", 1)
+    monkeypatch.setattr(executor, "ready", lambda: True)
+
+
+def ids_by_turns(making: Making, events: Iterable[Event], size: int) -> list[str]:
+    """One engine takes a batch and two others, in columns and in rows, catch up; then another one is the first.
+
+    Every fourth time a new engine begins from a snapshot, with the journal after it.
+    """
+    engines = [making("columns"), making("columns"), making("rows")]
+    ids: list[str] = []
+    for number, batch in enumerate(batches(events, size)):
+        leader, *others = engines
+        if number % 4 == 3:
+            leader.forget_journal()
+            others[0] = making("columns")
+            others[0].restore(leader.snapshot())
+        given = batch if number % 5 == 4 else Batch(batch, batch[-1].end).columns
+        ids += [match.id for match in leader.push_all(given)]
+        journal = leader.take_journal()
+        for other in others:
+            other.apply_journal(journal)
+        engines = [*others, leader]
+    return ids + [match.id for match in engines[0].close()]
+
+
+@pytest.mark.parametrize("group", sorted(strategies.ALL))
+def test_whoever_catches_up_goes_on_with_the_same_matches(group: str) -> None:
+    @settings(max_examples=max(20, settings.default.max_examples // 8))
+    @given(strategies.ALL[group]())
+    def test(case: Case) -> None:
+        try:
+            rows = engine_for(case, executor="rows")
+        except QueryError:
+            return
+        expected = [match.id for match in [*rows.push_all(case.events), *rows.close()]]
+        for size in (1, 2, 7, EVERYTHING):
+            found = ids_by_turns(lambda name: engine_for(case, executor=name, journal=True), case.events, size)
+            assert found == expected, f"in batches of {size}"
+
+    test()
+
+
+RISING = "SELECT ?x ?y WHERE { { ?c <urn:p> ?x } SEQ { ?c <urn:p> ?y } FILTER (?x < ?y) }"
+
+
+def prices(*numbers: int) -> list[Event]:
+    xsd = "http://www.w3.org/2001/XMLSchema#integer"
+    return [Event(n * SECOND, n * SECOND, (("<urn:c>", "<urn:p>", f'"{p}"^^<{xsd}>'),)) for n, p in enumerate(numbers)]
+
+
+def columns_of(events: list[Event]) -> object:
+    return Batch(events, events[-1].end).columns
+
+
+def journaling() -> Engine:
+    return Engine(compile(RISING, policy="recent"), policy="recent", executor="columns", journal=True)
+
+
+def test_what_comes_and_goes_between_two_journals_is_not_written() -> None:
+    """A hundred pairs, each used up by its second price; one price waits, and the last is in the open instant."""
+    engine = journaling()
+    falling = [price for n in range(100, 0, -1) for price in (2 * n - 1, 2 * n)]
+    engine.push_all(columns_of(prices(*falling)))
+    [told] = [rule_executors(engine)[0].journal()[0]]
+    assert [(kind, len(goals)) for kind, _, _, goals in told] == [("+=", 99)]
+    assert rule_executors(engine)[0].journal()[0] == []
+
+
+def test_goals_from_before_are_told_to_be_gone_and_small_batches_cost_little() -> None:
+    engine = journaling()
+    events = prices(*range(5000, 0, -1), 4998, 0, 0)
+    engine.push_all(columns_of(events[:5000]))
+    whole = len(engine.take_journal())
+    engine.push_all(columns_of(events[5000:]))
+    told = rule_executors(engine)[0].journal()[0]
+    assert [(kind, len(goals)) for kind, _, _, goals in told] == [("-=", 1), ("+=", 2)]
+    assert len(engine.take_journal()) < whole / 20
+    assert rule_executors(engine)[0].form == "columns"
+
+
+def test_goals_go_from_columns_to_columns_without_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, other = journaling(), journaling()
+    engine.push_all(columns_of(prices(*range(5000, 0, -1))))
+    monkeypatch.setattr(executor.ColumnExecutor, "_fill", lambda self, columns: None)
+    other.restore(engine.snapshot())
+    assert rule_executors(other)[0].form == rule_executors(engine)[0].form == "columns"
+    assert other.counters.goals == engine.counters.goals == 4999
