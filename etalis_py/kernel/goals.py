@@ -34,7 +34,7 @@ def times_of(table: pa.RecordBatch) -> tuple[Any, Any]:
 
 def terms_of(table: pa.RecordBatch) -> list[Any]:
     """The columns of terms."""
-    return table.columns[len(_NAMES) :]
+    return list(table.columns[len(_NAMES) :])
 
 
 def plain_columns(table: pa.RecordBatch) -> list[list[Any]]:

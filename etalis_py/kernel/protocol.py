@@ -28,9 +28,10 @@ appends a ``ColumnReport`` instead, which holds many instants.  What later stage
 appended to ``derived`` as events, if ``feeding`` is set.  The kernel empties both lists after each call.
 
 **State** is plain data (lists, dicts, strings, integers: MessagePack) and independent of the executor where it can be:
-goals are ``Goals``, by the id of their rule node and side, as columns of spellings.  So a component goes from one
-executor to another: ``other.load(one.dump())`` and the answers stay the same.  ``journal`` gives what changed since the
-last ``dump`` or ``journal``, and ``replay`` repeats it; a snapshot and the journals after it, in order, are the state.
+goals are ``Goals``, by the id of their rule node and side, as columns of spellings, in lists or in an Arrow table
+(``kernel.goals``).  So a component goes from one executor to another: ``other.load(one.dump())`` and the answers stay
+the same.  ``journal`` gives what changed since the last ``dump`` or ``journal``, and ``replay`` repeats it; a snapshot
+and the journals after it, in order, are the state.
 
 **The fast path.**  With one stage whose executor offers ``dispatch``, the kernel's loop calls the functions of an
 instant directly, and no batch is made: the cost of ``push_all`` is the loop and these calls.

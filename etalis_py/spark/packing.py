@@ -2,7 +2,8 @@
 
 PySpark gives a stateful operator its rows one at a time, however they came, which costs more than most rules do.  So
 the rows of a shard are put together before they are sent there, as one Arrow stream with its terms in dictionaries: a
-term that comes often is sent, and made a string of Python, once.  The operator gets few rows of bytes.
+term that comes often is sent, and made a string of Python, once.  A column of which most terms differ is sent as it is.
+The operator gets few rows of bytes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ AT_MOST = 16 << 20  # bytes, after which they are sent
 _SCHEMA = pa.schema([("slot", pa.int32()), ("rows", pa.binary())])
 _KEPT = [name for name in ROUTED if name != "slot"]
 _TERMS = ("stream", "s", "p", "o")
+_SAMPLE = 1_000
 
 
 Chunks = Iterator[pa.RecordBatch]
@@ -71,6 +73,28 @@ def split(chunk: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         yield int(slots[first]), chunk.slice(first, last - first)
 
 
+def together(tables: Sequence[pa.Table]) -> pa.Table:
+    """The rows of some tables: the table that begins first comes first."""
+    filled = [table for table in tables if len(table)] or list(tables[:1])
+    filled.sort(key=lambda table: table.column("end")[0].as_py() if len(table) else 0)
+    kinds = {name: {table.schema.field(name).type for table in filled} for name in _TERMS}
+    mixed = [name for name, some in kinds.items() if len(some) > 1]
+    return pa.concat_tables([_plain(table, mixed) for table in filled]).unify_dictionaries()
+
+
+def _plain(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    for name in names:
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, name, table.column(place).cast(pa.string()))
+    return table
+
+
+def differing(column: pa.Array) -> bool:
+    """Are most values of a column different ones, as far as the first tell?"""
+    first = column.slice(0, _SAMPLE)
+    return not column.null_count and 2 * len(first.unique()) > _SAMPLE
+
+
 def _packed(held: dict[int, list[pa.RecordBatch]]) -> pa.RecordBatch:
     data = [_bytes(pa.Table.from_batches(rows)) for rows in held.values()]
     return pa.RecordBatch.from_arrays([pa.array(list(held), pa.int32()), pa.array(data, pa.binary())], schema=_SCHEMA)
@@ -80,7 +104,8 @@ def _bytes(rows: pa.Table) -> bytes:
     whole = rows.combine_chunks()
     for name in _TERMS:
         place = whole.schema.get_field_index(name)
-        whole = whole.set_column(place, name, whole.column(place).combine_chunks().dictionary_encode())
+        column = whole.column(place).combine_chunks()
+        whole = whole.set_column(place, name, column if differing(column) else column.dictionary_encode())
     if whole.column("arrived").null_count == len(whole):
         whole = whole.drop_columns(["arrived"])
     sink = pa.BufferOutputStream()
@@ -89,4 +114,4 @@ def _bytes(rows: pa.Table) -> bytes:
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
-__all__ = ["PACKED", "packer", "split", "unpack"]
+__all__ = ["PACKED", "differing", "packer", "split", "together", "unpack"]

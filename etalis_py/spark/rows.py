@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 
 from etalis_py.kernel.batch import Columns
 from etalis_py.spark.answers import Row
+from etalis_py.spark.packing import differing
 from etalis_py.spark.schema import CHANGE, COLUMNS, DERIVED, END, EVENT, ITEM, PASSED, RETRACT, TAKEN_BACK
 from etalis_py.spark.shard import Plain
 
 Rows: TypeAlias = pa.RecordBatch | pa.Table
-SAMPLE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def in_order(rows: pa.Table) -> pa.Table:
     return rows if (ends[1:] >= ends[:-1]).all() else rows.take(pa.array(np.argsort(ends, kind="stable")))
 
 
-def together(events: Sequence[Plain], rows: pa.Table) -> pa.Table:
+def preceded(events: Sequence[Plain], rows: pa.Table) -> pa.Table:
     """Events of a triple each, before rows of the same."""
     if not events:
         return rows
@@ -168,7 +168,7 @@ def _terms(rows: Rows, name: str) -> list[str]:
     """A column of text, in which equal values are one string: it is made, and its hash is computed, once."""
     column = _whole(rows.column(name))
     if not isinstance(column, pa.DictionaryArray):
-        if _differing(column):
+        if differing(column):
             terms: list[str] = column.to_numpy(zero_copy_only=False).tolist()
             return terms
         column = column.dictionary_encode()
@@ -178,12 +178,6 @@ def _terms(rows: Rows, name: str) -> list[str]:
         distinct, places = np.append(distinct, ""), places.fill_null(len(distinct))
     again: list[str] = distinct[places.to_numpy()].tolist()
     return again
-
-
-def _differing(column: pa.Array) -> bool:
-    """Are most values of a column different ones, as far as the first tell?"""
-    first = column.slice(0, SAMPLE)
-    return not column.null_count and 2 * len(first.unique()) > SAMPLE
 
 
 class _Item(msgspec.Struct):

@@ -142,7 +142,7 @@ class Shard:
         if self.revise or self.withdrawals or self.engine.finished:
             return False
         if self.engine.reads_columns:
-            return size >= LARGE or self.engine.goals_in_columns
+            return size >= LARGE or (size > 0 and self.engine.goals_in_columns)
         if 2 * size <= self.room:
             return False
         with self.engine.without_journal():

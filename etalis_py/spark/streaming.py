@@ -22,9 +22,9 @@ from etalis_py.spark.answers import Answer
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.identity import ADVICE, JobIdentity
 from etalis_py.spark.kinds import shard_kind
-from etalis_py.spark.packing import unpack
+from etalis_py.spark.packing import together, unpack
 from etalis_py.spark.parts import Part
-from etalis_py.spark.rows import before, columns_of, ends_in, events_of, events_out, in_order, sorted_out, together
+from etalis_py.spark.rows import before, columns_of, ends_in, events_of, events_out, in_order, preceded, sorted_out
 from etalis_py.spark.schema import LAST
 from etalis_py.spark.shard import Shard
 from etalis_py.spark.shipping import Shipped
@@ -132,14 +132,14 @@ class ShardProcessor:
         if len(plain) < len(parted):
             return None
         out: list[Answer] = [row for _, passed in plain for row in passed]
-        events = pa.concat_tables([events for events, _ in plain]).unify_dictionaries()
+        events = together([events for events, _ in plain])
         newest = max(pc.max(events.column("end")).as_py(), NEVER) if len(events) else NEVER
         closing = LAST if any(map(ends_in, tables)) else max(over, self._surely_over(newest))
         late, ready, coming = before(events, over, closing)
         out += shard.wait(events_of(late), over)
         out += shard.wait(events_of(coming))
         if len(ready):
-            columns = columns_of(in_order(together(shard.waiting_before(closing), ready)))
+            columns = columns_of(in_order(preceded(shard.waiting_before(closing), ready)))
             for first in range(0, len(columns), AT_ONCE):
                 out += shard.take_at_once(columns.rows(first, first + AT_ONCE))
         return out, newest

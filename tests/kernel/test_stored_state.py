@@ -8,12 +8,14 @@ import random
 from base64 import b64decode
 from collections.abc import Callable
 from contextlib import suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from etalis_py import Engine, Event, event
+from etalis_py.kernel import stored
 from etalis_py.kernel.stored import SnapshotError
 
 with gzip.open(Path(__file__).with_name("old_state.json.gz")) as file:
@@ -90,6 +92,17 @@ def test_damage_to_an_old_snapshot_is_our_error_or_is_not_seen(case: dict[str, A
         damaged[bit // 8] ^= 1 << bit % 8
         with suppress(SnapshotError):
             engine_of(case).restore(bytes(damaged))
+
+
+@pytest.mark.parametrize("case", CASES[::5], ids=NAMES[::5])
+def test_state_of_the_version_before_is_read(case: dict[str, Any]) -> None:
+    """It was the same, without tables."""
+    engine, other = engine_of(case), engine_of(case)
+    engine.push_all(EVENTS[: case["half"]])
+    data = engine.snapshot()
+    head, body = stored.BEFORE + stored.SNAPSHOT, data[len(stored.MAGIC) + 1 + 16 :]
+    other.restore(head + blake2b(body, digest_size=16, key=head).digest() + body)
+    assert ids(other, EVENTS[case["half"] :]) == case["after"]
 
 
 def test_a_journal_is_no_snapshot() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import etalis_py.executors.columns.executor
 from etalis_py import Event
-from etalis_py.spark import stored, streaming
+from etalis_py.spark import shard, stored, streaming
 from etalis_py.spark.identity import identity_of
 from etalis_py.spark.packing import packer
 from etalis_py.spark.parts import RoutedPart
@@ -75,9 +75,10 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows were taken in columns each time; batches of more than five are large."""
     sizes: list[int] = []
     take = Shard.take
-    monkeypatch.setattr(Shard, "take", lambda shard, columns: sizes.append(len(columns)) or take(shard, columns))
+    monkeypatch.setattr(Shard, "take", lambda own, columns: sizes.append(len(columns)) or take(own, columns))
     monkeypatch.setattr(streaming, "AT_ONCE", 16)
     monkeypatch.setattr(stored, "LEAST", 10 * stored.ENTRY)
+    monkeypatch.setattr(shard, "LARGE", 6)
     monkeypatch.setattr(etalis_py.executors.columns.executor, "ready", lambda: True)
     monkeypatch.setattr(etalis_py.executors.columns.executor, "ENOUGH", 1)
     return sizes

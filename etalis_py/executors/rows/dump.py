@@ -156,7 +156,8 @@ def journal(executor: RowExecutor) -> list[Any]:
     entries: list[list[Any]] = []
     for entry in state.journal:
         if isinstance(entry, list):  # what changed in columns, as it is stored
-            entries.append(entry)
+            if (entry[1], entry[2]) in state.stores:  # or other rules came, as below
+                entries.append(entry)
         elif isinstance(entry[0], int):
             number = entry[0] if entry[0] >= 0 else -entry[0] - 1
             if number not in keys:  # an update made other rules, and this node went with the old ones
