@@ -155,7 +155,7 @@ class ChangingShard(Shard):
             self._held = [change for change in self._held if _predicate(change) == UPDATE]
         return self._apply_held()
 
-    def metric(self, **more: int) -> Row:
+    def metric(self, **more: int | str) -> Row:
         if not self._spec.updates:
             return super().metric(**more)
         version = self.engine.knowledge.version

@@ -21,8 +21,8 @@ import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
 from etalis_py.spark.errors import SparkError
-from etalis_py.spark.options import MatchOptions
-from etalis_py.spark.pipeline import Programs, matches
+from etalis_py.spark.options import Matching, MatchOptions
+from etalis_py.spark.pipeline import Programs, planned_matches
 from etalis_py.spark.schema import EVENTS, MATCHES
 from etalis_py.spark.updates import UPDATES, write_updates
 from etalis_py.streams.updates import Update
@@ -120,7 +120,7 @@ def go_on(
         if at_once is not None:
             changes = changes.option("maxFilesPerTrigger", at_once)
         options["updates"] = changes.parquet(str(folder / "updates"))
-    rows = matches(program, frame, **options)
+    rows, watch = planned_matches(program, frame, Matching(**options))
     kept = folder / "matches"
 
     def keep(batch: DataFrame, number: int) -> None:
@@ -134,6 +134,8 @@ def go_on(
     )
     try:
         query.awaitTermination()
+        for progress in query.recentProgress:  # the listener may be told when the session is gone
+            watch.look(progress.observedMetrics)
     finally:
         query.stop()
     new = [str(path) for number, path in batches(folder) if number > reported]

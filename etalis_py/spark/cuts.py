@@ -141,7 +141,7 @@ def _warn(hot: Iterable[tuple[RoutedPart, HotKey]], possible: Iterable[RoutedPar
     helped = {routed.part.number for routed in possible}
     for routed, key in hot:
         if routed.part.number not in helped:
-            warnings.warn(skew_message(routed, key), SkewWarning, stacklevel=4)
+            warnings.warn(skew_message(routed, key), SkewWarning, stacklevel=5)
 
 
 def skew_message(routed: RoutedPart, hot: HotKey) -> str:

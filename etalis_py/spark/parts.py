@@ -38,6 +38,7 @@ class Part:
     ``standing``: its shards divide the queries that come while the job runs: see ``standing``.
     ``begins``: its shards are slices of time, of which the first has no beginning and the others have these, in
     microseconds; each also reads the events of ``overlap`` microseconds before it.
+    ``measured``: the columns that hold the keys of its shards, where it is watched how frequent these are.
     """
 
     number: int
@@ -58,6 +59,7 @@ class Part:
     standing: bool = False
     begins: tuple[int, ...] = ()
     overlap: int = 0
+    measured: tuple[str, ...] = ()
 
     @property
     def divided(self) -> bool:

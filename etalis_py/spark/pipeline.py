@@ -29,6 +29,7 @@ from etalis_py.spark.routing import ends, flat_events, hand_on, refused, route, 
 from etalis_py.spark.schema import CHANGE, MATCHES, RETRACT
 from etalis_py.spark.sessions import PARTITIONS
 from etalis_py.spark.shipping import Shipped, arrived, ship
+from etalis_py.spark.skew import SkewWatch, measured
 from etalis_py.spark.slots import MOST_SHARDS, by_slot
 from etalis_py.spark.spec import ProgramSpec, pack, spec_of, with_updates
 from etalis_py.spark.standing import NAME, changes_of, standing_part
@@ -53,7 +54,13 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
 
     Warns when something has to run in one shard.
     """
-    asked = Matching(**options)
+    return planned_matches(program, events, Matching(**options), stacklevel=3)[0]
+
+
+def planned_matches(
+    program: Programs, events: DataFrame, asked: Matching, *, stacklevel: int = 2
+) -> tuple[DataFrame, SkewWatch]:
+    """The matches, and what watches over the keys of a stream; ``stacklevel`` is for warnings."""
     count, partitions = _divided(events, asked.shards)
     windows = WindowOptions(asked.report, asked.duplicates, asked.updates is not None)
     if asked.updates is not None:
@@ -67,6 +74,7 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
     if events.isStreaming:
         by_time = False
         flat = _with_watermark(flat, parts, partitions, asked.lateness, len(levels))
+        parts = measured(parts)
     else:
         flat = flat.drop("time")
         by_time = prunes(flat)
@@ -74,7 +82,9 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
     for routed in parts:
         if routed.part.shards == 1 and count > 1:
             why = "" if events.isStreaming or not routed.uncut else f"; no slices of time: {routed.uncut}"
-            warnings.warn(f"{', '.join(routed.part.reports)}: {routed.part.reason}{why}", ShardWarning, stacklevel=2)
+            warnings.warn(
+                f"{', '.join(routed.part.reports)}: {routed.part.reason}{why}", ShardWarning, stacklevel=stacklevel
+            )
     changes = (
         None if asked.queries is None else changes_of(asked.queries, events, parts[-1].part, partitions, asked.revise)
     )
@@ -116,9 +126,13 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
         answers = slices_of(flat, apart, specs, asked.metrics)
         out = answers.union(refused(flat, apart) if out is None else out)
     assert out is not None, "a program has at least one query"
+    watch = SkewWatch(parts if events.isStreaming else ())
+    if events.isStreaming:
+        out = watch.observed(out)
+        out = out if asked.metrics else out.where(F.col("kind") != "metric")
     if _hands_on(parts):
         out = out.where(F.col("kind") != "event")
-    return out if asked.observe is None else out.observe(asked.observe, *_observed(asked.metrics))
+    return (out if asked.observe is None else out.observe(asked.observe, *_observed(asked.metrics))), watch
 
 
 def _divided(events: DataFrame, shards: int | None) -> tuple[int, int]:

@@ -383,7 +383,7 @@ class Shard:
             "dead_letter", self.name, None, None, None, triples, None, start, end, stream, gone, self.number, reason,
         )  # fmt: skip
 
-    def metric(self, **more: int) -> Row:
+    def metric(self, **more: int | str) -> Row:
         """What there is to say about the shard after a batch."""
         counters = self.engine.counters
         kept = counters.kept()

@@ -81,7 +81,7 @@ class SlicedShard(Shard):
         # The slice before says which of its events could not be taken.
         return [row for row in rows if not isinstance(row, tuple) or row[0] != "dead_letter" or self._is_of_slice(row)]
 
-    def metric(self, **more: int) -> Row:
+    def metric(self, **more: int | str) -> Row:
         return super().metric(**more, read_again=self.read_again)
 
     def _begin_own(self, begin: int) -> None:

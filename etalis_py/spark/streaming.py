@@ -28,6 +28,7 @@ from etalis_py.spark.rows import before, columns_of, ends_in, events_of, events_
 from etalis_py.spark.schema import LAST
 from etalis_py.spark.shard import Shard
 from etalis_py.spark.shipping import Shipped
+from etalis_py.spark.skew import Counted, count_keys
 from etalis_py.spark.slices import AT_ONCE
 from etalis_py.spark.spec import ProgramSpec
 from etalis_py.spark.states import States
@@ -106,7 +107,9 @@ class ShardProcessor:
         out, newest = self._in_columns(shard, tables, over) or self._in_rows(shard, tables, over)
         if any(map(ends_in, tables)):
             out += shard.finish()
-        return self._closed(key, shard, out, timer_values, newest)
+        part = shard.part
+        counted = count_keys(tables, part.measured, shard.number, part.shards) if part.measured else None
+        return self._closed(key, shard, out, timer_values, newest, counted)
 
     def _in_rows(self, shard: Shard, tables: Iterable[pa.Table], over: int) -> tuple[list[Answer], int]:
         """What these make known before time moves on, and the newest end."""
@@ -172,7 +175,13 @@ class ShardProcessor:
         return self.stored.load((self.run, slot), fresh)
 
     def _closed(
-        self, key: Any, shard: Shard, out: list[Answer], timer_values: Any, newest: int = NEVER
+        self,
+        key: Any,
+        shard: Shard,
+        out: list[Answer],
+        timer_values: Any,
+        newest: int = NEVER,
+        counted: Counted | None = None,
     ) -> list[Answer]:
         watermark = timer_values.getCurrentWatermarkInMs()
         out += shard.close_before(max(self._over(watermark), self._surely_over(newest)))
@@ -181,7 +190,9 @@ class ShardProcessor:
         if due is not None:
             # The first watermark by which it is over; never one that has passed.
             self.handle.registerTimer(max(due // 1000 + self.level, watermark + 1))
-        if self.metrics:
+        if self.metrics or counted is not None:
             snapshot, journal = self.stored.sizes
-            out.append(shard.metric(snapshot_bytes=snapshot, journal_bytes=journal, version=self.stored.version))
+            numbers = {} if counted is None else counted.numbers()
+            version = self.stored.version
+            out.append(shard.metric(snapshot_bytes=snapshot, journal_bytes=journal, version=version, **numbers))
         return out
