@@ -49,6 +49,7 @@ class Columns:
 class ColumnReport(Protocol):
     """The solutions of many instants for one output, in columns.  They become rows only where somebody wants rows.
 
+    ``outputs`` are the numbers of the queries that have solutions here: one, but for a family.
     ``end``, ``start`` and ``instants`` are int64, one for each solution, ordered by instant and within it as the
     output's rows are; ``terms`` are Arrow arrays of spellings, in the order of the output's columns.
     """
@@ -60,6 +61,8 @@ class ColumnReport(Protocol):
     terms: Sequence[Any]
 
     def __len__(self) -> int: ...
+    @property
+    def outputs(self) -> set[int]: ...
 
     def reports(self) -> list[Report]:
         """The same as rows, one report for each instant."""

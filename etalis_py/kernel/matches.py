@@ -282,7 +282,7 @@ class Matches(Tabular, Sequence[Match]):
     @property
     def outputs(self) -> set[int]:
         """The numbers of the queries that have matches here."""
-        return {report[0] if isinstance(report, tuple) else report.output for report in self.reports}
+        return set().union(*({r[0]} if isinstance(r, tuple) else r.outputs for r in self.reports))
 
     def _rows(self) -> list[Report]:
         """The reports in rows; those in columns are changed into rows once."""

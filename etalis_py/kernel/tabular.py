@@ -72,9 +72,12 @@ def _results(shape: Shape, rows: list[Row], ordinals: list[int]) -> Results:
 def of_columns(matches: Matches) -> Results | None:
     """The matches of one SELECT, where all of them were reported in columns: without a row for any."""
     reports: list[Any] = [report for report in matches.reports if not isinstance(report, tuple)]
-    if not reports or len(reports) < len(matches.reports) or len({report.output for report in reports}) > 1:
+    if not reports or len(reports) < len(matches.reports):
         return None
-    shape = matches.shapes[reports[0].output]
+    number, *others = set().union(*(report.outputs for report in reports))
+    if others:
+        return None
+    shape = matches.shapes[number]
     if shape.output.form != "select" or shape.output.order or not shape.adjacent or shape.retracted:
         return None
     start, end, instants = (

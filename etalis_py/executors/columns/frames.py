@@ -146,13 +146,13 @@ class Steps:
 
     def _of_each_query(self, frame: Frame, step: ir.Parameters, rest: Steps) -> Frame:
         """Each solution with each row of parameters that it concerns, after the other steps; some at a time."""
-        begins, each = self.sources.matching(step, frame.columns, frame.end - frame.start)
+        chosen, begins, each = self.sources.matching(step, frame.columns, frame.end - frame.start)
         portion = np.cumsum(each) // MANY_AT_ONCE
-        cuts = [0, *(np.flatnonzero(np.diff(portion)) + 1).tolist(), len(frame)]
+        cuts = [0, *(np.flatnonzero(np.diff(portion)) + 1).tolist(), len(chosen)]
         parts = []
         for first, last in pairwise(cuts):
             some = slice(first, last)
-            repeated = np.repeat(np.arange(first, last), each[some])
+            repeated = np.repeat(chosen[some], each[some])
             bound = self.sources.bound(step, begins[some], each[some])
             part = frame.keep(repeated)
             parts.append(rest.applied(replace(part, columns={**part.columns, **bound})))

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from etalis_compiler.families import NAME
 from etalis_rules import program as ir
 
-from etalis_py.executors.columns.instants import Advance, rows_by_instant, rows_of, table_of_rows
-from etalis_py.executors.columns.reports import TableReport
-from etalis_py.executors.columns.tables import Table, canonical, firsts
+from etalis_py.executors.columns.instants import Advance, rows_by_instant, table_of_rows
+from etalis_py.executors.columns.parameters import Sources
+from etalis_py.executors.columns.reports import FamilyReport, TableReport
+from etalis_py.executors.columns.tables import Table, apart, canonical, firsts
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.batch import Report, Row
 
@@ -61,33 +63,52 @@ class OutputOperator:
 
 
 class FamilyOutput:
-    """The output of a family: ``split`` parts the rows of an instant by query, each as that shows them.
+    """The output of a family, each of whose queries shows its solutions; see the function ``show`` of ``Shapes``.
 
-    ``single`` does so for rows that are alone in their instants, where a query does nothing to its rows but show them.
+    ``split`` parts the rows of an instant by query where these do more than show them (ORDER BY, LIMIT, ASK).
     """
 
     def __init__(
         self,
+        number: int,
         output: ir.Output,
-        terms: Terms,
-        split: Callable[[int, list[Row]], list[Any]],
-        single: Callable[[Sequence[int], Sequence[Row]], list[Report]] | None,
+        sources: Sources,
+        show: Callable[[Sequence[Row]], None],
+        split: Callable[[int, list[Row]], list[Any]] | None,
     ) -> None:
         assert output.source is not None
+        self.number = number
         self.output = output
         self.source = output.source
-        self.terms = terms
-        self.split = split
-        self.single = single
+        self.sources = sources
+        self.terms = sources.terms
+        self.show, self.split = show, split
+        columns = output.source.columns
+        self.named = columns.index(NAME)
+        self.shown = [columns.index(name) for name in sorted(output.variables) if name in columns]
 
     def advance(self, solutions: Table, reports: list[Report | TableReport]) -> Table:
         """Report the solutions of each query; returns all of them."""
-        rest = solutions
-        if self.single is not None and len(solutions):
-            ends = np.append(np.diff(solutions.at) != 0, True)
-            alone = ends & np.insert(ends[:-1], 0, True)
-            some, rest = solutions.take(alone), solutions.take(~alone)
-            reports += self.single(some.at.tolist(), rows_of(some, self.terms))
-        for t, rows in rows_by_instant(rest, self.terms):
-            reports += [(number, t, some) for number, some in self.split(t, rows)]
+        if not len(solutions):
+            return solutions
+        if self.split is not None:
+            for t, rows in rows_by_instant(solutions, self.terms):
+                reports += [(number, t, some) for number, some in self.split(t, rows)]
+            return solutions
+        roster = self.sources.roster(self.output.query)
+        queries = roster.of_names(solutions.columns[self.named])
+        kept = solutions
+        if (queries < 0).any():
+            kept = solutions.take(queries >= 0)
+            queries = queries[queries >= 0]
+        unseen = np.unique(queries[~roster.shown[queries]])
+        if len(unseen):
+            self.show([roster.rows[i] for i in unseen.tolist()])
+            roster.shown[unseen] = True
+        numbers = roster.numbered[queries]
+        order = apart(kept, numbers, self.terms, self.shown)
+        if order is not None:
+            kept, numbers = kept.take(order), numbers[order]
+        if len(kept):
+            reports.append(FamilyReport(TableReport.of(self.number, kept, self.terms, self.shown), numbers))
         return solutions

@@ -23,34 +23,98 @@ from etalis_py.executors.rows.families import Relation, as_float
 from etalis_py.sparql import BackgroundSource
 
 _NUMERIC = (INTEGER, DECIMAL, DOUBLE)
+FAR = 64
+"""An array over the terms may be so many times as long as there are constants."""
+
+
+class Roster:
+    """The queries of a family in columns, as they are at a version of its relation: their constants as terms."""
+
+    def __init__(self, relation: Relation, terms: Terms) -> None:
+        self.version = relation.version
+        self.rows = list(relation.rows.values())
+        self._terms, self._place = terms, relation.place
+        self._columns: dict[int, np.ndarray] = {}
+        self._by_name: np.ndarray | None = None
+        self.numbered = np.array([row[relation.place] for row in self.rows], np.int64)
+        """The numbers of the queries in the program."""
+        self.shown = np.zeros(len(self.rows), np.bool_)
+        """Whose reports can be read."""
+
+    def column(self, place: int) -> np.ndarray:
+        """The terms at a place of the rows."""
+        column = self._columns.get(place)
+        if column is None:
+            column = self._columns[place] = self._terms.intern([row[place] for row in self.rows])
+        return column
+
+    def numbers(self, place: int) -> np.ndarray:
+        """The numbers at a place of the rows, as doubles."""
+        return np.array([as_float(row[self._place + place]) for row in self.rows], np.float64)
+
+    def of_names(self, names: np.ndarray) -> np.ndarray:
+        """Which row has each of these names; -1 where none has it."""
+        if self._by_name is None:
+            own = self.column(0)
+            self._by_name = np.full(int(own.max(initial=0)) + 1, -1, np.int64)
+            self._by_name[own] = np.arange(len(own))
+        known = names < len(self._by_name)
+        return np.where(known, self._by_name[np.where(known, names, 0)], -1)
+
+    def mark_terms(self, marked: np.ndarray) -> None:
+        """Mark the terms of all rows."""
+        for column in self._columns.values():
+            marked[column] = True
+
+    def renumber(self, renumbered: np.ndarray) -> None:
+        """Terms have other ids now."""
+        self._columns = {place: renumbered[column] for place, column in self._columns.items()}
+        self._by_name = None
 
 
 class Access:
-    """The rows of a relation as a step finds them."""
+    """The rows of a relation as a step finds them.
 
-    def __init__(self, relation: Relation, step: ir.Parameters, terms: Terms) -> None:
-        self.version = relation.version
-        rows = list(relation.rows.values())
-        self.columns = {place: terms.intern([row[place] for row in rows]) for _, place in (*step.equal, *step.binds)}
+    One constant is looked up in an array over the terms where that is not much larger than the relation, several are
+    in a hash table.
+    """
+
+    def __init__(self, roster: Roster, step: ir.Parameters) -> None:
+        self.version = roster.version
+        columns = {place: roster.column(place) for _, place in (*step.equal, *step.binds)}
         self.keys = Keys(len(step.equal))
-        constants = np.empty((len(rows), len(step.equal)), np.int32)
+        constants = np.empty((len(roster.rows), len(step.equal)), np.int32)
         for i, (_, place) in enumerate(step.equal):
-            constants[:, i] = self.columns[place]
+            constants[:, i] = columns[place]
         numbers = self.keys.numbers(constants, create=True)
-        self.compared = np.zeros(len(rows))
+        self.compared = np.zeros(len(roster.rows))
         for _, _, place in step.compared:
-            self.compared[:] = [as_float(row[relation.place + place]) for row in rows]
+            self.compared = roster.numbers(place)
         order = np.lexsort((self.compared, numbers))
         self.compared = self.compared[order]
-        self.columns = {place: column[order] for place, column in self.columns.items()}
-        self.ends = np.searchsorted(numbers[order], np.arange(self.keys.count), "right")
+        self.columns = {place: column[order] for place, column in columns.items()}
+        self.starts = np.searchsorted(numbers[order], np.arange(self.keys.count + 2), "left")  # and one without rows
+        self._near: np.ndarray | None = None
+        self._draw_near()
+
+    def _draw_near(self) -> None:
+        """Have the number of each term's key at hand."""
+        self._near = None
+        if self.keys.width == 1 and self.keys.count:
+            terms = self.keys.rows()[:, 0]
+            highest = int(terms.max())
+            if highest < FAR * (self.keys.count + (1 << 10)):
+                self._near = np.full(highest + 2, self.keys.count, np.int32)
+                self._near[terms] = np.arange(self.keys.count)
 
     def among(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where the rows of these constants begin and end."""
-        numbers = self.keys.numbers(keys, create=False)
-        known = (numbers >= 0) & (numbers < len(self.ends))
-        starts = np.concatenate([[0], self.ends])
-        return np.where(known, starts[numbers], 0), np.where(known, starts[numbers + 1], 0)
+        if self._near is None:
+            numbers = self.keys.numbers(keys, create=False)
+            numbers = np.where(numbers < 0, self.keys.count, numbers)
+        else:
+            numbers = self._near[np.minimum(keys[:, 0], len(self._near) - 1)]
+        return self.starts[numbers], self.starts[numbers + 1]
 
     def first_above(self, begins: np.ndarray, ends: np.ndarray, values: np.ndarray) -> np.ndarray:
         """In each stretch of rows the place behind the last number that is no greater than a value."""
@@ -66,6 +130,7 @@ class Access:
         """Terms have other ids now."""
         self.columns = {place: renumbered[column] for place, column in self.columns.items()}
         self.keys.retain(np.ones(self.keys.count, np.bool_), renumbered)
+        self._draw_near()
 
 
 @dataclass(slots=True)
@@ -76,34 +141,43 @@ class Sources:
     background: BackgroundSource | None
     relations: Mapping[str, Relation] = field(default_factory=dict)
     _known: dict[ir.Parameters, Access] = field(default_factory=dict)
+    _rosters: dict[str, Roster] = field(default_factory=dict)
 
     def longest(self, bound: alg.Bound | None) -> list[int] | None:
         """The longest window of the queries of a family, as it is at any time."""
         return self.relations[bound.family].longest(bound.place) if isinstance(bound, ir.Longest) else None
 
+    def roster(self, family: str) -> Roster:
+        """The queries of a family, as they are now."""
+        relation = self.relations[family]
+        known = self._rosters.get(family)
+        if known is None or known.version != relation.version:
+            known = self._rosters[family] = Roster(relation, self.terms)
+        return known
+
     def access(self, step: ir.Parameters) -> Access:
         """The way to the parameters, as they are now."""
-        relation = self.relations[step.family]
         known = self._known.get(step)
-        if known is None or known.version != relation.version:
-            known = self._known[step] = Access(relation, step, self.terms)
+        if known is None or known.version != self.relations[step.family].version:
+            known = self._known[step] = Access(self.roster(step.family), step)
         return known
 
     def mark_terms(self, marked: np.ndarray) -> None:
         """Mark the terms of all parameters."""
-        for access in self._known.values():
-            for column in access.columns.values():
-                marked[column] = True
+        for roster in self._rosters.values():
+            roster.mark_terms(marked)
 
     def renumber(self, renumbered: np.ndarray) -> None:
         """Terms have other ids now."""
+        for roster in self._rosters.values():
+            roster.renumber(renumbered)
         for access in self._known.values():
             access.renumber(renumbered)
 
     def matching(
         self, step: ir.Parameters, columns: Mapping[str, np.ndarray], lengths: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """For each solution of some columns where the rows begin that it concerns, and how many they are.
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The solutions of some columns that concern queries, where the rows of these begin, and how many they are.
 
         ``lengths``: how long each solution lasts.  Numbers are compared as doubles and with one to spare, so what is
         compared is tested nevertheless.
@@ -113,19 +187,21 @@ class Sources:
         for i, (name, _) in enumerate(step.equal):
             keys[:, i] = columns[name]
         begins, ends = access.among(keys)
+        chosen = np.flatnonzero(ends > begins)
+        begins, ends = begins[chosen], ends[chosen]
         for name, op, _ in step.compared:
             if name:
-                value = Vector.of_terms(self.terms, columns[name])
+                value = Vector.of_terms(self.terms, columns[name][chosen])
                 ends = np.where(value.kinds == FAILED, begins, ends)
                 numeric, doubles = np.isin(value.kinds, _NUMERIC), value.doubles
             else:
-                numeric, doubles = np.ones(len(lengths), np.bool_), lengths.astype(np.float64)
+                numeric, doubles = np.ones(len(chosen), np.bool_), lengths[chosen].astype(np.float64)
             if op in (">", ">="):
                 ends = np.where(numeric, access.first_above(begins, ends, np.nextafter(doubles, np.inf)), ends)
             else:
                 below = np.nextafter(np.nextafter(doubles, -np.inf), -np.inf)
                 begins = np.where(numeric, access.first_above(begins, ends, below), begins)
-        return begins, ends - begins
+        return chosen, begins, ends - begins
 
     def bound(self, step: ir.Parameters, begins: np.ndarray, each: np.ndarray) -> dict[str, np.ndarray]:
         """What these rows bind, one after the other."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,19 +42,55 @@ class TableReport:
     def reports(self) -> list[Report]:
         """The same as rows, one report for each instant."""
         rows = list(self._rows())
-        cuts = np.flatnonzero(np.diff(self.instants)) + 1
+        cuts = np.flatnonzero(self._breaks()) + 1
         ends = [*cuts.tolist(), len(rows)]
         begins = [0, *ends[:-1]]
         instants = self.instants[begins].tolist() if rows else []
         return [
-            (self.output, t, rows[begin:end])
-            for t, begin, end in zip(instants, begins, ends, strict=False)
+            (number, t, rows[begin:end])
+            for number, t, begin, end in zip(self._numbers(begins), instants, begins, ends, strict=False)
             if end > begin
         ]
+
+    @property
+    def outputs(self) -> set[int]:
+        """The numbers of the queries that have solutions here."""
+        return {self.output}
+
+    def _breaks(self) -> np.ndarray:
+        """Does another report begin with the next row?"""
+        return np.diff(self.instants) != 0
+
+    def _numbers(self, begins: list[int]) -> Iterable[int]:
+        """The numbers of the queries whose reports begin with these rows."""
+        return [self.output] * len(begins)
 
     def _rows(self) -> Iterator[Row]:
         columns = map(texts_of, self.terms)
         return zip(self.end.tolist(), self.start.tolist(), *columns, strict=True)
+
+
+class FamilyReport(TableReport):
+    """The solutions of many instants for the queries of a family; ``numbers`` says for each whose it is.
+
+    They are ordered by instant, by number and then as the rows of a query are.
+    """
+
+    __slots__ = ("numbers",)
+
+    def __init__(self, report: TableReport, numbers: np.ndarray) -> None:
+        super().__init__(report.output, report.instants, report.end, report.start, report.terms)
+        self.numbers = numbers
+
+    @property
+    def outputs(self) -> set[int]:
+        return set(self.numbers.tolist())
+
+    def _breaks(self) -> np.ndarray:
+        return (np.diff(self.instants) != 0) | (np.diff(self.numbers) != 0)
+
+    def _numbers(self, begins: list[int]) -> Iterable[int]:
+        return self.numbers[begins].tolist() if len(self) else ()
 
 
 def count_by_instant(instants: np.ndarray) -> tuple[int, int]:

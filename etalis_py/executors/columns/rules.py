@@ -95,7 +95,7 @@ class ColumnRules:
                     loop, self.network.nodes, output, self.terms, sources, lambda parts: None
                 )
         self._outputs = {
-            name: _output(number, output, self.terms, runtime)
+            name: _output(number, output, sources, runtime)
             for name, (number, output) in self.network.outputs.items()
             if output.source is not None
         }
@@ -297,16 +297,17 @@ def _seen(leaf: ir.Leaf, by_stream: Table, anywhere: Table, more: list[Table], t
 def _output(
     number: int,
     output: ir.Output,
-    terms: Terms,
+    sources: Sources,
     runtime: Runtime,
 ) -> OutputOperator | FamilyOutput:
     families = runtime.families
     if families is None:
-        return OutputOperator(number, output, terms, runtime.arrangement(number))
+        return OutputOperator(number, output, sources.terms, runtime.arrangement(number))
     if output.query in families.relations:
-        single = families.single(output) if runtime.arrangement_of_family(number) is None else None
-        return FamilyOutput(output, terms, runtime.provide(OfOutput(number, "split")), single)
-    return OutputOperator(families.positions[number], output, terms, runtime.arrangement(number))
+        arranged = runtime.arrangement_of_family(number) is not None
+        split = runtime.provide(OfOutput(number, "split")) if arranged else None
+        return FamilyOutput(families.positions[number], output, sources, families.showing(output), split)
+    return OutputOperator(families.positions[number], output, sources.terms, runtime.arrangement(number))
 
 
 def _operator(

@@ -102,6 +102,19 @@ def firsts(table: Table, times: tuple[np.ndarray, ...], columns: Sequence[int] |
     return kept
 
 
+def apart(table: Table, numbers: np.ndarray, terms: Terms, order: Sequence[int]) -> np.ndarray | None:
+    """The rows by instant, number, end, start and the spellings of these columns; None: as they are."""
+    tied = np.zeros(len(table), np.bool_)
+    if not mark_ties(table.at, tied):
+        return None
+    rows = np.flatnonzero(tied)
+    ranks = [terms.ranks(table.columns[i][rows]) for i in reversed(order)]
+    times = (table.start[rows], table.end[rows], numbers[rows], table.at[rows])
+    permuted = np.arange(len(table))
+    permuted[rows] = rows[np.lexsort((*ranks, *times))]
+    return permuted
+
+
 def canonical(table: Table, terms: Terms, order: Sequence[int] | None = None) -> Table:
     """The rows by instant, end, start and the spellings of these columns (of all, as they stand)."""
     tied = np.zeros(len(table), np.bool_)

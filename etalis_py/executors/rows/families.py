@@ -34,7 +34,7 @@ from etalis_py.executors.rows.goals import GoalStore
 from etalis_py.executors.rows.parted import PartedSlicing, forget_groups, forget_keys, is_of_family
 from etalis_py.executors.rows.slicing import canonical_key
 from etalis_py.executors.rows.state import State
-from etalis_py.kernel.batch import Report, Row
+from etalis_py.kernel.batch import Row
 from etalis_py.kernel.matches import LazyShapes, Shape
 from etalis_py.kernel.templates import template_triples
 from etalis_py.values import NUMERIC, decode
@@ -265,26 +265,6 @@ def split(
     return parted
 
 
-def single(
-    relation: Relation, output: ir.Output, shapes: Shapes
-) -> Callable[[Sequence[int], Sequence[Row]], list[Report]]:
-    """A function from rows that are alone in their instants to what is reported, where queries arrange nothing."""
-    assert output.source is not None
-    where, at = 2 + output.source.columns.index(NAME), relation.place
-    members, show = relation.rows, shapes.show
-
-    def reported(instants: Sequence[int], rows: Sequence[Row]) -> list[Report]:
-        reports: list[Report] = []
-        for t, x in zip(instants, rows, strict=True):
-            row = members.get(x[where])
-            if row is not None:
-                show(row[at], output.query, row)
-                reports.append((row[at], t, [x]))
-        return reports
-
-    return reported
-
-
 class Shapes(LazyShapes):
     """How the rows of each query are read, by its place in the program; made when it is asked for in a family."""
 
@@ -384,9 +364,15 @@ class Families:
         """See the function of this name."""
         return split(self.relations[output.query], output, self.shapes, arrange)
 
-    def single(self, output: ir.Output) -> Callable[[Sequence[int], Sequence[Row]], list[Report]]:
-        """See the function of this name."""
-        return single(self.relations[output.query], output, self.shapes)
+    def showing(self, output: ir.Output) -> Callable[[Iterable[Member]], None]:
+        """A function that takes rows of queries which have something to report."""
+        at = self.relations[output.query].place
+
+        def show(rows: Iterable[Member]) -> None:
+            for row in rows:
+                self.shapes.show(row[at], output.query, row)
+
+        return show
 
     def all_shown(self, output: ir.Output) -> list[int]:
         """The places of all queries of a family, each of which has something to report."""
