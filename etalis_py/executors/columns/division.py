@@ -76,7 +76,7 @@ def keeps_goals_only(rules: ir.Rules) -> bool:
 def _own_reasons(net: Network) -> dict[str, str | None]:
     """Why each query has no columnar form by itself."""
     late = late_nodes(net.nodes)
-    of_nodes = {name: _reason_of_node(net, name, late) for name in net.nodes}
+    of_nodes = {name: unsupported_node(node, late, name) for name, node in net.nodes.items()}
     reasons: dict[str, str | None] = {}
     for name, (_, output) in net.outputs.items():
         feeding = any(targets for _, targets in net.fed.get(name, ()))
@@ -84,10 +84,6 @@ def _own_reasons(net: Network) -> dict[str, str | None]:
         reason = next((reason for reason in parts if reason is not None), None)
         reasons[output.query] = reason or _recursion(net, name) or unsupported_output(output, feeding)
     return reasons
-
-
-def _reason_of_node(net: Network, name: str, late: frozenset[str]) -> str | None:
-    return _recursion(net, name) or unsupported_node(net.nodes[name], late, name)
 
 
 def _recursion(net: Network, name: str) -> str | None:

@@ -54,6 +54,7 @@ PROGRAMS: dict[str, tuple[list[str], str, str]] = {
     "the last first": ([FOURTH, THIRD, FAST, SECOND_RULE, FIRST], "r  r ", "RCCRC"),
     "the first": ([FIRST, SECOND_RULE, THIRD, FOURTH, FAST], "r    ", "RCCCC"),
     "in a circle": ([SECOND_RULE, THIRD.replace("d3", "d1"), FAST], "r  ", "RRC"),
+    "what is recursive": ([CHAIN, "SELECT ?x { ?x <urn:d> ?z }", FAST], "   ", "RCC"),
     "deadlines": ([LATE, LATER, "SELECT ?r { { ?c <urn:d2> ?r } SEQ { ?c <urn:p> ?x } }"], " r ", "CRC"),
     "deadlines first": ([LATE, LATER, "SELECT ?r { { ?c <urn:d2> ?r } SEQ { ?c <urn:p> ?x } }"], "r  ", "RCC"),
     "what is described": ([FIRST, DESCRIBED, FAST], " r ", "CRC"),
