@@ -23,7 +23,7 @@ from etalis_py.values.expressions import condition, term
 
 MANY_AT_ONCE = 1 << 20
 """So many solutions are joined with parameters before what does not hold is left out."""
-_TIMED = frozenset(("GETSTARTTIME", "GETENDTIME", "GETDURATION", "NOW"))
+_TIMED = frozenset(("GETSTARTTIME", "GETENDTIME", "GETDURATION", "NOW", "SEED"))
 
 
 @dataclass(frozen=True, slots=True)
