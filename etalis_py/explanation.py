@@ -78,16 +78,19 @@ def large_batches(rules: ir.Rules, knowledge: Any = None) -> str:
     """Which executor runs which of the rules over large batches, and why, where it is that of rows."""
     division = divide(rules, knowledge)
     reason, reasons = division.reason, division.reasons
-    if division.is_whole or (reason is not None and len(set(reasons.values())) == 1):
+    if (division.is_whole and not division.by_instant) or (reason is not None and len(set(reasons.values())) == 1):
         return in_words(reason)
     return "\n".join(_by_query(division))
 
 
 def _by_query(division: Division) -> Iterator[str]:
-    """A line for what runs in columns, and one for each query that runs in rows."""
-    fast = [query for query, reason in division.reasons.items() if reason is None]
+    """A line for what runs in columns, and one for each query that runs in rows, or in part instant by instant."""
+    by_instant = division.by_instant
+    fast = [query for query, reason in division.reasons.items() if reason is None and query not in by_instant]
     if fast:
         yield f"{', '.join(fast)} {'runs' if len(fast) == 1 else 'run'} in columns"
+    for query, what in by_instant.items():
+        yield f"{query} runs in columns, but instant by instant in {what}"
     for query, reason in division.reasons.items():
         if reason is not None:
             yield f"{query} runs in rows, because {reason}"

@@ -10,22 +10,26 @@ Components in rows that nothing in columns lies between form one part, which goe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from etalis_compiler.stratify import late_nodes, output_id, strong_components
 from etalis_rules import program as ir
 
-from etalis_py.executors.columns.forms import unsupported_node, unsupported_output
+from etalis_py.executors.columns.forms import by_instant, unsupported_node
 from etalis_py.executors.columns.network import Network, RowPart, made_for, network
 
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """Why each query runs in rows (None: it runs in columns), and the parts in rows in the order of evaluation."""
+    """Why each query runs in rows (None: it runs in columns), and the parts in rows in the order of evaluation.
+
+    ``by_instant`` has what goes from instant to instant in the queries that run in columns.
+    """
 
     reasons: Mapping[str, str | None]
     parts: tuple[RowPart, ...]
+    by_instant: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def reason(self) -> str | None:
@@ -51,7 +55,7 @@ def divide(rules: ir.Rules, knowledge: Any = None) -> Division:
     net = network(rules)
     own = _own_reasons(net)
     if not any(own.values()):
-        return Division(own, ())
+        return Division(own, (), _by_instant(net, own))
     components = _components(net)
     reasons = dict(own)
     slow = []
@@ -61,7 +65,7 @@ def divide(rules: ir.Rules, knowledge: Any = None) -> Division:
         if first is not None:
             slow.append(component)
             reasons |= {q: f"it shares goals with {first}, or both feed each other" for q in queries if own[q] is None}
-    return Division(reasons, tuple(_parts(components, slow, net)))
+    return Division(reasons, tuple(_parts(components, slow, net)), _by_instant(net, reasons))
 
 
 def keeps_goals_only(rules: ir.Rules) -> bool:
@@ -75,20 +79,29 @@ def keeps_goals_only(rules: ir.Rules) -> bool:
 
 def _own_reasons(net: Network) -> dict[str, str | None]:
     """Why each query has no columnar form by itself."""
-    late = late_nodes(net.nodes)
-    of_nodes = {name: unsupported_node(node, late, name) for name, node in net.nodes.items()}
+    of_nodes = {name: unsupported_node(node) for name, node in net.nodes.items()}
     reasons: dict[str, str | None] = {}
     for name, (_, output) in net.outputs.items():
-        feeding = any(targets for _, targets in net.fed.get(name, ()))
         parts = (of_nodes[node] for node in made_for([output], net.nodes))
-        reason = next((reason for reason in parts if reason is not None), None)
-        reasons[output.query] = reason or _recursion(net, name) or unsupported_output(output, feeding)
+        reasons[output.query] = next((reason for reason in parts if reason is not None), _recursion(net, name))
     return reasons
 
 
 def _recursion(net: Network, name: str) -> str | None:
     queries = net.recursive.get(name)
     return None if queries is None else f"the rules {', '.join(queries)} are recursive"
+
+
+def _by_instant(net: Network, reasons: Mapping[str, str | None]) -> dict[str, str]:
+    """What goes from instant to instant in the queries that run in columns."""
+    late = late_nodes(net.nodes)
+    of_nodes = {name: what for name, node in net.nodes.items() if (what := by_instant(node, name in late)) is not None}
+    some = {}
+    for _, output in net.outputs.values() if of_nodes else ():
+        whats = [of_nodes[name] for name in made_for([output], net.nodes) if name in of_nodes]
+        if whats and reasons[output.query] is None:
+            some[output.query] = "; ".join(dict.fromkeys(whats))
+    return some
 
 
 # --- what belongs together ---

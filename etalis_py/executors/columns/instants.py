@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+from etalis_rules import program as ir
 
 from etalis_py.executors.columns.tables import Table
 from etalis_py.executors.columns.terms import Terms
@@ -55,6 +56,28 @@ class RunOperator(InstantOperator):
             rows += given
             if t in gaps:
                 self._interrupt(t, gaps[t])
+        return table_of_rows(instants, rows, self._width, self._terms)
+
+
+class NodeOperator:
+    """A node as rows have it, given what all its parts give in an instant."""
+
+    def __init__(self, node: ir.Node, advance: Callable[..., list[Row]], terms: Terms) -> None:
+        names = [ref.node for ref in ir.refs(node)]
+        self._chosen = [names.index(name) for name in dict.fromkeys(names)]
+        self._advance = advance
+        self._width = len(node.head)
+        self._terms = terms
+
+    def advance(self, *tables: Table) -> Table:
+        """What the node gives, instant by instant."""
+        parts = [dict(rows_by_instant(tables[i], self._terms)) for i in self._chosen]
+        instants: list[int] = []
+        rows: list[Row] = []
+        for t in sorted(set[int]().union(*parts)):
+            given = self._advance(t, *(part.get(t, []) for part in parts))
+            instants += [t] * len(given)
+            rows += given
         return table_of_rows(instants, rows, self._width, self._terms)
 
 

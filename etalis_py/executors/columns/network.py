@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from etalis_compiler.stratify import feeds, output_id, strong_components
+from etalis_compiler.stratify import feeds, late_nodes, output_id, strong_components
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
@@ -158,6 +158,8 @@ def _loop(
     if isinstance(map_, ir.Map) and (map_.steps or map_.child.node != names[ir.Join]):
         return None
     if not (isinstance(leaf, ir.Leaf) and isinstance(join, ir.Join) and _is_plain(leaf) and _is_simple(join)):
+        return None
+    if names[ir.Join] in late_nodes(nodes):
         return None
     assert output.source is not None
     bound = output.source.columns

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from etalis_compiler.stratify import late_nodes
 from etalis_rules import program as ir
 
 from etalis_py.executors.columns.absence import DeadlineOperator, GapOperator, InsideOperator
-from etalis_py.executors.columns.constructs import derived
+from etalis_py.executors.columns.constructs import derived, with_nodes
+from etalis_py.executors.columns.forms import by_instant
 from etalis_py.executors.columns.identity import compared_columns, unidentified
-from etalis_py.executors.columns.instants import InstantOperator, RunOperator, rows_of
+from etalis_py.executors.columns.instants import InstantOperator, NodeOperator, RunOperator, rows_of
 from etalis_py.executors.columns.joins import JoinOperator, Waiting
 from etalis_py.executors.columns.leaves import Entailed, LeafOperator, occurrence_tables
 from etalis_py.executors.columns.network import Loop, RowPart, network
@@ -72,10 +74,12 @@ class ColumnRules:
         self._runtime = runtime
         self._limited = frozenset(name for name, node in rules.nodes if multiplies(node) or computes(node))
         self._most_terms = MOST_TERMS
-        compared = compared_columns(self.network)
+        compared, late = compared_columns(self.network), late_nodes(self.network.nodes)
         feeding = any(targets for fed in self.network.fed.values() for _, targets in fed)
-        self._operators = {
-            name: _operator(
+        self._operators: dict[str, Any] = {
+            name: NodeOperator(node, operator(name), self.terms)
+            if by_instant(node, name in late)
+            else _operator(
                 name,
                 node,
                 self.terms,
@@ -100,13 +104,13 @@ class ColumnRules:
             if output.source is not None
         }
         # What no rule reads is not remembered either.
-        read = frozenset(name for name, fed in network(rules).fed.items() if any(targets for _, targets in fed))
-        self._remember, self._remembered = remember, read if remember is not None else frozenset()
+        self._read = frozenset(name for name, fed in network(rules).fed.items() if any(targets for _, targets in fed))
+        self._remember = remember
         nodes = dict(rules.nodes)
         self._parts: dict[str, PartOperator] = {}
         for part in parts:
             assert in_rows is not None
-            self._parts[part.name] = PartOperator(part, nodes, read, *in_rows(part), self.terms)
+            self._parts[part.name] = PartOperator(part, nodes, self._read, *in_rows(part), self.terms)
 
     def take(self, columns: Columns, through: int) -> list[Report | TableReport]:
         """Evaluate complete instants, and what falls due up to ``through``.
@@ -200,21 +204,14 @@ class ColumnRules:
                 told, triples = self._parts[name].advance(by_stream, more.get(name, ()), through)
                 reports += told
                 for source, occurrences in triples.items():
-                    if source in self._remembered:
-                        history.append(occurrences)
+                    history.append(occurrences)
                     for target in {target for _, targets in self.network.fed[source] for target in targets}:
                         more.setdefault(target, []).append(occurrences)
             elif name in self._outputs:
                 output = self._outputs[name]
                 solutions = output.advance(tables[output.source.node], reports)
-                for template, targets in self.network.fed.get(name, ()):
-                    others = targets if loop is None else [target for target in targets if target != loop.leaf]
-                    if (others or name in self._remembered) and len(solutions):
-                        columns = derived(output.output, template, solutions, self.terms)
-                        if name in self._remembered:
-                            history.append(columns)
-                        for target in others:
-                            more.setdefault(target, []).append(columns)
+                if len(solutions) and name in self._read:
+                    self._derive(name, output.output, solutions, loop, more, history)
             elif name in tables:
                 continue
             elif name in self._operators:
@@ -243,6 +240,26 @@ class ColumnRules:
         self._watch(loop.join, [joined])
         if loop.map:
             tables[loop.map] = self._operators[loop.map].advance(joined)
+
+    def _derive(
+        self,
+        name: str,
+        output: ir.Output,
+        solutions: Table,
+        loop: Loop | None,
+        more: dict[str, list[Table]],
+        history: list[Table],
+    ) -> None:
+        """Give others the occurrences that a rule makes."""
+        columns = with_nodes(output, solutions, self.terms)
+        for template, targets in self.network.fed[name]:
+            others = targets if loop is None else [target for target in targets if target != loop.leaf]
+            if not others and self._remember is None:
+                continue
+            occurrences = derived(output, template, solutions, columns, self.terms)
+            history.append(occurrences)
+            for target in others:
+                more.setdefault(target, []).append(occurrences)
 
     def _watch(self, name: str, parts: list[Table]) -> None:
         """Refuse too many solutions of a node in one instant, or too large ones."""

@@ -39,14 +39,16 @@ function for each of n predicates whose rules build on one another is of the siz
 
 def write(rules: ir.Rules, code: Code) -> RowPlan:
     """Write the functions for these rules."""
-    return _Generator(rules, code).write()
+    return Generator(rules, code).write()
 
 
-class _Generator:
+class Generator:
+    """Writes the functions of some rules."""
+
     def __init__(self, rules: ir.Rules, code: Code) -> None:
         self.rules = rules
         self.code = code
-        self.nodes = code.nodes
+        self.nodes = dict(rules.nodes)
         self.outputs = {output_id(o.query): (i, o) for i, o in enumerate(rules.outputs)}
         self.leaves = {n: node for n, node in self.nodes.items() if isinstance(node, ir.Leaf)}
         self.places = {name: place for place, name in enumerate(self.leaves)}
@@ -225,21 +227,21 @@ class _Generator:
                 if name in self.timed:
                     self._deadline(w, name, reached, time_passes)
                 else:
-                    self._node(w, name, reached, {})
+                    self.block_of(w, name, reached, {})
         if unsettled:
             settle = self.code.of_runtime("settle")
             w(f"if len({reports}) > first{'' if recursive else ' + 1'}: {settle}(first)")
-        self._insert_goals(w, reached)
-        self._end_instant(w, reached)
+        self.insert_goals(w, reached)
+        self.end_instant(w, reached)
 
-    def _end_instant(self, w: Writer, reached: frozenset[str]) -> None:
+    def end_instant(self, w: Writer, reached: frozenset[str]) -> None:
         """Empty what lasts for an instant only, where this function may have filled it."""
         for names in self.code.emptied.values():
             for key, name in names.items():
                 if name in self.code.needs and (key.removesuffix("'") in reached or key in self.filled):
                     w(f"{name}.clear()")
 
-    def _node(self, w: Writer, name: str, reached: frozenset[str], lists: Mapping[str, str]) -> None:
+    def block_of(self, w: Writer, name: str, reached: frozenset[str], lists: Mapping[str, str]) -> None:
         """One block, guarded by whether there is anything new for it."""
         if name in self.outputs:
             self._output(w, name, lists, None)
@@ -353,7 +355,7 @@ class _Generator:
                 weighing.compare(w, code, leaf, f"all_{code.new(leaf)}", weighing.MANY)
             for name in stratum:
                 if name in self.nodes and name not in self.leaves:
-                    self._node(w, name, reached, {name: code.new(name)})
+                    self.block_of(w, name, reached, {name: code.new(name)})
             for name in stratum:
                 if name in self.outputs:
                     self._output(w, name, {}, {n: f"next_{code.new(n)}" for n in leaves})
@@ -370,7 +372,7 @@ class _Generator:
         for name in outside:
             w(f"{code.new(name)} = first_{code.new(name)}")
 
-    def _insert_goals(self, w: Writer, reached: frozenset[str]) -> None:
+    def insert_goals(self, w: Writer, reached: frozenset[str]) -> None:
         """Goals that await something later are inserted when the instant is over."""
         code = self.code
         for name, node in self.nodes.items():

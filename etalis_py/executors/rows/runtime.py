@@ -34,6 +34,7 @@ from etalis_py.executors.rows.plan import Generated, RowPlan, load_functions
 from etalis_py.executors.rows.runs import Runs, limit_of
 from etalis_py.executors.rows.slicing import Slicing, canonical_key, is_arranged
 from etalis_py.executors.rows.state import State
+from etalis_py.executors.rows.writer import load
 from etalis_py.kernel.templates import Making, making
 from etalis_py.values import SparqlError
 from etalis_py.values.errors import LimitExceeded
@@ -88,6 +89,18 @@ class Runtime:
 
     def functions(self) -> Generated:
         """The functions of the plan, with all that they need."""
+        self._prepare()
+        return load_functions(self.plan, self.scope)
+
+    def advance_of_node(self) -> Callable[..., list[Solution]]:
+        """The function of a plan for one node."""
+        self._prepare()
+        load(self.plan.source, self.scope)
+        advance: Callable[..., list[Solution]] = self.scope["advance"]
+        return advance
+
+    def _prepare(self) -> None:
+        """Provide what the plan needs."""
         for store in self.plan.stores:
             goals = self.state.store(store)
             goals.lasting = None if store.lasting is None else self.provide(store.lasting)
@@ -96,7 +109,6 @@ class Runtime:
                 goals.lay_out(store.layout)
         scope = {**self.scope, **{name: self.provide(need) for name, need in self.plan.needs.items()}}
         self.scope = scope | {"made": self.makers}
-        return load_functions(self.plan, self.scope)
 
     def provide(self, need: Need) -> Any:
         """The object that a plan asks for: that which is there, or a new one."""

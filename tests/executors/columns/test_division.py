@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from etalis_compiler.diagnostics import QueryError
 from etalis_compiler.parser import parse
-from etalis_rules import program as ir
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etalis_py import Engine, Event, Program, compile
 from etalis_py.executors.columns import division, rules
 from etalis_py.executors.columns import executor as executor_of_columns
+from etalis_py.executors.columns.network import Network
 from etalis_py.kernel.batch import Batch
 from tests.engine.judge import engine_for
 from tests.executors.columns.judge import agree, batches, rule_executors
@@ -69,12 +69,12 @@ PROGRAMS: dict[str, tuple[list[str], str, str]] = {
 
 def in_rows(monkeypatch: pytest.MonkeyPatch, queries: Container[str]) -> None:
     """These queries have no columnar form."""
-    without = division.unsupported_output
+    without = division._own_reasons
 
-    def unsupported(output: ir.Output, feeding: bool) -> str | None:
-        return "it is to run in rows" if output.query in queries else without(output, feeding)
+    def reasons(net: Network) -> dict[str, str | None]:
+        return {q: "it is to run in rows" if q in queries else reason for q, reason in without(net).items()}
 
-    monkeypatch.setattr(division, "unsupported_output", unsupported)
+    monkeypatch.setattr(division, "_own_reasons", reasons)
 
 
 def prepared(monkeypatch: pytest.MonkeyPatch, name: str) -> Program:
@@ -229,3 +229,35 @@ def test_explain_says_for_each_query_where_it_runs_and_why(monkeypatch: pytest.M
     ]
     assert compile(FAST).explain().executor == "run in columns"
     assert compile(CHAIN).explain().executor == "run in rows, because the rules q1 are recursive"
+
+
+def test_explain_says_what_goes_from_instant_to_instant() -> None:
+    program = "SELECT ?x ?y { { ?c <urn:p> ?x } PAR { ?c <urn:q> ?y } } USING POLICY recent"
+    assert compile(program).explain().executor == "q1 runs in columns, but instant by instant in a PAR that consumes"
+
+
+BY_INSTANT = {
+    "a PAR that consumes": "SELECT ?x ?y { { ?c <urn:p> ?x } PAR { ?c <urn:q> ?y } FILTER (?x <= ?y) }",
+    "a PAR over others": "SELECT ?x ?y { { { ?c <urn:p> ?x } SEQ { ?c <urn:r> ?z } } PAR { ?c <urn:q> ?y } }",
+    "a NEXT that consumes": "SELECT ?x ?y { { ?c <urn:p> ?x } NEXT { ?c <urn:q> ?y } }",
+    "the same twice": "SELECT ?x ?y { { ?c <urn:p> ?x } NEXT { ?c <urn:p> ?y } FILTER (?x < ?y) }",
+    "a NEXT of what may be unbound": """SELECT ?x ?y {
+        { ?c <urn:p> ?x OPTIONAL { ?c <urn:r> ?z } } NEXT { ?c <urn:q> ?y OPTIONAL { ?c <urn:r> ?z } } }""",
+    "what an aggregate reports": """SELECT ?c ?n ?y {
+        { SELECT ?c (COUNT(?x) AS ?n) { ?c <urn:p> ?x } WITHIN 3 SECONDS GROUP BY ?c } SEQ { ?c <urn:q> ?y } }""",
+    "an optional aggregate": """SELECT ?c ?n ?y {
+        { ?c <urn:q> ?y } OPTIONAL { SELECT ?c (COUNT(?x) AS ?n) { ?c <urn:p> ?x } WITHIN 3 SECONDS GROUP BY ?c } }""",
+}
+
+
+@pytest.mark.parametrize("policy", ["unrestricted", "recent", "chronological"])
+@pytest.mark.parametrize("name", BY_INSTANT)
+def test_what_goes_from_instant_to_instant_reports_what_rows_report(name: str, policy: str) -> None:
+    program = compile([BY_INSTANT[name], FAST])
+
+    def making(executor: Any) -> Engine:
+        return Engine(program, policy=policy, executor=executor)
+
+    (executor,) = rule_executors(making("columns"))
+    assert policy != "recent" or set(executor.division.by_instant) == {"q1"}
+    assert agree(making, events(60), (1, 7, 1000)) is None

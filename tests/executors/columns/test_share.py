@@ -12,30 +12,37 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from etalis_py import compile
 from tests.engine.judge import engine_for
-from tests.executors.columns.judge import reason_for_rows
+from tests.executors.columns.judge import reason_for_rows, rule_executors
 from tests.oracle import strategies
 from tests.oracle.strategies import Case
 
-FLOOR = 0.85
+FLOOR = 0.9
 """At least so many of the drawn programs, which are the same in each run."""
 
 
 def test_most_drawn_programs_run_whole_in_columns(capsys: pytest.CaptureFixture[str]) -> None:
     reasons: Counter[str | None] = Counter()
+    by_instant: Counter[bool] = Counter()
+    parted: Counter[bool] = Counter()
     for group in sorted(strategies.ALL):
 
         @settings(max_examples=40, phases=[Phase.generate], derandomize=True, suppress_health_check=list(HealthCheck))
         @given(strategies.ALL[group]())
         def draw(case: Case) -> None:
             try:
-                reasons[reason_for_rows(engine_for(case, executor="columns"))] += 1
+                engine = engine_for(case, executor="columns")
             except QueryError:
                 return
+            reasons[reason_for_rows(engine)] += 1
+            (executor,) = rule_executors(engine)
+            parted[executor.reason is None and not executor.division.is_whole] += 1
+            by_instant[bool(executor.division.by_instant) and executor.division.is_whole] += 1
 
         draw()
     share = reasons[None] / reasons.total()
     with capsys.disabled():
-        print(f"\n{reasons[None]} of {reasons.total()} drawn programs run whole in columns ({share:.0%})")
+        print(f"\n{reasons[None]} of {reasons.total()} drawn programs run whole in columns ({share:.0%}),")
+        print(f"  {by_instant[True]} of them in part instant by instant; {parted[True]} others run in columns in part")
         print(*(f"  {count:3} {reason}" for reason, count in reasons.most_common() if reason), sep="\n")
     assert share >= FLOOR, reasons.most_common()
 
