@@ -26,13 +26,18 @@ _ABANDONED = 600  # seconds after which a process that compiles must be gone
 
 
 def kernel(function: Kernel) -> Kernel:
-    """The function, compiled on first use; the machine code is kept beside the source or in the user's cache."""
+    """The function, compiled on first use; the machine code is kept beside the source or in the user's cache.
+
+    It is given all arrays that it needs, and can neither make nor return one.  So Numba need not count references to
+    them, which it does at every call of another kernel and which takes longer than most of these loops.
+    """
     import numba  # takes a while to import
 
+    options: dict[str, Any] = {"nogil": True, "_nrt": False}
     try:
-        return cast(Kernel, numba.njit(cache=True, nogil=True)(function))
+        return cast(Kernel, numba.njit(cache=True, **options)(function))
     except RuntimeError:  # there is no folder that can be written
-        return cast(Kernel, numba.njit(nogil=True)(function))
+        return cast(Kernel, numba.njit(**options)(function))
 
 
 def can_compile() -> bool:

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numba
 import numpy as np
 from etalis_rules.terms import is_literal, parts
 
 from benchmarks.workloads.common import UNIT
-from etalis_py.compiled import kernel
 from etalis_py.events import Event
 
 
@@ -44,6 +44,7 @@ class Codes:
         return cls(np.array([event.end for event in events], np.int64), *columns, len(terms))
 
 
+loop = numba.njit(cache=True, nogil=True)
 Limit = Callable[[Codes], tuple[np.ndarray, ...]]
 """Starts, ends, and whatever else an answer is made of."""
 
@@ -53,7 +54,7 @@ def _sizes(subject: np.ndarray, nodes: int) -> np.ndarray:
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(np.bincount(subject, minlength=nodes))))
 
 
-@kernel
+@loop
 def _pairs(end, subject, predicate, nodes):
     latest = np.full(nodes, -1, np.int64)
     before = np.empty(len(end), np.int64)
@@ -71,7 +72,7 @@ def _pairs(end, subject, predicate, nodes):
     return start[:n], ended[:n], who[:n]
 
 
-@kernel
+@loop
 def _all_pairs(end, subject, predicate, begins):
     counts = np.zeros(len(begins) - 1, np.int64)
     total = 0
@@ -96,7 +97,7 @@ def _all_pairs(end, subject, predicate, begins):
     return start, ended, who
 
 
-@kernel
+@loop
 def _falls_and_rises(end, subject, value, begins, window):
     """``recent``: the latest fall that the event ends, then the latest price that it has fallen from."""
     size = len(end)
@@ -138,7 +139,7 @@ def _falls_and_rises(end, subject, value, begins, window):
     return end[one], end[three], one, two[:n], three
 
 
-@kernel
+@loop
 def _all_falls_and_rises(end, subject, value, begins, window):
     size = len(end)
     nodes = len(begins) - 1
@@ -182,14 +183,14 @@ def _all_falls_and_rises(end, subject, value, begins, window):
     return end[one], end[three], one, two[:n], three
 
 
-@kernel
+@loop
 def _wider(table, needed):
     wider = np.empty((table.shape[0], 2 * needed), table.dtype)
     wider[:, : table.shape[1]] = table
     return wider
 
 
-@kernel
+@loop
 def _closure(end, subject, value, nodes):
     """``before[path]`` is the path of the same last node that came before it."""
     room = 1 << 16
@@ -219,7 +220,7 @@ def _closure(end, subject, value, nodes):
     return began[:n], ended[:n], first[:n], last[:n]
 
 
-@kernel
+@loop
 def _rising(end, subject, value, begins):
     size = len(end)
     high = begins[:-1].copy()
@@ -241,7 +242,7 @@ def _rising(end, subject, value, begins):
     return end[one], end[two], one, two
 
 
-@kernel
+@loop
 def _sums(end, value, most, span):
     start, totals = np.empty(len(end), np.int64), np.empty(len(end), np.int64)
     low = total = 0
@@ -254,8 +255,8 @@ def _sums(end, value, most, span):
     return start, end, totals
 
 
-def _with_begins(loop: Any, *more: Any) -> Limit:
-    return lambda c: loop(c.end, c.subject, c.value, _sizes(c.subject, c.nodes), *more)
+def _with_begins(limit: Any, *more: Any) -> Limit:
+    return lambda c: limit(c.end, c.subject, c.value, _sizes(c.subject, c.nodes), *more)
 
 
 FOREVER = 2**62

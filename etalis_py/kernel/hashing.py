@@ -49,7 +49,10 @@ def hexadecimal_digests(begun: bytes, texts: pa.LargeStringArray) -> pa.StringAr
     _, ends, data = texts.buffers()
     offsets = _fixed(np.frombuffer(ends, np.int64)[texts.offset : texts.offset + size + 1])
     written = np.empty(2 * SIZE * size, np.uint8)
-    _hash_all(_fixed(np.frombuffer(begun, np.uint8)), _fixed(np.frombuffer(data, np.uint8)), offsets, written)
+    words, state = np.empty(16, np.uint64), np.empty(8, np.uint64)
+    block, digest = words.view(np.uint8), state.view(np.uint8)  # little-endian, as Numba's machines are
+    prefix, bytes_ = _fixed(np.frombuffer(begun, np.uint8)), _fixed(np.frombuffer(data, np.uint8))
+    _hash_all(prefix, bytes_, offsets, words, block, state, digest, written)
     places = np.arange(0, 2 * SIZE * size + 1, 2 * SIZE, dtype=np.int32)
     return pa.StringArray.from_buffers(size, pa.py_buffer(places), pa.py_buffer(written))
 
@@ -62,22 +65,20 @@ def _fixed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 @kernel
-def _hash_all(begun, data, offsets, written):
-    """The digest of each text in hexadecimal."""
-    words = np.empty(16, np.uint64)
-    block = words.view(np.uint8)  # little-endian, as the machines are that Numba compiles for
-    state = np.empty(8, np.uint64)
-    digest = state.view(np.uint8)
+def _hash_all(begun, data, offsets, words, block, state, digest, written):
+    """The digest of each text in hexadecimal; ``block`` are the bytes of ``words``, ``digest`` those of ``state``."""
     prefix = len(begun)
     for n in range(len(offsets) - 1):
         first = offsets[n]
         length = prefix + offsets[n + 1] - first
-        state[:] = _START
+        for i in range(8):
+            state[i] = _START[i]
         state[0] ^= _FIRST
         done = 0
         while True:
             many = min(length - done, _BLOCK)
-            words[:] = np.uint64(0)
+            for i in range(16):
+                words[i] = np.uint64(0)
             own = max(min(prefix - done, many), 0)
             for i in range(own):
                 block[i] = begun[done + i]

@@ -28,9 +28,9 @@ from etalis_rules import program as ir
 from etalis_py.executors.columns.comparing import Side
 from etalis_py.executors.columns.frames import Frame, Steps, later, longest_micros
 from etalis_py.executors.columns.joins import JoinOperator, Waiting
-from etalis_py.executors.columns.kernels.absence import first_waiting, places_between, present, remove_places
+from etalis_py.executors.columns.kernels.absence import first_waiting, mark_present, places_between, remove_places
 from etalis_py.executors.columns.parameters import Sources
-from etalis_py.executors.columns.store import GoalStore, Keys
+from etalis_py.executors.columns.store import GoalStore, Keys, doubled
 from etalis_py.executors.columns.tables import NO_TIMES, Table, first_end
 from etalis_py.executors.columns.terms import Terms
 
@@ -68,14 +68,28 @@ class Absent:
         for i, name in enumerate(open_):
             own[:, i] = frame.columns[name]
         places = np.array([self.names.index(name) for name in open_], np.int64)
-        goals = self.goals
-        return present(keys, after, before, own, places, goals.buckets, goals.ends, goals.starts, goals.terms)
+        goals, present = self.goals, np.zeros(len(keys), np.bool_)
+        mark_present(keys, after, before, own, places, goals.buckets, goals.ends, goals.starts, goals.terms, present)
+        return present
 
 
 def insert(store: GoalStore, keys: np.ndarray, table: Table, now: int) -> None:
     """Insert goals of which nothing is compared by size."""
     values = np.empty((len(table), 0), np.float64)
     store.insert(keys, table.end, table.start, table.matrix(), values, now)
+
+
+def goals_between(
+    store: GoalStore, keys: np.ndarray, first_ends: np.ndarray, before: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The goals of each key that end within [first end, before): the number of their key among these, and where."""
+    numbers, places = np.empty(len(keys) + 16, np.int64), np.empty(len(keys) + 16, np.int64)
+    row = n = 0
+    while True:
+        row, n = places_between(row, n, keys, first_ends, before, store.buckets, store.ends, numbers, places)
+        if row == len(keys):
+            return numbers[:n], places[:n]
+        numbers, places = doubled(numbers), doubled(places)
 
 
 class InsideOperator:
@@ -204,7 +218,7 @@ class DeadlineOperator:
         if len(absent):
             self._cancel(absent)
         keys, ends = queue.take(through)
-        rows, places = places_between(keys, ends, ends + 1, self.goals.buckets, self.goals.ends)
+        rows, places = goals_between(self.goals, keys, ends, ends + 1)
         goals = self.goals
         end = later(goals.ends[places], self.bound)
         columns = dict(zip(self.left, goals.terms[places].T, strict=True))
@@ -222,7 +236,7 @@ class DeadlineOperator:
         latest = np.full(len(firsts), _EVER)
         np.maximum.at(latest, numbers, absent.start)
         goals = self.goals
-        rows, places = places_between(keys, np.full(len(keys), _EVER), latest, goals.buckets, goals.ends)
+        rows, places = goals_between(goals, keys, np.full(len(keys), _EVER), latest)
         ends = goals.ends[places]
         columns = dict(zip(self.left, goals.terms[places].T, strict=True))
         waiting = Frame(self.terms, ends, ends, goals.starts[places], columns, np.arange(len(places)))
@@ -241,7 +255,7 @@ class DeadlineOperator:
             self._queue = Queue()
             goals.fit()
             every = np.full(self.keys.count, _EVER), np.full(self.keys.count, _NEVER)
-            keys, places = places_between(np.arange(self.keys.count), *every, goals.buckets, goals.ends)
+            keys, places = goals_between(goals, np.arange(self.keys.count), *every)
             ends = goals.ends[places]
             self._queue.add(later(ends, self.bound), ends, keys)
         return self._queue

@@ -30,11 +30,10 @@ from etalis_py.executors.columns.kernels.joining import (
     count_candidates,
     follow,
     pick,
-    probe,
     remove_marked,
 )
 from etalis_py.executors.columns.parameters import Sources
-from etalis_py.executors.columns.store import GoalStore, Keys, spelled_columns
+from etalis_py.executors.columns.store import GoalStore, Keys, doubled, spelled_columns
 from etalis_py.executors.columns.tables import Table, canonical, first_end, in_order, together
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.inserting import relation_of
@@ -200,21 +199,12 @@ class JoinOperator:
         if store.changes is not None:
             store.changes.whole = True
         store.reserve(keys, first_end(left, right))
-        goals, rows = follow(
-            keys,
-            left.end,
-            left.start,
-            left.matrix(),
-            x_values,
-            sought,
-            right.end,
-            right.start,
-            store.buckets,
-            store.ends,
-            store.starts,
-            store.terms,
-            store.values,
-        )
+        goals, rows = (np.empty(len(left) + len(right) + 16, np.int64) for _ in range(2))
+        arriving = left.end, left.start, left.matrix(), x_values, sought, right.end, right.start, store.arena
+        at = (0, 0, 0)
+        while (at := follow(*at, keys, *arriving, goals, rows))[:2] != (len(left), len(right)):
+            goals, rows = doubled(goals), doubled(rows)
+        goals, rows = goals[: at[2]], rows[: at[2]]
         frame = self._frame(store.ends[goals], store.starts[goals], store.terms[goals], right, rows)
         if self.bound < UNBOUNDED:
             frame = frame.keep(frame.end - frame.start <= self.bound)
@@ -323,19 +313,8 @@ class JoinOperator:
         mirrored: bool,
     ) -> tuple[np.ndarray, np.ndarray, Frame]:
         """The pairs of goals and rows of a table, as places; and those that pass all tests, as solutions."""
-        goals, rows = probe(
-            relation,
-            sought,
-            table.end,
-            table.start,
-            values,
-            self.bound,
-            self.codes if fast else NO_OPERATORS,
-            store.buckets,
-            store.ends,
-            store.starts,
-            store.values,
-        )
+        codes = self.codes if fast else NO_OPERATORS
+        goals, rows = store.pairs(relation, sought, table.end, table.start, values, self.bound, codes)
         frame = self._frame(store.ends[goals], store.starts[goals], store.terms[goals], table, rows, mirrored)
         frame = (self.rest if fast else self.asked).applied(frame)
         if self.asks:

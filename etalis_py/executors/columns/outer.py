@@ -22,7 +22,7 @@ from etalis_rules.terms import FALSE, TRUE
 from etalis_py.executors.columns.comparing import split_conditions
 from etalis_py.executors.columns.frames import Frame, Steps, longest_micros
 from etalis_py.executors.columns.joins import NO_OPERATORS, Waiting, compatible, timed_keys
-from etalis_py.executors.columns.kernels.joining import ANY, BEFORE, UNBOUNDED, UNTIL, pick, probe, remove_marked
+from etalis_py.executors.columns.kernels.joining import ANY, BEFORE, UNBOUNDED, UNTIL, pick, remove_marked
 from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.store import GoalStore, Keys
 from etalis_py.executors.columns.tables import Table, canonical, first_end, in_order, together
@@ -126,19 +126,9 @@ class OuterOperator:
         goals.fit()
         one = (self.of_left.sorts == self.of_right.sorts) | (self.of_left.sorts == 0) | (self.of_right.sorts == 0)
         fast = not goals.odd and not y_odd and bool(one.all())
-        places, rows = probe(
-            _RELATIONS.get(self.node.op, UNTIL),
-            sought,
-            left.end,
-            left.start,
-            y_values,
-            self.bound,
-            self.compared.codes if fast else NO_OPERATORS,
-            goals.buckets,
-            goals.ends,
-            goals.starts,
-            goals.values,
-        )
+        relation = _RELATIONS.get(self.node.op, UNTIL)
+        codes = self.compared.codes if fast else NO_OPERATORS
+        places, rows = goals.pairs(relation, sought, left.end, left.start, y_values, self.bound, codes)
         frame = self._frame(goals, places, left, rows)
         frame = (self.rest if fast else self.asked).applied(frame)
         if self.node.policy == "" or self.node.op not in _RELATIONS:

@@ -319,7 +319,8 @@ def spelled_results(totals: np.ndarray, counts: np.ndarray, divide: bool, scale:
     tail, integer_tail = _TAIL[kind], _TAIL[INTEGER]
     ends = np.empty(len(totals) + 1, np.int64)
     out = np.empty(len(totals) * (k.LONGEST + len(tail)), np.uint8)
-    k.spell_results(totals, counts, divide, scale, tail, integer_tail, ends, out)
+    digits = np.empty(k.LONGEST, np.int64)
+    k.spell_results(totals, counts, divide, scale, tail, integer_tail, digits, ends, out)
     return pa.LargeStringArray.from_buffers(len(totals), pa.py_buffer(ends), pa.py_buffer(out[: ends[-1]].copy()))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from etalis_py.executors.columns.kernels import goals as g
-from etalis_py.executors.columns.kernels.joining import remove_marked
+from etalis_py.executors.columns.kernels.joining import probe, remove_marked
 from etalis_py.executors.columns.kernels.keys import number_keys, rehash_keys
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.goals import goals_table
@@ -162,8 +162,33 @@ class GoalStore:
         if self.changes is not None:
             self.changes.put_in(keys, ends)
         self.reserve(keys, now)
-        arena = (self.buckets, self.ends, self.starts, self.terms, self.values)
-        g.append(keys, ends, starts, terms, values, *arena)
+        g.append(keys, ends, starts, terms, values, *self.arena)
+
+    @property
+    def arena(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """What kernels are given: buckets, ends, starts, terms and values."""
+        return self.buckets, self.ends, self.starts, self.terms, self.values
+
+    def pairs(
+        self,
+        relation: int,
+        sought: np.ndarray,
+        ends: np.ndarray,
+        starts: np.ndarray,
+        values: np.ndarray,
+        bound: int,
+        ops: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """All pairs with rows that seek goals of a key (``probe``): where the goals stand, and the rows' numbers."""
+        self.fit()
+        goals, rows = (np.empty(len(sought) + 16, np.int64) for _ in range(2))
+        row = n = 0
+        while True:
+            arrays = self.buckets, self.ends, self.starts, self.values, goals, rows
+            row, n = probe(relation, row, n, sought, ends, starts, values, bound, ops, *arrays)
+            if row == len(sought):
+                return goals[:n], rows[:n]
+            goals, rows = doubled(goals), doubled(rows)
 
     @property
     def _count(self) -> int:
@@ -283,3 +308,8 @@ def _grown(array: np.ndarray, rows: int) -> np.ndarray:
     grown = np.zeros((rows, *array.shape[1:]), array.dtype)
     grown[: len(array)] = array
     return grown
+
+
+def doubled(array: np.ndarray) -> np.ndarray:
+    """The same with room for as many again."""
+    return np.concatenate((array, np.empty_like(array)))

@@ -122,8 +122,9 @@ class Terms:
         """Ids of their own for the literals of these numbers (int64)."""
         first = self.count
         self._make_room(len(numbers), len(numbers) * (_INTEGER_DIGITS + len(_INTEGER_TAIL)), 0)
+        digits = np.empty(_INTEGER_DIGITS, np.uint8)
         self.count = interning.spell_integers(
-            numbers, _INTEGER_TAIL, self._arena, self._offsets, self._hashes, self.count
+            numbers, _INTEGER_TAIL, digits, self._arena, self._offsets, self._hashes, self.count
         )
         return np.arange(first, self.count, dtype=np.int32)
 

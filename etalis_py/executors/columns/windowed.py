@@ -103,7 +103,7 @@ class WindowedOperator:
         else:
             firsts = np.searchsorted(both.end, ends - self.node.window.micros, "right")
         starts = np.empty(len(lasts), np.int64)
-        least_in_windows(both.start, firsts, lasts, starts)
+        least_in_windows(both.start, firsts, lasts, np.empty(len(both), np.int64), starts)
         self.window = _rows_from(both, int(firsts[-1]))
         values: dict[str, np.ndarray] = {}
         for call, numbers in zip(self.node.aggregates, summands, strict=True):

@@ -163,7 +163,7 @@ def _scanned(texts: Sequence[str], odd: Any) -> tuple[tuple[Any, Any, Any], Any]
     record = np.repeat(np.arange(size), counts)
     begins = np.flatnonzero(data[:-4] == 10) + 1
     rows = np.empty((len(whole) // SHORTEST + 1, 9), np.int64)
-    repeated = np.zeros(size, np.int64)
+    repeated, places = np.zeros(size, np.int64), np.empty(8, np.int64)
     usual = ~odd
     count = place = line = 0
     while True:
@@ -176,6 +176,7 @@ def _scanned(texts: Sequence[str], odd: Any) -> tuple[tuple[Any, Any, Any], Any]
             scanning.LANG_STRING,
             scanning.DIR_LANG_STRING,
             record,
+            places,
             rows,
             count,
             repeated,

@@ -104,6 +104,7 @@ class _Reader:
             np.frombuffer(self._predicate.encode(), np.uint8),
             0 if dates else times,
             scanning.DATE_TIME if dates else scanning.INTEGER,
+            np.empty(8, np.int64),
             rows,
             elements,
         )

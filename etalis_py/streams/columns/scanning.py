@@ -302,15 +302,14 @@ def whole_number(data, i, end, times, integer_type):
 
 
 @kernel
-def scan(data, i, classes, string, lang, dir_lang, predicate, times, time_type, rows, elements):
+def scan(data, i, classes, string, lang, dir_lang, predicate, times, time_type, at, rows, elements):
     """Elements from place ``i`` on.  ``data`` ends with a line break and some zeros.
 
-    ``times`` is 0 in a stream of dates, else how many microseconds a unit is.  ``rows`` gets for each triple the eight
-    places of its terms and the number of its element; ``elements`` the times.  Returns how many rows and elements are
-    complete, the place and the number of the first line of what is not, whether the end was reached, and how many
-    triples were left out because their element has them already.
+    ``times`` is 0 in a stream of dates, else how many microseconds a unit is.  ``at`` has room for the eight places of
+    a line.  ``rows`` gets for each triple the places of its terms and the number of its element, ``elements`` the times
+    of those.  Returns how many of both are complete, the place and the number of the first line of what is not, whether
+    the end was reached, and how many triples were left out because their element has them already.
     """
-    at = np.zeros(8, np.int64)
     size = len(data) - 4
     row = element = row_done = repeated = repeated_done = 0
     open_at = i
@@ -369,14 +368,13 @@ def scan(data, i, classes, string, lang, dir_lang, predicate, times, time_type, 
 
 
 @kernel
-def scan_triples(data, i, line, classes, string, lang, dir_lang, lines, rows, row, repeated):
+def scan_triples(data, i, line, classes, string, lang, dir_lang, lines, at, rows, row, repeated):
     """Usual triples without blank nodes, from place ``i`` in line ``line`` on; ``lines`` is the record of each line.
 
-    ``rows`` gets for each triple, from number ``row`` on, the places of its terms and the number of its record;
-    ``repeated`` counts the triples that a record has already.  Returns how many triples there are then, and the line
-    that is not usual, or -1 at the end.
+    ``at`` has room for the eight places of a line.  ``rows`` gets for each triple, from number ``row`` on, the places
+    of its terms and the number of its record; ``repeated`` counts the triples that a record has already.  Returns how
+    many triples there are then, and the line that is not usual, or -1 at the end.
     """
-    at = np.zeros(8, np.int64)
     size = len(data) - 4
     first, record = row, -1
     while i < size:

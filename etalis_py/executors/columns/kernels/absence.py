@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from etalis_py.compiled import kernel
 from etalis_py.executors.columns.kernels.goals import AT, HIGH, LOW, copy_goal
-from etalis_py.executors.columns.kernels.joining import first_from, grown
+from etalis_py.executors.columns.kernels.joining import first_from
 
 
 @kernel
@@ -20,12 +18,11 @@ def agrees(own, row, places, terms, x):
 
 
 @kernel
-def present(keys, after, before, own, places, buckets, ends, starts, terms):
-    """For each row: is there a goal of its key that starts after one time, ends before another and is compatible?
+def mark_present(keys, after, before, own, places, buckets, ends, starts, terms, present):
+    """Mark each row with a goal of its key that starts after one time, ends before another and is compatible.
 
     ``own`` are the terms of the rows that are compared with the columns at ``places`` of the goals.
     """
-    lies_between = np.zeros(len(keys), np.bool_)
     for j in range(len(keys)):
         key = keys[j]
         if key < 0:
@@ -34,32 +31,32 @@ def present(keys, after, before, own, places, buckets, ends, starts, terms):
         x = first_from(ends, x, last, after[j] + 1)
         while x < last and ends[x] < before[j]:
             if starts[x] > after[j] and agrees(own, j, places, terms, x):
-                lies_between[j] = True
+                present[j] = True
                 break
             x += 1
-    return lies_between
 
 
 @kernel
-def places_between(keys, first_ends, before, buckets, ends):
-    """The goals of each key that end within [first end, before): the number of their key among these, and where."""
-    numbers = np.empty(max(16, len(keys)), np.int64)
-    places = np.empty(max(16, len(keys)), np.int64)
-    n = 0
-    for j in range(len(keys)):
+def places_between(row, n, keys, first_ends, before, buckets, ends, numbers, places):
+    """The goals of each key that end within [first end, before): the number of their key among these, and where.
+
+    It begins at a key with so many goals before it, and returns where it stopped for want of room and how many there
+    are then.
+    """
+    for j in range(row, len(keys)):
         key = keys[j]
         if key < 0:
             continue
-        x, last = buckets[key, AT] + buckets[key, LOW], buckets[key, AT] + buckets[key, HIGH]
-        x = first_from(ends, x, last, first_ends[j])
-        while x < last and ends[x] < before[j]:
-            if n == len(places):
-                numbers, places = grown(numbers), grown(places)
+        first, last = buckets[key, AT] + buckets[key, LOW], buckets[key, AT] + buckets[key, HIGH]
+        first = first_from(ends, first, last, first_ends[j])
+        last = first_from(ends, first, last, before[j])
+        if n + last - first > len(places):
+            return j, n
+        for x in range(first, last):
             numbers[n] = j
             places[n] = x
             n += 1
-            x += 1
-    return numbers[:n], places[:n]
+    return len(keys), n
 
 
 @kernel

@@ -136,9 +136,11 @@ def number_distinct(ids, numbers, distinct):
 
 
 @kernel
-def spell_integers(numbers, tail, arena, offsets, hashes, count):
-    """Append the literals of these numbers, which end with ``tail``; returns how many terms there are then."""
-    digits = np.empty(20, np.uint8)
+def spell_integers(numbers, tail, digits, arena, offsets, hashes, count):
+    """Append the literals of these numbers, which end with ``tail``; returns how many terms there are then.
+
+    ``digits`` has room for those of any number.
+    """
     at = np.uint64(offsets[count])
     for i in range(len(numbers)):
         left = numbers[i]

@@ -128,24 +128,17 @@ def fits(relation, x, row, end, start, bound, ops, ends, starts, values, y_value
 
 
 @kernel
-def grown(numbers):
-    """The same with room for as many again."""
-    return np.concatenate((numbers, np.empty_like(numbers)))
-
-
-@kernel
-def probe(relation, keys, y_ends, y_starts, y_values, bound, ops, buckets, ends, starts, values):
+def probe(relation, j, n, keys, y_ends, y_starts, y_values, bound, ops, buckets, ends, starts, values, goals, rows):
     """All pairs of a goal and an arriving row, row by row: where the goal stands, and the row's number.
 
-    Rows come in order of time, and goals that are out of the window of one are let go.
+    Rows come in order of time, and goals that are out of the window of one are let go.  It begins at the row j with n
+    pairs before it; returns where it stopped for want of room, and how many pairs there are then.
     """
-    goals = np.empty(max(16, len(keys)), np.int64)
-    rows = np.empty(max(16, len(keys)), np.int64)
     conditions = len(ops) > 0
-    n = 0
-    for j in range(len(keys)):
+    while j < len(keys):
         key = keys[j]
         if key < 0:
+            j += 1
             continue
         at, low, high = buckets[key, AT], buckets[key, LOW], buckets[key, HIGH]
         end, start = y_ends[j], y_starts[j]
@@ -156,19 +149,22 @@ def probe(relation, keys, y_ends, y_starts, y_values, bound, ops, buckets, ends,
             buckets[key, LOW] = first - at
         first, last = candidates(relation, ends, first, last, end, start)
         row, x, beyond = np.uint64(j), np.uint64(first), np.uint64(last)
+        count = n
         while True:
             if conditions:
                 x = next_passing(values, x, beyond, y_values[row, 0], ops[0])
             if x >= beyond:
                 break
             if fits(relation, x, row, end, start, bound, ops, ends, starts, values, y_values):
-                if n == len(goals):
-                    goals, rows = grown(goals), grown(rows)
-                goals[n] = x
-                rows[n] = j
-                n += 1
+                if count == len(goals):
+                    return j, n
+                goals[count] = x
+                rows[count] = j
+                count += 1
             x += _ONE
-    return goals[:n], rows[:n]
+        n = count
+        j += 1
+    return j, n
 
 
 @kernel
@@ -273,15 +269,14 @@ def consume(
 
 
 @kernel
-def follow(x_keys, x_ends, x_starts, x_terms, x_values, keys, y_ends, y_starts, buckets, ends, starts, terms, values):
+def follow(i, j, n, x_keys, x_ends, x_starts, x_terms, x_values, keys, y_ends, y_starts, arena, goals, rows):
     """NEXT: each arriving row with the goals that end before it starts, which are let go when its instant is over.
 
-    Both come in order; the buckets have room for the new goals x, which enter as time goes on.  Returns where the goals
-    of the pairs stand, and the numbers of the rows.
+    Both come in order; the buckets have room for the new goals x, which enter as time goes on.  ``goals`` receives
+    where the goals of the pairs stand, ``rows`` the numbers of the rows.  It begins at the goal i and the row j with n
+    pairs before them; returns where it stopped for want of room, and how many pairs there are then.
     """
-    goals = np.empty(max(16, len(keys)), np.int64)
-    rows = np.empty(max(16, len(keys)), np.int64)
-    n = i = j = 0
+    buckets, ends, starts, terms, values = arena
     while j < len(keys) or i < len(x_keys):
         while i < len(x_keys) and (j == len(keys) or x_ends[i] < y_ends[j]):
             if x_keys[i] >= 0:
@@ -289,25 +284,31 @@ def follow(x_keys, x_ends, x_starts, x_terms, x_values, keys, y_ends, y_starts, 
                 copy_goal(x_ends, x_starts, x_terms, x_values, i, ends, starts, terms, values, at)
                 buckets[x_keys[i], HIGH] += 1
             i += 1
-        first, end = j, y_ends[j] if j < len(keys) else 0
-        while j < len(keys) and y_ends[j] == end:
-            key = keys[j]
+        beyond, needed = j, 0
+        while beyond < len(keys) and y_ends[beyond] == y_ends[j]:
+            key = keys[beyond]
             if key >= 0:
                 low, high = buckets[key, AT] + buckets[key, LOW], buckets[key, AT] + buckets[key, HIGH]
-                for x in range(low, first_from(ends, low, high, y_starts[j])):
-                    if n == len(goals):
-                        goals, rows = grown(goals), grown(rows)
+                needed += first_from(ends, low, high, y_starts[beyond]) - low
+            beyond += 1
+        if n + needed > len(goals):
+            return i, j, n
+        for row in range(j, beyond):
+            key = keys[row]
+            if key >= 0:
+                low, high = buckets[key, AT] + buckets[key, LOW], buckets[key, AT] + buckets[key, HIGH]
+                for x in range(low, first_from(ends, low, high, y_starts[row])):
                     goals[n] = x
-                    rows[n] = j
+                    rows[n] = row
                     n += 1
-            j += 1
-        for followed in range(first, j):
-            key = keys[followed]
+        for row in range(j, beyond):
+            key = keys[row]
             if key >= 0:
                 at = buckets[key, AT]
                 low, high = at + buckets[key, LOW], at + buckets[key, HIGH]
-                buckets[key, LOW] = first_from(ends, low, high, y_starts[followed]) - at
-    return goals[:n], rows[:n]
+                buckets[key, LOW] = first_from(ends, low, high, y_starts[row]) - at
+        j = beyond
+    return i, j, n
 
 
 @kernel

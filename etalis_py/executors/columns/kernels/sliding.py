@@ -165,9 +165,11 @@ def quotient(total, count, scale, digits):
 
 
 @kernel
-def spell_results(totals, counts, divide, scale, tail, integer_tail, ends, out):
-    """The literals of totals · 10**-scale, or with ``divide`` of that ÷ counts; of nothing it is the integer 0."""
-    digits = np.zeros(LONGEST, np.int64)
+def spell_results(totals, counts, divide, scale, tail, integer_tail, digits, ends, out):
+    """The literals of totals · 10**-scale, or with ``divide`` of that ÷ counts; of nothing it is the integer 0.
+
+    ``digits`` has room for the LONGEST.
+    """
     at = np.uint64(0)
     ends[0] = 0
     for i in range(len(totals)):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from etalis_py.compiled import kernel
 
 
 @kernel
-def least_in_windows(numbers, firsts, lasts, out):
-    """The least of ``numbers[firsts[i] : lasts[i]]`` for windows whose bounds never go back."""
-    held = np.empty(len(numbers), np.int64)  # places of numbers that rise, the least first
+def least_in_windows(numbers, firsts, lasts, held, out):
+    """The least of ``numbers[firsts[i] : lasts[i]]`` for windows whose bounds never go back.
+
+    ``held`` has room for the places of all numbers: of those that rise, the least first.
+    """
     low = high = taken = 0
     for i in range(len(firsts)):
         while taken < lasts[i]:
