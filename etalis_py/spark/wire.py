@@ -1,16 +1,18 @@
-"""How rows leave the operator of a stream: matches in columns that need no conversion, everything else as it is.
+"""How rows leave the operator of a stream: matches in columns that need no conversion, everything else as JSON.
 
 PySpark converts maps and structs value by value; a column of strings or numbers that is Arrow already it takes as it
 is.  So the terms of a match are columns ``term_0``, ``term_1``, … in the order of its query's variables, and ``table``
-is the number of that query.  Spark makes the map of bindings, and the names, from constants.
+is the number of that query.  Spark makes the map of bindings, and the names, from constants.  Any other row is a JSON
+object in the column ``row``, and nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
+import msgspec
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -20,7 +22,11 @@ from etalis_py.spark.answers import Answer, ColumnTable, Row, pieces, structs
 from etalis_py.spark.parts import Part
 from etalis_py.spark.schema import COLUMNS, MATCHES
 
-_LONGS = ("start", "end", "shard")
+_OWN = {"id": pa.string(), "start": pa.int64(), "end": pa.int64(), "retracted": pa.bool_(), "shard": pa.int32()}
+"""The columns of MATCHES that differ among the matches of a table, or may;"""
+_PLACES = {"detail": pa.string()}
+"""and their places in the order, where these are asked for."""
+_ROW = "of_row"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +48,8 @@ class Wire:
 
     @property
     def schema(self) -> str:
-        return ", ".join([MATCHES, "table int", *[f"{name} string" for name in self._terms()]])
+        own = "id string, start long, end long, retracted boolean, shard int, detail string"
+        return ", ".join(["row string", own, "table int", *[f"{name} string" for name in self._terms()]])
 
     def _terms(self) -> list[str]:
         return [f"term_{n}" for n in range(self.width)]
@@ -74,39 +81,41 @@ class Wire:
         terms = dict(zip(results.variables, results.terms, strict=True))
         for name, variable in zip(self._terms(), self.tables[number].variables, strict=False):
             filled[name] = terms[variable].cast(pa.string())
-        nothing = pa.nulls(size, pa.string())
-        columns = {name: _as_it_is(filled.get(name, nothing)) for name in (*COLUMNS, "table", *self._terms())}
-        columns["boolean"] = columns["bindings"] = columns["triples"] = pd.Series([None] * size, dtype="object")
-        return pd.DataFrame(columns)
+        return self._frame(filled, size)
 
     def _rows(self, rows: list[Row]) -> pd.DataFrame:
-        frame = {}
-        for name, values in zip(COLUMNS, zip(*rows, strict=True), strict=True):
-            if name in _LONGS:
-                frame[name] = pd.array(list(values), dtype="Int64")  # a plain column would turn longs into floats
-            elif name == "triples":
-                frame[name] = pd.Series([structs(triples) for triples in values], dtype="object")
-            else:
-                frame[name] = pd.Series(list(values), dtype="object")
-        size = len(rows)
-        frame["table"] = _as_it_is(pa.nulls(size, pa.int32()))
-        return pd.DataFrame(frame | {name: _as_it_is(pa.nulls(size, pa.string())) for name in self._terms()})
+        texts = [msgspec.json.encode(dict(zip(COLUMNS, _plain(row), strict=True))).decode() for row in rows]
+        return self._frame({"row": pa.array(texts, pa.string())}, len(rows))
+
+    def _frame(self, filled: Mapping[str, pa.Array], size: int) -> pd.DataFrame:
+        """The columns of ``schema``, those that are not filled as nulls."""
+        terms = dict.fromkeys(self._terms(), pa.string())
+        kinds = {"row": pa.string(), **_OWN, **_PLACES, "table": pa.int32(), **terms}
+        nulls = {name: pa.nulls(size, kind) for name, kind in kinds.items() if name not in filled}
+        return pd.DataFrame({name: _as_it_is(filled.get(name, nulls.get(name))) for name in kinds})
 
     # --- in Spark's plan ---
 
     def read(self, out: DataFrame) -> DataFrame:
         """What comes from the operator with the columns of MATCHES."""
+        rows = out.withColumn(_ROW, F.from_json("row", MATCHES, {"mode": "FAILFAST"}))
         if not self.tables:
-            return out.select(*COLUMNS)
+            return rows.select(f"{_ROW}.*")
         columns = {
             "kind": F.lit("match"),
             "program": self._chosen([F.lit(t.program) for t in self.tables]),
             "query": self._chosen([F.lit(t.query) for t in self.tables]),
             "bindings": self._chosen([_bindings(t.variables) for t in self.tables]),
+            **{name: F.col(name) for name in (*_OWN, *_PLACES)},
         }
         in_table = F.col("table").isNotNull()
-        return out.select(
-            *[F.when(in_table, columns[c]).otherwise(F.col(c)).alias(c) if c in columns else c for c in COLUMNS]
+        return rows.select(
+            *[
+                F.when(in_table, columns[c]).otherwise(F.col(_ROW)[c]).alias(c)
+                if c in columns
+                else F.col(_ROW)[c].alias(c)
+                for c in COLUMNS
+            ]
         )
 
     def _chosen(self, values: Sequence[Column]) -> Column:
@@ -128,6 +137,11 @@ def _bindings(variables: Sequence[str]) -> Column:
         return whole.cast("map<string, string>")
     all_bound = reduce(lambda a, b: a & b, [term.isNotNull() for term in terms])
     return F.when(all_bound, whole).otherwise(F.map_filter(whole, lambda _, term: term.isNotNull()))
+
+
+def _plain(row: Row) -> Row:
+    """The row with triples as structs."""
+    return tuple(structs(value) if name == "triples" else value for name, value in zip(COLUMNS, row, strict=True))
 
 
 def _as_it_is(column: pa.Array) -> pd.Series:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -55,7 +56,8 @@ class Run:
         frames: Iterator[pd.DataFrame] = (batch.to_pandas() for batch in packer([SLOT])(chunks))
         timers = SimpleNamespace(getCurrentWatermarkInMs=lambda: self.watermark)
         for frame in self.processor.take((SLOT,), frames, timers):
-            self.rows += [{c: None if v is pd.NA else v for c, v in r.items()} for r in frame.to_dict("records")]
+            for r in frame.to_dict("records"):
+                self.rows.append({"kind": "match", **r, "detail": None} if pd.isna(r["row"]) else json.loads(r["row"]))
         ends = [r["end"] for r in rows if r["mark"] == EVENT]
         self.watermark = max([self.watermark, *(end // 1000 for end in ends)])  # type: ignore[operator]
 
