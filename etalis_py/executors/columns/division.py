@@ -30,12 +30,12 @@ class Division:
     reasons: Mapping[str, str | None]
     parts: tuple[RowPart, ...]
     by_instant: Mapping[str, str] = field(default_factory=dict)
+    reason: str | None = field(init=False)
+    """Why nothing runs in columns; None where something does."""
 
-    @property
-    def reason(self) -> str | None:
-        """Why nothing runs in columns; None where something does."""
+    def __post_init__(self) -> None:
         reasons = self.reasons.values()
-        return next(iter(reasons), None) if None not in reasons else None
+        object.__setattr__(self, "reason", None if None in reasons else next(iter(reasons), None))
 
     @property
     def is_whole(self) -> bool:

@@ -77,15 +77,15 @@ class ColumnExecutor(RowExecutor):
     @property
     def reason(self) -> str | None:
         """Why all of these rules run in rows; None when some need not."""
-        return self.division.reason
+        reason = self.division.reason
+        untold = self._recording and reason is None and not self._tells
+        return "a journal is kept of more than goals" if untold else reason
 
     @property
     def division(self) -> Division:
-        """Which of these rules run in rows, and why."""
+        """Which of these rules run in rows, and why, where no journal is kept."""
         if self._division is None:
             self._division = self._divided()
-        if self._recording and self._division.reason is None and not self._tells:
-            return all_in_rows(self.rules, "a journal is kept of more than goals")
         return self._division
 
     @property
@@ -96,10 +96,9 @@ class ColumnExecutor(RowExecutor):
     @property
     def _tells(self) -> bool:
         """Can columns write the journal of these rules?"""
-        if self._division is None:
-            self._division = self._divided()
         if self._can_tell is None:
-            told = self._division.is_whole and self.families is None and not remembers(self.rules)
+            whole = self.division.is_whole and not self.division.by_instant
+            told = whole and self.families is None and not remembers(self.rules)
             self._can_tell = told and keeps_goals_only(self.rules)
         return self._can_tell
 

@@ -104,7 +104,8 @@ class ColumnRules:
             if output.source is not None
         }
         # What no rule reads is not remembered either.
-        self._read = frozenset(name for name, fed in network(rules).fed.items() if any(targets for _, targets in fed))
+        whole = network(rules) if parts else self.network
+        self._read = frozenset(name for name, fed in whole.fed.items() if any(targets for _, targets in fed))
         self._remember = remember
         nodes = dict(rules.nodes)
         self._parts: dict[str, PartOperator] = {}

@@ -261,3 +261,24 @@ def test_what_goes_from_instant_to_instant_reports_what_rows_report(name: str, p
     (executor,) = rule_executors(making("columns"))
     assert policy != "recent" or set(executor.division.by_instant) == {"q1"}
     assert agree(making, events(60), (1, 7, 1000)) is None
+
+
+@pytest.mark.parametrize("name", [*BY_INSTANT, "in parts"])
+def test_journals_tell_of_what_goes_from_instant_to_instant_and_of_parts(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    texts = [BY_INSTANT[name], FAST] if name in BY_INSTANT else PROGRAMS["one after the other"][0]
+    if name not in BY_INSTANT:
+        in_rows(monkeypatch, {"q2", "q4"})
+    program, stream = compile(texts), events(80)
+    expected = [m.id for m in _all(Engine(program, policy="recent", executor="rows"), stream)]
+    engine, matches = Engine(program, policy="recent", executor="columns", journal=True), []
+    snapshot, journals = engine.snapshot(), []
+    for some in batches(stream, 7):
+        matches += engine.push_all(Batch(some, some[-1].end).columns)
+        journals.append(engine.take_journal())
+    follower = Engine(program, policy="recent", executor="columns", journal=True)
+    follower.restore(snapshot)
+    for journal in journals:
+        follower.apply_journal(journal)
+    assert [m.id for m in [*matches, *follower.close()]] == expected
