@@ -1,23 +1,27 @@
 """What state costs on Spark as it grows: batches that touch few goals, while many wait.
 
-    python -m benchmarks.spark_state [--goals 10000 100000 1000000] [--json FILE]
+    python -m benchmarks.spark_state [--goals 10000 100000 1000000] [--restore 10000000] [--json FILE]
 
 ``?id <urn:p:a> ?x`` SEQ ``?id <urn:p:b> ?y``.  The first batches insert so many goals, each of an id of its own; then
 come ten batches of 1,000 events that make 500 pairs of other ids.  Printed for each number of goals: how long such a
 batch takes, and what it writes (the journals of the shards), beside the size of the last snapshots.  A batch that
-touches few goals must not write them all: what it writes must stay the same while the goals grow a hundredfold.  Fails
-when an answer is wrong.
+touches few goals must not write them all: what it writes must stay the same while the goals grow a hundredfold.  Last,
+the job is started again with one more such batch, for which its workers have to restore all goals.
+
+``--restore``: also the processor time in which one shard of so many goals is restored from its snapshot, with a small
+batch taken in rows after that, without Spark.  Fails when an answer is wrong.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -28,11 +32,13 @@ from pyspark.sql import functions as F
 from benchmarks.spark_runs import SECOND, write_parquet
 from benchmarks.workloads import w1_pairs
 from benchmarks.workloads.common import integer
-from etalis_py import Event, compile
+from etalis_py import Engine, Event, compile
+from etalis_py.kernel.garbage import few_collections
 from etalis_py.spark import matches, session
 from etalis_py.spark.schema import FLAT_EVENTS
 
 SMALL, BATCHES = 1_000, 10
+LOADED = 250_000  # goals in a file
 QUERY = "SELECT ?id WHERE { { ?id <urn:p:a> ?x } SEQ { ?id <urn:p:b> ?y } }"
 
 
@@ -43,37 +49,44 @@ class Result:
     seconds: float
     journal_bytes: float
     snapshot_bytes: int
+    again: float
     right: bool
 
     def __str__(self) -> str:
         loaded = f"{self.goals:>9,} goals (loaded in {self.loading:.1f} s, snapshots of {self.snapshot_bytes:,} bytes)"
         cost = f"a batch of {SMALL:,} events takes {self.seconds:.2f} s and writes {self.journal_bytes:,.0f} bytes"
-        return f"{loaded}: {cost}, answers {'right' if self.right else 'WRONG'}"
+        again = f"the first one after a restart takes {self.again:.1f} s"
+        return f"{loaded}: {cost}, {again}, answers {'right' if self.right else 'WRONG'}"
 
 
-def events(goals: int) -> list[list[Event]]:
-    """The files: goals that wait, then pairs, half of a file each."""
-    waiting = [Event(n * SECOND, n * SECOND, ((f"<urn:idle:{n}>", w1_pairs.A, integer(n)),)) for n in range(goals)]
-    files = [waiting[i : i + 250_000] for i in range(0, goals, 250_000)]
+def idle(first: int, last: int) -> list[Event]:
+    """Events that nothing follows."""
+    return [Event(n * SECOND, n * SECOND, ((f"<urn:idle:{n}>", w1_pairs.A, integer(n)),)) for n in range(first, last)]
+
+
+def events(goals: int) -> Iterator[list[Event]]:
+    """The files: goals that wait, then pairs, half of a file each; the last one is for after the restart."""
+    for first in range(0, goals, LOADED):
+        yield idle(first, min(goals, first + LOADED))
     now = goals
-    for batch in range(BATCHES):
+    for batch in range(BATCHES + 1):
         some = []
         for predicate in (w1_pairs.A, w1_pairs.B):
             for n in range(SMALL // 2):
                 now += 1
                 triple = (f"<urn:busy:{batch}:{n}>", predicate, integer(n))
                 some.append(Event(now * SECOND, now * SECOND, (triple,)))
-        files.append(some)
-    return files
+        yield some
 
 
 def measure(spark: SparkSession, goals: int, shards: int) -> Result:
     with tempfile.TemporaryDirectory() as name:
         source = Path(name) / "events"
         source.mkdir()
-        files = events(goals)
-        for n, some in enumerate(files):
+        for n, some in enumerate(events(goals)):
             write_parquet(source / f"{n:04d}.parquet", some)
+        loaded = n - BATCHES
+        last = (source / f"{n:04d}.parquet").rename(Path(name) / "last.parquet")
         frame = spark.readStream.schema(FLAT_EVENTS).option("maxFilesPerTrigger", 1).parquet(str(source))
         output = matches(compile(QUERY), frame, shards=shards, metrics=True)
         ends: list[float] = []
@@ -92,24 +105,58 @@ def measure(spark: SparkSession, goals: int, shards: int) -> Result:
         began = time.perf_counter()
         query = output.writeStream.foreachBatch(take).option("checkpointLocation", str(Path(name) / "state"))
         query.trigger(availableNow=True).start().awaitTermination()
-    loaded = len(files) - BATCHES
+        last.rename(source / f"{n:04d}.parquet")
+        # Another plan is another run, whose workers have nothing.
+        again = matches(compile(QUERY), frame, shards=shards, metrics=True)
+        query = again.writeStream.foreachBatch(take).option("checkpointLocation", str(Path(name) / "state"))
+        running = query.trigger(availableNow=True).start()
+        running.awaitTermination()
+        restart = running.recentProgress[0]["durationMs"]["addBatch"] / 1000
+    ends = ends[: loaded + BATCHES]
     durations = [b - a for a, b in pairwise(ends)]
     grown = [b[1] - a[1] for a, b in pairwise(sizes) if b[0] == a[0]]
     # What ends last waits for the watermark; nothing ends the stream here.
-    expected = BATCHES * SMALL // 2 - 1
+    expected = (BATCHES + 1) * SMALL // 2 - 1
     return Result(
         goals,
         ends[loaded - 1] - began,
         statistics.median(durations[loaded:]),
         statistics.median(grown),
         sizes[-1][0],
+        restart,
         sum(counted) == expected,
     )
+
+
+def restored(goals: int) -> float:
+    """The seconds of a processor in which a shard of so many goals is restored, and takes a few events in rows."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_restored, (goals,))
+
+
+def _restored(goals: int) -> float:
+    full = Engine(compile(QUERY), journal=True)
+    with full.without_journal():
+        for first in range(0, goals, LOADED):
+            full.push_all(idle(first, min(goals, first + LOADED)))
+    data = full.snapshot()
+    del full
+    some = [Event(goals * SECOND, goals * SECOND, ((f"<urn:idle:{n}>", w1_pairs.B, integer(n)),)) for n in range(SMALL)]
+    engine = Engine(compile(QUERY), journal=True)
+    began = time.process_time()
+    with few_collections():
+        engine.restore(data)
+        found = [*engine.push_all(some), *engine.advance(goals * SECOND)]
+    seconds = time.process_time() - began
+    if len(found) != SMALL or engine.counters.kept().goals != goals:
+        raise AssertionError(f"{len(found)} matches and {engine.counters.kept().goals} goals of a restored shard")
+    return seconds
 
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark_state", description="The cost of state on Spark.")
     parser.add_argument("--goals", nargs="+", type=int, default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--restore", type=int, metavar="N", help="also restore one shard of so many goals")
     parser.add_argument("--shards", type=int, default=2, help="shards and shuffle partitions (2)")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     options = parser.parse_args(arguments)
@@ -123,6 +170,8 @@ def main(arguments: Sequence[str]) -> int:
             print(result, flush=True)
     finally:
         spark.stop()
+    if options.restore is not None:
+        print(f"a shard of {options.restore:,} goals is restored in {restored(options.restore):.1f} s of a processor")
     if options.json is not None:
         options.json.write_text(json.dumps([asdict(r) for r in results], indent=1) + "\n")
     return 0 if all(result.right for result in results) else 1

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from etalis_py.executors.rows.goals import GoalStore, Solution, write_insert, write_prune, write_retract
 from etalis_py.executors.rows.layout import Layout
 from etalis_py.executors.rows.writer import Writer
+from etalis_py.values import SparqlError
 
 KEYS = ("<a>", "<b>")
 LONGEST = 5
@@ -67,6 +68,36 @@ def test_insertion_is_written_as_it_is_defined(goals: list[Solution]) -> None:
     for goal in goals:
         INSERT(buckets, goal, 0)
     assert buckets == filled(goals).buckets
+
+
+@given(GOALS, st.integers(0, 12), st.sampled_from([(), (2,), (2, 1)]), st.sampled_from([(), ("k",)]), st.booleans())
+def test_many_are_inserted_as_each_of_them_is(
+    goals: list[Solution], place: int, key: tuple[int, ...], values: tuple[str, ...], extended: bool
+) -> None:
+    """Also those that carry values, have more computed, or cannot be: and what was known of an edge is forgotten."""
+
+    def extend(goal: Solution) -> Solution:
+        if goal[0] == 7:
+            raise SparqlError("no number")
+        return (*goal, goal[0] + 1)
+
+    one, many = (
+        GoalStore(1, "j", "G", Layout(("k",), values), key, LONGEST, extend=extend if extended else None)
+        for _ in range(2)
+    )
+    for goal in goals:
+        try:
+            one.insert(one.rebuild(goal))
+        except SparqlError:
+            continue
+    many.insert_all(goals[:place])
+    many.edges = {"<a>": 1, "<c>": 2}
+    many.insert_all(goals[place:])
+    assert many.buckets == one.buckets
+    assert [bucket.__class__ for bucket in many.buckets.values()] == [b.__class__ for b in one.buckets.values()]
+    if key == (2,):
+        assert ("<a>" in many.edges) == all(k != "<a>" for end, _, k in goals[place:] if not extended or end != 7)
+    assert "<c>" in many.edges
 
 
 @given(GOALS, st.randoms())

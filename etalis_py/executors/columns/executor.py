@@ -31,7 +31,6 @@ from etalis_py.kernel.batch import as_reported
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import Counters
 from etalis_py.kernel.protocol import Batch, Dispatch, Kept, Row
-from etalis_py.values import SparqlError
 
 if TYPE_CHECKING:
     from etalis_py.executors.columns.parts import TriplesOf
@@ -287,12 +286,7 @@ class ColumnExecutor(RowExecutor):
         for name, operator in self._columns.windows():
             self._give(name, operator.rows())
         for node, side, waiting in self._columns.stores():
-            store = self.state.stores[(node, side)]
-            for x in waiting.emptied(self._columns.terms):
-                try:
-                    store.insert(store.rebuild(x))
-                except SparqlError:
-                    continue  # what it is compared by is an error, so it pairs with nothing
+            self.state.stores[(node, side)].insert_all(waiting.emptied(self._columns.terms))
 
     # --- state ---
 

@@ -14,7 +14,6 @@ from etalis_rules import program as ir
 from etalis_py.executors.rows.because import Because
 from etalis_py.executors.rows.goals import GoalStore, rebuilt
 from etalis_py.kernel.stored import SnapshotError
-from etalis_py.values import SparqlError
 
 if TYPE_CHECKING:
     from etalis_py.executors.rows.executor import RowExecutor
@@ -70,7 +69,7 @@ def read(executor: RowExecutor, data: Mapping[str, Any]) -> None:
         store.clear()
         columns, why = goals.get(key, ((), None))
         if not isinstance(columns, list | tuple):
-            _insert_table(store, columns)
+            store.insert_all(_rows_of(columns))
             continue
         for n, row in enumerate(zip(*columns, strict=True)):
             store.insert(store.rebuild((*row, _provenance(why[n])) if why is not None else row))
@@ -90,15 +89,6 @@ def read(executor: RowExecutor, data: Mapping[str, Any]) -> None:
         state.history.add(start, end, ((s, p, o),))
     if executor.answer_sets is not None:
         executor.answer_sets.restore(data["programs"])
-
-
-def _insert_table(store: GoalStore, table: Any) -> None:
-    """Insert what columns wrote."""
-    for row in _rows_of(table):
-        try:
-            store.insert(store.rebuild(row))
-        except SparqlError:
-            continue  # what it is compared by is an error, so it pairs with nothing
 
 
 def _rows_of(table: Any) -> Iterable[tuple[Any, ...]]:
@@ -197,7 +187,7 @@ def replay(executor: RowExecutor, data: Any) -> None:
                     continue
                 if kind == "=":
                     store.clear()
-                _insert_table(store, goals)
+                store.insert_all(_rows_of(goals))
             case ["o", name, t, rows, *side]:
                 if name not in state.nodes:
                     raise _unknown(name)

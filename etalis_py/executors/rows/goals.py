@@ -24,9 +24,10 @@ that write it, and their twins here say what they mean.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from etalis_py.executors.rows.frames import decode_or_none
@@ -96,6 +97,33 @@ class GoalStore:
             self.buckets[key] = [*bucket, x]
         else:
             bucket.append(x)
+
+    def insert_all(self, stored: Iterable[Solution]) -> None:
+        """``insert`` of many stored goals, but for those whose compared values are errors: these pair with nothing.
+
+        Less is done for each, because that is what the time to restore a large store consists of.
+        """
+        if self.changed is not None:
+            self.changed()
+        buckets, edges, whole = self.buckets, self.edges, not self.layout.values and self.extend is None
+        key_of = itemgetter(*self.key) if self.key else self.key_of
+        get = buckets.get
+        for x in stored:
+            if not whole:
+                try:
+                    x = self.rebuild(x)
+                except SparqlError:
+                    continue
+            key = key_of(x)
+            if edges:
+                edges.pop(key, None)
+            bucket = get(key)
+            if bucket is None:
+                buckets[key] = (x,)
+            elif bucket.__class__ is tuple:
+                buckets[key] = [*bucket, x]
+            else:
+                bucket.append(x)  # type: ignore[union-attr]
 
     def probe(self, key: Any, before: int | None = None) -> Sequence[Solution]:
         """The goals under a key, in the order of their ends; ``before``: those that ended before it."""
