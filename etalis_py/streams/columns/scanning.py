@@ -409,12 +409,12 @@ def scan_triples(data, i, line, classes, string, lang, dir_lang, lines, at, rows
 
 
 @kernel
-def scan_statements(data, ends, classes, string, lang, dir_lang, rows):
+def scan_statements(data, ends, classes, string, lang, dir_lang, at, rows):
     """Put the eight places of the terms of each usual line into ``rows``; those of another line stay as they are.
 
-    Line n is ``data[ends[n]:ends[n + 1]]``, with its line break, and ``data`` ends with the last one.
+    Line n is ``data[ends[n]:ends[n + 1]]``, with its line break, and ``data`` ends with the last one.  ``at`` has room
+    for the eight places of a line.
     """
-    at = np.zeros(8, np.int64)
     for n in range(len(rows)):
         if _statement(data, ends[n], classes, string, lang, dir_lang, at) == ends[n + 1] - 1:
             for k in range(8):

@@ -26,6 +26,13 @@ def usual_statements(texts: pa.Array) -> tuple[list[pa.StringArray], Any]:
     data = np.frombuffer(lines.buffers()[2], np.uint8)
     data.flags.writeable = ends.flags.writeable = False
     scanning.scan_statements(
-        data, ends, scanning.CLASSES, scanning.STRING, scanning.LANG_STRING, scanning.DIR_LANG_STRING, rows
+        data,
+        ends,
+        scanning.CLASSES,
+        scanning.STRING,
+        scanning.LANG_STRING,
+        scanning.DIR_LANG_STRING,
+        np.zeros(8, np.int64),
+        rows,
     )
     return [gathered(data, rows, place) for place in (0, 2, 4, 6)], rows[:, 1] == rows[:, 0]
