@@ -30,6 +30,7 @@ from etalis_py.streams.quads import parse_line, reason_of, split_lines
 from etalis_py.streams.sources import FORMATS
 
 AT_ONCE = 50_000
+STATEMENTS = "end long, s string, p string, o string, graph string"
 OPTIONS = (
     "format",
     "stream",
@@ -107,26 +108,14 @@ def record_batches(
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def statement_batches(batches: Iterable[pa.RecordBatch], stream: str) -> Iterator[pa.RecordBatch]:
-    """Rows of an N-Quads statement and its time, as events of a triple each; rows without a statement are left out."""
+def statement_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of an N-Quads statement and its time as the columns STATEMENTS; rows without a statement are left out."""
     for batch in batches:
         terms, times = _terms(batch.column(0)), batch.column(1)
         there = pc.not_equal(terms[0], "")
         if there.false_count:
             terms, times = [column.filter(there) for column in terms], times.filter(there)
-        *triple, graphs = terms
-        size = len(times)
-        flat = pa.StructArray.from_arrays(triple, fields=list(ARROW_TRIPLE))
-        columns = {
-            "start": times,
-            "end": times,
-            "stream": pa.repeat(pa.scalar(stream), size),
-            "graph": graphs,
-            "triples": pa.ListArray.from_arrays(pa.array(np.arange(size + 1, dtype=np.int32)), flat),
-            "retract": pa.repeat(pa.scalar(False), size),
-            "arrived": pa.nulls(size, pa.int64()),
-        }
-        yield pa.RecordBatch.from_pydict(columns)
+        yield pa.RecordBatch.from_arrays([times, *terms], names=["end", "s", "p", "o", "graph"])
 
 
 def _terms(texts: pa.Array) -> list[pa.Array]:
@@ -182,4 +171,13 @@ def _triples(chunk: Sequence[Event]) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets), flat)
 
 
-__all__ = ["OPTIONS", "Reading", "messages_of", "reading", "record_batches", "source_events", "statement_batches"]
+__all__ = [
+    "OPTIONS",
+    "STATEMENTS",
+    "Reading",
+    "messages_of",
+    "reading",
+    "record_batches",
+    "source_events",
+    "statement_batches",
+]

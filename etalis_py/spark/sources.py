@@ -23,7 +23,7 @@ from etalis_py.events import Event, Retraction
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.spark.columns import term_of, time_of
 from etalis_py.spark.errors import SparkError
-from etalis_py.spark.reading import Reading, messages_of, reading, record_batches, statement_batches
+from etalis_py.spark.reading import STATEMENTS, Reading, messages_of, reading, record_batches, statement_batches
 from etalis_py.spark.schema import ARROW_EVENTS, END_OF_STREAM, EVENTS
 from etalis_py.streams.kafka import RETRACT, said
 
@@ -209,16 +209,13 @@ def events_from_columns(
     ``time`` is then their end.  What the types become: see ``spark.columns``.
     """
     end = time_of(rows, time, "time", time_unit)
-    one = F.struct(*(term_of(rows, given, place).alias(place) for given, place in ((s, "s"), (p, "p"), (o, "o"))))
-    return _ordered_columns(
+    return _flat(
         rows.select(
             (end if start is None else time_of(rows, start, "start", time_unit)).alias("start"),
             end.alias("end"),
             F.lit(stream).alias("stream"),
             F.lit("").alias("graph"),
-            F.array(one).alias("triples"),
-            F.lit(False).alias("retract"),
-            F.lit(None).cast("long").alias("arrived"),
+            *(term_of(rows, given, place).alias(place) for given, place in ((s, "s"), (p, "p"), (o, "o"))),
         )
     )
 
@@ -247,9 +244,10 @@ def events_from_nquads(lines: DataFrame, *, time: Any, column: str = "value", st
 
     def parse(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with few_collections():
-            yield from statement_batches(batches, stream)
+            yield from statement_batches(batches)
 
-    return _ordered_columns(chosen.mapInArrow(parse, _WITHOUT_TIME))
+    rows = chosen.mapInArrow(parse, STATEMENTS)
+    return _flat(rows.withColumns({"start": F.col("end"), "stream": F.lit(stream)}))
 
 
 def end_of_stream(spark: SparkSession, time: int) -> DataFrame:
@@ -264,6 +262,11 @@ def _ordered_columns(events: DataFrame) -> DataFrame:
     """The columns of EVENTS, in their order."""
     time = F.expr(_TIME).alias("time")
     return events.select("start", "end", time, "stream", "graph", "triples", "retract", "arrived")
+
+
+def _flat(events: DataFrame) -> DataFrame:
+    """Events of a triple each, with the triple in three columns."""
+    return events.select("start", "end", F.expr(_TIME).alias("time"), "stream", "graph", "s", "p", "o")
 
 
 _BINARY_FILE = "path string, modificationTime timestamp, length long, content binary"
