@@ -8,6 +8,8 @@ An event concerns a query that asks for its company and its predicate.  Of few q
 hardly any, so a second table has sizes at which an event concerns equally many: there are half as many companies as
 queries, and each has as many events a second as in all other sizes.
 
+Then all queries are added one by one, and queries of other kinds beside them; some are removed again.
+
 ``--columns`` runs both in columns, from Arrow, in batches of ``BATCH`` events, of which the first is not counted: it
 has the tables of constants made.  The matches of each query are counted and compared with those in rows.
 """
@@ -21,7 +23,7 @@ import re
 import time
 import tracemalloc
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 
@@ -175,6 +177,46 @@ def idle_bytes(count: int, companies: int) -> float:
     return used / count
 
 
+KINDS_TO_COME = (
+    "SELECT ?x WHERE {{ {{ :c{n} :price ?x }} SEQ {{ ?d :volume ?x }} }}",
+    "SELECT ?x WHERE {{ :c{n} :news ?x }}",
+    "SELECT ?y WHERE {{ :c{n} :volume ?x . ?x :rated ?y }}",
+    "SELECT ?y WHERE {{ {{ :c{n} :price ?y }} NEXT {{ :c{n} :volume ?x }} }}",
+    "ASK {{ :c{n} :volume ?x }}",
+)
+"""Queries of other kinds, which come while the others run."""
+
+
+def registration(count: int, companies: int) -> list[str]:
+    """What it takes to add and remove one query where so many were added one by one."""
+    engine = Engine(executor="rows")
+    times: dict[str, list[float]] = defaultdict(list)
+
+    def timed(what: str, call: Callable[[], str | None]) -> str | None:
+        start = time.process_time()
+        done = call()
+        times[what].append(time.process_time() - start)
+        return done
+
+    texts = [f"REGISTER QUERY a{n} AS {text}" for n, text in enumerate(alerts(count, companies)[0])]
+    names = [timed("add", lambda text=text: engine.add(text)) for text in texts]  # type: ignore[misc]
+    for n, kind in enumerate(KINDS_TO_COME):
+        text = f"REGISTER QUERY other{n} AS {kind.format(n=n)}"
+        timed("add another kind", lambda text=text: engine.add(text))  # type: ignore[misc]
+    for name in names[count // 2 :: 10]:
+        timed("remove", lambda name=name: engine.remove(name))  # type: ignore[misc]
+    times["add"] = times["add"][100:]  # the first ones begin the families
+    found = Counter(match.query for match in [*engine.push_all(prices(1000, companies)), *engine.close()])
+    gone = {f"a{n}" for n in range(count // 2, count, 10)}
+    assert not gone & found.keys(), "queries that were removed have matches"
+    lines = []
+    for what, some in times.items():
+        some.sort()
+        middle, most = some[len(some) // 2], some[int(0.99 * (len(some) - 1))]
+        lines.append(f"{what:16} {middle * 1e3:>10.2f} {most * 1e3:>8.2f} {some[-1] * 1e3:>8.2f}")
+    return lines
+
+
 def thresholds(count: int, events: int) -> list[str]:
     """``?x > k`` with so many limits: events that exceed none, ten, or all of them."""
     engine = Engine(compile([f"SELECT ?x WHERE {{ ?c :price ?x FILTER (?x > {k}) }}" for k in range(count)]))
@@ -216,6 +258,8 @@ def main() -> None:
             print(measure(count, count // 2, given, step=1000 * 100_000 // count), flush=True)
     count = min(given.most, 10_000)
     print(f"\nan idle query takes {idle_bytes(count, max(500, count // 2)):,.0f} bytes ({count:,} queries)")
+    print(f"\n{given.most:,} queries one by one\n{'ms of one':16} {'median':>10} {'99 %':>8} {'most':>8}")
+    print("\n".join(registration(given.most, min(50_000, max(500, given.most // 2)))))
     print(f"\n{count:,} limits on one predicate\n{'exceeded':>8} {'events/s':>14} {'µs a match':>12}")
     print("\n".join(thresholds(count, 20_000)))
 

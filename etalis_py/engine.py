@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Any, Unpack
 
 from etalis_compiler.families import wording_of
@@ -22,6 +21,7 @@ from etalis_py.executors.windows.executor import WindowExecutor
 from etalis_py.executors.windows.refresh import TimeVarying, graph_name
 from etalis_py.families import REPEATED, GatheredQueries, together
 from etalis_py.kernel.dataset import whole
+from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.options import EngineOptions, Options
 from etalis_py.kernel.position import NEVER
 from etalis_py.kernel.revision import Revision
@@ -79,8 +79,7 @@ class Engine(Stored):
         self.updates: list[tuple[int, str, list[Any], list[Any]]] = []  # of the background, for the next journal
         self._graphs: TimeVarying | None = None
         self._registry: Registry | None = None
-        self._whole: tuple[Program, set[str]] | None = None  # what families run in, and the programs it is of
-        self._gone_rows: dict[str, set[str]] = {}  # the queries of programs that are gone since
+        self._whole: Program | None = None  # all programs as one, where there are families
         self._alike: Counter[int] = Counter()  # how many texts of a wording have been added
         self._given = self.knowledge is not None
         self._rule_stages: list[RuleStage] = []
@@ -117,7 +116,7 @@ class Engine(Stored):
             self.programs[identifier] = replace(self.programs[identifier], compilation=compilation)
         knowledge, plans = self.knowledge, [(plan, plan.knowledge, plan.queries) for plan, _ in self._rule_stages]
         try:
-            self._load()
+            self._load(self.programs[identifier])
         except Exception:
             del self.programs[identifier]
             self.knowledge = knowledge
@@ -139,12 +138,19 @@ class Engine(Stored):
         if identifier not in self.programs:
             known = ", ".join(self.programs) or "none"
             raise KeyError(f"no program {identifier}; running: {known}")
-        if self._remove_from_families(identifier):
+        removed = self.programs[identifier]
+        others = self._stop_rows(removed)
+        if others == frozenset():
+            del self.programs[identifier]
             return
         self._set_aside()
-        self._at.answered.difference_update(self.programs[identifier].queries)
+        self._at.answered.difference_update(removed.queries)
         del self.programs[identifier]
-        self._whole = None
+        if others is None:
+            self._whole = None
+        elif self._whole is not None:
+            assert isinstance(self._whole.compilation, GatheredQueries)
+            self._whole = replace(self._whole, compilation=self._whole.compilation.without(others))
         self._load()
         if self._revision is not None:
             self._revision.restart()
@@ -167,46 +173,42 @@ class Engine(Stored):
         if self._registry is None or self._revision is not None or not isinstance(program, Text):
             return False
         chosen = policy or self.options.policy or "unrestricted"
-        group = self._registry.find(source_of(program), chosen)
-        if group is None:
+        found = self._registry.find(source_of(program), chosen)
+        if found is None:
             return False
-        executor = self._rule_stages[0][1]
-        ((query, *_),) = group.members
-        if self._runs(query):
-            raise _running_already([query])
-        (placed,) = group.moved(self._registry.place(), group.policy).members
-        executor.add_to_family(group.name, placed)
-        self.programs[identifier] = Program(GatheredQueries((), (), (group,)), chosen)
+        family, row = found
+        if self._runs(row[0]):
+            raise _running_already([row[0]])
+        self._rule_stages[0][1].add_to_family(family.name, row)
+        self.programs[identifier] = Program(self._registry.add(family, row), chosen)
         return True
 
-    def _remove_from_families(self, identifier: str) -> bool:
-        """Stop a program that consists of rows of families."""
-        compilation = self.programs[identifier].compilation
-        if self._registry is None or self._revision is not None or not isinstance(compilation, GatheredQueries):
-            return False
+    def _stop_rows(self, program: Program) -> frozenset[str] | None:
+        """Stop what of a program is rows of families; returns its other queries, None where there are no families."""
+        if self._whole is None or self._revision is not None or program.windowed:
+            return None
         families = self._rule_stages[0][1].families
-        if compilation.rest or families is None:
-            return False
-        if any(group.name not in families.relations for group in compilation.groups):
-            return False  # some run one by one
-        rows = self._gone_rows.setdefault(identifier, set())
-        for group in compilation.groups:
-            relation = families.relations[group.name]
+        assert families is not None
+        compilation = program.compilation
+        others = set(compilation.names)
+        for group in compilation.groups if isinstance(compilation, GatheredQueries) else ():
+            relation = families.relations.get(group.name)
+            if relation is None:
+                continue  # its queries run one by one
             for row in group.members:
                 relation.remove(row[0])
                 self._at.answered.discard(row[0])
-                rows.add(row[0])
-        del self.programs[identifier]
-        return True
+                others.discard(row[0])
+        return frozenset(others)
 
     def _compiled(self, program: Given) -> Program:
-        """The program; a text whose like has been added often enough begins a family."""
+        """The program; a text whose like has been added often enough, or beside families, begins one."""
         if isinstance(program, Text):
             text = source_of(program)
             wording = wording_of(text)
             kind = 0 if wording is None else hash(wording.pieces)
             self._alike[kind] += 1
-            often = wording is not None and self._alike[kind] >= REPEATED
+            often = wording is not None and (self._alike[kind] >= REPEATED or self._whole is not None)
             if often and (begun := family_of(text, self.options.policy or "unrestricted")):
                 return begun
         return program_from(program)
@@ -255,9 +257,13 @@ class Engine(Stored):
 
     # --- planning ---
 
-    def _load(self) -> None:
-        """Plan all programs as one; the state of what stays is kept."""
-        program, names = self._together()
+    def _load(self, added: Program | None = None) -> None:
+        """Plan all programs as one, of which ``added`` is new; the state of what stays is kept."""
+        with few_collections():
+            self._plan_all(self._together(added))
+
+    def _plan_all(self, program: Program) -> None:
+        """The executors and the numbers of their outputs, for all programs as one."""
         self._whole = None  # until all is well
         if program.windowed:
             knowledge, steps, groups = self._windowed(program)
@@ -288,35 +294,18 @@ class Engine(Stored):
             self.knowledge = self._rule_stages[0][0].knowledge
         unnamed = program.unnamed if self.options.stream is None else self.options.stream
         lockstep = self._graphs is not None and bool(self._graphs.loaders)
-        self._whole = None if self._registry is None else (program, names)
-        self._gone_rows.clear()
         self._arrange(*numbered_stages(executors, program), unnamed=unnamed, lockstep=lockstep)
+        if self._registry is not None and (families := rule_stages[0][1].families) is not None:
+            assert isinstance(program.compilation, GatheredQueries)
+            self._whole = replace(program, compilation=program.compilation.running(families))
 
-    def _together(self) -> tuple[Program, set[str]]:
-        """All programs as one: what was put together before, without rows that are gone, and what has come since.
-
-        Also the names of the programs; what has come is found at their end, so that the others need not be looked at.
-        """
-        if self._whole is None:
-            return merged(self.programs.values()), set(self.programs)
-        before, names = self._whole
-        new: list[str] = []
-        for name in reversed(self.programs):
-            if name in names and name not in self._gone_rows:
-                break
-            new.append(name)
-        new.reverse()
-        stay = len(names) - sum(name in names for name in self._gone_rows)
-        added = [self.programs[name] for name in new]
-        if not stay or len(self.programs) != stay + len(new) or any(program.windowed for program in added):
-            return merged(self.programs.values()), set(self.programs)
-        assert isinstance(before.compilation, GatheredQueries)
-        if self._gone_rows:
-            rest = before.compilation.without(frozenset(chain.from_iterable(self._gone_rows.values())))
-            before = replace(before, compilation=rest)
-        names.difference_update(self._gone_rows)
-        names.update(new)
-        return merged([before, *added]), names
+    def _together(self, added: Program | None) -> Program:
+        """All programs as one: what runs already as it is now, so that nobody looks at each query of it."""
+        if self._whole is None or self._registry is None or (added is not None and added.windowed):
+            return merged(self.programs.values())
+        assert isinstance(self._whole.compilation, GatheredQueries)
+        whole = replace(self._whole, compilation=self._whole.compilation.sized(self._registry.size))
+        return whole if added is None else merged([whole, added])
 
     def _windowed(
         self, program: Program

@@ -15,7 +15,7 @@ from typing import Any, overload
 
 from etalis_compiler import ast
 from etalis_compiler.diagnostics import Diagnostic, QueryError, Source
-from etalis_compiler.families import Template, Wording, parameterized, template_of_text, wording_of
+from etalis_compiler.families import Template, Wording, template_of_text, wording_of
 from etalis_compiler.families.parameters import Unfit
 from etalis_compiler.knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from etalis_compiler.parser import parse
@@ -24,7 +24,7 @@ from etalis_compiler.rewrites.reorder import AS_WRITTEN, Coupling
 from etalis_compiler.rsp import is_windowed
 from etalis_rules import program as ir
 
-from etalis_py.executors.rows.families import Family, Gathered, Member, member
+from etalis_py.executors.rows.families import Families, Family, Gathered, Member, Running, member
 
 FEWEST = 4
 """So many texts of one wording must there be in a program that they are compiled as one: from here on an event costs
@@ -38,7 +38,7 @@ class Group:
     """The queries of a program that one template stands for; ``policy`` holds where the query names none."""
 
     template: Template
-    members: tuple[Member, ...]
+    members: Sequence[Member]
     policy: str
     plain: bool = True
     """Whether its texts were read without a base, prefixes or an order of joins from outside."""
@@ -60,10 +60,7 @@ class Group:
 
     def rules(self, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> tuple[dict[str, ir.Node], ir.Output]:
         """The nodes and the output for all queries together."""
-        query = replace(self.query, name=self.name)
-        if knowledge.infers:
-            knowledge = replace(knowledge, parameters=frozenset(self.template.markers))
-        rules = parameterized(rules_of(Compilation((query,)), knowledge), self.name, self.template.markers)
+        rules = self.template.rules(self.name, self.policy, knowledge)
         return rules.nodes, rules.output
 
     def __str__(self) -> str:
@@ -74,14 +71,14 @@ class Group:
 
     def moved(self, by: int, policy: str) -> Group:
         """The same behind so many other queries, run by this policy where the query names none."""
-        return replace(self, members=tuple(self.rows(by)), policy=policy)
+        return replace(self, members=self.rows(by), policy=policy)
 
-    def rows(self, by: int) -> Iterable[Member]:
+    def rows(self, by: int) -> Sequence[Member]:
         """Its rows, behind so many other queries."""
         if not by:
             return self.members
         at = 1 + len(self.template.places)
-        return [(*row[:at], row[at] + by, *row[at + 1 :]) for row in self.members]
+        return tuple([(*row[:at], row[at] + by, *row[at + 1 :]) for row in self.members])
 
     def fits(self, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> bool:
         """Are there rules for all together, by this policy and with this background, whatever becomes of it?"""
@@ -142,7 +139,7 @@ class GatheredQueries(Compilation):
             ("places", tuple(places)),
             ("groups", tuple(groups)),
             ("warnings", warnings),
-            ("_expanded", []),
+            ("_expanded", None),
             ("_size", size),
         ):
             object.__setattr__(self, name, value)
@@ -150,7 +147,7 @@ class GatheredQueries(Compilation):
     rest: tuple[CompiledQuery, ...]
     places: tuple[int, ...]
     groups: tuple[Group, ...]
-    _expanded: list[tuple[CompiledQuery, ...]]
+    _expanded: tuple[CompiledQuery, ...] | None
     _size: int | None
 
     @property
@@ -159,14 +156,27 @@ class GatheredQueries(Compilation):
         return sum((len(g.members) for g in self.groups), len(self.rest)) if self._size is None else self._size
 
     def without(self, gone: frozenset[str]) -> GatheredQueries:
-        """The same without rows of these names; the others keep their places."""
+        """The same without queries of these names, which are no rows of families that run; the others stay in place."""
+        alone = [(q, place) for q, place in zip(self.rest, self.places, strict=True) if q.name not in gone]
+        left = gone.difference(query.name for query in self.rest)
         groups = []
         for group in self.groups:
             members = group.members
-            if not gone.isdisjoint(map(itemgetter(0), members)):
-                members = tuple([row for row in members if row[0] not in gone])
-            groups += [replace(group, members=members)] if members else []
+            if left and not isinstance(members, Running):
+                members = tuple([row for row in members if row[0] not in left])
+            groups += [replace(group, members=members)] if len(members) else []
+        return GatheredQueries([q for q, _ in alone], [p for _, p in alone], groups, self.warnings, self.size)
+
+    def running(self, families: Families) -> GatheredQueries:
+        """The same while these families run: their members are those that run at any time."""
+        there = families.relations
+        groups = [replace(g, members=Running(there[g.name])) if g.name in there else g for g in self.groups]
         return GatheredQueries(self.rest, self.places, groups, self.warnings, self.size)
+
+    def sized(self, size: int) -> GatheredQueries:
+        """The same, with so many places taken; families of which no query runs any more are left out."""
+        groups = [group for group in self.groups if len(group.members)]
+        return GatheredQueries(self.rest, self.places, groups, self.warnings, size)
 
     def run_by(self, policy: str) -> GatheredQueries:
         """The same, run by a policy where a query names none; what is no family by that policy runs one by one."""
@@ -212,9 +222,9 @@ class GatheredQueries(Compilation):
     @property
     def queries(self) -> tuple[CompiledQuery, ...]:
         """All queries, each compiled by itself: made when somebody asks."""
-        if not self._expanded:
-            self._expanded.append(self._compiled(None))
-        return self._expanded[0]
+        if self._expanded is None:
+            object.__setattr__(self, "_expanded", self._compiled(None))
+        return self._expanded or ()
 
     @property
     def samples(self) -> Compilation:
@@ -252,7 +262,7 @@ def together(parts: Iterable[tuple[Compilation, str]]) -> GatheredQueries:
     """Several compilations as one, each with its policy."""
     rest: list[CompiledQuery] = []
     places: list[int] = []
-    groups: dict[str, tuple[Group, list[tuple[Member, ...]]]] = {}
+    groups: dict[str, tuple[Group, list[Sequence[Member]]]] = {}
     warnings: list[Diagnostic] = []
     before = 0
     for part, policy in parts:
@@ -264,7 +274,7 @@ def together(parts: Iterable[tuple[Compilation, str]]) -> GatheredQueries:
         size = len(queries)
         for group in some:
             known = groups.setdefault(group.name, (group, []))
-            known[1].append(tuple(group.rows(before)))
+            known[1].append(group.rows(before))
         before += gathered.size if gathered is part else size
         warnings += part.warnings
     every = []

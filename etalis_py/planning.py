@@ -82,7 +82,7 @@ class RulePlan:
         """Refuse rules by which queries that ran together would lose goals that each of them alone would keep."""
         together = () if self.gathered is None else {group.name for group in self.gathered.groups}
         for group in running:
-            if group.name in together:
+            if group.name in together or not group.members:
                 continue
             sample = Compilation(tuple(query for _, query in group.compiled(1)))
             kept, there = (dict(rules_of(sample, summary).nodes) for summary in (before, self._summary()))

@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from sys import intern
 
 from etalis_compiler.diagnostics import Source
 from etalis_compiler.families import wording_of
 from etalis_compiler.pipeline import query_name
 
-from etalis_py.families import GatheredQueries, Group, member
+from etalis_py.families import GatheredQueries, Group, Member, member
+
+
+class Added(GatheredQueries):
+    """A text that was added to a family, kept as the row that runs: an engine may have a hundred thousand of them."""
+
+    __slots__ = ("_family", "_row")
+    rest = ()
+    places = ()
+    _family: Group
+    _row: Member
+
+    def __init__(self, family: Group, row: Member) -> None:
+        """``family`` has no members."""
+        for name, value in (("_family", family), ("_row", row), ("warnings", ()), ("_expanded", None), ("_size", 1)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def groups(self) -> tuple[Group, ...]:  # type: ignore[override]
+        """The family with this row alone, as the first of its program."""
+        place = self._row[1 + len(self._family.template.places)]
+        return (replace(self._family, members=(self._row,)).moved(-place, self._family.policy),)
 
 
 class Registry:
@@ -23,8 +45,8 @@ class Registry:
                 empty = replace(group, members=())
                 self._groups.setdefault(group.template.wording.pieces, []).append(empty)
 
-    def find(self, text: Source, policy: str) -> Group | None:
-        """The family of a text, with its row alone; ``policy`` holds where the text names none."""
+    def find(self, text: Source, policy: str) -> tuple[Group, Member] | None:
+        """The family of a text, and its row in the next place; ``policy`` holds where the text names none."""
         wording = wording_of(text)
         if wording is None:
             return None
@@ -38,13 +60,14 @@ class Registry:
             constants = template.constants_of(given)
             if constants is not None:
                 name = query_name(template.query.syntax, text, 1, 0) if template.named < 0 else given[template.named]
-                return replace(group, members=(member(name, constants, 0, template.is_numeric),))
+                shared = tuple(map(intern, constants))
+                return group, member(name, shared, self.size, template.is_numeric)
         return None
 
-    def place(self) -> int:
-        """The place of one more query."""
+    def add(self, family: Group, row: Member) -> Added:
+        """What was found as a program; its place is taken."""
         self.size += 1
-        return self.size - 1
+        return Added(family, row)
 
 
-__all__ = ["Registry"]
+__all__ = ["Added", "Registry"]

@@ -255,6 +255,28 @@ def test_texts_that_are_added_one_by_one_become_a_family():
     assert set(engine.programs) == {*added[:5], "program6"}
 
 
+def test_beside_families_the_first_text_of_a_kind_begins_one():
+    engine = Engine(compile([f"REGISTER QUERY n{n} AS SELECT ?a {{ :c{n} :p ?a }}" for n in range(4)]))
+    text = "REGISTER QUERY {1}{0} AS SELECT ?a ?b {{ {{ :c{0} :p ?a }} SEQ {{ :c{0} :q ?b }} }}"
+    engine.push(event(":c1 :p 1", 1))
+    added = [engine.add(text.format(n, "m")) for n in range(3)]
+    assert len(engine.rules.outputs) == 2
+    engine.push_all([event(f":c{n} :p {n}", 2) for n in range(3)])
+    both = engine.add([text.format(3, "k"), "REGISTER QUERY single AS SELECT ?a { ?a :r 1 }"])
+    engine.remove(added[0])
+    engine.add("REGISTER QUERY other AS SELECT ?a { :c2 :q ?a }")
+    engine.remove(both)
+    engine.remove(added[2])
+    found = engine.push_all([event(f":c{n} :q {n}", 3) for n in range(4)])
+    assert [(m.query, m.start) for m in [*found, *engine.close()] if m.start > 2 or m.query[0] == "m"] == [
+        ("m1", 1), ("m1", 2), ("other", 3)
+    ]  # fmt: skip
+    assert set(engine.programs) == {"program1", added[1], "program6"}
+    assert [query for program in engine.programs.values() for query in program.queries] == [
+        "n0", "n1", "n2", "n3", "m1", "other"
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("executor", ["rows", "columns"])
 def test_each_ask_of_a_family_answers_once_and_anew_when_it_is_added_again(executor):
     """What is true is said at the first instant of it, what never was at the end."""

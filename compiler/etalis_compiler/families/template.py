@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from hashlib import blake2s
 from typing import NamedTuple
@@ -28,11 +28,12 @@ from .. import ast
 from ..ast.walking import walk
 from ..building.terms import TermBuilder
 from ..diagnostics import Source
+from ..knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from ..parser import parse
 from ..pipeline import Compilation, CompiledQuery, compile_documents, rules_of
 from ..rewrites.reorder import AS_WRITTEN, Coupling
 from ..windowed import is_windowed
-from .parameters import Unfit, length_of, parameterized
+from .parameters import Parameterized, Unfit, length_of, parameterized
 from .wording import NAME, Wording
 
 _IRI = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9_~:/#?&=%+,;@!$*.-]*>")
@@ -60,6 +61,22 @@ class Template:
     namespaces: Mapping[str, str]
     markers: Mapping[str, int]
     query: CompiledQuery
+    _rules: dict[str, Parameterized] = field(default_factory=dict, compare=False, repr=False)
+
+    def rules(self, name: str, policy: str, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> Parameterized:
+        """The rules of a family of this name, run by a policy where the texts name none; raises ``Unfit``.
+
+        Those without a background are made once.
+        """
+        if knowledge is NO_KNOWLEDGE and name in self._rules:
+            return self._rules[name]
+        syntax = replace(self.query.syntax, policy=self.query.syntax.policy or policy)
+        query = replace(self.query, name=name, syntax=syntax)
+        seen = replace(knowledge, parameters=frozenset(self.markers)) if knowledge.infers else knowledge
+        rules = parameterized(rules_of(Compilation((query,)), seen), name, self.markers)
+        if knowledge is NO_KNOWLEDGE:
+            self._rules[name] = rules
+        return rules
 
     @property
     def is_numeric(self) -> tuple[bool, ...]:

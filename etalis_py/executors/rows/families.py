@@ -56,7 +56,7 @@ class Family:
 
     name: str
     is_numeric: tuple[bool, ...]
-    members: tuple[Member, ...]
+    members: Sequence[Member]
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +204,8 @@ class Relation:
 
     def go_to(self, members: Sequence[Member]) -> None:
         """Have these queries."""
+        if isinstance(members, Running) and members.relation is self:
+            return
         given = self.version, members
         if self._given[0] == given[0] and self._given[1] is members:
             return
@@ -219,6 +221,26 @@ class Relation:
         for name in [name for name in wanted if name not in self.rows] if len(wanted) > len(self.rows) else ():
             self.add(wanted[name])
         self._given = self.version, members
+
+
+class Running(Sequence[Member]):
+    """The rows of a relation as they are at any time."""
+
+    def __init__(self, relation: Relation) -> None:
+        self.relation = relation
+
+    @overload
+    def __getitem__(self, place: int) -> Member: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Member]: ...
+    def __getitem__(self, place: int | slice) -> Member | Sequence[Member]:
+        return next(iter(self)) if place == 0 else list(self)[place]
+
+    def __iter__(self) -> Iterator[Member]:
+        return iter(self.relation.rows.values())
+
+    def __len__(self) -> int:
+        return len(self.relation.rows)
 
 
 Arrange = Callable[[str, int, list[Row]], list[Row]]
