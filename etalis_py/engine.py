@@ -79,6 +79,7 @@ class Engine(Stored):
         self.updates: list[tuple[int, str, list[Any], list[Any]]] = []  # of the background, for the next journal
         self._graphs: TimeVarying | None = None
         self._registry: Registry | None = None
+        self._highest = 0  # of the numbers in names of programs
         self._whole: Program | None = None  # all programs as one, where there are families
         self._alike: Counter[int] = Counter()  # how many texts of a wording have been added
         self._given = self.knowledge is not None
@@ -95,9 +96,7 @@ class Engine(Stored):
 
     def add(self, program: Given, *, policy: str | None = None, name: str | None = None) -> str:
         """Add a program while the engine runs; returns the id by which ``remove`` knows it."""
-        identifier = name or f"program{len(self.programs) + 1}"
-        while name is None and identifier in self.programs:
-            identifier += "'"
+        identifier = name or self._free_name()
         if identifier in self.programs:
             raise ValueError(f"there is a program named {identifier} already; remove it first or choose another name")
         if self._add_to_family(program, policy, identifier):
@@ -132,6 +131,16 @@ class Engine(Stored):
         if self._revision is not None:
             self._revision.restart()
         return identifier
+
+    def _free_name(self) -> str:
+        """A name for one more program, which none has that was named here before and still runs."""
+        number = len(self.programs) + 1
+        if f"program{number}" in self.programs:
+            number = self._highest + 1
+            while f"program{number}" in self.programs:
+                number += 1
+        self._highest = max(self._highest, number)
+        return f"program{number}"
 
     def remove(self, identifier: str) -> None:
         """Stop a program: its goals and windows go, goals that it shares with others stay."""

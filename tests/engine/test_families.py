@@ -255,6 +255,17 @@ def test_texts_that_are_added_one_by_one_become_a_family():
     assert set(engine.programs) == {*added[:5], "program6"}
 
 
+def test_names_of_programs_stay_short_while_programs_come_and_go():
+    engine = Engine()
+    text = "REGISTER QUERY n{0} AS SELECT ?a {{ :c{0} :p ?a }}"
+    running = [engine.add(text.format(n)) for n in range(8)]
+    for n in range(8, 40):
+        engine.remove(running.pop(0))
+        running.append(engine.add(text.format(n)))
+    assert list(engine.programs) == running
+    assert max(map(len, running)) == len("program40")
+
+
 def test_beside_families_the_first_text_of_a_kind_begins_one():
     engine = Engine(compile([f"REGISTER QUERY n{n} AS SELECT ?a {{ :c{n} :p ?a }}" for n in range(4)]))
     text = "REGISTER QUERY {1}{0} AS SELECT ?a ?b {{ {{ :c{0} :p ?a }} SEQ {{ :c{0} :q ?b }} }}"
@@ -264,14 +275,14 @@ def test_beside_families_the_first_text_of_a_kind_begins_one():
     engine.push_all([event(f":c{n} :p {n}", 2) for n in range(3)])
     both = engine.add([text.format(3, "k"), "REGISTER QUERY single AS SELECT ?a { ?a :r 1 }"])
     engine.remove(added[0])
-    engine.add("REGISTER QUERY other AS SELECT ?a { :c2 :q ?a }")
+    last = engine.add("REGISTER QUERY other AS SELECT ?a { :c2 :q ?a }")
     engine.remove(both)
     engine.remove(added[2])
     found = engine.push_all([event(f":c{n} :q {n}", 3) for n in range(4)])
     assert [(m.query, m.start) for m in [*found, *engine.close()] if m.start > 2 or m.query[0] == "m"] == [
         ("m1", 1), ("m1", 2), ("other", 3)
     ]  # fmt: skip
-    assert set(engine.programs) == {"program1", added[1], "program6"}
+    assert set(engine.programs) == {"program1", added[1], last}
     assert [query for program in engine.programs.values() for query in program.queries] == [
         "n0", "n1", "n2", "n3", "m1", "other"
     ]  # fmt: skip
