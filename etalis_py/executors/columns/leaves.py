@@ -52,7 +52,19 @@ class LeafOperator:
         self._sets: dict[tuple[str, ...], Any] = {}
 
     def advance(self, occurrences: Table) -> Table:
-        """The occurrences (with the columns s, p, o) that match; of a leaf of one stream, those of this stream."""
+        """The solutions of occurrences (with the columns s, p, o); of a leaf of one stream, those of this stream."""
+        return self.solutions(self.matching(occurrences))
+
+    def solutions(self, matching: Table) -> Table:
+        """What occurrences that match bind."""
+        places = {
+            position.name: place for place, position in enumerate(self.positions) if isinstance(position, alg.Var)
+        }
+        columns = tuple(matching.columns[places[name]] for name in self.node.head)
+        return Table(matching.at, matching.end, matching.start, columns)
+
+    def matching(self, occurrences: Table) -> Table:
+        """The occurrences that match, or their consequences."""
         if self.node.entailed:
             occurrences = self._consequences(occurrences)
         kept = np.ones(len(occurrences), np.bool_)
@@ -70,9 +82,7 @@ class LeafOperator:
                     kept &= column == occurrences.columns[places[name]]
                 case alg.Var(name):
                     places[name] = place
-        matching = occurrences if kept.all() else occurrences.take(np.flatnonzero(kept))
-        columns = tuple(matching.columns[places[name]] for name in self.node.head)
-        return Table(matching.at, matching.end, matching.start, columns)
+        return occurrences if kept.all() else occurrences.take(np.flatnonzero(kept))
 
     def _among(self, column: np.ndarray, terms: tuple[str, ...]) -> np.ndarray:
         known = self._sets.get(terms)

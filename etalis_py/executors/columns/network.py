@@ -7,14 +7,16 @@ the same batch.  Rules that feed themselves have no such order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from etalis_compiler.families import NAME
 from etalis_compiler.stratify import feeds, late_nodes, output_id, strong_components
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py.executors.columns.forms import is_open
+from etalis_py.kernel.templates import fresh_nodes_of
 
 Fed = Mapping[str, tuple[tuple[ir.Template, tuple[str, ...]], ...]]
 
@@ -28,6 +30,14 @@ class Loop:
     map: str
     output: str
     template: ir.Template
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Rules that feed each other and keep nothing: their nodes, in an order for one round, and their outputs."""
+
+    nodes: tuple[str, ...]
+    outputs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +58,7 @@ class Network:
 
     ``order`` has node ids, ids of outputs, and names of parts in rows; ``fed`` the leaves, and the parts in rows, that
     each CONSTRUCT's template feeds, by the id of its output; ``recursive`` what depends on itself, but for the parts of
-    ``loops``, found by all their names: for each name the queries of its recursion.
+    ``loops`` and ``rounds``, found by all their names: for each name the queries of its recursion.
     """
 
     nodes: dict[str, ir.Node]
@@ -57,6 +67,7 @@ class Network:
     order: tuple[str, ...]
     recursive: Mapping[str, tuple[str, ...]]
     loops: Mapping[str, Loop]
+    rounds: Mapping[str, Rounds]
     parts: Mapping[str, RowPart]
 
 
@@ -84,16 +95,20 @@ def network(rules: ir.Rules, parts: Sequence[RowPart] = ()) -> Network:
     components = strong_components(list(successors), successors)
     recursive: dict[str, tuple[str, ...]] = {}
     loops: dict[str, Loop] = {}
+    rounds: dict[str, Rounds] = {}
     for component in components:
         if len(component) > 1 or component[0] in successors[component[0]]:
             loop = _loop(component, nodes, outputs, fed)
-            if loop is None:
+            again = _rounds(component, nodes, outputs) if loop is None else None
+            if again is not None:
+                rounds.update(dict.fromkeys(component, again))
+            elif loop is None:
                 queries = sorted(outputs[name][1].query for name in component if name in outputs)
                 recursive.update(dict.fromkeys(component, tuple(queries)))
             else:
                 loops.update(dict.fromkeys(component, loop))
     order = tuple(name for component in components for name in component)
-    return Network(nodes, outputs, fed, order, recursive, loops, {part.name: part for part in parts})
+    return Network(nodes, outputs, fed, order, recursive, loops, rounds, {part.name: part for part in parts})
 
 
 def read_by(node: ir.Node) -> tuple[str, ...]:
@@ -153,7 +168,7 @@ def _loop(
     leaf, join, map_ = nodes[names[ir.Leaf]], nodes[names[ir.Join]], nodes.get(names.get(ir.Map, ""))
     output = outputs[names[type(None)]][1]
     templates = [template for template, targets in fed[names[type(None)]] if names[ir.Leaf] in targets]
-    if output.order or output.limit is not None or output.offset or output.distinct or len(templates) != 1:
+    if _arranges(output) or len(templates) != 1:
         return None
     if isinstance(map_, ir.Map) and (map_.steps or map_.child.node != names[ir.Join]):
         return None
@@ -168,6 +183,32 @@ def _loop(
     if templates[0].predicate != leaf.predicate or names.get(ir.Map, "") in ir.made_from(join):
         return None
     return Loop(names[ir.Leaf], names[ir.Join], names.get(ir.Map, ""), names[type(None)], templates[0])
+
+
+def _rounds(
+    component: Collection[str], nodes: Mapping[str, ir.Node], outputs: Mapping[str, tuple[int, ir.Output]]
+) -> Rounds | None:
+    """The rules that a component consists of, where they keep nothing."""
+    inner = {name: node for name, node in nodes.items() if name in component}
+    own = [name for name in component if name in outputs]
+    if not all(isinstance(node, ir.Leaf | ir.Map | ir.Union) for node in inner.values()):
+        return None
+    if any(makes_nodes(outputs[name][1]) or _arranges(outputs[name][1]) for name in own):
+        return None
+    if late_nodes(nodes).intersection(component) or any(NAME in node.head for node in inner.values()):
+        return None
+    return Rounds(tuple(inner), tuple(own))
+
+
+def _arranges(output: ir.Output) -> bool:
+    """Does it more with its solutions than show them?"""
+    return bool(output.order or output.limit is not None or output.offset or output.distinct)
+
+
+def makes_nodes(output: ir.Output) -> bool:
+    """Does the template make blank nodes?"""
+    columns = () if output.source is None else output.source.columns
+    return fresh_nodes_of(output, columns) is not None
 
 
 def _is_plain(leaf: ir.Leaf) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.parts import PartOperator, TriplesOf
 from etalis_py.executors.columns.recursion import LoopOperator
 from etalis_py.executors.columns.reports import TableReport, count_by_instant
+from etalis_py.executors.columns.rounds import RoundsOperator
 from etalis_py.executors.columns.simple import MapOperator, UnionOperator
 from etalis_py.executors.columns.store import GoalStore, Keys
 from etalis_py.executors.columns.tables import Table, distinct, together
@@ -103,6 +104,11 @@ class ColumnRules:
             for name, (number, output) in self.network.outputs.items()
             if output.source is not None
         }
+        rounds = {id(again): again for again in self.network.rounds.values()}
+        operators = {
+            key: RoundsOperator(again, self.network, self._operators, self.terms) for key, again in rounds.items()
+        }
+        self._rounds = {name: operators[id(again)] for name, again in self.network.rounds.items()}
         # What no rule reads is not remembered either.
         whole = network(rules) if parts else self.network
         self._read = frozenset(name for name, fed in whole.fed.items() if any(targets for _, targets in fed))
@@ -201,6 +207,17 @@ class ColumnRules:
                 leaf = self.network.nodes[loop.leaf]
                 assert isinstance(leaf, ir.Leaf)
                 self._close(loop, _seen(leaf, by_stream, anywhere, more.get(loop.leaf, []), self.terms), tables)
+            again = self._rounds.get(name)
+            if again is not None and again.rounds.nodes[0] not in tables:
+                leaves = ((leaf, self.network.nodes[leaf]) for leaf in again.rounds.nodes)
+                given = {
+                    leaf: _seen(node, by_stream, anywhere, more.get(leaf, []), self.terms)
+                    for leaf, node in leaves
+                    if isinstance(node, ir.Leaf)
+                }
+                again.advance(given, tables, self._runtime)
+                for inner in self._limited.intersection(again.rounds.nodes):
+                    self._watch(inner, [tables[inner]])
             if name in self._parts:
                 told, triples = self._parts[name].advance(by_stream, more.get(name, ()), through)
                 reports += told
@@ -212,7 +229,8 @@ class ColumnRules:
                 output = self._outputs[name]
                 solutions = output.advance(tables[output.source.node], reports)
                 if len(solutions) and name in self._read:
-                    self._derive(name, output.output, solutions, loop, more, history)
+                    inside = (loop.leaf,) if loop is not None else () if again is None else again.rounds.nodes
+                    self._derive(name, output.output, solutions, inside, more, history)
             elif name in tables:
                 continue
             elif name in self._operators:
@@ -247,14 +265,14 @@ class ColumnRules:
         name: str,
         output: ir.Output,
         solutions: Table,
-        loop: Loop | None,
+        inside: Collection[str],
         more: dict[str, list[Table]],
         history: list[Table],
     ) -> None:
-        """Give others the occurrences that a rule makes."""
+        """Give others the occurrences that a rule makes; the leaves ``inside`` its recursion have them."""
         columns = with_nodes(output, solutions, self.terms)
         for template, targets in self.network.fed[name]:
-            others = targets if loop is None else [target for target in targets if target != loop.leaf]
+            others = [target for target in targets if target not in inside]
             if not others and self._remember is None:
                 continue
             occurrences = derived(output, template, solutions, columns, self.terms)

@@ -1,0 +1,136 @@
+"""Rules that feed each other without keeping anything: round by round over a whole batch.
+
+    CONSTRUCT { ?y :knows ?x } WHERE { ?x :knows ?y }
+
+What a round derives is given to the leaves in the next one, unless they have had it, until nothing new comes.  Nothing
+in these rules looks at another instant, so a round may take all instants of a batch together.
+
+Cost: as of the nodes, for each round; there are as many as in the instant that takes most.  State: none.
+
+A trace of the rule above: a knows b@1 and c knows d@2 give b knows a@1 and d knows c@2 in the first round; the second
+gives a knows b@1 and c knows d@2 again, and is the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from etalis_rules import program as ir
+
+from etalis_py.executors.columns.constructs import derived, with_nodes
+from etalis_py.executors.columns.network import Network, Rounds
+from etalis_py.executors.columns.store import Keys
+from etalis_py.executors.columns.tables import Table, together
+from etalis_py.executors.columns.terms import Terms
+from etalis_py.executors.rows.runtime import Runtime
+
+
+class Seen:
+    """The rows of a node that have been there: as a set over their times and terms."""
+
+    def __init__(self, width: int) -> None:
+        self._keys = Keys(3 + width, np.int64)
+
+    def new(self, table: Table) -> Table:
+        """The rows that have not been there yet, each once."""
+        rows = np.empty((len(table), 3 + len(table.columns)), np.int64)
+        for i, column in enumerate((table.at, table.end, table.start, *table.columns)):
+            rows[:, i] = column
+        before = self._keys.count
+        numbers = self._keys.numbers(rows, create=True)
+        _, firsts = np.unique(numbers, return_index=True)
+        return table.take(np.sort(firsts[numbers[firsts] >= before]))
+
+
+class RoundsOperator:
+    """Some rules that feed each other; ``operators`` are those of their nodes."""
+
+    def __init__(self, rounds: Rounds, net: Network, operators: Mapping[str, Any], terms: Terms) -> None:
+        self.rounds = rounds
+        self._net = net
+        self._operators = operators
+        self._terms = terms
+
+    def advance(self, given: Mapping[str, Table], tables: dict[str, Table], runtime: Runtime) -> None:
+        """Put the tables of the nodes into ``tables``, which has those of all nodes that they read.
+
+        ``given`` are the occurrences (s, p, o) at which each leaf looks; ``runtime`` has the limit of rounds.
+        """
+        nodes = {name: self._net.nodes[name] for name in self.rounds.nodes}
+        seen = {name: Seen(_width(node)) for name, node in nodes.items()}
+        parts: dict[str, list[Table]] = {name: [] for name in nodes}
+        news = self._new(given, seen)
+        outside: Mapping[str, Table] = tables
+        count = 0
+        while any(map(len, news.values())) or not count:
+            count += 1
+            if count > runtime.limits.rounds:
+                runtime.too_deep(self.rounds.nodes[0])
+            there: dict[str, Table] = {}
+            for name, node in nodes.items():
+                if isinstance(node, ir.Leaf):
+                    table = self._operators[name].solutions(news[name]) if name in news else None
+                else:
+                    table = self._advanced(name, node, there, outside, seen[name])
+                there[name] = Table.empty(len(node.head)) if table is None else table
+                parts[name].append(there[name])
+            news = self._new(self._derived(there), seen)
+            outside = {}
+        tables.update({name: together(some, len(nodes[name].head)) for name, some in parts.items()})
+
+    def _new(self, occurrences: Mapping[str, Table], seen: Mapping[str, Seen]) -> dict[str, Table]:
+        """Those of the occurrences at which leaves look that match, and that they have not had."""
+        return {leaf: seen[leaf].new(self._operators[leaf].matching(table)) for leaf, table in occurrences.items()}
+
+    def _advanced(
+        self, name: str, node: ir.Node, there: Mapping[str, Table], outside: Mapping[str, Table], seen: Seen
+    ) -> Table | None:
+        """What a node makes of what is new; a set is one over all rounds."""
+        inputs = []
+        for ref in ir.refs(node):
+            table = there.get(ref.node, outside.get(ref.node))
+            inputs.append(Table.empty(len(ref.columns)) if table is None else table)
+        if not any(map(len, inputs)):
+            return None
+        if isinstance(node, ir.Map) and node.distinct and not node.steps:
+            inputs = [seen.new(inputs[0])]
+        given: Table = self._operators[name].advance(*([inputs] if isinstance(node, ir.Union) else inputs))
+        return seen.new(given) if isinstance(node, ir.Union) and node.distinct else given
+
+    def _derived(self, there: Mapping[str, Table]) -> dict[str, Table]:
+        """What the outputs make for the leaves of the next round."""
+        more: dict[str, list[Table]] = {}
+        for name in self.rounds.outputs:
+            _, output = self._net.outputs[name]
+            assert output.source is not None
+            solutions = there[output.source.node]
+            if not len(solutions):
+                continue
+            columns = with_nodes(output, solutions, self._terms)
+            for template, targets in self._net.fed[name]:
+                inside = [target for target in targets if target in self.rounds.nodes]
+                if inside:
+                    occurrences = derived(output, template, solutions, columns, self._terms)
+                    for leaf in inside:
+                        more.setdefault(leaf, []).append(occurrences)
+        return {leaf: self._of_stream(leaf, some) for leaf, some in more.items()}
+
+    def _of_stream(self, leaf: str, occurrences: list[Table]) -> Table:
+        """Those of the stream that a leaf reads, with the columns s, p and o."""
+        node, table = self._net.nodes[leaf], together(occurrences, 4)
+        assert isinstance(node, ir.Leaf)
+        if node.stream:
+            table = table.take(table.columns[3] == self._terms.id_of(node.stream))
+        return Table(table.at, table.end, table.start, table.columns[:3])
+
+
+def _width(node: ir.Node) -> int:
+    """How many terms the rows have that a node takes as a set: those of a triple, what comes in, or what goes out."""
+    match node:
+        case ir.Leaf():
+            return 3
+        case ir.Map(child=child):
+            return len(child.columns)
+    return len(node.head)
