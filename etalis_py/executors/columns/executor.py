@@ -18,7 +18,7 @@ from etalis_py.compiled import ready
 from etalis_py.events import Triple
 from etalis_py.executors.columns.division import Division, all_in_rows, divide, keeps_goals_only, rules_of_part
 from etalis_py.executors.columns.network import RowPart
-from etalis_py.executors.rows.apart import parts_of, write_node
+from etalis_py.executors.rows.apart import NodeFunction, function_of, write_node
 from etalis_py.executors.rows.codegen import write
 from etalis_py.executors.rows.dump import OF_TABLES
 from etalis_py.executors.rows.executor import RowExecutor
@@ -28,6 +28,7 @@ from etalis_py.executors.rows.partial import PartialRules
 from etalis_py.executors.rows.runtime import Runtime
 from etalis_py.executors.rows.traits import remembers
 from etalis_py.kernel.batch import as_reported
+from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import Counters
 from etalis_py.kernel.protocol import Batch, Dispatch, Kept, Row
@@ -129,7 +130,8 @@ class ColumnExecutor(RowExecutor):
         columns = self._in_columns()
         if self._recording and not self._noted and len(batch):
             self._note(columns, batch)
-        self.reports += columns.take(batch.columns, batch.through)
+        with few_collections():
+            self.reports += columns.take(batch.columns, batch.through)
         self._since_house += len(batch)
         if self._since_house >= self.options.sweep_every:
             self._keep_columns(self._since_house, batch.through)
@@ -188,6 +190,7 @@ class ColumnExecutor(RowExecutor):
             self._columns = ColumnRules(
                 self.rules,
                 self._row_operator,
+                self._apart,
                 self._give,
                 self._runtime,
                 self.division.parts,
@@ -222,28 +225,17 @@ class ColumnExecutor(RowExecutor):
     def _row_operator(self, name: str, side: int = 0) -> Callable[[int, list[Row]], Any]:
         """A row operator on plain rows of one of its sides: the values that it reads are decoded here."""
         node = self.state.nodes[name]
-        if isinstance(node, ir.Join | ir.Absence | ir.Outer):
-            return self._apart(name, node)
         layout = self.state.layouts[ir.refs(node)[side].node]
         if not layout.values:
             return self.operator(name, side)
         advance = self.operator(name, side)
         return lambda t, rows: advance(t, [rebuilt(layout, x) for x in rows])
 
-    def _apart(self, name: str, node: ir.Node) -> Callable[..., list[Row]]:
-        """What rows have for a node, on plain rows of all its parts."""
+    def _apart(self, name: str) -> NodeFunction:
+        """What rows have for a node, alone."""
         plan = write_node(name, replace(self._code(), journaled=False))
         runtime = Runtime(self.rules, plan, self.state, self.options.limits, self._entailed, families=self.families)
-        advance = runtime.advance_of_node()
-        layouts = [self.state.layouts[part] for part in parts_of(node)]
-
-        def advance_plain(t: int, *parts: list[Row]) -> list[Row]:
-            given = zip(layouts, parts, strict=True)
-            return advance(
-                t, *([rebuilt(layout, x) for x in rows] if layout.values else rows for layout, rows in given)
-            )
-
-        return advance_plain
+        return function_of(name, runtime)
 
     def _fill(self, columns: ColumnRules) -> None:
         """Goals from the buckets of rows into columns, and windows."""

@@ -7,12 +7,14 @@ there, a microsecond or two for each solution.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from etalis_rules import program as ir
 
 from etalis_py.executors.columns.tables import Table
 from etalis_py.executors.columns.terms import Terms
+from etalis_py.executors.rows.apart import NodeFunction
 from etalis_py.kernel.batch import Row
 
 Advance = Callable[[int, list[Row]], list[Row]]
@@ -62,35 +64,50 @@ class RunOperator(InstantOperator):
 class NodeOperator:
     """A node as rows have it, given what all its parts give in an instant."""
 
-    def __init__(self, node: ir.Node, advance: Callable[..., list[Row]], terms: Terms) -> None:
+    def __init__(self, node: ir.Node, function: NodeFunction, terms: Terms) -> None:
         names = [ref.node for ref in ir.refs(node)]
         self._chosen = [names.index(name) for name in dict.fromkeys(names)]
-        self._advance = advance
+        self._function = function
         self._width = len(node.head)
         self._terms = terms
 
     def advance(self, *tables: Table) -> Table:
         """What the node gives, instant by instant."""
-        parts = [dict(rows_by_instant(tables[i], self._terms)) for i in self._chosen]
+        chosen = [tables[i] for i in self._chosen]
+        times = np.unique(np.concatenate([table.at for table in chosen]))
+        parts = []
+        for table, rebuild in zip(chosen, self._function.rebuild, strict=True):
+            rows = rows_of(table, self._terms)
+            parts.append(_cut(rows if rebuild is None else list(map(rebuild, rows)), table.at, times))
         instants: list[int] = []
-        rows: list[Row] = []
-        for t in sorted(set[int]().union(*parts)):
-            given = self._advance(t, *(part.get(t, []) for part in parts))
-            instants += [t] * len(given)
-            rows += given
-        return table_of_rows(instants, rows, self._width, self._terms)
+        given: list[Row] = []
+        every = times.tolist()
+        for t, some in zip(every, map(self._function.advance, every, *parts), strict=True):
+            if some:
+                instants += [t] * len(some)
+                given += some
+        return table_of_rows(instants, given, self._width, self._terms)
+
+
+def _cut(rows: list[Any], at: np.ndarray, times: np.ndarray) -> Iterator[list[Any]]:
+    """The rows of each of these times, as ``at`` has theirs."""
+    begins, ends = (np.searchsorted(at, times, side).tolist() for side in ("left", "right"))
+    return (rows[begin:end] for begin, end in zip(begins, ends, strict=True))
+
+
+def by_instant(rows: list[Any], at: np.ndarray) -> Iterator[tuple[int, list[Any]]]:
+    """The rows of each instant, as ``at`` has theirs."""
+    if not rows:
+        return
+    begins = np.flatnonzero(np.diff(at, prepend=at[0] - 1)).tolist()
+    ends = [*begins[1:], len(rows)]
+    for t, begin, end in zip(at[begins].tolist(), begins, ends, strict=True):
+        yield t, rows[begin:end]
 
 
 def rows_by_instant(table: Table, terms: Terms) -> Iterator[tuple[int, list[Row]]]:
     """The solutions of each instant as tuples: end, start and terms."""
-    if not len(table):
-        return
-    rows = rows_of(table, terms)
-    ends = [*(np.flatnonzero(np.diff(table.at)) + 1).tolist(), len(rows)]
-    begin = 0
-    for end in ends:
-        yield int(table.at[begin]), rows[begin:end]
-        begin = end
+    return by_instant(rows_of(table, terms), table.at)
 
 
 def rows_of(table: Table, terms: Terms) -> list[Row]:

@@ -13,7 +13,7 @@ from etalis_compiler.stratify import output_id
 from etalis_rules import program as ir
 
 from etalis_py.events import Triple
-from etalis_py.executors.columns.instants import rows_by_instant, table_of_rows
+from etalis_py.executors.columns.instants import by_instant, table_of_rows
 from etalis_py.executors.columns.network import RowPart
 from etalis_py.executors.columns.reports import TableReport
 from etalis_py.executors.columns.tables import Table, together
@@ -62,11 +62,9 @@ class PartOperator:
         It is given the occurrences of the batch, and those that others have derived; time reaches ``through``.
         """
         table = together([self._read(by_stream), *derived], 4)
-        instants = (
-            (t, [(s, p, o, start, stream) for _, start, s, p, o, stream in rows])
-            for t, rows in rows_by_instant(table, self.terms)
-        )
-        reports = self._rules.take(instants, through)
+        s, p, o, stream = (self.terms.spellings(column) for column in table.columns)
+        occurrences = list(zip(s, p, o, table.start.tolist(), stream, strict=True))
+        reports = self._rules.take(by_instant(occurrences, table.at), through)
         by_number: dict[int, list[Report]] = {}
         for report in sorted(reports, key=_instant):
             by_number.setdefault(report[0], []).append(report)

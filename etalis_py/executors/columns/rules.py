@@ -30,6 +30,7 @@ from etalis_py.executors.columns.store import GoalStore, Keys
 from etalis_py.executors.columns.tables import Table, distinct, together
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.windowed import WindowedOperator, is_windowed
+from etalis_py.executors.rows.apart import NodeFunction
 from etalis_py.executors.rows.needs import OfOutput
 from etalis_py.executors.rows.partial import PartialRules
 from etalis_py.executors.rows.runtime import Runtime
@@ -60,6 +61,7 @@ class ColumnRules:
         self,
         rules: ir.Rules,
         operator: Callable[..., Any],
+        apart: Callable[[str], NodeFunction],
         give: Callable[[str, list[Row]], None],
         runtime: Runtime,
         parts: Sequence[RowPart] = (),
@@ -78,7 +80,7 @@ class ColumnRules:
         compared, late = compared_columns(self.network), late_nodes(self.network.nodes)
         feeding = any(targets for fed in self.network.fed.values() for _, targets in fed)
         self._operators: dict[str, Any] = {
-            name: NodeOperator(node, operator(name), self.terms)
+            name: NodeOperator(node, apart(name), self.terms)
             if by_instant(node, name in late)
             else _operator(
                 name,

@@ -7,22 +7,39 @@ where rows keep them.  It is written by the code that writes the node among all 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from etalis_rules import program as ir
 
 from etalis_py.executors.rows.blocks import Code
 from etalis_py.executors.rows.codegen import Generator
+from etalis_py.executors.rows.goals import rebuilt
 from etalis_py.executors.rows.plan import RowPlan
+from etalis_py.executors.rows.runtime import Runtime
 from etalis_py.executors.rows.writer import Writer
+from etalis_py.kernel.batch import Row
 
-Advance = Callable[..., list[Any]]
+
+@dataclass(frozen=True, slots=True)
+class NodeFunction:
+    """What runs a node: ``advance``, and for each of its parts what adds decoded values to a row (None: nothing)."""
+
+    advance: Callable[..., list[Any]]
+    rebuild: tuple[Callable[[Row], Row] | None, ...]
 
 
 def parts_of(node: ir.Node) -> tuple[str, ...]:
     """The nodes whose solutions ``advance`` takes, in their order."""
     return tuple(dict.fromkeys(ref.node for ref in ir.refs(node)))
+
+
+def function_of(name: str, runtime: Runtime) -> NodeFunction:
+    """The function of a node, whose plan this runtime has."""
+    layouts = [runtime.state.layouts[part] for part in parts_of(runtime.state.nodes[name])]
+    rebuild = tuple(partial(rebuilt, layout) if layout.values else None for layout in layouts)
+    return NodeFunction(runtime.advance_of_node(), rebuild)
 
 
 def write_node(name: str, code: Code) -> RowPlan:
