@@ -31,9 +31,18 @@ def kernel(function: Kernel) -> Kernel:
     It is given all arrays that it needs, and can neither make nor return one.  So Numba need not count references to
     them, which it does at every call of another kernel and which takes longer than most of these loops.
     """
+    return _compiled(function, {})
+
+
+def part(function: Kernel) -> Kernel:
+    """A small function that is compiled into each kernel that calls it: a call would pass all fields of all arrays."""
+    return _compiled(function, {"forceinline": True})
+
+
+def _compiled(function: Kernel, more: dict[str, Any]) -> Kernel:
     import numba  # takes a while to import
 
-    options: dict[str, Any] = {"nogil": True, "_nrt": False}
+    options = {"nogil": True, "_nrt": False, **more}
     try:
         return cast(Kernel, numba.njit(cache=True, **options)(function))
     except RuntimeError:  # there is no folder that can be written

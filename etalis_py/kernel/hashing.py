@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from etalis_py.compiled import kernel
+from etalis_py.compiled import kernel, part
 
 SIZE = 16  # bytes of a digest
 _BLOCK = 128
@@ -95,7 +95,7 @@ def _hash_all(begun, data, offsets, words, block, state, digest, written):
             written[place + 2 * i + 1] = _digit(digest[i] & 15)
 
 
-@kernel
+@part
 def _digit(value):
     return value + (48 if value < 10 else 87)
 
@@ -128,7 +128,7 @@ def _compress(h, m, count, is_last):
     h[7] ^= v7 ^ v15
 
 
-@kernel
+@part
 def _mix(a, b, c, d, x, y):
     a = a + b + x
     d = _turned(d ^ a, np.uint64(32))
@@ -141,7 +141,7 @@ def _mix(a, b, c, d, x, y):
     return a, b, c, d
 
 
-@kernel
+@part
 def _turned(word, many):
     """The word with its bits turned to the right."""
     return word >> many | word << (np.uint64(64) - many)

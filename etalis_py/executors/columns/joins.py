@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -24,14 +23,8 @@ from etalis_rules import program as ir
 from etalis_py.executors.columns.comparing import Side, split_conditions
 from etalis_py.executors.columns.frames import Frame, Steps, longest_micros
 from etalis_py.executors.columns.kernels import joining
-from etalis_py.executors.columns.kernels.joining import (
-    UNBOUNDED,
-    consume,
-    count_candidates,
-    follow,
-    pick,
-    remove_marked,
-)
+from etalis_py.executors.columns.kernels.consuming import pick, remove_marked
+from etalis_py.executors.columns.kernels.joining import UNBOUNDED, follow
 from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.store import GoalStore, Keys, doubled, spelled_columns
 from etalis_py.executors.columns.tables import Table, canonical, first_end, in_order, together
@@ -290,19 +283,14 @@ class JoinOperator:
 
         Where there are very many candidates, some rows at a time.
         """
-        store.fit()
         parts: list[Table] = []
-        for first, last in self._portions(store, relation, right, sought, MANY_AT_ONCE):
-            some = slice(first, last)
-            whole = last - first == len(right)
-            table = right if whole else right.take(some)  # type: ignore[arg-type]
-            _, _, frame = self._probed(store, relation, table, sought[some], values[some], fast, mirrored)
-            parts.append(frame.table(self.node.head))
-            if not whole:
+        for table, _, goals, rows in self._matched(store, relation, right, sought, values, fast, MANY_AT_ONCE):
+            parts.append(self._tested(store, table, goals, rows, fast, mirrored).table(self.node.head))
+            if len(table) < len(right):
                 self._watch(parts)
         return together(parts, len(self.node.head))
 
-    def _probed(
+    def _matched(
         self,
         store: GoalStore,
         relation: int,
@@ -310,16 +298,24 @@ class JoinOperator:
         sought: np.ndarray,
         values: np.ndarray,
         fast: bool,
-        mirrored: bool,
-    ) -> tuple[np.ndarray, np.ndarray, Frame]:
-        """The pairs of goals and rows of a table, as places; and those that pass all tests, as solutions."""
+        most: int,
+    ) -> Iterator[tuple[Table, np.ndarray, np.ndarray, np.ndarray]]:
+        """Some rows at a time, with the keys that they seek: where the goals of their pairs stand, and which rows."""
         codes = self.codes if fast else NO_OPERATORS
-        goals, rows = store.pairs(relation, sought, table.end, table.start, values, self.bound, codes)
+        asking = table.end, table.start, values
+        for some, goals, rows in store.pairs(relation, sought, asking, self.bound, codes, most):
+            whole = some.stop - some.start == len(table)
+            yield table if whole else table.take(some), sought[some], goals, rows  # type: ignore[arg-type]
+
+    def _tested(
+        self, store: GoalStore, table: Table, goals: np.ndarray, rows: np.ndarray, fast: bool, mirrored: bool
+    ) -> Frame:
+        """The pairs of goals and rows of a table that pass all tests, as solutions."""
         frame = self._frame(store.ends[goals], store.starts[goals], store.terms[goals], table, rows, mirrored)
         frame = (self.rest if fast else self.asked).applied(frame)
         if self.asks:
             frame = self._answered(frame, store.ends[goals[frame.rows]], table.start[rows[frame.rows]])
-        return goals, rows, frame
+        return frame
 
     def _answered(self, pairs: Frame, ended: np.ndarray, begins: np.ndarray) -> Frame:
         """The pairs that pass what is asked beside the steps, by where the left ends and the right begins."""
@@ -357,74 +353,31 @@ class JoinOperator:
         y_values: np.ndarray,
     ) -> Table:
         """One goal for each row, chosen by the kernel; only when no pair has to be asked."""
-        if store.changes is not None:
-            store.changes.put_in(keys, left.end)
-        store.reserve(keys, first_end(left, right))
-        rows = np.empty(len(right), np.int64)
-        ends, starts = np.empty(len(right), np.int64), np.empty(len(right), np.int64)
-        goals = np.empty((len(right), len(self.left)), np.int32)
-        count = consume(
-            relation,
-            self.latest,
-            keys,
-            left.end,
-            left.start,
-            terms,
-            x_values,
-            sought,
-            right.end,
-            right.start,
-            y_values,
-            self.bound,
-            self.codes,
-            store.buckets,
-            store.ends,
-            store.starts,
-            store.terms,
-            store.values,
-            rows,
-            ends,
-            starts,
-            goals,
+        arriving, asking = (left.end, left.start, terms, x_values), (right.end, right.start, y_values)
+        rows, ends, starts, goals = store.taken(
+            relation, self.latest, keys, arriving, sought, asking, self.bound, self.codes
         )
         if store.changes is not None:
-            store.changes.take_out(ends[:count], starts[:count], goals[:count], self.terms)
-        return self._frame(ends[:count], starts[:count], goals[:count], right, rows[:count]).table(self.node.head)
+            store.changes.take_out(ends, starts, goals, self.terms)
+        return self._frame(ends, starts, goals, right, rows).table(self.node.head)
 
     def _picked(
         self, store: GoalStore, relation: int, right: Table, sought: np.ndarray, y_values: np.ndarray, fast: bool
     ) -> Table:
         """One goal for each row, of the pairs that pass all tests; some rows at a time."""
-        store.fit()
         parts = []
-        for first, last in self._portions(store, relation, right, sought, AT_ONCE):
-            some = slice(first, last)
-            table = right.take(some)  # type: ignore[arg-type]
-            goals, rows, frame = self._probed(store, relation, table, sought[some], y_values[some], fast, False)
+        for table, keys, goals, rows in self._matched(store, relation, right, sought, y_values, fast, AT_ONCE):
+            frame = self._tested(store, table, goals, rows, fast, mirrored=False)
             chosen = np.empty(len(frame), np.int64)
             taken = np.zeros(len(store.ends), np.bool_)
             pairs = goals[frame.rows], rows[frame.rows]
             chosen = chosen[: pick(self.latest, *pairs, taken, chosen)]
-            touched, gone = sought[some][pairs[1][chosen]], pairs[0][chosen]
+            touched, gone = keys[pairs[1][chosen]], pairs[0][chosen]
             if store.changes is not None:
                 store.changes.take_out(store.ends[gone], store.starts[gone], store.terms[gone], self.terms)
             remove_marked(touched, taken, store.buckets, store.ends, store.starts, store.terms, store.values)
             parts.append(frame.keep(chosen).table(self.node.head))
         return together(parts, len(self.node.head))
-
-    def _portions(
-        self, store: GoalStore, relation: int, right: Table, sought: np.ndarray, at_once: int
-    ) -> list[tuple[int, int]]:
-        """Rows with about so many candidates each time."""
-        if not len(right):
-            return []
-        if len(right) * len(store.ends) <= at_once:
-            return [(0, len(right))]
-        counts = np.empty(len(right), np.int64)
-        count_candidates(relation, sought, right.end, right.start, self.bound, store.buckets, store.ends, counts)
-        portion = np.cumsum(counts) // at_once
-        cuts = [0, *(np.flatnonzero(np.diff(portion)) + 1).tolist(), len(right)]
-        return list(pairwise(cuts))
 
 
 def compatible(pairs: Frame, others: dict[str, np.ndarray], unsure: Sequence[str]) -> Frame:

@@ -22,10 +22,11 @@ from etalis_rules.terms import FALSE, TRUE
 from etalis_py.executors.columns.comparing import split_conditions
 from etalis_py.executors.columns.frames import Frame, Steps, longest_micros
 from etalis_py.executors.columns.joins import NO_OPERATORS, Waiting, compatible, timed_keys
-from etalis_py.executors.columns.kernels.joining import ANY, BEFORE, UNBOUNDED, UNTIL, pick, remove_marked
+from etalis_py.executors.columns.kernels.consuming import pick, remove_marked
+from etalis_py.executors.columns.kernels.joining import ANY, BEFORE, UNBOUNDED, UNTIL
 from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.store import GoalStore, Keys
-from etalis_py.executors.columns.tables import Table, canonical, first_end, in_order, together
+from etalis_py.executors.columns.tables import NO_TIMES, Table, canonical, first_end, in_order, together
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.sparql import prepare
 
@@ -128,7 +129,8 @@ class OuterOperator:
         fast = not goals.odd and not y_odd and bool(one.all())
         relation = _RELATIONS.get(self.node.op, UNTIL)
         codes = self.compared.codes if fast else NO_OPERATORS
-        places, rows = goals.pairs(relation, sought, left.end, left.start, y_values, self.bound, codes)
+        every = goals.pairs(relation, sought, (left.end, left.start, y_values), self.bound, codes)
+        _, places, rows = next(every, (None, NO_TIMES, NO_TIMES))
         frame = self._frame(goals, places, left, rows)
         frame = (self.rest if fast else self.asked).applied(frame)
         if self.node.policy == "" or self.node.op not in _RELATIONS:

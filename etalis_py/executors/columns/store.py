@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from etalis_py.executors.columns.kernels import goals as g
-from etalis_py.executors.columns.kernels.joining import probe, remove_marked
+from etalis_py.executors.columns.kernels.consuming import NOTHING, consume, remove_marked
+from etalis_py.executors.columns.kernels.joining import UNBOUNDED, probe
 from etalis_py.executors.columns.kernels.keys import number_keys, rehash_keys
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.goals import goals_table
+
+Asking = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Ends, starts and compared values of rows that look for goals, in order of time."""
+Goals = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""Ends, starts, terms and compared values of new goals, in order of time."""
 
 
 class Keys:
@@ -170,25 +177,72 @@ class GoalStore:
         return self.buckets, self.ends, self.starts, self.terms, self.values
 
     def pairs(
+        self, relation: int, sought: np.ndarray, asking: Asking, bound: int, ops: np.ndarray, most: int = UNBOUNDED
+    ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """The pairs with rows that seek goals of a key (``probe``): where the goals stand, and the rows' numbers.
+
+        Some rows at a time, numbered from the first of these, where there are more than ``most``.
+        """
+        self.fit()
+        first = row = n = 0
+        size = 2 * len(sought) + 64
+        goals, rows = (np.empty(size, np.int64) for _ in range(2))
+        notes = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.float64)
+        while row < len(sought):
+            row, n = probe(relation, row, n, sought, *asking, bound, ops, self._counts, notes, self.arena, goals, rows)
+            if row < len(sought) and n < most:
+                goals, rows = doubled(goals), doubled(rows)
+                continue
+            yield slice(first, row), goals[:n], rows[:n] - first
+            first, n = row, 0
+            if row < len(sought):
+                goals, rows = np.empty_like(goals), np.empty_like(rows)
+
+    def taken(
         self,
         relation: int,
+        latest: bool,
+        keys: np.ndarray,
+        arriving: Goals,
         sought: np.ndarray,
-        ends: np.ndarray,
-        starts: np.ndarray,
-        values: np.ndarray,
+        asking: Asking,
         bound: int,
         ops: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """All pairs with rows that seek goals of a key (``probe``): where the goals stand, and the rows' numbers."""
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Each asking row takes a goal (``consume``), and what is left of the arriving ones waits.
+
+        The rows that took one; ends, starts and terms of the goals.
+        """
         self.fit()
-        goals, rows = (np.empty(len(sought) + 16, np.int64) for _ in range(2))
-        row = n = 0
-        while True:
-            arrays = self.buckets, self.ends, self.starts, self.values, goals, rows
-            row, n = probe(relation, row, n, sought, ends, starts, values, bound, ops, *arrays)
-            if row == len(sought):
-                return goals[:n], rows[:n]
-            goals, rows = doubled(goals), doubled(rows)
+        many, count = len(keys), len(sought)
+        ends, _, terms, values = arriving
+        copies = np.empty(count, np.int64), np.empty(count, np.int64), np.empty((count, terms.shape[1]), np.int32)
+        newer = np.empty(many, np.int64), np.empty(many, np.int64), np.empty((many, 1), np.int32), np.empty_like(values)
+        size = many + count + 1
+        notes = (*(np.empty(size, np.int64) for _ in range(3)), np.empty(size), np.empty(size))
+        taken, gone = np.full(count, NOTHING), np.zeros(many, np.bool_)
+        some = consume(
+            relation,
+            latest,
+            keys,
+            arriving,
+            sought,
+            asking,
+            bound,
+            ops,
+            self._counts,
+            notes,
+            newer,
+            self.arena,
+            taken,
+            gone,
+            copies,
+        )
+        keys[gone] = -1
+        now = min((int(column.min()) for column in (ends, asking[0]) if len(column)), default=0)
+        self.insert(keys, *arriving, now)
+        ended, started, goals = (column[:some] for column in copies)
+        return np.flatnonzero(taken != NOTHING), ended, started, goals
 
     @property
     def _count(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel
+from etalis_py.compiled import kernel, part
 
 SAFE, SCHEME, ALPHA, HOST, HEX, LABEL, DIGIT = 1, 2, 4, 8, 16, 32, 64
 
@@ -84,7 +84,7 @@ def _iri(data, i, classes):
             return -1
 
 
-@kernel
+@part
 def _same(data, begin, end, other):
     if end - begin != len(other):
         return False
@@ -94,7 +94,7 @@ def _same(data, begin, end, other):
     return True
 
 
-@kernel
+@part
 def _equal(data, a, a_end, b, b_end):
     if a_end - a != b_end - b:
         return False
@@ -150,7 +150,7 @@ def _literal(data, i, classes, string, lang, dir_lang):
     return i
 
 
-@kernel
+@part
 def _blank(data, i, classes):
     """The place behind a blank node, or -1."""
     if data[i + 1] != 58:
@@ -162,7 +162,7 @@ def _blank(data, i, classes):
     return i if i > begin else -1
 
 
-@kernel
+@part
 def _gap(data, i):
     while data[i] == 32 or data[i] == 9:
         i += 1
@@ -220,7 +220,7 @@ def _statement(data, i, classes, string, lang, dir_lang, at):
     return after if data[after] == 10 else -1
 
 
-@kernel
+@part
 def _digits(data, i, count):
     """The number of so many digits, or -1."""
     number = 0

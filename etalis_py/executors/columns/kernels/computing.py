@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from etalis_py.compiled import kernel
+from etalis_py.compiled import kernel, part
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, DOUBLE, INTEGER, OTHER, TIME
 
 FAILED = 7
@@ -44,7 +44,7 @@ def gather_values(ids, kinds, doubles, mantissas, scales, to_kinds, to_doubles, 
         to_scales[i] = scales[term]
 
 
-@kernel
+@part
 def exactly(op, mantissa, scale, other, other_scale):
     """``(mantissa, scale, right)`` of a sum, difference or product: whether it fits in int64."""
     fits = abs(mantissa) < FACTOR and abs(other) < FACTOR
@@ -59,7 +59,7 @@ def exactly(op, mantissa, scale, other, other_scale):
     return (left + right if op == ADD else left - right), both, True
 
 
-@kernel
+@part
 def in_doubles(op, one, other):
     """The operation of IEEE, with its infinities."""
     if op == ADD:
@@ -116,7 +116,7 @@ def calculate(
             doubles[row] = in_doubles(op, a_doubles[i], b_doubles[j])
 
 
-@kernel
+@part
 def sort_of(kind, mantissa):
     """NUMBERS, TIMES, ODD or FAILED."""
     if kind == DOUBLE or (kind in (INTEGER, DECIMAL) and abs(mantissa) < DIGITS):
@@ -153,7 +153,7 @@ def prepare_side(kinds, doubles, mantissas, sign, nextafter, place, values, fail
     return sort, odd
 
 
-@kernel
+@part
 def holds(op, one, other):
     """The comparison of two doubles."""
     if op == LESS:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel
+from etalis_py.compiled import kernel, part
 
 AT, LOW, HIGH, ROOM = 0, 1, 2, 3
 
 
-@kernel
+@part
 def room_for(live, new):
     """The room of a bucket that moves: as it is when it is new, twice of what it holds when it has grown."""
     return 2 * (live + new) if live else new
@@ -68,7 +68,7 @@ def make_room(keys, buckets, counts, used, ends, starts, terms, values):
     return used
 
 
-@kernel
+@part
 def copy_goal(ends, starts, terms, values, source, to_ends, to_starts, to_terms, to_values, target):
     """Copy one goal within an arena or between two."""
     x, y = np.uint64(source), np.uint64(target)
@@ -133,18 +133,16 @@ def append(keys, new_ends, new_starts, new_terms, new_values, buckets, ends, sta
             buckets[key, HIGH] += 1
 
 
-@kernel
-def remove(buckets, key, place, ends, starts, terms, values):
-    """Retract the goal at ``place`` of a bucket: the shorter part of the bucket moves by one."""
-    at, low, high = buckets[key, AT], buckets[key, LOW], buckets[key, HIGH]
+@part
+def retract(place, low, high, ends, starts, terms, values):
+    """Take away a goal of [low, high), of which the shorter part moves by one; returns the range that is left."""
     if place - low < high - 1 - place:
-        for i in range(at + place, at + low, -1):
+        for i in range(place, low, -1):
             copy_goal(ends, starts, terms, values, i - 1, ends, starts, terms, values, i)
-        buckets[key, LOW] = low + 1
-    else:
-        for i in range(at + place, at + high - 1):
-            copy_goal(ends, starts, terms, values, i + 1, ends, starts, terms, values, i)
-        buckets[key, HIGH] = high - 1
+        return low + 1, high
+    for i in range(place, high - 1):
+        copy_goal(ends, starts, terms, values, i + 1, ends, starts, terms, values, i)
+    return low, high - 1
 
 
 @kernel

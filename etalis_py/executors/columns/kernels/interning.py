@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel
+from etalis_py.compiled import kernel, part
 from etalis_py.executors.columns.kernels.words import load_word
 
 _FIRST = np.uint64(0x9E3779B97F4A7C15)
@@ -12,7 +12,7 @@ _SECOND = np.uint64(0xD6E8FEB86659FD93)
 _ONE, _EIGHT = np.uint64(1), np.uint64(8)
 
 
-@kernel
+@part
 def hash_bytes(data, begin, length):
     """A 64-bit hash, eight bytes at a time.  Indices are unsigned here and below: no negative one need be expected."""
     mixed = length * _FIRST
@@ -30,7 +30,7 @@ def hash_bytes(data, begin, length):
     return (mixed ^ (mixed >> np.uint64(29))) | _ONE
 
 
-@kernel
+@part
 def copy_bytes(source, begin, target, at, length):
     """Copy some bytes."""
     i = np.uint64(0)
@@ -39,7 +39,7 @@ def copy_bytes(source, begin, target, at, length):
         i += _ONE
 
 
-@kernel
+@part
 def same_bytes(one, begin, other, at, length):
     """Are these bytes equal?"""
     i = np.uint64(0)

@@ -1,4 +1,4 @@
-"""Joins of arriving rows with waiting goals: all pairs, or one goal each under a consuming policy.
+"""Joins of arriving rows with waiting goals: all pairs, and NEXT.
 
 A goal x and an arriving row y pair when they have the same key, stand in the temporal relation, keep the window
 (max(x.end, y.end) − min(x.start, y.start) ≤ bound) and pass the conditions: x.values[c] op[c] y.values[c].
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel
-from etalis_py.executors.columns.kernels.goals import AT, HIGH, LOW, copy_goal, remove
+from etalis_py.compiled import kernel, part
+from etalis_py.executors.columns.kernels.goals import AT, HIGH, LOW, copy_goal
 
 BEFORE, ANY, UNTIL = 0, 1, 2
 """Relations: x ends before y starts; none; x ends no later than y."""
@@ -24,7 +24,7 @@ UNBOUNDED = 2**62
 _ONE = np.uint64(1)
 
 
-@kernel
+@part
 def passes(values, x, others, y, ops):
     """Do all conditions hold?"""
     for c in range(np.uint64(len(ops))):
@@ -37,7 +37,7 @@ def passes(values, x, others, y, ops):
     return True
 
 
-@kernel
+@part
 def first_from(ends, low, high, time):
     """The first place from ``low`` on whose end is not before ``time``; searched from behind, where goals are new."""
     if high > low and ends[high - 1] < time:
@@ -51,7 +51,7 @@ def first_from(ends, low, high, time):
     return low
 
 
-@kernel
+@part
 def candidates(relation, ends, first, last, end, start):
     """The goals among which those are that stand in a relation with a row: those that end within certain times."""
     if relation == BEFORE:
@@ -64,7 +64,7 @@ def candidates(relation, ends, first, last, end, start):
     return first, last
 
 
-@kernel
+@part
 def related(relation, x_end, x_start, y_end, y_start):
     """Do a candidate and a row stand in the relation?"""
     if relation < MEETS:
@@ -82,13 +82,13 @@ def related(relation, x_end, x_start, y_end, y_start):
     return x_start <= y_end and y_start <= x_end
 
 
-@kernel
+@part
 def passes_first(one, other, op):
     """Does the first condition hold?"""
     return one < other if op == LESS else (one == other) == (op == EQUAL)
 
 
-@kernel
+@part
 def next_passing(values, x, last, other, op):
     """The first of the goals from ``x`` on that passes the first condition, or ``last``.
 
@@ -104,7 +104,7 @@ def next_passing(values, x, last, other, op):
     return x
 
 
-@kernel
+@part
 def passing_before(values, first, x, other, op):
     """The end of the goals up to ``x`` of which the last passes the first condition, or ``first`` where none does."""
     column = np.uint64(0)
@@ -117,7 +117,7 @@ def passing_before(values, first, x, other, op):
     return x
 
 
-@kernel
+@part
 def fits(relation, x, row, end, start, bound, ops, ends, starts, values, y_values):
     """Do a candidate and a row pair?"""
     return (
@@ -128,144 +128,79 @@ def fits(relation, x, row, end, start, bound, ops, ends, starts, values, y_value
 
 
 @kernel
-def probe(relation, j, n, keys, y_ends, y_starts, y_values, bound, ops, buckets, ends, starts, values, goals, rows):
+def probe(relation, j, n, keys, y_ends, y_starts, y_values, bound, ops, numbers, notes, arena, goals, rows):
     """All pairs of a goal and an arriving row, row by row: where the goal stands, and the row's number.
 
     Rows come in order of time, and goals that are out of the window of one are let go.  It begins at the row j with n
     pairs before it; returns where it stopped for want of room, and how many pairs there are then.
+
+    ``notes`` has room for three things of each key: the key, up to where its goals have been seen, and a floor: none of
+    these is less.  So a row whose value is no greater is passed over.  Others look at all of them without a branch, as
+    which of them pass is hard to guess.  ``numbers`` is zero for every key, before and after.
     """
-    conditions = len(ops) > 0
+    buckets, ends, starts, _, values = arena
+    known, seen, floors = notes
+    less = len(ops) > 0 and ops[0] == LESS
+    by_time = relation in (BEFORE, UNTIL)
+    more = len(ops) > 1 or bound < UNBOUNDED or relation >= MEETS
+    count = 0
     while j < len(keys):
         key = keys[j]
         if key < 0:
             j += 1
             continue
-        at, low, high = buckets[key, AT], buckets[key, LOW], buckets[key, HIGH]
+        number = numbers[key]
+        first, high = buckets[key, AT] + buckets[key, LOW], buckets[key, AT] + buckets[key, HIGH]
+        if number == 0:
+            count += 1
+            numbers[key] = number = count
+            known[number], seen[number], floors[number] = key, first, np.inf if by_time else -np.inf
         end, start = y_ends[j], y_starts[j]
-        first, last = at + low, at + high
         if bound < UNBOUNDED:
-            while first < last and ends[first] < end - bound:
+            while first < high and ends[first] < end - bound:
                 first += 1
-            buckets[key, LOW] = first - at
-        first, last = candidates(relation, ends, first, last, end, start)
-        row, x, beyond = np.uint64(j), np.uint64(first), np.uint64(last)
-        count = n
-        while True:
-            if conditions:
-                x = next_passing(values, x, beyond, y_values[row, 0], ops[0])
-            if x >= beyond:
-                break
-            if fits(relation, x, row, end, start, bound, ops, ends, starts, values, y_values):
-                if count == len(goals):
-                    return j, n
-                goals[count] = x
-                rows[count] = j
-                count += 1
-            x += _ONE
-        n = count
-        j += 1
-    return j, n
-
-
-@kernel
-def count_candidates(relation, keys, y_ends, y_starts, bound, buckets, ends, counts):
-    """How many goals each arriving row would look at."""
-    for j in range(len(keys)):
-        key = keys[j]
-        counts[j] = 0
-        if key >= 0:
-            first, last = buckets[key, AT] + buckets[key, LOW], buckets[key, AT] + buckets[key, HIGH]
-            if bound < UNBOUNDED:
-                first = first_from(ends, first, last, y_ends[j] - bound)
-            first, last = candidates(relation, ends, first, last, y_ends[j], y_starts[j])
-            counts[j] = last - first
-
-
-@kernel
-def consume(
-    relation,
-    latest,
-    x_keys,
-    x_ends,
-    x_starts,
-    x_terms,
-    x_values,
-    keys,
-    y_ends,
-    y_starts,
-    y_values,
-    bound,
-    ops,
-    buckets,
-    ends,
-    starts,
-    terms,
-    values,
-    out_rows,
-    out_ends,
-    out_starts,
-    out_terms,
-):
-    """Each arriving row takes its latest (or earliest) goal, in order of time; new goals x enter as time goes on.
-
-    Both come in order; the buckets have room for the new goals.  A taken goal is retracted; it is written to ``out_…``
-    with the number of the row that took it.  Returns how many were taken.
-    """
-    together = relation in (ANY, FINISHES)
-    conditions = len(ops) > 0
-    n = i = 0
-    for j in range(len(keys)):
-        end, start, key = y_ends[j], y_starts[j], keys[j]
-        while i < len(x_keys) and (x_ends[i] < end or (together and x_ends[i] == end)):
-            if x_keys[i] >= 0:
-                at = buckets[x_keys[i], AT] + buckets[x_keys[i], HIGH]
-                copy_goal(x_ends, x_starts, x_terms, x_values, i, ends, starts, terms, values, at)
-                buckets[x_keys[i], HIGH] += 1
-            i += 1
-        if key < 0:
+            buckets[key, LOW] = first - buckets[key, AT]
+        last = high
+        if by_time:
+            time = start if relation == BEFORE else end + 1
+            last = max(seen[number], first)
+            if last > first and ends[last - 1] >= time:
+                last = first_from(ends, first, last, time)
+            while last < high and ends[last] < time:
+                if less and values[last, 0] < floors[number]:
+                    floors[number] = values[last, 0]
+                last += 1
+            seen[number] = max(seen[number], last)
+        elif relation >= MEETS:
+            first, last = candidates(relation, ends, first, high, end, start)
+        if first == last or (less and floors[number] >= y_values[j, 0]):
+            j += 1
             continue
-        at = buckets[key, AT]
-        first, last = at + buckets[key, LOW], at + buckets[key, HIGH]
-        if bound < UNBOUNDED:
-            while first < last and ends[first] < end - bound:
-                first += 1
-            buckets[key, LOW] = first - at
-        first, last = candidates(relation, ends, first, last, end, start)
-        taken = -1
-        row, least, beyond = np.uint64(j), np.uint64(first), np.uint64(last)
-        x = beyond if latest else least
-        while True:
-            if latest:
-                if conditions:
-                    x = passing_before(values, least, x, y_values[row, 0], ops[0])
-                if x <= least:
-                    break
-                x -= _ONE
-            else:
-                if conditions:
-                    x = next_passing(values, x, beyond, y_values[row, 0], ops[0])
-                if x >= beyond:
-                    break
-            if fits(relation, x, row, end, start, bound, ops, ends, starts, values, y_values):
-                taken = np.int64(x)  # type: ignore[assignment]
-                break
-            if not latest:
-                x += _ONE
-        if taken >= 0:
-            out_rows[n] = j
-            out_ends[n] = ends[taken]
-            out_starts[n] = starts[taken]
-            for k in range(terms.shape[1]):
-                out_terms[n, k] = terms[taken, k]
-            remove(buckets, key, taken - at, ends, starts, terms, values)
-            n += 1
-    while i < len(x_keys):
-        if x_keys[i] >= 0:
-            at = buckets[x_keys[i], AT] + buckets[x_keys[i], HIGH]
-            copy_goal(x_ends, x_starts, x_terms, x_values, i, ends, starts, terms, values, at)
-            buckets[x_keys[i], HIGH] += 1
-        i += 1
-    return n
+        if n + last - first > len(goals):
+            break
+        row, passed = np.uint64(j), np.uint64(n)
+        if len(ops) > 0:
+            for x in range(np.uint64(first), np.uint64(last)):
+                goals[passed] = x
+                passed += np.uint64(passes_first(values[x, np.uint64(0)], y_values[row, 0], ops[0]))
+        else:
+            for x in range(np.uint64(first), np.uint64(last)):
+                goals[passed] = x
+                passed += _ONE
+        if less and passed == n and last == seen[number] and y_values[j, 0] > floors[number]:
+            floors[number] = y_values[j, 0]
+        kept = np.uint64(n)
+        for pair in range(np.uint64(n), passed):
+            goal = np.uint64(goals[pair])
+            goals[kept], rows[kept] = goal, j
+            kept += np.uint64(
+                not more or fits(relation, goal, row, end, start, bound, ops, ends, starts, values, y_values)
+            )
+        n = np.int64(kept)
+        j += 1
+    for number in range(1, count + 1):
+        numbers[known[number]] = 0
+    return j, n
 
 
 @kernel
@@ -309,43 +244,3 @@ def follow(i, j, n, x_keys, x_ends, x_starts, x_terms, x_values, keys, y_ends, y
                 buckets[key, LOW] = first_from(ends, low, high, y_starts[row]) - at
         j = beyond
     return i, j, n
-
-
-@kernel
-def pick(latest, goals, rows, taken, chosen):
-    """Of pairs that are ordered by row and then by goal: each row takes its latest (or earliest) goal that is left.
-
-    ``taken`` marks places of the arena and is False everywhere; ``chosen`` receives the numbers of the pairs.
-    """
-    n = first = 0
-    while first < len(rows):
-        last = first
-        while last < len(rows) and rows[last] == rows[first]:
-            last += 1
-        for i in range(last - first):
-            pair = last - 1 - i if latest else first + i
-            if not taken[goals[pair]]:
-                taken[goals[pair]] = True
-                chosen[n] = pair
-                n += 1
-                break
-        first = last
-    return n
-
-
-@kernel
-def remove_marked(keys, taken, buckets, ends, starts, terms, values):
-    """Retract the marked goals in the buckets of these keys."""
-    for key in keys:
-        if key < 0:
-            continue
-        at, low, high = buckets[key, AT], buckets[key, LOW], buckets[key, HIGH]
-        kept = at + low
-        for x in range(at + low, at + high):
-            if taken[x]:
-                taken[x] = False
-            else:
-                if kept != x:
-                    copy_goal(ends, starts, terms, values, x, ends, starts, terms, values, kept)
-                kept += 1
-        buckets[key, HIGH] = kept - at

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel
+from etalis_py.compiled import kernel, part
 
 _FIRST = np.uint64(0x9E3779B97F4A7C15)
 _SECOND = np.uint64(0xD6E8FEB86659FD93)
 
 
-@kernel
+@part
 def hash_row(rows, i):
     """A 64-bit hash of row ``i``."""
     mixed, row = _FIRST, np.uint64(i)
@@ -20,7 +20,7 @@ def hash_row(rows, i):
     return mixed
 
 
-@kernel
+@part
 def same_row(rows, i, others, j):
     """Are the two rows equal?"""
     one, other = np.uint64(i), np.uint64(j)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel
+from etalis_py.compiled import kernel, part
 from etalis_py.executors.columns.kernels.rounding import FAILED_TO_ROUND, round_decimal
 from etalis_py.executors.columns.kernels.words import load_word
 
@@ -29,7 +29,7 @@ _MOST = 10**17
 _EXACT = 2**53
 
 
-@kernel
+@part
 def is_xsd(data, begin):
     """Do a closing quote and the namespace of XML Schema stand here?  There are bytes enough."""
     at = np.uint64(begin)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel
+from etalis_py.compiled import kernel, part
 from etalis_py.executors.columns.kernels.goals import AT, HIGH, LOW
 from etalis_py.executors.columns.kernels.joining import BEFORE, first_from
 from etalis_py.executors.columns.kernels.keys import hash_row, same_row
@@ -22,7 +22,7 @@ FIXED, OF_LEFT, OF_RIGHT = 0, 1, 2
 """Where a term of a new row comes from: it is a constant, or stands in a column of the left or the right."""
 
 
-@kernel
+@part
 def known_key(wanted, keys, slots):
     """The number of a key, or −1 − the free slot for it."""
     mask = np.uint64(len(slots) - 1)
@@ -36,7 +36,7 @@ def known_key(wanted, keys, slots):
         slot = (slot + np.uint64(1)) & mask
 
 
-@kernel
+@part
 def row_hash(terms, row, start):
     """A hash of a row's terms and start."""
     return (hash_row(terms, row) ^ np.uint64(start)) * _MIX
@@ -84,7 +84,7 @@ def met(relation, bound, end, start, first, stored, side, buckets, old_ends, old
     return n
 
 
-@kernel
+@part
 def make_row(row, left, right, sources, allowed, terms, left_terms, right_terms):
     """Write what a pair makes as a row; whether it is one."""
     for k in range(len(sources)):
@@ -101,7 +101,7 @@ def make_row(row, left, right, sources, allowed, terms, left_terms, right_terms)
     return True
 
 
-@kernel
+@part
 def key_number(key, count, keys, slots, stored, heads, tails, stored_keys, stored_slots):
     """The number of a key, a new one if need be; ``stored`` has the numbers in the goal store."""
     number = known_key(key, keys, slots)

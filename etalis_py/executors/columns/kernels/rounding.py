@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel
+from etalis_py.compiled import kernel, part
 
 LEAST, MOST = -342, 308
 FAILED_TO_ROUND = -1.0
@@ -40,7 +40,7 @@ _HIGH, _LOW = _powers()
 _TWOS = np.array([2.0**n for n in range(_LEAST_EXPONENT, _MOST_EXPONENT + 1)])
 
 
-@kernel
+@part
 def multiply(a, b):
     """The product of two 64-bit numbers: its upper and its lower half."""
     a_low, a_high, b_low, b_high = a & _HALF, a >> _32, b & _HALF, b >> _32

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel
+from etalis_py.compiled import kernel, part
 from etalis_py.executors.columns.kernels.interning import copy_bytes
 
 FIRST, ENTERED, CLOSE, EVALUATIONS, REPEATED, FULL = range(6)
@@ -20,7 +20,7 @@ LONGEST = 128
 _DIGITS = 34
 
 
-@kernel
+@part
 def enter(item, groups, triples, summands, held, counts, totals):
     """An item enters; 1 if the window holds its triple already."""
     triple = triples[item]
@@ -41,7 +41,7 @@ def enter_all(items, groups, triples, summands, held, counts, totals):
         enter(item, groups, triples, summands, held, counts, totals)
 
 
-@kernel
+@part
 def leave_until(low, first, entered, ends, groups, triples, summands, held, counts, totals):
     """What ends at or before ``low`` leaves; returns the first item that stays."""
     while first < entered and ends[first] <= low:

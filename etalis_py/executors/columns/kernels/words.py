@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel
+from etalis_py.compiled import part
 
 
-@kernel
+@part
 def load_word(data, i):
     """Eight bytes as one number, the first one lowest; ``i`` is unsigned, so that this is one load."""
     return (

@@ -1,0 +1,252 @@
+"""Joins under a consuming policy: each arriving row takes one goal, the latest or the earliest, and retracts it.
+
+What arrives in a batch waits aside, in a stretch of its own for each key.  Only what is left of it at the end becomes a
+goal: most is taken or expires within the batch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from etalis_py.compiled import kernel, part
+from etalis_py.executors.columns.kernels.goals import AT, HIGH, LOW, copy_goal, retract
+from etalis_py.executors.columns.kernels.joining import (
+    ANY,
+    FINISHES,
+    LESS,
+    UNBOUNDED,
+    candidates,
+    fits,
+    next_passing,
+    passing_before,
+)
+
+NOTHING, OLDER = -1, -2
+"""What a row has taken where it is no row of the batch: nothing, or an older goal."""
+_NONE, _REFUSED = -1, -2
+_ONE = np.uint64(1)
+
+
+@part
+def choose(relation, latest, row, end, start, bound, ops, ends, starts, values, y_values, first, last):
+    """The latest (or earliest) goal in [first, last) that pairs with a row.
+
+    _NONE where no goal passes the first condition, _REFUSED where those that do fail in something else.
+    """
+    conditions = len(ops) > 0
+    least, beyond = np.uint64(first), np.uint64(last)
+    x = beyond if latest else least
+    failure = _NONE
+    while True:
+        if latest:
+            if conditions:
+                x = passing_before(values, least, x, y_values[row, 0], ops[0])
+            if x <= least:
+                return failure
+            x -= _ONE
+        else:
+            if conditions:
+                x = next_passing(values, x, beyond, y_values[row, 0], ops[0])
+            if x >= beyond:
+                return failure
+        if fits(relation, x, row, end, start, bound, ops, ends, starts, values, y_values):
+            return np.int64(x)
+        failure = _REFUSED
+        if not latest:
+            x += _ONE
+
+
+@part
+def search(relation, latest, row, end, start, bound, ops, ends, starts, values, y_values, low, high, floors, number):
+    """``choose`` among [low, high), unless it is known that none is less; keeps what is known of them then."""
+    less = len(ops) > 0 and ops[0] == LESS
+    if low == high or (less and floors[number] >= y_values[row, 0]):
+        return _NONE
+    first, last = candidates(relation, ends, low, high, end, start)
+    place = choose(relation, latest, row, end, start, bound, ops, ends, starts, values, y_values, first, last)
+    if less and place == _NONE and first == low and last == high and y_values[row, 0] > floors[number]:
+        floors[number] = y_values[row, 0]
+    return place
+
+
+@part
+def number_of(key, numbers, known, count):
+    """The number of a key among those that were seen, from 1, and how many there are then."""
+    if numbers[key] == 0:
+        count += 1
+        known[count] = key
+        numbers[key] = count
+    return numbers[key], count
+
+
+@part
+def copy_taken(ends, starts, terms, source, to_ends, to_starts, to_terms, target):
+    """Copy what is said of a goal that was taken."""
+    to_ends[target] = ends[source]
+    to_starts[target] = starts[source]
+    for c in range(terms.shape[1]):
+        to_terms[target, c] = terms[source, c]
+
+
+@kernel
+def consume(
+    relation, latest, x_keys, x_rows, y_keys, y_rows, bound, ops, numbers, notes, newer, arena, taken, gone, copies
+):
+    """Each arriving row y takes a goal, in order of time; the rows x wait in ``newer`` as time goes on.
+
+    ``taken`` receives the row x that each y has taken, or OLDER, or NOTHING; ``gone`` marks the x that need not wait
+    any longer; ``copies`` receives the ends, starts and terms of what was taken, without gaps.  Returns how many were.
+    ``notes`` has room for five things of each key: the key, where its stretch begins and ends, and floors of what is in
+    it and in its bucket.  ``numbers`` is zero for every key, before and after.
+    """
+    x_ends, x_starts, x_terms, x_values = x_rows
+    y_ends, y_starts, y_values = y_rows
+    buckets, ends, starts, terms, values = arena
+    known, lows, highs, floors, older_floors = notes
+    new_ends, new_starts, new_rows, new_values = newer
+    out_ends, out_starts, out_terms = copies
+    together = relation in (ANY, FINISHES)
+    count = 0
+    for key in x_keys:
+        if key >= 0:
+            number, total = number_of(key, numbers, known, count)
+            if total > count:
+                highs[number], count = 0, total
+            highs[number] += 1
+    begin = 0
+    for number in range(1, count + 1):
+        lows[number] = begin
+        begin += highs[number]
+        highs[number] = lows[number]
+        floors[number], older_floors[number] = np.inf, -np.inf
+    x = np.uint64(0)
+    for i in range(len(y_keys)):
+        j, key = np.uint64(i), y_keys[i]
+        end, start = y_ends[j], y_starts[j]
+        while x < np.uint64(len(x_keys)) and (x_ends[x] < end or (together and x_ends[x] == end)):
+            if x_keys[x] >= 0:
+                number = numbers[x_keys[x]]
+                to = highs[number]
+                new_ends[to], new_starts[to], new_rows[to, 0] = x_ends[x], x_starts[x], x
+                for c in range(x_values.shape[1]):
+                    new_values[to, c] = x_values[x, c]
+                if len(ops) > 0 and x_values[x, 0] < floors[number]:
+                    floors[number] = x_values[x, 0]
+                highs[number] += 1
+            x += _ONE
+        if key < 0:
+            continue
+        number, total = number_of(key, numbers, known, count)
+        if total > count:
+            lows[number] = highs[number] = 0
+            floors[number], older_floors[number] = np.inf, -np.inf
+            count = total
+        low, high = buckets[key, AT] + buckets[key, LOW], buckets[key, AT] + buckets[key, HIGH]
+        new_low, new_high = lows[number], highs[number]
+        if bound < UNBOUNDED:
+            while low < high and ends[low] < end - bound:
+                low += 1
+            while new_low < new_high and new_ends[new_low] < end - bound:
+                gone[new_rows[new_low, 0]] = True
+                new_low += 1
+        for step in range(2):
+            if latest == (step == 0):
+                place = search(
+                    relation,
+                    latest,
+                    j,
+                    end,
+                    start,
+                    bound,
+                    ops,
+                    new_ends,
+                    new_starts,
+                    new_values,
+                    y_values,
+                    new_low,
+                    new_high,
+                    floors,
+                    number,
+                )
+                if place >= 0:
+                    taken[j] = new_rows[place, 0]
+                    gone[new_rows[place, 0]] = True
+                    new_low, new_high = retract(place, new_low, new_high, new_ends, new_starts, new_rows, new_values)
+                    break
+            else:
+                place = search(
+                    relation,
+                    latest,
+                    j,
+                    end,
+                    start,
+                    bound,
+                    ops,
+                    ends,
+                    starts,
+                    values,
+                    y_values,
+                    low,
+                    high,
+                    older_floors,
+                    number,
+                )
+                if place >= 0:
+                    taken[j] = OLDER
+                    copy_taken(ends, starts, terms, place, out_ends, out_starts, out_terms, j)
+                    low, high = retract(place, low, high, ends, starts, terms, values)
+                    break
+        buckets[key, LOW], buckets[key, HIGH] = low - buckets[key, AT], high - buckets[key, AT]
+        lows[number], highs[number] = new_low, new_high
+    for number in range(1, count + 1):
+        numbers[known[number]] = 0
+    many = 0
+    for row in range(len(taken)):
+        if taken[row] == OLDER:
+            copy_taken(out_ends, out_starts, out_terms, row, out_ends, out_starts, out_terms, many)
+        elif taken[row] != NOTHING:
+            copy_taken(x_ends, x_starts, x_terms, taken[row], out_ends, out_starts, out_terms, many)
+        else:
+            continue
+        many += 1
+    return many
+
+
+@kernel
+def pick(latest, goals, rows, taken, chosen):
+    """Of pairs that are ordered by row and then by goal: each row takes its latest (or earliest) goal that is left.
+
+    ``taken`` marks places of the arena and is False everywhere; ``chosen`` receives the numbers of the pairs.
+    """
+    n = first = 0
+    while first < len(rows):
+        last = first
+        while last < len(rows) and rows[last] == rows[first]:
+            last += 1
+        for i in range(last - first):
+            pair = last - 1 - i if latest else first + i
+            if not taken[goals[pair]]:
+                taken[goals[pair]] = True
+                chosen[n] = pair
+                n += 1
+                break
+        first = last
+    return n
+
+
+@kernel
+def remove_marked(keys, taken, buckets, ends, starts, terms, values):
+    """Retract the marked goals in the buckets of these keys."""
+    for key in keys:
+        if key < 0:
+            continue
+        at, low, high = buckets[key, AT], buckets[key, LOW], buckets[key, HIGH]
+        kept = at + low
+        for x in range(at + low, at + high):
+            if taken[x]:
+                taken[x] = False
+            else:
+                if kept != x:
+                    copy_goal(ends, starts, terms, values, x, ends, starts, terms, values, kept)
+                kept += 1
+        buckets[key, HIGH] = kept - at
