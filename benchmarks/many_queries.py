@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Sequence
 import pyarrow as pa
 
 from etalis_py import Engine, Event, Match, compile
+from etalis_py.kernel.batch import Columns
 from etalis_py.running import columns_of
 
 NAMESPACE = "http://example.org/"
@@ -138,15 +139,21 @@ def _in_rows(engine: Engine, events: Sequence[Event], limit: float) -> tuple[flo
     return taken / took, _counted(m for part in matches for m in part), taken
 
 
-def _in_columns(engine: Engine, events: Sequence[Event]) -> tuple[float, Counter[str]]:
-    """Events a second after the first batch, and the matches of each query."""
+def column_batches(events: Sequence[Event], size: int = BATCH) -> list[Columns]:
+    """The events in columns, so many in a batch."""
     batches = []
-    for first in range(0, len(events), BATCH):
-        some = events[first : first + BATCH]
+    for first in range(0, len(events), size):
+        some = events[first : first + size]
         ends = pa.array([event.end for event in some], pa.int64())
         terms = zip(*[event.triples[0] for event in some], strict=True)
         arrays = [ends, ends, *(pa.array(column).dictionary_encode() for column in terms)]
         batches.append(columns_of(pa.RecordBatch.from_arrays(arrays, names=["end", "start", "s", "p", "o"])))
+    return batches
+
+
+def _in_columns(engine: Engine, events: Sequence[Event]) -> tuple[float, Counter[str]]:
+    """Events a second after the first batch, and the matches of each query."""
+    batches = column_batches(events)
     matches = [engine.push_all(batches[0])]
     start = time.process_time()
     matches += [engine.push_all(batch) for batch in batches[1:]]

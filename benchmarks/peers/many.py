@@ -3,8 +3,8 @@
     python -m benchmarks.peers.many [--counts 1000,10000] [--events N]
 
 ``make bench-peers`` fetches Esper first.  It runs on one core; the time is that of the processor, all threads together.
-Both are warmed up by as many events in the deployment that is then measured.  What compiling and deploying takes is
-told apart.  Both must have the same number of matches.
+Ours are measured in rows and in columns, from Arrow.  All are warmed up by as many events in the deployment that is
+then measured.  What compiling and deploying takes is told apart.  All must have the same number of matches.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Literal
 
 from etalis_rules.terms import parts
 
-from benchmarks.many_queries import alerts, prices
+from benchmarks.many_queries import BATCH, alerts, column_batches, prices
 from benchmarks.peers.__main__ import OUT, java
 from etalis_py import Engine, Event, compile
 
@@ -64,17 +65,22 @@ def dump(events: Sequence[Event], path: Path) -> None:
             out.write(f"{start // 1000},{subject},{predicate},{parts(o)[0]}\n")
 
 
-def ours(count: int, companies: int, events: int) -> dict[str, float]:
+def ours(count: int, companies: int, events: int, executor: Literal["rows", "columns"]) -> dict[str, float]:
     """Matches, and the seconds that loading and the events take."""
     texts, _ = alerts(count, companies)
     some = prices(2 * events, companies)
+    batches: Sequence[Any]
+    if executor == "columns":
+        batches = column_batches(some)
+    else:
+        batches = [some[first : first + 1000] for first in range(0, len(some), 1000)]
     begun = time.process_time()
-    engine = Engine(compile(texts), executor="rows")
+    engine = Engine(compile(texts), executor=executor)
     loading = time.process_time() - begun
     matches = 0
-    for half in (some[:events], some[events:]):
+    for half in (batches[: len(batches) // 2], batches[len(batches) // 2 :]):
         begun = time.process_time()
-        matches += sum(len(engine.push_all(half[first : first + 1000])) for first in range(0, events, 1000))
+        matches += sum(len(engine.push_all(batch)) for batch in half)
     matches += len(engine.close())
     return {"matches": matches, "loading": loading, "seconds": time.process_time() - begun}
 
@@ -98,16 +104,20 @@ def esper(count: int, companies: int, events: int) -> dict[str, float]:
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers.many", description=__doc__)
     parser.add_argument("--counts", default="1000,10000", help="so many statements (default 1000,10000)")
-    parser.add_argument("--events", type=int, default=50_000)
+    parser.add_argument("--events", type=int, default=4 * BATCH, help=f"so many twice, in multiples of {BATCH:,}")
     options = parser.parse_args(arguments)
-    print(f"{'queries':>8} {'':6} {'loading s':>10} {'events/s':>10} {'matches':>9}")
+    if not options.events or options.events % BATCH:
+        parser.error(f"--events {options.events}: columns take {BATCH:,} at a time, so give a multiple of that")
+    print(f"{'queries':>8} {'':12} {'loading s':>10} {'events/s':>10} {'to Esper':>9} {'matches':>9}")
     wrong = 0
     for count in map(int, options.counts.split(",")):
         companies = min(50_000, max(500, count // 2))
-        found = {"ours": ours(count, companies, options.events), "Esper": esper(count, companies, options.events)}
+        given = count, companies, options.events
+        found = {"Esper": esper(*given), "ours, rows": ours(*given, "rows"), "ours, columns": ours(*given, "columns")}
         for name, one in found.items():
-            speed = options.events / one["seconds"]
-            print(f"{count:>8,} {name:6} {one['loading']:>10.2f} {speed:>10,.0f} {int(one['matches']):>9,}")
+            speed, ratio = options.events / one["seconds"], found["Esper"]["seconds"] / one["seconds"]
+            loading, matches = one["loading"], int(one["matches"])
+            print(f"{count:>8,} {name:13} {loading:>9.2f} {speed:>10,.0f} {ratio:>9.2f} {matches:>9,}", flush=True)
         if len({one["matches"] for one in found.values()}) > 1:
             print("  WRONG: the numbers of matches differ")
             wrong += 1
