@@ -65,7 +65,11 @@ def column_of(parameter: int) -> str:
 def parameterized(rules: ir.Rules, family: str, markers: Mapping[str, int]) -> Parameterized:
     """The rules of one query with its markers as parameters; raises ``Unfit`` where that cannot be."""
     (output,) = rules.outputs
-    if output.source is None or output.late is not None or output.form not in ("select", "construct", "ask"):
+    if (
+        output.source is None
+        or output.late is not None
+        or output.form not in ("select", "construct", "ask", "describe")
+    ):
         raise Unfit
     if output.timeless is not None and not _is_plain(output):
         raise Unfit
@@ -145,7 +149,7 @@ class _Rewriter:
         """Does a marker stand in this node or below it?"""
         node = self.before[name]
         own = bool(self.read(node))
-        if own and not isinstance(node, (ir.Leaf, ir.Map, ir.Join, ir.Absence, ir.Outer, ir.Group, ir.Run)):
+        if own and not isinstance(node, (ir.Leaf, ir.Map, ir.Join, ir.Absence, ir.Outer, ir.Group, ir.Run, ir.Slice)):
             raise Unfit
         return own or any(self.varies(ref.node) for ref in ir.refs(node))
 
@@ -192,6 +196,8 @@ class _Rewriter:
                 return self._group(node, wanted)
             case ir.Run():
                 return self._run(node, wanted)
+            case ir.Slice():
+                return self._slice(node, wanted)
         raise Unfit
 
     def _columns(self, wanted: frozenset[int]) -> tuple[str, ...]:
@@ -343,7 +349,7 @@ class _Rewriter:
         return self._joined(ir.Ref(self.add(shared), columns), node.head, steps[first:], wanted, ())
 
     def _absence(self, node: ir.Absence, wanted: frozenset[int]) -> _Carrying:
-        if node.policy or self.read(node.deadline) or any(isinstance(s, ir.Background) for s in node.steps):
+        if self.read(node.deadline) or any(isinstance(s, ir.Background) for s in node.steps):
             raise Unfit
         tests = node.steps if node.right is None else self._tests(node)
         read = self.read(tests) | wanted
@@ -360,7 +366,8 @@ class _Rewriter:
             bound=self.kept(node.bound),
         )
         if node.right is not None:
-            right = self.plain_or_carrying(node.right.node, frozenset(), False)
+            # What is used up by a policy is used up for one query only.
+            right = self.plain_or_carrying(node.right.node, frozenset(), bool(node.policy))
             both = (*node.certain, NAME) if right.columns else node.certain
             whole = replace(whole, right=ir.Ref(right.node, (*node.right.columns, *right.columns)), certain=both)
         return _Carrying(self.add(whole), columns)
@@ -412,6 +419,14 @@ class _Rewriter:
             extends=extends,
             order=order,
         )
+        return _Carrying(self.add(whole), columns)
+
+    def _slice(self, node: ir.Slice, wanted: frozenset[int]) -> _Carrying:
+        """DISTINCT, ORDER BY and LIMIT are those of each query by itself."""
+        child = self.carrying(node.child.node, self.read(node.order) | wanted)
+        columns = self._columns(wanted)
+        ref = ir.Ref(child.node, (*node.child.columns, *child.columns))
+        whole = replace(node, head=(*node.head, *columns), child=ref, order=self.written(node.order))
         return _Carrying(self.add(whole), columns)
 
     def _run(self, node: ir.Run, wanted: frozenset[int]) -> _Carrying:

@@ -462,7 +462,7 @@ def member_shape(shape: Shape, row: Member) -> Shape:
     output = shape.output
     own = replace(output, query=row[0], template=with_constants(output.template, row))
     assert own.source is not None
-    triples = template_triples(own, own.source.columns, None) if own.form == "construct" else None
+    triples = template_triples(own, own.source.columns, None) if own.form == "construct" else shape.triples
     return replace(shape, output=own, triples=triples)
 
 

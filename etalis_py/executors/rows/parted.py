@@ -108,6 +108,27 @@ class PartedSlicing:
             (self.passed or {}).pop(name, None)
 
 
+def sliced_by(node: ir.Slice) -> Slicing | PartedSlicing:
+    """What a sub-SELECT with a slice keeps: of each query of a family by itself."""
+    sliced = Slicing(node.child.columns, node.canonical, node.distinct, node.order, node.limit, node.offset)
+    return PartedSlicing(sliced) if NAME in node.child.columns else sliced
+
+
+def advance_of(sliced: Slicing | PartedSlicing, node: ir.Slice) -> Callable[[int, list[Solution]], list[Solution]]:
+    """A function from the solutions of an instant to those that pass."""
+    if isinstance(sliced, Slicing):
+        return sliced.advance
+    where = 2 + node.child.columns.index(NAME)
+
+    def advance(t: int, solutions: list[Solution]) -> list[Solution]:
+        by_query: dict[str, list[Solution]] = {}
+        for x in solutions:
+            by_query.setdefault(x[where], []).append(x)
+        return [x for name, some in by_query.items() for x in sliced.advance(name, t, some)]
+
+    return advance
+
+
 def forget_groups(group: Any, gone: Collection[str]) -> None:
     """Drop the groups of queries that are gone."""
     if isinstance(group, PartedGrouping):

@@ -29,7 +29,7 @@ from etalis_py.executors.rows.needs import (
     Operator,
 )
 from etalis_py.executors.rows.operands import group_operator, loaded, runs_operator
-from etalis_py.executors.rows.parted import PartedSlicing
+from etalis_py.executors.rows.parted import PartedSlicing, advance_of, sliced_by
 from etalis_py.executors.rows.plan import Generated, RowPlan, load_functions
 from etalis_py.executors.rows.runs import Runs, limit_of
 from etalis_py.executors.rows.slicing import Slicing, canonical_key, is_arranged
@@ -39,6 +39,8 @@ from etalis_py.kernel.templates import Making, making
 from etalis_py.values import SparqlError
 from etalis_py.values.errors import LimitExceeded
 from etalis_py.values.limits import Limits
+
+Advance = Callable[[int, list[Solution]], list[Solution]]
 
 
 class Context:
@@ -230,12 +232,8 @@ class Runtime:
             case ir.Slice():
                 sliced = state.slices.get(name)
                 if sliced is None:
-                    sliced = Slicing(
-                        node.child.columns, node.canonical, node.distinct, node.order, node.limit, node.offset
-                    )
-                    state.slices[name] = sliced
-                assert isinstance(sliced, Slicing)
-                return self._projected(name, node, sliced)
+                    sliced = state.slices[name] = sliced_by(node)
+                return self._projected(name, node, advance_of(sliced, node))
             case ir.Recall():
                 return self._recall(name, node)
         raise TypeError(f"not an operator: {node!r}")
@@ -292,14 +290,14 @@ class Runtime:
 
         return advance
 
-    def _projected(self, name: str, node: ir.Slice, sliced: Slicing) -> Callable[[int, list[Solution]], list[Solution]]:
+    def _projected(self, name: str, node: ir.Slice, slicing: Advance) -> Advance:
         layout = self.state.layouts[name]
         places = [2 + node.child.columns.index(c) if c in node.child.columns else -1 for c in node.head]
         explain = self.state.explain
 
         def advance(t: int, rows: list[Solution]) -> list[Solution]:
             solutions = []
-            for x in sliced.advance(t, rows):
+            for x in slicing(t, rows):
                 row = (x[0], x[1], *(x[i] if i > 0 else "" for i in places))
                 carried = [decode_column(node, x, c) for c in layout.values]
                 solutions.append((*row, *carried, x[-1]) if explain else (*row, *carried))
