@@ -218,7 +218,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     options = parser.parse_args(arguments)
     began = time.perf_counter()
-    local = {"spark.ui.enabled": "false", "spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false"}
+    local = {
+        "spark.ui.enabled": "false",
+        "spark.log.level": "ERROR",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),  # small rows: see Sizes in docs/spark.md
+    }
     spark = session(options.master, shards=options.shards, config=local)
     print(f"the session started in {time.perf_counter() - began:.1f} s")
     results = []

@@ -136,7 +136,13 @@ def _bindings(variables: Sequence[str]) -> Column:
     if not variables:
         return whole.cast("map<string, string>")
     all_bound = reduce(lambda a, b: a & b, [term.isNotNull() for term in terms])
-    return F.when(all_bound, whole).otherwise(F.map_filter(whole, lambda _, term: term.isNotNull()))
+    nothing = F.create_map().cast("map<string, string>")
+    bound = [
+        F.when(term.isNotNull(), F.create_map(F.lit(v), term)).otherwise(nothing)
+        for v, term in zip(variables, terms, strict=True)
+    ]
+    # Spark compiles this one; a filter of the map it would not, nor anything beside it.
+    return F.when(all_bound, whole).otherwise(F.map_concat(*bound))
 
 
 def _plain(row: Row) -> Row:
