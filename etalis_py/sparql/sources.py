@@ -201,6 +201,10 @@ class OccurrenceLog:
             log = self._streams[stream] = OccurrenceLog()
         return log
 
+    def by_stream(self) -> dict[str, list[Occurrence]]:
+        """All occurrences under the empty name, and those of each stream."""
+        return {"": self._all, **{name: log._all for name, log in self._streams.items()}}
+
     def prune(self, before: int) -> int:
         """Forget the occurrences that end before the time; how many there were."""
         for log in self._streams.values():

@@ -117,3 +117,14 @@ def test_a_snapshot_of_other_rules_is_refused() -> None:
         Engine(compile("SELECT ?x { ?x :p ?y }")).restore(b"nonsense")
     with pytest.raises(SnapshotError, match="damaged"):
         Engine(compile("SELECT ?x { ?x :p ?y }")).restore(data[:-3])
+
+
+def test_a_history_keeps_its_streams() -> None:
+    """EXISTS in the FILTER of an optional part looks back at the occurrences of one stream."""
+    query = "SELECT ?y { ?c :p ?x OPTIONAL { ?c :q ?y FILTER EXISTS { STREAM <urn:s> { ?c :r ?x } } } }"
+    engine = Engine(query, executor="rows")
+    engine.push_all([event(":c :r 1", 1, stream="<urn:s>"), event(":c :q 5", 2)])
+    restored = Engine(query, executor="rows")
+    restored.restore(engine.snapshot())
+    shown = [[m["y"] for m in [*e.push(event(":c :p 1", 3)), *e.close()]] for e in (engine, restored)]
+    assert shown == [[5], [5]]

@@ -7,6 +7,7 @@ belongs to, so it can be read by an executor that has these nodes, and is refuse
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from etalis_rules import program as ir
@@ -34,7 +35,7 @@ def written(executor: RowExecutor) -> dict[str, Any]:
         "closures": {name: closure.snapshot() for name, closure in state.closures.items()},
         "slices": {name: sliced.passed for name, sliced in state.slices.items()},
         "runs": {name: _runs(executor, name) for name in state.runs},
-        "log": [] if state.log is None else [list(x) for x in state.log.match(None, None, None, None)],
+        "log": {} if state.log is None else {n: [list(x) for x in some] for n, some in state.log.by_stream().items()},
         "programs": [] if executor.answer_sets is None else executor.answer_sets.snapshot(),
     }
 
@@ -85,8 +86,10 @@ def read(executor: RowExecutor, data: Mapping[str, Any]) -> None:
     for name in state.runs:
         _restore_runs(executor, name, data.get("runs", {}).get(name, []))
     state.log = None
-    for s, p, o, start, end in data["log"]:
-        state.history.add(start, end, ((s, p, o),))
+    for stream, occurrences in _logs(data).items():
+        log = state.history.of_stream(stream) if stream else state.history
+        for s, p, o, start, end in occurrences:
+            log.add(start, end, ((s, p, o),))
     if executor.answer_sets is not None:
         executor.answer_sets.restore(data["programs"])
 
@@ -105,8 +108,20 @@ def adopt(executor: RowExecutor, others: Iterable[Mapping[str, Any]], own: Conta
         goals += [entry for entry in other["goals"] if entry[0] not in own]
         for part in ("groups", "closures", "slices", "runs"):
             data[part] = {**data[part], **{name: state for name, state in other[part].items() if name not in own}}
-        data["log"] = [list(x) for x in dict.fromkeys(map(tuple, (*data["log"], *other["log"])))]
+        mine, theirs = _logs(data), _logs(other)
+        data["log"] = {n: _merged(mine.get(n, ()), theirs.get(n, ())) for n in dict.fromkeys((*mine, *theirs))}
     read(executor, {**data, "goals": goals})
+
+
+def _logs(data: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The history of a dump by stream; earlier versions kept it without the streams."""
+    log = data["log"]
+    return dict(log) if isinstance(log, Mapping) else {"": log} if log else {}
+
+
+def _merged(mine: Iterable[Any], theirs: Iterable[Any]) -> list[Any]:
+    """The occurrences of two histories, each once, in order of their ends."""
+    return sorted(map(list, dict.fromkeys(map(tuple, (*mine, *theirs)))), key=itemgetter(4))
 
 
 def _restore_group(executor: RowExecutor, name: str, data: Any) -> None:
