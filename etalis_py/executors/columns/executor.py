@@ -232,9 +232,9 @@ class ColumnExecutor(RowExecutor):
         return lambda t, rows: advance(t, [rebuilt(layout, x) for x in rows])
 
     def _apart(self, name: str) -> NodeFunction:
-        """What rows have for a node, alone."""
-        plan = write_node(name, replace(self._code(), journaled=False))
-        runtime = Runtime(self.rules, plan, self.state, self.options.limits, self._entailed, families=self.families)
+        """What rows have for a node, alone; its history is its own."""
+        plan, state = write_node(name, replace(self._code(), journaled=False)), copy(self.state)
+        runtime = Runtime(self.rules, plan, state, self.options.limits, self._entailed, families=self.families)
         return function_of(name, runtime)
 
     def _fill(self, columns: ColumnRules) -> None:

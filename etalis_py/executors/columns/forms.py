@@ -14,7 +14,7 @@ def unsupported_node(node: ir.Node) -> str | None:
         case ir.Map(steps=steps) | ir.Join(steps=steps) | ir.Absence(steps=steps):
             return _unsupported_steps(steps)
         case ir.Outer():
-            return _unsupported_steps((*node.condition, *node.steps))
+            return _unsupported_steps(node.steps if node.leaves else (*node.condition, *node.steps))
         case ir.Group(leaves=leaves):
             if leaves:
                 return "EXISTS looks back at single occurrences"
@@ -26,8 +26,6 @@ def unsupported_node(node: ir.Node) -> str | None:
         case ir.Run():
             if any(map(alg.has_exists, node.condition)):
                 return "EXISTS looks back at single occurrences"
-        case ir.Recall():
-            return "EXISTS looks back at single occurrences"
     return None
 
 
@@ -37,6 +35,8 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
     ``late``: its solutions may end before the instant in which they are known.
     """
     match node:
+        case _ if looks_back(node):
+            return "an EXISTS that looks back at single occurrences"
         case ir.Join(op="next", policy=policy) if policy or is_open(node):
             return "a NEXT that consumes, or whose sides may leave a variable unbound"
         case ir.Join(op="par", policy=policy) if policy:
@@ -46,6 +46,11 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
         case ir.Join() | ir.Absence(deadline=None):
             return _picked_by_instant(node)
     return None
+
+
+def looks_back(node: ir.Node) -> bool:
+    """Does a node look back at single occurrences, given what its parts give?"""
+    return isinstance(node, ir.Recall) or (isinstance(node, ir.Outer) and bool(node.leaves))
 
 
 def _picked_by_instant(node: ir.Join | ir.Absence) -> str | None:

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import numpy as np
-import pyarrow as pa
 from etalis_compiler.stratify import output_id
 from etalis_rules import program as ir
 
 from etalis_py.events import Triple
+from etalis_py.executors.columns.history import Reading
 from etalis_py.executors.columns.instants import by_instant, table_of_rows
 from etalis_py.executors.columns.network import RowPart
 from etalis_py.executors.columns.reports import TableReport
 from etalis_py.executors.columns.tables import Table, together
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.executors.rows.feeding import predicates_of
 from etalis_py.executors.rows.partial import PartialRules
 from etalis_py.kernel.batch import Report, Row
 from etalis_py.sparql import OccurrenceLog
@@ -45,10 +43,7 @@ class PartOperator:
         self._rules = rules
         self._triples_of = triples_of
         leaves = [node for name in part.nodes if isinstance(node := nodes[name], ir.Leaf)]
-        named = [predicates_of(leaf) for leaf in leaves]
-        self._predicates: pa.Array | None = None  # of which it reads triples; None: of any
-        if all(named):
-            self._predicates = pa.array(sorted({term for terms in named for term in terms}), pa.large_string())
+        self._reading = Reading(leaves, terms)
 
     def begin(self, log: OccurrenceLog | None) -> None:
         """Go on with the state of rows, and this history."""
@@ -61,7 +56,7 @@ class PartOperator:
 
         It is given the occurrences of the batch, and those that others have derived; time reaches ``through``.
         """
-        table = together([self._read(by_stream), *derived], 4)
+        table = together([self._reading.of(by_stream), *derived], 4)
         s, p, o, stream = (self.terms.spellings(column) for column in table.columns)
         occurrences = list(zip(s, p, o, table.start.tolist(), stream, strict=True))
         reports = self._rules.take(by_instant(occurrences, table.at), through)
@@ -81,15 +76,6 @@ class PartOperator:
             if (name := output_id(output.query)) in self._fed:
                 more.setdefault(name, []).append(self._derived(number, output.stream, some))
         return tables, {name: together(of_queries, 4) for name, of_queries in more.items()}
-
-    def _read(self, by_stream: Table) -> Table:
-        """The occurrences whose predicates the part reads."""
-        if self._predicates is None:
-            return by_stream
-        wanted = self.terms.intern(self._predicates)
-        marked = np.zeros(self.terms.count, np.bool_)
-        marked[wanted] = True
-        return by_stream.take(np.flatnonzero(marked[by_stream.columns[1]]))
 
     def _derived(self, number: int, stream: str, reports: Sequence[Report]) -> Table:
         """The occurrences that its rows make; a row of an aggregate that ended before it was known makes none."""

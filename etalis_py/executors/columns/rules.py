@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,8 @@ from etalis_rules import program as ir
 
 from etalis_py.executors.columns.absence import DeadlineOperator, GapOperator, InsideOperator
 from etalis_py.executors.columns.constructs import derived, with_nodes
-from etalis_py.executors.columns.forms import by_instant
+from etalis_py.executors.columns.forms import by_instant, looks_back
+from etalis_py.executors.columns.history import LookingOperator
 from etalis_py.executors.columns.identity import compared_columns, unidentified
 from etalis_py.executors.columns.instants import InstantOperator, NodeOperator, RunOperator, rows_of
 from etalis_py.executors.columns.joins import JoinOperator, Waiting
@@ -80,7 +81,7 @@ class ColumnRules:
         compared, late = compared_columns(self.network), late_nodes(self.network.nodes)
         feeding = any(targets for fed in self.network.fed.values() for _, targets in fed)
         self._operators: dict[str, Any] = {
-            name: NodeOperator(node, apart(name), self.terms)
+            name: _node_operator(node, self.network.nodes, apart(name), self.terms)
             if by_instant(node, name in late)
             else _operator(
                 name,
@@ -168,6 +169,9 @@ class ColumnRules:
         """Go on with the state of rows in the parts that run in rows, and with this history."""
         for part in self._parts.values():
             part.begin(log)
+        for operator in self._operators.values():
+            if isinstance(operator, LookingOperator):
+                operator.begin(log)
 
     def stores(self) -> Iterator[tuple[str, str, Waiting]]:
         """Node, side and goals of everything that waits."""
@@ -242,6 +246,8 @@ class ColumnRules:
                     seen = _seen(node, by_stream, anywhere, more.get(name, []), self.terms)
                     table = operator.advance(seen)
                 else:
+                    if isinstance(operator, LookingOperator):
+                        operator.remember(by_stream, [t for leaf in operator.leaves for t in more.get(leaf, ())])
                     table = _advanced(node, operator, tables, through)
                 tables[name] = table
                 if name in self._limited:
@@ -346,6 +352,12 @@ def _output(
         split = runtime.provide(OfOutput(number, "split")) if arranged else None
         return FamilyOutput(families.positions[number], output, sources, families.showing(output), split)
     return OutputOperator(families.positions[number], output, sources.terms, runtime.arrangement(number))
+
+
+def _node_operator(node: ir.Node, nodes: Mapping[str, ir.Node], function: NodeFunction, terms: Terms) -> NodeOperator:
+    if isinstance(node, ir.Recall | ir.Outer) and looks_back(node):
+        return LookingOperator(node, nodes, function, terms)
+    return NodeOperator(node, function, terms)
 
 
 def _operator(

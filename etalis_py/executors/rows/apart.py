@@ -18,16 +18,21 @@ from etalis_py.executors.rows.codegen import Generator
 from etalis_py.executors.rows.goals import rebuilt
 from etalis_py.executors.rows.plan import RowPlan
 from etalis_py.executors.rows.runtime import Runtime
+from etalis_py.executors.rows.state import State
 from etalis_py.executors.rows.writer import Writer
 from etalis_py.kernel.batch import Row
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFunction:
-    """What runs a node: ``advance``, and for each of its parts what adds decoded values to a row (None: nothing)."""
+    """What runs a node: ``advance``, and for each of its parts what adds decoded values to a row (None: nothing).
+
+    ``state`` has the history that it looks back at.
+    """
 
     advance: Callable[..., list[Any]]
     rebuild: tuple[Callable[[Row], Row] | None, ...]
+    state: State
 
 
 def parts_of(node: ir.Node) -> tuple[str, ...]:
@@ -39,7 +44,7 @@ def function_of(name: str, runtime: Runtime) -> NodeFunction:
     """The function of a node, whose plan this runtime has."""
     layouts = [runtime.state.layouts[part] for part in parts_of(runtime.state.nodes[name])]
     rebuild = tuple(partial(rebuilt, layout) if layout.values else None for layout in layouts)
-    return NodeFunction(runtime.advance_of_node(), rebuild)
+    return NodeFunction(runtime.advance_of_node(), rebuild, runtime.state)
 
 
 def write_node(name: str, code: Code) -> RowPlan:

@@ -282,3 +282,26 @@ def test_journals_tell_of_what_goes_from_instant_to_instant_and_of_parts(
     for journal in journals:
         follower.apply_journal(journal)
     assert [m.id for m in [*matches, *follower.close()]] == expected
+
+
+LOOKING_BACK = [
+    "SELECT ?x ?y { ?c <urn:p> ?x OPTIONAL { ?c <urn:q> ?y FILTER EXISTS { ?c <urn:r> ?x } } }",
+    "SELECT ?x ?y { ?c <urn:p> ?x OPTIONAL { ?c <urn:q> ?y FILTER (EXISTS { ?c <urn:d1> ?z } || ?y > 2) } }",
+    "SELECT ?x ?y { ?c <urn:p> ?x OPTIONAL { ?c <urn:q> ?y FILTER NOT EXISTS { ?d <urn:p> ?y . ?d ?e ?f } } }",
+    "SELECT ?x ?y { ?c <urn:p> ?x OPTIONAL { ?c <urn:q> ?y FILTER EXISTS { STREAM <urn:s> { ?c <urn:r> ?x } } } }",
+    "CONSTRUCT { ?c <urn:d3> ?y } { ?c <urn:p> ?x OPTIONAL { ?c <urn:q> ?y FILTER EXISTS { ?c <urn:d2> ?z } } }",
+]
+
+
+@pytest.mark.parametrize("policy", ["unrestricted", "recent"])
+@pytest.mark.parametrize("query", LOOKING_BACK)
+def test_what_looks_back_reports_what_rows_report(query: str, policy: str) -> None:
+    program = compile([query, FIRST, SECOND_RULE, DESCRIBED, "SELECT ?r { ?c <urn:d3> ?r }"])
+
+    def making(executor: Any) -> Engine:
+        return Engine(program, policy=policy, executor=executor)
+
+    (executor,) = rule_executors(making("columns"))
+    assert executor.division.is_whole
+    assert "q1" in executor.division.by_instant
+    assert agree(making, events(60), (1, 7, 1000)) is None
