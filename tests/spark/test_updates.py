@@ -17,9 +17,11 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from etalis_py import Engine, Event, compile, event
 from etalis_py.knowledge import load
-from etalis_py.spark import EVENTS, SparkError, events_from_events, matches
+from etalis_py.spark import EVENTS, SparkError, events_from_events, matches, run_on_spark
 from etalis_py.spark.answers import single
+from etalis_py.spark.checkpoints import move
 from etalis_py.spark.kinds import shard_kind
+from etalis_py.spark.options import Running, RunOptions
 from etalis_py.spark.parts import RoutedPart
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.schema import UPDATE
@@ -241,6 +243,30 @@ def run_with_updates(spark: SparkSession, folder: Path, programs: dict[str, str]
     writer = found.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
     writer.option("path", str(folder / "out")).trigger(availableNow=True).start().awaitTermination()
     return spark.read.schema(found.schema).parquet(str(folder / "out")).collect()
+
+
+def test_a_run_goes_on_and_moves_to_other_shards_with_its_updates(spark: SparkSession, tmp_path: Path) -> None:
+    program, events = PROGRAMS["in sequence"], some_events(19)
+    middle = next(n for n, e in enumerate(events) if e.end > 10 * SECOND)
+    first = [u for u in UPDATES_HERE if u.time <= 10 * SECOND]
+    two, three = tmp_path / "two", tmp_path / "three"
+
+    def call(some: Sequence[Event], updates: Sequence[Update] | None, folder: Path) -> list[str]:
+        options: RunOptions = {"background": START, "updates": updates, "checkpoint": folder}
+        return [m.id for m in run_on_spark(program, some, spark=spark, **options).matches]
+
+    found = call(events[:middle], first, two)
+    with pytest.raises(SparkError, match="was made with updates of the background: give them again"):
+        call(events[middle:], None, two)
+    moved = move(spark, two, three, 3, program, Running(background=START))
+    assert (moved.job.shards, moved.matches) == (3, len(found))
+    found += call(events[middle:], UPDATES_HERE[len(first) :], three)
+    last = events[-1].end
+    in_time = [u for u in UPDATES_HERE if u.time < last]
+    assert sorted(found) == local(program, [e for e in events if e.end < last], in_time)
+    call(events[:5], None, tmp_path / "without")
+    with pytest.raises(SparkError, match="was made without updates of the background: go on without them"):
+        call(events[5:], [], tmp_path / "without")
 
 
 def test_an_overdue_update_holds_from_the_watermark_on_everywhere(spark: SparkSession, tmp_path: Path) -> None:
