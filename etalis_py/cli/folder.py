@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from etalis_py.cli.errors import UsageError
 from etalis_py.cli.sources import is_live, split_name
-from etalis_py.cli.watch import LOOK_EVERY, Stamp, stamps
+from etalis_py.cli.watch import LOOK_EVERY, ON_SPARK, Stamp, stamps
 
 if TYPE_CHECKING:
     from etalis_py import Engine, Program
@@ -47,7 +47,7 @@ def follows_folder(options: Namespace) -> bool:
 def check_folder(options: Namespace) -> None:
     """What cannot be done while queries come and go?"""
     if options.engine == "spark":
-        raise UsageError("--watch is for the local engine: leave --engine spark out")
+        raise UsageError(ON_SPARK)
     if options.format != "jsonl":
         raise UsageError(
             f"--queries DIR --watch: what a query that is yet to come answers may not fit into --format "

@@ -17,10 +17,16 @@ LOOK_EVERY = 0.2  # seconds; a change is seen at once for a person, and looking 
 Stamp = tuple[int, int]
 
 
+ON_SPARK = (
+    "--watch is for the local engine, because Spark begins when all events are there: leave --engine spark out; from "
+    "Python, etalis_py.spark.matches(…, queries=…) takes queries that come and go while a stream runs"
+)
+
+
 def check_watch(options: Namespace) -> None:
     """What can be run a second time?"""
     if options.engine == "spark":
-        raise UsageError("--watch is for the local engine: leave --engine spark out")
+        raise UsageError(ON_SPARK)
     if options.follow:
         raise UsageError("--watch runs again over files that are complete, and --follow is for those that grow")
     for text in options.stream:
