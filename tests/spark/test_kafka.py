@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from etalis_py import Event
+from benchmarks.workloads import w1_pairs
+from etalis_py import Engine, Event
 from etalis_py.spark import events_from_kafka, matches, to_kafka
 from etalis_py.spark.schema import END_OF_STREAM
 from tests.kafka.broker import PARTITIONS, Broker, broker
@@ -33,8 +36,10 @@ def line(event: Event) -> str:
 
 
 def send(spark: SparkSession, broker: Broker, topic: str, values: Iterable[str]) -> None:
-    """By Spark's own sink: without keys, so that the partitions take turns."""
-    frame = spark.createDataFrame([(value,) for value in values], "value string").coalesce(1)
+    """By Spark's own sink: the partitions take turns."""
+    texts = pa.array(list(values), pa.string())
+    turns = pa.array([n % PARTITIONS for n in range(len(texts))], pa.int32())
+    frame = spark.createDataFrame(pa.table({"value": texts, "partition": turns})).coalesce(1)
     frame.write.format("kafka").option("kafka.bootstrap.servers", broker.servers).option("topic", topic).save()
 
 
@@ -93,6 +98,48 @@ def test_from_topic_to_topic_through_a_restart(spark: SparkSession, broker: Brok
     assert {key for key, _ in again} == wanted
     assert {json.dumps(value) for _, value in again} == {json.dumps(value) for _, value in found}
     assert {key for key, _ in received(spark, broker, "late")} == {key for key, _ in late}
+
+
+@pytest.mark.parametrize("size", [20_000, pytest.param(1_000_000, marks=pytest.mark.nightly)])
+def test_many_events_have_the_local_ids_downstream(
+    spark: SparkSession, broker: Broker, tmp_path: Path, size: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In many batches, and half of them twice: once their ids are looked at, each match is there once."""
+    times = ((60 + n) * SECOND for n in range(size))
+    events = [e._replace(start=t, end=t) for t, e in zip(times, w1_pairs.events(size), strict=True)]
+    engine = Engine(w1_pairs.QUERY, policy="recent")
+    wanted = {match.id for match in [*engine.push_all(events), *engine.close()]}
+    assert len(wanted) == size // 2
+    names = f"in-{size}", f"out-{size}"
+
+    def run_over(lines: Iterable[str]) -> float:
+        """Seconds that the job takes for these, which are sent before it starts."""
+        send(spark, broker, names[0], lines)
+        options = {"maxOffsetsPerTrigger": str(size // 4)}
+        rows = events_from_kafka(spark, broker.servers, names[0], kafka=options)
+        # The partitions have the same number of events, so in each batch they are hardly apart.
+        found = matches(w1_pairs.QUERY, rows, shards=2, policy="recent", lateness=1_000 * SECOND)
+        writer = to_kafka(found, topic=names[1]).writeStream.format("kafka").trigger(availableNow=True)
+        writer = writer.option("kafka.bootstrap.servers", broker.servers)
+        began = time.perf_counter()
+        writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()
+        return time.perf_counter() - began
+
+    half = size // 2
+    run_over(map(line, events[:half]))
+    shutil.copytree(tmp_path / "checkpoint", tmp_path / "saved")
+    took = run_over(map(line, events[half:]))
+    shutil.rmtree(tmp_path / "checkpoint")
+    (tmp_path / "saved").rename(tmp_path / "checkpoint")
+    last = Event(2 * size * SECOND, 2 * size * SECOND, ((END_OF_STREAM,) * 3,))
+    run_over([])
+    run_over([line(last)])  # when all partitions have been read to their ends
+    out = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.servers).option("subscribe", names[1])
+    keys = [row["key"] for row in out.load().selectExpr("string(key) AS key").collect()]
+    assert set(keys) == wanted
+    assert len(keys) > len(wanted), "what was written before the failure was written again"
+    with capsys.disabled():
+        print(f"\n{half:,} events from topic to topic in {took:.1f} s: {half / took:,.0f} a second")
 
 
 def test_a_message_without_a_time_has_that_of_kafka(spark: SparkSession, broker: Broker) -> None:
