@@ -145,7 +145,8 @@ def _restored(goals: int) -> float:
     engine = Engine(compile(QUERY), journal=True)
     began = time.process_time()
     with few_collections():
-        engine.restore(data)
+        with engine.into_rows():
+            engine.restore(data)
         found = [*engine.push_all(some), *engine.advance(goals * SECOND)]
     seconds = time.process_time() - began
     if len(found) != SMALL or engine.counters.kept().goals != goals:

@@ -416,7 +416,6 @@ def _numbered(
     """Names and places, as if each text had been compiled by itself."""
     names: dict[str, None] = {}
     rest: list[tuple[ast.Document, Source]] = []
-    read: list[tuple[int, tuple[ast.Document, Source]]] = []
     places: list[int] = []
     warnings: list[Diagnostic] = []
     rows: dict[str, tuple[Template, list[Member]]] = {}
@@ -441,7 +440,6 @@ def _numbered(
         document = documents[i]
         warnings += document.warnings
         queries = []
-        read.append((len(names), (document, text)))
         for syntax in document.queries:
             name = query_name(syntax, text, len(document.queries), len(names))
             places.append(take(name, text))
@@ -455,7 +453,11 @@ def _numbered(
         return None
 
     def every() -> Iterable[tuple[ast.Document, Source]]:
-        texts = [*read]
+        texts = []
+        before = 0
+        for document, text in rest:
+            texts.append((places[before], (document, text)))
+            before += len(document.queries)
         for group in groups:
             texts += [(place, (reading.document(text), text)) for place, _, text in group.texts()]
         return [one for _, one in sorted(texts, key=itemgetter(0))]

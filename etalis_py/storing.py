@@ -213,6 +213,18 @@ class Stored(Kernel, ABC):
         finally:
             self._journaling(self._journals)
 
+    @contextmanager
+    def into_rows(self) -> Iterator[None]:
+        """Restore goals to where rows have them: a small batch comes next, and columns would have to give them back."""
+        executors = self._executors
+        for executor in executors:
+            executor.rows_next = True
+        try:
+            yield
+        finally:
+            for executor in executors:
+                executor.rows_next = False
+
     def _journaling(self, on: bool) -> None:
         if self._revision is not None:
             self._revision.recording = on

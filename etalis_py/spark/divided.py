@@ -38,8 +38,7 @@ def with_families(
 ) -> tuple[ProgramSpec, list[RoutedPart]] | None:
     """A program with families as it travels, and its parts; None where its queries run one by one.
 
-    Families that feed other queries, or are fed, do so, and DESCRIBE, which tells of any event; and where the program
-    has more than its texts say.
+    Families that feed other queries, or are fed, do so; and where the program has more than its texts say.
     """
     assert isinstance(program.compilation, GatheredQueries)
     compilation = program.compilation.run_by(program.policy)
@@ -48,10 +47,7 @@ def with_families(
         return None
     if any(output.form == "construct" and output.timeless is not None for output in rules.outputs):
         return None
-    families = {group.name for group in compilation.groups}
-    if any(output.form == "describe" and output.query in families for output in rules.outputs):
-        return None
-    if not are_apart(rules, families):
+    if not are_apart(rules, [group.name for group in compilation.groups]):
         return None
     spec = spec_of(replace(program, compilation=compilation), name, None)
     return spec, _parts(compilation, rules, number, first, shards)
@@ -154,5 +150,4 @@ def _equal(node: ir.Node, nodes: Mapping[str, ir.Node]) -> tuple[str, int] | Non
     """The column of a leaf that is a constant of the query, and the place of the constant."""
     if not isinstance(node, ir.Map) or not isinstance(nodes[node.child.node], ir.Leaf):
         return None
-    equal = next((step.equal for step in node.steps if isinstance(step, ir.Parameters)), ())
-    return next((pair for pair in equal if pair[0] in node.child.columns), None)
+    return next((step.equal[0] for step in node.steps if isinstance(step, ir.Parameters) and step.equal), None)

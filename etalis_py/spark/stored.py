@@ -14,6 +14,7 @@ from __future__ import annotations
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -74,17 +75,18 @@ class StoredShard:
 
     # --- loading ---
 
-    def load(self, key: tuple[str, int], fresh: Callable[[], Shard]) -> Shard:
+    def load(self, key: tuple[str, int], fresh: Callable[[], Shard], size: int = 0) -> Shard:
         """The shard as it was stored; taken out of the cache, so that a failed attempt leaves nothing there.
 
-        So many events that their journal might outgrow the snapshot are taken without one.
+        So many events that their journal might outgrow the snapshot are taken without one.  ``size``: at most so many
+        come next.
         """
-        shard = self._loaded(key, fresh)
+        shard = self._loaded(key, fresh, size)
         self._had_waiting = bool(shard.waiting or shard.withdrawals)
         shard.room = self._room // ENTRY
         return shard
 
-    def _loaded(self, key: tuple[str, int], fresh: Callable[[], Shard]) -> Shard:
+    def _loaded(self, key: tuple[str, int], fresh: Callable[[], Shard], size: int) -> Shard:
         cached = _LIVE.pop(key, None)
         head = self.head.get()
         if head is None:
@@ -103,7 +105,8 @@ class StoredShard:
             if self.now.job != self.digest:
                 self.compare()
             shard = fresh()
-            self._rebuild(shard)
+            with shard.engine.into_rows() if 2 * size <= self._room // ENTRY else nullcontext():
+                self._rebuild(shard)
         stored = self._waiting(shard)
         shard.waiting = [event for event, gone in stored if not gone]
         shard.withdrawals = [event for event, gone in stored if gone]

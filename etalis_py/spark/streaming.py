@@ -101,9 +101,9 @@ class ShardProcessor:
         yield from self.wire.frames(out)
 
     def _taken(self, key: Any, rows: Iterator[pd.DataFrame], timer_values: Any) -> list[Answer]:
-        shard = self._load(key)
-        over = self._over(timer_values.getCurrentWatermarkInMs())
         tables = [unpack(data) for frame in rows for data in frame["rows"]]
+        shard = self._load(key, sum(map(len, tables)))
+        over = self._over(timer_values.getCurrentWatermarkInMs())
         out, newest = self._in_columns(shard, tables, over) or self._in_rows(shard, tables, over)
         if any(map(ends_in, tables)):
             out += shard.finish()
@@ -161,7 +161,7 @@ class ShardProcessor:
             return NEVER
         return (newest // 1000 - -(-self.lateness // 1000)) * 1000
 
-    def _load(self, key: Any) -> Shard:
+    def _load(self, key: Any, size: int = 0) -> Shard:
         slot = int(key[0])
         if slot not in self.slots:
             self.stored.compare()
@@ -172,7 +172,7 @@ class ShardProcessor:
             spec = self.specs[part.program]
             return shard_kind(spec, part)(spec, part, number, journal=True, revise=self.revise)
 
-        return self.stored.load((self.run, slot), fresh)
+        return self.stored.load((self.run, slot), fresh, size)
 
     def _closed(
         self,

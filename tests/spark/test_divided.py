@@ -98,20 +98,6 @@ def test_families_that_feed_one_another_run_one_by_one() -> None:
     assert not any(routed.part.homes for routed in parts)
 
 
-def test_what_describes_its_resources_runs_one_by_one_beside_a_query_without_a_name() -> None:
-    told = [f"DESCRIBE ?x {{ :c{n} :p ?x }}" for n in range(4)]
-    _, parts = plan(compile([*told, "SELECT ?x { ?x :q ?y . ?y :p ?z }"]), 2, None, "rdfs", None)
-    assert not any(routed.part.homes for routed in parts)
-    assert {query for routed in parts for query in routed.part.reports} == {"q1", "q2", "q3", "q4", "q5"}
-
-
-def test_a_constant_that_only_a_graph_has_sends_an_event_to_all_shards() -> None:
-    asked = [f"SELECT ?c {{ ?c :p ?x GRAPH <urn:g> {{ ?c :in :c{n} }} }}" for n in range(4)]
-    _, (divided,) = plan(compile(asked), 3, None, "rdfs", None)
-    assert divided.part.homes
-    assert set(targets(divided, ("<http://example.org/c3>", "<http://example.org/p>", '"1"'))) == {0, 1, 2}
-
-
 def test_a_batch_answers_what_the_engine_answers_in_its_order(spark: SparkSession) -> None:
     program = compile(TEXTS)
     found = matches(program, events_from_events(spark, EVENTS_HERE), shards=2)

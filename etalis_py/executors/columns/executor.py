@@ -52,6 +52,7 @@ class ColumnExecutor(RowExecutor):
         self._noted = False  # whether changes in columns are noted, for the journal
         self._columns: ColumnRules | None = None
         self.in_columns = False
+        self.rows_next = False  # whether a small batch comes after what is restored
         self._taken = 0  # rows that came in batches
 
     @property
@@ -348,7 +349,8 @@ class ColumnExecutor(RowExecutor):
         self.to_rows()
         tables = [x for x in state["goals"] if not isinstance(x[2], list | tuple)]
         many = self.always or sum(len(x[2]) for x in tables) >= ENOUGH
-        if not tables or not many or self.reason is not None or not self._tells or not ready():
+        rows = (self.rows_next and not self.always) or not tables or not many
+        if rows or self.reason is not None or not self._tells or not ready():
             super().load(state)
             return
         super().load({**state, "goals": [x for x in state["goals"] if isinstance(x[2], list | tuple)]})

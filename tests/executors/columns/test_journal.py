@@ -115,3 +115,20 @@ def test_goals_go_from_columns_to_columns_without_rows(monkeypatch: pytest.Monke
     other.restore(engine.snapshot())
     assert rule_executors(other)[0].form == rule_executors(engine)[0].form == "columns"
     assert other.counters.goals == engine.counters.goals == 4999
+
+
+def test_goals_are_restored_into_rows_where_a_small_batch_comes_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = journaling()
+    engine.push_all(columns_of(prices(*range(5000, 0, -1))))
+    data = engine.snapshot()
+    other = Engine(compile(RISING, policy="recent"), policy="recent", journal=True)
+    with other.into_rows():
+        other.restore(data)
+    assert rule_executors(other)[0].form == "rows"
+    assert other.counters.goals == engine.counters.goals == 4999
+    last = [Event(6000 * SECOND, 6000 * SECOND, triples) for _, _, triples, *_ in prices(6000)]
+    ids = [[m.id for m in [*each.push_all(last), *each.close()]] for each in (engine, other)]
+    assert ids[0] == ids[1] != []
+    again = Engine(compile(RISING, policy="recent"), policy="recent", journal=True)
+    again.restore(data)
+    assert rule_executors(again)[0].form == "columns"
