@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from etalis_compiler.diagnostics import QueryError
+from etalis_rules import program as ir
 from etalis_rules.terms import RDF_TYPE, RDFS
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -218,6 +219,16 @@ def test_alerts_over_an_ontology_are_one_family(executor):
     assert [(m.query, m["a"]) for m in found] == [
         ("n8", 5), ("n1", 15), ("n8", 15), ("n1", 25), ("n2", 25), ("n8", 25), ("n5", 60)
     ]  # fmt: skip
+
+
+def test_what_an_event_says_is_looked_up_before_the_limits_of_queries_are_tested():
+    text = "SELECT ?c ?a WHERE {{ ?c :p ?a FILTER (?a > {0}) GRAPH <urn:g> {{ ?c :in :c{0} }} }}"
+    engine = Engine(compile([text.format(n) for n in range(4)]), named={"urn:g": [[(iri("c1"), iri("in"), iri("c2"))]]})
+    (node,) = [node for _, node in engine.rules.nodes if isinstance(node, ir.Map)]
+    assert [type(step) for step in node.steps] == [ir.Background, ir.Parameters, ir.Condition]
+    assert len(node.steps[1].equal) == 1
+    found = engine.push_all([event(":c1 :p 2", 1), event(":c1 :p 3", 2), event(":c2 :p 9", 3)])
+    assert [(m.query, m["a"]) for m in [*found, *engine.close()]] == [("q3", 3)]
 
 
 def test_what_no_longer_runs_together_is_refused_where_goals_would_be_lost():

@@ -12,6 +12,7 @@ an expression that is evaluated inside the look-up, a column would not be seen.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -58,6 +59,15 @@ def is_reached(step: ir.Background, known: Iterable[str], markers: Collection[st
 
 def _has_marker(triple: alg.Triple, markers: Collection[str]) -> bool:
     return any(isinstance(node, alg.Const) and node.term in markers for node in walk(triple))
+
+
+def stacked(node: ir.Map, below: ir.Map) -> ir.Map:
+    """A Map and the Map below it as one, with the steps of both."""
+    names = dict(zip(below.head, node.child.columns, strict=True))
+    inner = {*below.child.columns, *(name for step in below.steps for name in bound_by(step))}
+    names |= {name: f".{i}{name}" for i, name in enumerate(sorted(inner - names.keys()))}
+    own = alg.rename(below, names)
+    return replace(node, child=own.child, steps=(*own.steps, *node.steps))
 
 
 def bound_by(step: ir.Step) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from etalis_rules import program as ir
 from etalis_rules.terms import XSD
 from etalis_rules.traversal import transform, walk
 
-from .looked_up import bound_by, is_reached, plain_steps
+from .looked_up import bound_by, is_reached, plain_steps, stacked
 from .windows import relaxed
 
 T = TypeVar("T")
@@ -234,26 +234,30 @@ class _Rewriter:
         """
         known = set(child.columns)
         before: list[ir.Step] = []
-        while len(before) < len(steps):
-            step = steps[len(before)]
-            if equal and isinstance(step, ir.Background):
-                break  # most events concern no query
-            if read := self.read(step):
+        rest: list[ir.Step] = []  # tests that have to wait for the parameters
+        for place, step in enumerate(steps):
+            read = self.read(step)
+            if read and isinstance(step, ir.Condition | ir.Duration):
+                rest.append(step)
+                continue
+            # Where the leaf has a constant, most events concern no query.
+            open_ = isinstance(step, ir.Background) and not equal and is_reached(step, known, self.markers)
+            if (read and not open_) or (equal and isinstance(step, ir.Background)):
+                rest += steps[place:]
+                break
+            if read and isinstance(step, ir.Background):
                 free = [k for k in sorted(read) if column_of(k) not in known]
-                if not isinstance(step, ir.Background) or not is_reached(step, known, self.markers):
-                    break
+                equal = tuple((column_of(k), k + 1) for k in free)
                 step = self.written(step)
                 step = replace(step, binds=tuple(sorted({*step.binds, *map(column_of, free)})))
-                equal = tuple((column_of(k), k + 1) for k in free)
             known.update(bound_by(step))
             before.append(step)
-        rest = steps[len(before) :]
         binds = [(NAME, 0)]
-        binds += [(column_of(k), k + 1) for k in sorted(self.read(rest) | wanted) if column_of(k) not in known]
+        binds += [(column_of(k), k + 1) for k in sorted(self.read(tuple(rest)) | wanted) if column_of(k) not in known]
         compared = next((c for s in rest if (c := self._compared(s, known)) is not None), None)
-        step = ir.Parameters(self.family, equal, tuple(binds), () if compared is None else (compared,))
+        parameters = ir.Parameters(self.family, equal, tuple(binds), () if compared is None else (compared,))
         columns = self._columns(wanted)
-        every = (*before, step, *self.written(rest))
+        every = (*before, parameters, *self.written(tuple(rest)))
         return _Carrying(self.add(ir.Map((*head, *columns), child, every)), columns)
 
     def _compared(self, step: ir.Step, known: Container[str]) -> tuple[str, str, int] | None:
@@ -276,6 +280,10 @@ class _Rewriter:
     def _map(self, node: ir.Map, wanted: frozenset[int]) -> _Carrying:
         below = self.before[node.child.node]
         node = replace(node, steps=tuple(s for step in node.steps for s in self._taken_apart(step)))
+        looks_up = any(isinstance(step, ir.Background) and self.read(step) for step in node.steps)
+        plain = isinstance(below, ir.Map) and self.varies(node.child.node) and not (below.distinct or node.distinct)
+        if looks_up and plain and isinstance(below, ir.Map):
+            return self._map(stacked(node, below), wanted)  # what it looks up may be known before the tests below
         read = self.read(node.steps)
         if isinstance(below, ir.Leaf) and self.varies(node.child.node) and not node.distinct:
             leaf = alg.rename(below, dict(zip(below.head, node.child.columns, strict=True)))
