@@ -166,7 +166,7 @@ def test_no_private_name_is_imported_across_modules() -> None:
 
 
 MOST_PARAMETERS = 9
-COMPILED = {"kernel", "njit"}
+COMPILED = {"kernel", "njit", "part"}
 """What Numba compiles takes columns as they are: it knows no objects."""
 
 
