@@ -38,7 +38,7 @@ from etalis_py.spark import matches, session
 from etalis_py.spark.schema import FLAT_EVENTS
 
 SMALL, BATCHES = 1_000, 10
-LOADED = 250_000  # goals in a file
+LOADED = 1_000_000  # goals in a file
 QUERY = "SELECT ?id WHERE { { ?id <urn:p:a> ?x } SEQ { ?id <urn:p:b> ?y } }"
 
 
