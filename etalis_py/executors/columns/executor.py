@@ -348,9 +348,7 @@ class ColumnExecutor(RowExecutor):
         self._forget_noted()
         self.to_rows()
         tables = [x for x in state["goals"] if not isinstance(x[2], list | tuple)]
-        many = self.always or sum(len(x[2]) for x in tables) >= ENOUGH
-        rows = (self.rows_next and not self.always) or not tables or not many
-        if rows or self.reason is not None or not self._tells or not ready():
+        if not tables or not self._takes_tables([x[2] for x in tables]):
             super().load(state)
             return
         super().load({**state, "goals": [x for x in state["goals"] if isinstance(x[2], list | tuple)]})
@@ -361,12 +359,20 @@ class ColumnExecutor(RowExecutor):
     def replay(self, entries: Sequence[Any]) -> None:
         self._forget_noted()
         changes, *others = entries
-        if not self.in_columns or self._columns is None or any(entry[0] not in OF_TABLES for entry in changes):
+        of_tables = all(entry[0] in OF_TABLES for entry in changes)
+        if of_tables and changes and self._takes_tables([entry[3] for entry in changes]):
+            self._in_columns()
+        if not of_tables or not self.in_columns or self._columns is None:
             self.to_rows()
             super().replay(entries)
             return
         self._repeat(self._columns, changes)
         super().replay([[], *others])
+
+    def _takes_tables(self, tables: Sequence[Any]) -> bool:
+        """Are goals in these tables worth being taken over in columns?"""
+        many = self.always or (sum(map(len, tables)) >= ENOUGH and not self.rows_next)
+        return many and self.reason is None and self._tells and ready()
 
     @staticmethod
     def _repeat(columns: ColumnRules, changes: Sequence[Any]) -> None:
