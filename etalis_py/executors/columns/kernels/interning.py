@@ -14,18 +14,23 @@ _ONE, _EIGHT = np.uint64(1), np.uint64(8)
 
 @part
 def hash_bytes(data, begin, length):
-    """A 64-bit hash, eight bytes at a time.  Indices are unsigned here and below: no negative one need be expected."""
+    """A 64-bit hash, eight bytes at a time, of which the last eight may overlap those before.
+
+    Indices are unsigned here and below: no negative one need be expected.
+    """
     mixed = length * _FIRST
     i, end = begin, begin + length
-    while i + _EIGHT <= end:
-        word = load_word(data, i)
-        mixed = (mixed ^ word) * _SECOND
+    while i + _EIGHT < end:
+        mixed = (mixed ^ load_word(data, i)) * _SECOND
         mixed ^= mixed >> np.uint64(32)
         i += _EIGHT
-    word = np.uint64(0)
-    while i < end:
-        word = (word << _EIGHT) | np.uint64(data[i])
-        i += _ONE
+    if length >= _EIGHT:
+        word = load_word(data, end - _EIGHT)
+    else:
+        word = np.uint64(0)
+        while i < end:
+            word = (word << _EIGHT) | np.uint64(data[i])
+            i += _ONE
     mixed = (mixed ^ word) * _FIRST
     return (mixed ^ (mixed >> np.uint64(29))) | _ONE
 
@@ -41,13 +46,20 @@ def copy_bytes(source, begin, target, at, length):
 
 @part
 def same_bytes(one, begin, other, at, length):
-    """Are these bytes equal?"""
+    """Are these bytes equal?  Eight at a time, of which the last eight may overlap those before."""
     i = np.uint64(0)
-    while i < length:
-        if one[begin + i] != other[at + i]:
+    if length < _EIGHT:
+        while i < length:
+            if one[begin + i] != other[at + i]:
+                return False
+            i += _ONE
+        return True
+    while i + _EIGHT < length:
+        if load_word(one, begin + i) != load_word(other, at + i):
             return False
-        i += _ONE
-    return True
+        i += _EIGHT
+    last = length - _EIGHT
+    return load_word(one, begin + last) == load_word(other, at + last)
 
 
 @kernel
