@@ -178,7 +178,7 @@ def _other_answer_sets(before: JobIdentity, now: JobIdentity) -> Iterator[str]:
     """Programs whose atoms the state has."""
     was = {p.name: p.live for p in before.programs}
     if any(was.get(program.name, program.live) != program.live for program in now.programs):
-        yield "the answer-set programs that are solved anew are no longer those that the checkpoint was made with"
+        yield "the answer-set programs that the job solves are no longer those that the checkpoint was made with"
 
 
 def _other_updates(before: JobIdentity, now: JobIdentity) -> Iterator[str]:

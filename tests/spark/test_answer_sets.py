@@ -97,7 +97,7 @@ def test_another_program_is_no_reason_to_go_on(tmp_path: Path) -> None:
         jobs.append(identity_of(specs, parts, 2, 2))
     assert differences(jobs[0], jobs[0]) == []
     assert differences(*jobs) == [
-        "the answer-set programs that read events are no longer those that the checkpoint was made with"
+        "the answer-set programs that the job solves are no longer those that the checkpoint was made with"
     ]
 
 

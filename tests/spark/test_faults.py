@@ -40,8 +40,8 @@ def deadly(folder: Path, deaths: Sequence[tuple[str, int]]) -> type[Deferred]:
             os.kill(os.getpid(), signal.SIGKILL)
 
     class Deadly(ShardProcessor):
-        def _load(self, key: Any) -> Any:
-            shard = super()._load(key)
+        def _load(self, key: Any, size: int = 0) -> Any:
+            shard = super()._load(key, size)
             come_to("loaded")
             return shard
 
