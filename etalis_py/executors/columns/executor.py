@@ -223,13 +223,13 @@ class ColumnExecutor(RowExecutor):
         """What makes the triples of a row that is reported under a number."""
         return self.shapes[number].triples or (lambda row: ())
 
-    def _row_operator(self, name: str, side: int = 0) -> Callable[[int, list[Row]], Any]:
-        """A row operator on plain rows of one of its sides: the values that it reads are decoded here."""
+    def _row_operator(self, name: str) -> Callable[[int, list[Row]], Any]:
+        """A row operator on plain rows: the values that it reads are decoded here."""
         node = self.state.nodes[name]
-        layout = self.state.layouts[ir.refs(node)[side].node]
+        layout = self.state.layouts[ir.refs(node)[0].node]
         if not layout.values:
-            return self.operator(name, side)
-        advance = self.operator(name, side)
+            return self.operator(name)
+        advance = self.operator(name)
         return lambda t, rows: advance(t, [rebuilt(layout, x) for x in rows])
 
     def _apart(self, name: str) -> NodeFunction:

@@ -43,6 +43,8 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
             return "a PAR that consumes"
         case ir.Join() | ir.Outer() if late:
             return "a join with what an aggregate reports, which may have ended before"
+        case ir.Run():
+            return "a REPEAT"
         case ir.Join() | ir.Absence(deadline=None):
             return _picked_by_instant(node)
     return None

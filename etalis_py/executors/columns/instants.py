@@ -39,28 +39,6 @@ class InstantOperator:
         return table_of_rows(instants, rows, self._width, self._terms)
 
 
-class RunOperator(InstantOperator):
-    """REPEAT … NOT: in each instant first what goes on, then what must not be in a gap, given to ``interrupt``."""
-
-    def __init__(self, advance: Advance, interrupt: Callable[[int, list[Row]], None], width: int, terms: Terms) -> None:
-        super().__init__(advance, width, terms)
-        self._interrupt = interrupt
-
-    def advance(self, child: Table, absent: Table | None = None) -> Table:
-        """What the runs give, instant by instant."""
-        assert absent is not None
-        going_on, gaps = (dict(rows_by_instant(table, self._terms)) for table in (child, absent))
-        instants: list[int] = []
-        rows: list[Row] = []
-        for t in sorted({*going_on, *gaps}):
-            given = self._advance(t, going_on[t]) if t in going_on else []
-            instants += [t] * len(given)
-            rows += given
-            if t in gaps:
-                self._interrupt(t, gaps[t])
-        return table_of_rows(instants, rows, self._width, self._terms)
-
-
 class NodeOperator:
     """A node as rows have it, given what all its parts give in an instant."""
 

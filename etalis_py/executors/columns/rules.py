@@ -14,7 +14,7 @@ from etalis_py.executors.columns.constructs import derived, with_nodes
 from etalis_py.executors.columns.forms import by_instant, looks_back
 from etalis_py.executors.columns.history import LookingOperator
 from etalis_py.executors.columns.identity import compared_columns, unidentified
-from etalis_py.executors.columns.instants import InstantOperator, NodeOperator, RunOperator, rows_of
+from etalis_py.executors.columns.instants import InstantOperator, NodeOperator, rows_of
 from etalis_py.executors.columns.joins import JoinOperator, Waiting
 from etalis_py.executors.columns.leaves import Entailed, LeafOperator, occurrence_tables
 from etalis_py.executors.columns.network import Loop, RowPart, network
@@ -390,8 +390,6 @@ def _operator(
             return OuterOperator(node, terms, sources)
         case ir.Group() if is_windowed(node):
             return WindowedOperator(node, terms, operator(name), lambda rows: give(name, rows), compared=compared)
-        case ir.Run(absent=ir.Ref()):
-            return RunOperator(operator(name), operator(name, 1), len(node.head), terms)
-        case ir.Group() | ir.Slice() | ir.Closure() | ir.Run():
+        case ir.Group() | ir.Slice() | ir.Closure():
             return InstantOperator(operator(name), len(node.head), terms)
     raise TypeError(f"no columnar form of {type(node).__name__}")
