@@ -81,7 +81,7 @@ class Waiting:
         """Retract goals of stored state."""
         table = _table_of(goals, terms)
         keys = self.keys.numbers(table.matrix(self.key), create=False)
-        self.store.retract(keys, table.end, table.start, table.matrix())
+        self.store.retract(keys, table.end, table.start, table.matrix(), terms)
 
     def fill(self, goals: Sequence[Row], terms: Terms) -> None:
         """Insert goals that come from elsewhere, in order of their ends within each key."""

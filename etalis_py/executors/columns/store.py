@@ -274,14 +274,17 @@ class GoalStore:
         places = _ranges(last - counts, counts)
         return self._at(places[self.ends[places] >= self.changes.since])
 
-    def retract(self, keys: np.ndarray, ends: np.ndarray, starts: np.ndarray, ids: np.ndarray) -> None:
-        """Take out goals with these keys, times and terms; of equal ones as many as there are here."""
+    def retract(self, keys: np.ndarray, ends: np.ndarray, starts: np.ndarray, ids: np.ndarray, terms: Terms) -> None:
+        """Take out goals with these keys, times and spellings; of equal ones as many as there are here."""
         touched = np.unique(keys[keys >= 0])
         first, last = self._ranges(touched)
         places = _ranges(first, last - first)
+        times = Keys(2, np.int64)
+        times.numbers(np.column_stack([ends, starts]), create=True)
+        places = places[times.numbers(np.column_stack([self.ends[places], self.starts[places]]), create=False) >= 0]
         gone = Keys(2 + ids.shape[1], np.int64)
-        numbers = gone.numbers(_rows(ends, starts, ids), create=True)
-        here = gone.numbers(_rows(self.ends[places], self.starts[places], self.terms[places]), create=False)
+        numbers = gone.numbers(_rows(ends, starts, ids, terms), create=True)
+        here = gone.numbers(_rows(self.ends[places], self.starts[places], self.terms[places], terms), create=False)
         places, here = places[here >= 0], here[here >= 0]
         order = np.argsort(here, kind="stable")
         places, here = places[order], here[order]
@@ -343,9 +346,12 @@ def _ranges(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return np.arange(int(counts.sum())) + np.repeat(first - begins, counts)
 
 
-def _rows(ends: np.ndarray, starts: np.ndarray, ids: np.ndarray) -> np.ndarray:
+def _rows(ends: np.ndarray, starts: np.ndarray, ids: np.ndarray, terms: Terms) -> np.ndarray:
+    """Times and terms, by ids that are equal where the spellings are."""
     rows = np.empty((len(ends), 2 + ids.shape[1]), np.int64)
-    rows[:, 0], rows[:, 1], rows[:, 2:] = ends, starts, ids
+    rows[:, 0], rows[:, 1] = ends, starts
+    for i, column in enumerate(ids.T):
+        rows[:, 2 + i] = terms.distinguished(column)
     return rows
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable
 
+import pyarrow as pa
 import pytest
 from etalis_compiler.diagnostics import QueryError
 from hypothesis import given, settings
 
-from etalis_py import Engine, Event, compile
+from etalis_py import Engine, Event, compile, running
 from etalis_py.executors.columns import executor, rules
 from etalis_py.kernel.batch import Batch
 from tests.engine.judge import engine_for
@@ -135,3 +137,33 @@ def test_goals_are_restored_into_rows_where_a_small_batch_comes_next(monkeypatch
     again = Engine(compile(RISING, policy="recent"), policy="recent", journal=True)
     again.restore(data)
     assert rule_executors(again)[0].form == "columns"
+
+
+@pytest.mark.parametrize("policy", ["recent", "chronological"])
+def test_an_engine_that_took_goals_itself_is_told_that_they_are_gone(policy: str) -> None:
+    """What is only shown has a number of its own wherever it comes, so goals are found by its spelling."""
+    draw = random.Random(4)
+    kinds = [f"<urn:{n}>" for n in range(9)]
+    number = '"{}"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    stream = [
+        Event(n * SECOND, n * SECOND, ((draw.choice(kinds), "<urn:p>", number.format(draw.randrange(99))),))
+        for n in range(600)
+    ]
+    program = compile(RISING, policy=policy)
+    rows = Engine(program, policy=policy, executor="rows")
+    expected = [match.id for match in [*rows.push_all(stream), *rows.close()]]
+    engines = [Engine(program, policy=policy, executor="columns", journal=True) for _ in range(3)]
+    ids: list[str] = []
+    for first in range(0, len(stream), 100):
+        leader, *others = engines
+        some = stream[first : first + 100]
+        times = pa.array([event.end for event in some], pa.int64())
+        terms = [pa.array(column) for column in zip(*(event.triples[0] for event in some), strict=True)]
+        given = running.columns_of(pa.record_batch([times, times, *terms], ["end", "start", "s", "p", "o"]))
+        ids += [match.id for match in leader.push_all(given)]
+        journal = leader.take_journal()
+        for other in others:
+            other.apply_journal(journal)
+        engines = [*others, leader]
+    ids += [match.id for match in engines[0].close()]
+    assert ids == expected
