@@ -65,9 +65,9 @@ class ChangingEngine(Engine):
     # --- state ---
 
     def take_journal(self) -> bytes:
-        told = msgspec.msgpack.encode([*self._between, super().take_journal()])
+        journal = msgspec.msgpack.encode([*self._between, super().take_journal()])
         self._between.clear()
-        return told
+        return journal
 
     def forget_journal(self) -> None:
         self._between.clear()
@@ -105,9 +105,9 @@ class ChangingShard(Shard):
     def _changing(self, spec: ProgramSpec, *, journal: bool) -> ChangingEngine:
         part = self.part
         own = own_of(part, self.number)
-        made = engine_of(spec, part.queries, live=part.live, journal=journal, own=own, kind=ChangingEngine)
-        assert isinstance(made, ChangingEngine)
-        return made
+        engine = engine_of(spec, part.queries, live=part.live, journal=journal, own=own, kind=ChangingEngine)
+        assert isinstance(engine, ChangingEngine)
+        return engine
 
     @staticmethod
     def newest_of(events: Sequence[Plain]) -> int:

@@ -147,10 +147,10 @@ def _summed(name: str, routed: RoutedPart) -> tuple[Column, Column]:
     def of(field: str, kind: str) -> Column:
         return F.get_json_object("detail", f"$.{field}").cast(kind)
 
-    mine = (F.col("kind") == "metric") & (of("part", "int") == routed.part.number)
+    of_part = (F.col("kind") == "metric") & (of("part", "int") == routed.part.number)
     hot = F.struct(of("hot_events", "long").alias("times"), of("hot_key", "string").alias("key"))
-    rows = F.coalesce(F.sum(F.when(mine, of("batch", "long"))), F.lit(0))
-    return rows.alias(name), F.max(F.when(mine, hot)).alias(f"{name}_hot")
+    rows = F.coalesce(F.sum(F.when(of_part, of("batch", "long"))), F.lit(0))
+    return rows.alias(name), F.max(F.when(of_part, hot)).alias(f"{name}_hot")
 
 
 def _message(routed: RoutedPart, key: str, share: float) -> str:

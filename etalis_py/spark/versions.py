@@ -53,9 +53,9 @@ def check_routes(spec: ProgramSpec, part: Part, engine: Engine) -> None:
         fits = part.shards == 1 or not entails_elsewhere(engine.knowledge)
     else:
         planned = _planned(spec)
-        mine = next(routed for routed in planned if _role(routed.part) == _role(part))
+        same_role = next(routed for routed in planned if _role(routed.part) == _role(part))
         asked = {_test(node) for _, node in engine.rules.nodes if isinstance(node, ir.Leaf)}
-        fits = asked <= {_test(leaf) for leaf, _ in mine.routes} or _same(planned, _parts(spec, engine.knowledge))
+        fits = asked <= {_test(leaf) for leaf, _ in same_role.routes} or _same(planned, _parts(spec, engine.knowledge))
     if not fits:
         raise SparkError(
             f"an update of the background changes the schema so that {', '.join(part.queries)} would have to be sent "

@@ -99,8 +99,8 @@ class ColumnExecutor(RowExecutor):
         """Can columns write the journal of these rules?"""
         if self._can_tell is None:
             whole = self.division.is_whole and not self.division.by_instant
-            told = whole and self.families is None and not remembers(self.rules)
-            self._can_tell = told and keeps_goals_only(self.rules)
+            plain = whole and self.families is None and not remembers(self.rules)
+            self._can_tell = plain and keeps_goals_only(self.rules)
         return self._can_tell
 
     def _divided(self) -> Division:

@@ -40,24 +40,24 @@ def forget(stores: Stores) -> None:
 
 def entries(stores: Stores, terms: Terms) -> list[list[Any]]:
     """What has changed since ``note``."""
-    told: list[list[Any]] = []
+    changed: list[list[Any]] = []
     for node, side, waiting in stores:
         changes = waiting.store.changes
         if changes is None or changes.whole:
-            told.append(["=", node, side, waiting.table(waiting.store.goals(), terms)])
+            changed.append(["=", node, side, waiting.table(waiting.store.goals(), terms)])
             continue
-        told += [["-=", node, side, gone] for gone in changes.gone]
+        changed += [["-=", node, side, gone] for gone in changes.gone]
         came = waiting.store.put_in()
         if len(came[0]):
-            told.append(["+=", node, side, waiting.table(came, terms)])
-    return told
+            changed.append(["+=", node, side, waiting.table(came, terms)])
+    return changed
 
 
-def repeat(stores: Stores, terms: Terms, told: Iterable[Sequence[Any]]) -> None:
+def repeat(stores: Stores, terms: Terms, changed: Iterable[Sequence[Any]]) -> None:
     """Change the goals as these entries say."""
-    found = {(node, side): waiting for node, side, waiting in stores}
-    for kind, node, side, goals in told:
-        waiting = found[node, side]
+    by_place = {(node, side): waiting for node, side, waiting in stores}
+    for kind, node, side, goals in changed:
+        waiting = by_place[node, side]
         if kind == "-=":
             waiting.take_out(goals, terms)
             continue

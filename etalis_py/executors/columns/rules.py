@@ -225,8 +225,8 @@ class ColumnRules:
                 for inner in self._limited.intersection(again.rounds.nodes):
                     self._watch(inner, [tables[inner]])
             if name in self._parts:
-                told, triples = self._parts[name].advance(by_stream, more.get(name, ()), through)
-                reports += told
+                reported, triples = self._parts[name].advance(by_stream, more.get(name, ()), through)
+                reports += reported
                 for source, occurrences in triples.items():
                     history.append(occurrences)
                     for target in {target for _, targets in self.network.fed[source] for target in targets}:
