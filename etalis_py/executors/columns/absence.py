@@ -244,8 +244,7 @@ class DeadlineOperator:
         self._remove(keys[rows[gone]], places[gone])
 
     def _remove(self, keys: np.ndarray, places: np.ndarray) -> None:
-        goals = self.goals
-        remove_places(keys, places, goals.buckets, goals.ends, goals.starts, goals.terms, goals.values)
+        remove_places(keys, places, *self.goals.arena)
 
     def _queued(self) -> Queue:
         """When goals are due; made again when somebody else has filled the store or numbered its keys."""

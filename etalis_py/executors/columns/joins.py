@@ -375,7 +375,7 @@ class JoinOperator:
             touched, gone = keys[pairs[1][chosen]], pairs[0][chosen]
             if store.changes is not None:
                 store.changes.take_out(store.ends[gone], store.starts[gone], store.terms[gone], self.terms)
-            remove_marked(touched, taken, store.buckets, store.ends, store.starts, store.terms, store.values)
+            remove_marked(touched, taken, *store.arena)
             parts.append(frame.keep(chosen).table(self.node.head))
         return together(parts, len(self.node.head))
 

@@ -168,8 +168,7 @@ class OuterOperator:
         if self.node.op == "optionalseq":
             taken = np.zeros(len(goals.ends), np.bool_)
             chosen = chosen[: pick(latest, places, rows, taken, chosen)]
-            arena = (goals.buckets, goals.ends, goals.starts, goals.terms, goals.values)
-            remove_marked(sought[rows[chosen]], taken, *arena)
+            remove_marked(sought[rows[chosen]], taken, *goals.arena)
             return chosen
         order = np.lexsort((rows, places))
         taken = np.zeros(int(rows.max(initial=-1)) + 1, np.bool_)

@@ -291,7 +291,7 @@ class GoalStore:
         among = np.arange(len(here)) - np.searchsorted(here, here, "left")
         taken = np.zeros(len(self.ends), np.bool_)
         taken[places[among < np.bincount(numbers, minlength=gone.count)[here]]] = True
-        remove_marked(touched, taken, self.buckets, self.ends, self.starts, self.terms, self.values)
+        remove_marked(touched, taken, *self.arena)
         self.version += 1
 
     def _ranges(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
