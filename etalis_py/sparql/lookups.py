@@ -1,7 +1,8 @@
-"""Look-ups of one background triple, straight in the indexes of the knowledge.
+"""Look-ups in the background, by the terms of the stream.
 
-``?x a :Plant`` beside a stream asks, for each ?x, whether it is in ``backward[:Plant]`` of the table of rdf:type.  The
-dictionaries of a table are the same objects over all versions of the knowledge, so they are fetched once.
+Those of one triple go straight to the indexes of the knowledge: ``?x a :Plant`` beside a stream asks, for each ?x,
+whether it is in ``backward[:Plant]`` of the table of rdf:type.  The dictionaries of a table are the same objects over
+all versions of the knowledge, so they are fetched once.
 """
 
 from __future__ import annotations
@@ -11,12 +12,37 @@ from collections.abc import Callable
 from etalis_rules import algebra as alg
 
 from etalis_py.knowledge.graph import Graph
+from etalis_py.sparql.prepared import prepare
+from etalis_py.sparql.sources import BackgroundSource
 
 Row = tuple[str, ...]
 Lookup = Callable[[Row, int], "list[Row] | tuple[Row, ...]"]
 
 
-def direct_lookup(
+def lookup(
+    background: Callable[[], BackgroundSource],
+    pattern: alg.Pattern,
+    known: tuple[str, ...],
+    wanted: tuple[str, ...],
+    *,
+    direct: bool = True,
+) -> Lookup:
+    """A function from the terms of ``known``, of which some may be unbound, to rows of ``wanted``.
+
+    ``direct``: the indexes of the knowledge are asked where they can tell.
+    """
+    prepared = prepare(pattern)
+
+    def look_up(terms: Row, t: int) -> list[Row] | tuple[Row, ...]:
+        mu = {name: value for name, value in zip(known, terms, strict=True) if value}
+        solutions = prepared.solve(mu, background(), None)
+        return [tuple(solution.get(name, "") for name in wanted) for solution, _, _ in solutions]
+
+    direct_one = _direct(background().lasting, pattern, known, wanted, look_up) if direct else None
+    return direct_one or look_up
+
+
+def _direct(
     graph_of: Callable[[str | None], object],
     pattern: alg.Pattern,
     known: tuple[str, ...],

@@ -13,17 +13,16 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.calendar import add_months
 
+from etalis_py.executors.columns.lookups import is_timed
 from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.tables import Table
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.vectors import ASK, TRUE, truth  # type: ignore[attr-defined]
-from etalis_py.sparql import prepare
 from etalis_py.values import SparqlError, decode
 from etalis_py.values.expressions import condition, term
 
 MANY_AT_ONCE = 1 << 20
 """So many solutions are joined with parameters before what does not hold is left out."""
-_TIMED = frozenset(("GETSTARTTIME", "GETENDTIME", "GETDURATION", "NOW", "SEED"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +109,6 @@ class Frame:
             yield {name: text[i] for name, text in zip(names, texts, strict=True)}, start, end, Instant(at)
 
 
-def is_timed(e: alg.Expr) -> bool:
-    """Does the expression read the solution's interval or the instant?"""
-    return any(isinstance(part, alg.Apply) and part.op in _TIMED for part in alg.subexpressions(e))
-
-
 @dataclass(frozen=True, slots=True)
 class Steps:
     """The steps of a rule, ready to be applied to solutions; look-ups in the background are shared by equal terms."""
@@ -160,31 +154,19 @@ class Steps:
 
     def _looked_up(self, frame: Frame, pattern: alg.Pattern, binds: tuple[str, ...]) -> Frame:
         """Each solution with each compatible one of the background."""
-        known = sorted(alg.scope(pattern) & frame.columns.keys())
-        wanted = sorted({*binds, *known})
-        distinct, which = _distinct_rows([frame.columns[name] for name in known], len(frame))
-        texts = [frame.terms.spellings(column) for column in distinct]
-        answers: list[tuple[str, ...]] = []
-        counts = []
-        prepared = prepare(pattern)
-        for row in zip(*texts, strict=True) if texts else ((),):
-            mu = {name: value for name, value in zip(known, row, strict=True) if value}
-            solutions = [
-                tuple(solution.get(name, "") for name in wanted)
-                for solution, _, _ in prepared.solve(mu, self.sources.background, None)  # type: ignore[arg-type]
-            ]
-            answers += solutions
-            counts.append(len(solutions))
-        repeated = np.array(counts, np.int64)
-        begins = np.cumsum(repeated) - repeated
-        each = repeated[which]
+        known = tuple(sorted(alg.scope(pattern) & frame.columns.keys()))
+        wanted = tuple(sorted({*binds, *known}))
+        terms = np.empty((len(frame), len(known)), np.int32)
+        for i, name in enumerate(known):
+            terms[:, i] = frame.columns[name]
+        begins, each, answers = self.sources.answers(pattern, known, wanted).of(terms)
         rows = np.repeat(np.arange(len(frame)), each)
         within = np.arange(len(rows)) - np.repeat(np.cumsum(each) - each, each)
-        chosen = begins[which][rows] + within
+        chosen = begins[rows] + within
         frame = frame.keep(rows)
         columns = dict(frame.columns)
-        for i, name in enumerate(wanted):
-            columns[name] = frame.terms.intern([answer[i] for answer in answers])[chosen]
+        for name, column in zip(wanted, answers, strict=True):
+            columns[name] = column[chosen]
         return replace(frame, columns=columns)
 
 
@@ -214,14 +196,6 @@ def _lengths(frame: Frame, parameter: str) -> np.ndarray:
     distinct, which = np.unique(frame.columns[parameter], return_inverse=True)
     lengths: list[Any] = [decode(text) for text in frame.terms.spellings(distinct)]
     return np.array(lengths, np.int64)[which]
-
-
-def _distinct_rows(columns: list[np.ndarray], rows: int) -> tuple[list[np.ndarray], np.ndarray]:
-    """The distinct rows of some columns, and which of them each row is."""
-    if not columns:
-        return [], np.zeros(rows, np.int64)
-    distinct, which = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
-    return list(distinct.T), which.reshape(-1)
 
 
 def in_time(bound: alg.Bound, start: np.ndarray, end: np.ndarray) -> np.ndarray:

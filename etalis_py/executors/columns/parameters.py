@@ -16,6 +16,7 @@ from etalis_rules import program as ir
 
 from etalis_py.executors.columns.kernels.computing import FAILED
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, DOUBLE, INTEGER
+from etalis_py.executors.columns.lookups import Answers
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.vectors import Vector
@@ -140,8 +141,18 @@ class Sources:
     terms: Terms
     background: BackgroundSource | None
     relations: Mapping[str, Relation] = field(default_factory=dict)
+    _answers: dict[tuple[alg.Pattern, tuple[str, ...], tuple[str, ...]], Answers] = field(default_factory=dict)
     _known: dict[ir.Parameters, Access] = field(default_factory=dict)
     _rosters: dict[str, Roster] = field(default_factory=dict)
+
+    def answers(self, pattern: alg.Pattern, known: tuple[str, ...], wanted: tuple[str, ...]) -> Answers:
+        """What the background answers to a pattern, as it is now."""
+        assert self.background is not None, "what looks something up has a background"
+        kept = self._answers.get((pattern, known, wanted))
+        if kept is None or not kept.stand:
+            kept = Answers(pattern, known, wanted, self.terms, self.background)
+            self._answers[pattern, known, wanted] = kept
+        return kept
 
     def longest(self, bound: alg.Bound | None) -> list[int] | None:
         """The longest window of the queries of a family, as it is at any time."""
@@ -169,6 +180,7 @@ class Sources:
 
     def renumber(self, renumbered: np.ndarray) -> None:
         """Terms have other ids now."""
+        self._answers.clear()
         for roster in self._rosters.values():
             roster.renumber(renumbered)
         for access in self._known.values():

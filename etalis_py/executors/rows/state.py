@@ -25,7 +25,7 @@ from etalis_py.executors.rows.runs import Runs
 from etalis_py.executors.rows.slicing import Slicing
 from etalis_py.kernel.position import FOREVER
 from etalis_py.sparql import BackgroundSource, Clock, HistorySource, OccurrenceLog, Prepared, prepare
-from etalis_py.sparql.lookups import Lookup, direct_lookup
+from etalis_py.sparql.lookups import Lookup, lookup
 
 
 def _answer_of(pattern: alg.Pattern, mu: dict[str, str]) -> tuple[tuple[str, ...], ...]:
@@ -89,18 +89,9 @@ class State:
 
     def lookup(self, pattern: alg.Pattern, known: tuple[str, ...], wanted: tuple[str, ...]) -> Lookup:
         """A function from the terms of ``known`` to the rows of ``wanted`` that the background holds."""
-        prepared = prepare(pattern)
-        state = self
-
-        def look_up(terms: tuple[str, ...], t: int) -> list[tuple[str, ...]]:
-            source = state.background
-            mu = {name: value for name, value in zip(known, terms, strict=True) if value}
-            return [
-                tuple(solution.get(name, "") for name in wanted) for solution, _, _ in prepared.solve(mu, source, None)
-            ]
-
+        look_up = lookup(lambda: self.background, pattern, known, wanted, direct=not self.explain)
         if not self.explain:
-            return direct_lookup(self.background.lasting, pattern, known, wanted, look_up) or look_up
+            return look_up
 
         def explained(terms: tuple[str, ...], t: int) -> list[tuple[Any, ...]]:
             return [(*row, _answer_of(pattern, dict(zip(wanted, row, strict=True)))) for row in look_up(terms, t)]

@@ -1,0 +1,79 @@
+"""What the background holds for columns of terms.
+
+Each distinct row of terms is asked for once in a version of the background, and what was answered is kept as numbers
+until terms are forgotten.  Cost: for each row a hash of its numbers, for each distinct one a look-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from etalis_rules import algebra as alg
+from etalis_rules.traversal import walk
+
+from etalis_py.executors.columns.store import Keys
+from etalis_py.executors.columns.terms import Terms
+from etalis_py.sparql import BackgroundSource
+from etalis_py.sparql.lookups import lookup
+
+_TIMED = frozenset(("GETSTARTTIME", "GETENDTIME", "GETDURATION", "NOW", "SEED"))
+MOST_ROWS = 1 << 20
+"""Of more distinct rows than this no answers are kept."""
+
+
+class Answers:
+    """The solutions of a pattern for terms of the variables ``known``, as terms of the variables ``wanted``."""
+
+    def __init__(
+        self,
+        pattern: alg.Pattern,
+        known: Sequence[str],
+        wanted: Sequence[str],
+        terms: Terms,
+        background: BackgroundSource,
+    ) -> None:
+        self._background = background
+        self._version = background.version
+        self._lasts = not is_timed(pattern)
+        self._look_up = lookup(lambda: background, pattern, tuple(known), tuple(wanted))
+        self._terms = terms
+        self._keys = Keys(len(known))
+        self._begins = np.zeros(0, np.int64)
+        self._counts = np.zeros(0, np.int64)
+        self._columns = tuple(np.zeros(0, np.int32) for _ in wanted)
+
+    def __len__(self) -> int:
+        """How many distinct rows were asked for."""
+        return len(self._counts)
+
+    @property
+    def stand(self) -> bool:
+        """May these answers be used again?"""
+        return self._lasts and self._version == self._background.version and len(self) <= MOST_ROWS
+
+    def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, ...]]:
+        """For each row where its solutions begin and how many they are; the columns in which they stand."""
+        numbers = self._keys.numbers(rows, create=True)
+        if self._keys.count > len(self):
+            self._ask(self._keys.rows()[len(self) :])
+        return self._begins[numbers], self._counts[numbers], self._columns
+
+    def _ask(self, rows: np.ndarray) -> None:
+        """Look new rows up."""
+        texts = [self._terms.spellings(column) for column in rows.T]
+        answers = [self._look_up(row, 0) for row in zip(*texts, strict=True)] if texts else [self._look_up((), 0)]
+        counts = np.array([len(solutions) for solutions in answers], np.int64)
+        found = [solution for solutions in answers for solution in solutions]
+        first = len(self._columns[0]) if self._columns else int(self._counts.sum())
+        self._begins = np.concatenate([self._begins, first + np.cumsum(counts) - counts])
+        self._counts = np.concatenate([self._counts, counts])
+        self._columns = tuple(
+            np.concatenate([column, self._terms.intern([solution[i] for solution in found])])
+            for i, column in enumerate(self._columns)
+        )
+
+
+def is_timed(tree: object) -> bool:
+    """Does an expression, or one in a pattern, read an interval or the instant?"""
+    return any(isinstance(part, alg.Apply) and part.op in _TIMED for part in walk(tree))
