@@ -1,6 +1,7 @@
 """BLAKE2b (RFC 7693) of many short texts: what ``hashlib`` gives for each, without an object for any.
 
-Cost: 0.3 µs for a text of up to 128 bytes, and as much for each further 128.
+Sixteen texts are hashed beside each other, so that a processor takes a step for several of them at once.  Cost: 0.1 µs
+for a text of up to 128 bytes, and half as much for each further 128.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import pyarrow as pa
 from etalis_py.compiled import kernel, part
 
 SIZE = 16  # bytes of a digest
-_BLOCK = 128
+_BLOCK, _WORDS = 128, 16
+_LANES = 16
+"""So many texts are hashed beside each other."""
 
 _START = np.array(
     [
@@ -24,23 +27,6 @@ _START = np.array(
 )  # fmt: skip
 _FIRST = np.uint64(0x01010000 ^ SIZE)  # no key, one tree
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-_ORDER = np.array(
-    [
-        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
-        [14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3],
-        [11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4],
-        [7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8],
-        [9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13],
-        [2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9],
-        [12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11],
-        [13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10],
-        [6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5],
-        [10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0],
-        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
-        [14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3],
-    ],
-    np.uint8,
-)
 
 
 def hexadecimal_digests(begun: bytes, texts: pa.LargeStringArray) -> pa.StringArray:
@@ -49,10 +35,14 @@ def hexadecimal_digests(begun: bytes, texts: pa.LargeStringArray) -> pa.StringAr
     _, ends, data = texts.buffers()
     offsets = _fixed(np.frombuffer(ends, np.int64)[texts.offset : texts.offset + size + 1])
     written = np.empty(2 * SIZE * size, np.uint8)
-    words, state = np.empty(16, np.uint64), np.empty(8, np.uint64)
-    block, digest = words.view(np.uint8), state.view(np.uint8)  # little-endian, as Numba's machines are
     prefix, bytes_ = _fixed(np.frombuffer(begun, np.uint8)), _fixed(np.frombuffer(data, np.uint8))
-    _hash_all(prefix, bytes_, offsets, words, block, state, digest, written)
+    longest = len(begun) + int(np.diff(offsets).max(initial=0))
+    room = max(-(-longest // _BLOCK), 1) * _BLOCK
+    lanes = np.zeros(_LANES * room, np.uint8)  # the text of each lane, behind what all begin with
+    words = lanes.view(np.uint64)  # little-endian, as Numba's machines are
+    block, state = np.empty(_WORDS * _LANES, np.uint64), np.empty(8 * _LANES, np.uint64)
+    lengths, marks = np.zeros(_LANES, np.int64), np.empty(3 * _LANES, np.uint64)
+    _hash_all(prefix, bytes_, offsets, lanes, words, lengths, block, state, marks, written)
     places = np.arange(0, 2 * SIZE * size + 1, 2 * SIZE, dtype=np.int32)
     return pa.StringArray.from_buffers(size, pa.py_buffer(places), pa.py_buffer(written))
 
@@ -65,34 +55,55 @@ def _fixed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 @kernel
-def _hash_all(begun, data, offsets, words, block, state, digest, written):
-    """The digest of each text in hexadecimal; ``block`` are the bytes of ``words``, ``digest`` those of ``state``."""
-    prefix = len(begun)
-    for n in range(len(offsets) - 1):
-        first = offsets[n]
-        length = prefix + offsets[n + 1] - first
-        for i in range(8):
-            state[i] = _START[i]
-        state[0] ^= _FIRST
-        done = 0
-        while True:
-            many = min(length - done, _BLOCK)
-            for i in range(16):
-                words[i] = np.uint64(0)
-            own = max(min(prefix - done, many), 0)
-            for i in range(own):
-                block[i] = begun[done + i]
-            start = first + done - prefix
-            for i in range(own, many):
-                block[i] = data[start + i]
-            done += many
-            _compress(state, words, np.uint64(done), done == length)
-            if done == length:
-                break
-        place = n * 2 * SIZE
-        for i in range(SIZE):
-            written[place + 2 * i] = _digit(digest[i] >> 4)
-            written[place + 2 * i + 1] = _digit(digest[i] & 15)
+def _hash_all(begun, data, offsets, texts, words, lengths, block, state, marks, written):
+    """The digest of each text in hexadecimal.
+
+    ``texts`` has room for a whole number of blocks of each lane; ``words`` are its bytes.  A word of a block, and of a
+    state, stands beside the same word of the other lanes.
+    """
+    prefix, rows, room = np.uint64(len(begun)), len(offsets) - 1, np.uint64(len(texts) // _LANES)
+    for lane in range(_LANES):
+        for i in range(prefix):
+            texts[room * np.uint64(lane) + i] = begun[i]
+    for first in range(0, rows, _LANES):
+        lanes = min(rows - first, _LANES)
+        longest = np.uint64(1)
+        for lane in range(_LANES):
+            at = room * np.uint64(lane)
+            length, before = prefix, np.uint64(lengths[lane])
+            if lane < lanes:
+                begin = np.uint64(offsets[first + lane])
+                size = np.uint64(offsets[first + lane + 1]) - begin
+                for i in range(size):
+                    texts[at + prefix + i] = data[begin + i]
+                length += size
+            for i in range(length, before):
+                texts[at + i] = 0
+            lengths[lane] = length
+            longest = max(longest, length)
+            for i in range(8):
+                state[i * _LANES + lane] = _START[i]
+            state[lane] ^= _FIRST
+        for number in range((np.int64(longest) + _BLOCK - 1) // _BLOCK):
+            done = number * _BLOCK
+            for lane in range(_LANES):
+                left = lengths[lane] - done
+                is_open, is_last = left > 0 or number == 0, left <= _BLOCK
+                marks[lane] = np.uint64(done + min(left, _BLOCK))
+                marks[_LANES + lane] = _ALL if is_last else np.uint64(0)
+                marks[2 * _LANES + lane] = _ALL if is_open else np.uint64(0)
+                start = (np.uint64(lane) * room + np.uint64(done)) >> np.uint64(3)
+                for i in range(_WORDS):
+                    block[i * _LANES + lane] = words[start + np.uint64(i)]
+            _compress(state, block, marks)
+        for lane in range(lanes):
+            place = (first + lane) * 2 * SIZE
+            for i in range(SIZE // 8):
+                word = state[i * _LANES + lane]
+                for k in range(8):
+                    value = np.uint8(word >> np.uint64(8 * k))
+                    written[place + 16 * i + 2 * k] = _digit(value >> 4)
+                    written[place + 16 * i + 2 * k + 1] = _digit(value & 15)
 
 
 @part
@@ -101,31 +112,83 @@ def _digit(value):
 
 
 @kernel
-def _compress(h, m, count, is_last):
-    """Take a block of 16 words into the state; ``count`` bytes have been taken with it."""
-    v0, v1, v2, v3, v4, v5, v6, v7 = h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7]
-    v8, v9, v10, v11 = _START[0], _START[1], _START[2], _START[3]
-    v12, v13, v14, v15 = _START[4] ^ count, _START[5], _START[6], _START[7]
-    if is_last:
-        v14 ^= _ALL
-    for n in range(12):
-        s = _ORDER[n]
-        v0, v4, v8, v12 = _mix(v0, v4, v8, v12, m[s[0]], m[s[1]])
-        v1, v5, v9, v13 = _mix(v1, v5, v9, v13, m[s[2]], m[s[3]])
-        v2, v6, v10, v14 = _mix(v2, v6, v10, v14, m[s[4]], m[s[5]])
-        v3, v7, v11, v15 = _mix(v3, v7, v11, v15, m[s[6]], m[s[7]])
-        v0, v5, v10, v15 = _mix(v0, v5, v10, v15, m[s[8]], m[s[9]])
-        v1, v6, v11, v12 = _mix(v1, v6, v11, v12, m[s[10]], m[s[11]])
-        v2, v7, v8, v13 = _mix(v2, v7, v8, v13, m[s[12]], m[s[13]])
-        v3, v4, v9, v14 = _mix(v3, v4, v9, v14, m[s[14]], m[s[15]])
-    h[0] ^= v0 ^ v8
-    h[1] ^= v1 ^ v9
-    h[2] ^= v2 ^ v10
-    h[3] ^= v3 ^ v11
-    h[4] ^= v4 ^ v12
-    h[5] ^= v5 ^ v13
-    h[6] ^= v6 ^ v14
-    h[7] ^= v7 ^ v15
+def _compress(h, m, marks):
+    """Take a block of 16 words of each lane into its state.
+
+    ``marks``: for each lane how many bytes have been taken with it, whether it is the last, and whether it counts.
+    All of it is one loop without a branch, which makes vectors of it.
+    """
+    for lane in range(_LANES):
+        v = (
+            h[0 * _LANES + lane],
+            h[1 * _LANES + lane],
+            h[2 * _LANES + lane],
+            h[3 * _LANES + lane],
+            h[4 * _LANES + lane],
+            h[5 * _LANES + lane],
+            h[6 * _LANES + lane],
+            h[7 * _LANES + lane],
+            _START[0],
+            _START[1],
+            _START[2],
+            _START[3],
+            _START[4] ^ marks[lane],
+            _START[5],
+            _START[6] ^ marks[_LANES + lane],
+            _START[7],
+        )
+        m0 = m[0 * _LANES + lane]
+        m1 = m[1 * _LANES + lane]
+        m2 = m[2 * _LANES + lane]
+        m3 = m[3 * _LANES + lane]
+        m4 = m[4 * _LANES + lane]
+        m5 = m[5 * _LANES + lane]
+        m6 = m[6 * _LANES + lane]
+        m7 = m[7 * _LANES + lane]
+        m8 = m[8 * _LANES + lane]
+        m9 = m[9 * _LANES + lane]
+        m10 = m[10 * _LANES + lane]
+        m11 = m[11 * _LANES + lane]
+        m12 = m[12 * _LANES + lane]
+        m13 = m[13 * _LANES + lane]
+        m14 = m[14 * _LANES + lane]
+        m15 = m[15 * _LANES + lane]
+        v = _mixed(v, m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15)
+        v = _mixed(v, m14, m10, m4, m8, m9, m15, m13, m6, m1, m12, m0, m2, m11, m7, m5, m3)
+        v = _mixed(v, m11, m8, m12, m0, m5, m2, m15, m13, m10, m14, m3, m6, m7, m1, m9, m4)
+        v = _mixed(v, m7, m9, m3, m1, m13, m12, m11, m14, m2, m6, m5, m10, m4, m0, m15, m8)
+        v = _mixed(v, m9, m0, m5, m7, m2, m4, m10, m15, m14, m1, m11, m12, m6, m8, m3, m13)
+        v = _mixed(v, m2, m12, m6, m10, m0, m11, m8, m3, m4, m13, m7, m5, m15, m14, m1, m9)
+        v = _mixed(v, m12, m5, m1, m15, m14, m13, m4, m10, m0, m7, m6, m3, m9, m2, m8, m11)
+        v = _mixed(v, m13, m11, m7, m14, m12, m1, m3, m9, m5, m0, m15, m4, m8, m6, m2, m10)
+        v = _mixed(v, m6, m15, m14, m9, m11, m3, m0, m8, m12, m2, m13, m7, m1, m4, m10, m5)
+        v = _mixed(v, m10, m2, m8, m4, m7, m6, m1, m5, m15, m11, m9, m14, m3, m12, m13, m0)
+        v = _mixed(v, m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15)
+        v = _mixed(v, m14, m10, m4, m8, m9, m15, m13, m6, m1, m12, m0, m2, m11, m7, m5, m3)
+        counts = marks[2 * _LANES + lane]
+        h[0 * _LANES + lane] ^= (v[0] ^ v[8]) & counts
+        h[1 * _LANES + lane] ^= (v[1] ^ v[9]) & counts
+        h[2 * _LANES + lane] ^= (v[2] ^ v[10]) & counts
+        h[3 * _LANES + lane] ^= (v[3] ^ v[11]) & counts
+        h[4 * _LANES + lane] ^= (v[4] ^ v[12]) & counts
+        h[5 * _LANES + lane] ^= (v[5] ^ v[13]) & counts
+        h[6 * _LANES + lane] ^= (v[6] ^ v[14]) & counts
+        h[7 * _LANES + lane] ^= (v[7] ^ v[15]) & counts
+
+
+@part
+def _mixed(v, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p):  # noqa: E741 - the words in their order in this round
+    """A round: the columns of the state, then its diagonals."""
+    v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15 = v
+    v0, v4, v8, v12 = _mix(v0, v4, v8, v12, a, b)
+    v1, v5, v9, v13 = _mix(v1, v5, v9, v13, c, d)
+    v2, v6, v10, v14 = _mix(v2, v6, v10, v14, e, f)
+    v3, v7, v11, v15 = _mix(v3, v7, v11, v15, g, h)
+    v0, v5, v10, v15 = _mix(v0, v5, v10, v15, i, j)
+    v1, v6, v11, v12 = _mix(v1, v6, v11, v12, k, l)
+    v2, v7, v8, v13 = _mix(v2, v7, v8, v13, m, n)
+    v3, v4, v9, v14 = _mix(v3, v4, v9, v14, o, p)
+    return v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15
 
 
 @part

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import blake2b
+from random import Random
 
 import pyarrow as pa
 import pytest
@@ -30,3 +31,10 @@ def test_lengths_about_those_of_blocks(length: int) -> None:
 def test_any_texts(begun: bytes, texts: list[str], first: int) -> None:
     array = pa.array(texts, pa.large_string()).slice(first)
     assert hexadecimal_digests(begun, array).to_pylist() == wanted(begun, texts[first:])
+
+
+@given(st.integers(0, 70), st.randoms(use_true_random=False))
+def test_any_number_of_texts(size: int, draw: Random) -> None:
+    """They are hashed some at a time, and the long ones among them take longer."""
+    texts = ["z" * draw.choice([*EDGES, draw.randrange(300)]) for _ in range(size)]
+    assert hexadecimal_digests(b"begun", pa.array(texts, pa.large_string())).to_pylist() == wanted(b"begun", texts)
