@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from etalis_py.compiled import kernel, part
-from etalis_py.executors.columns.kernels.words import load_word
+from etalis_py.kernel.words import copy_bytes, load_word, same_bytes, write_number
 
 _FIRST = np.uint64(0x9E3779B97F4A7C15)
 _SECOND = np.uint64(0xD6E8FEB86659FD93)
@@ -33,33 +33,6 @@ def hash_bytes(data, begin, length):
             i += _ONE
     mixed = (mixed ^ word) * _FIRST
     return (mixed ^ (mixed >> np.uint64(29))) | _ONE
-
-
-@part
-def copy_bytes(source, begin, target, at, length):
-    """Copy some bytes."""
-    i = np.uint64(0)
-    while i < length:
-        target[at + i] = source[begin + i]
-        i += _ONE
-
-
-@part
-def same_bytes(one, begin, other, at, length):
-    """Are these bytes equal?  Eight at a time, of which the last eight may overlap those before."""
-    i = np.uint64(0)
-    if length < _EIGHT:
-        while i < length:
-            if one[begin + i] != other[at + i]:
-                return False
-            i += _ONE
-        return True
-    while i + _EIGHT < length:
-        if load_word(one, begin + i) != load_word(other, at + i):
-            return False
-        i += _EIGHT
-    last = length - _EIGHT
-    return load_word(one, begin + last) == load_word(other, at + last)
 
 
 @kernel
@@ -155,24 +128,8 @@ def spell_integers(numbers, tail, digits, arena, offsets, hashes, count):
     """
     at = np.uint64(offsets[count])
     for i in range(len(numbers)):
-        left = numbers[i]
         arena[at] = 34
-        at += _ONE
-        if left < 0:
-            arena[at] = 45
-            at += _ONE
-        n = np.uint64(0)
-        while True:
-            rest = left // 10 if left >= 0 else -(-left // 10)
-            digits[n] = np.uint8(48 + abs(left - rest * 10))
-            n += _ONE
-            left = rest
-            if left == 0:
-                break
-        while n > 0:
-            n -= _ONE
-            arena[at] = digits[n]
-            at += _ONE
+        at = write_number(numbers[i], digits, arena, at + _ONE)
         copy_bytes(tail, np.uint64(0), arena, at, np.uint64(len(tail)))
         at += np.uint64(len(tail))
         hashes[count] = 0

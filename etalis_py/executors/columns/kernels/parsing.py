@@ -9,7 +9,7 @@ import numpy as np
 
 from etalis_py.compiled import kernel, part
 from etalis_py.executors.columns.kernels.rounding import FAILED_TO_ROUND, round_decimal
-from etalis_py.executors.columns.kernels.words import load_word
+from etalis_py.kernel.words import load_word
 
 OTHER, INTEGER, DECIMAL, DOUBLE, TIME, UNDECIDED, LONG_DOUBLE = 0, 1, 2, 3, 4, 5, 6
 """The kinds of a term; the last two are gone when it has been decided."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from etalis_py.compiled import kernel, part
-from etalis_py.executors.columns.kernels.interning import copy_bytes
+from etalis_py.kernel.words import copy_bytes
 
 FIRST, ENTERED, CLOSE, EVALUATIONS, REPEATED, FULL = range(6)
 """The first item that is held, the first that waits, the next closing; how many evaluations there were and how many

@@ -1,0 +1,73 @@
+"""Texts in kernels, eight bytes at a time where that is possible.  What counts bytes is unsigned."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from etalis_py.compiled import part
+
+_ONE, _EIGHT = np.uint64(1), np.uint64(8)
+
+
+@part
+def load_word(data, i):
+    """Eight bytes as one number, the first one lowest; ``i`` is unsigned, so that this is one load."""
+    return (
+        np.uint64(data[i])
+        | np.uint64(data[i + np.uint64(1)]) << np.uint64(8)
+        | np.uint64(data[i + np.uint64(2)]) << np.uint64(16)
+        | np.uint64(data[i + np.uint64(3)]) << np.uint64(24)
+        | np.uint64(data[i + np.uint64(4)]) << np.uint64(32)
+        | np.uint64(data[i + np.uint64(5)]) << np.uint64(40)
+        | np.uint64(data[i + np.uint64(6)]) << np.uint64(48)
+        | np.uint64(data[i + np.uint64(7)]) << np.uint64(56)
+    )
+
+
+@part
+def copy_bytes(source, begin, target, at, length):
+    """Copy some bytes."""
+    i = np.uint64(0)
+    while i < length:
+        target[at + i] = source[begin + i]
+        i += _ONE
+
+
+@part
+def same_bytes(one, begin, other, at, length):
+    """Are these bytes equal?  Eight at a time, of which the last eight may overlap those before."""
+    i = np.uint64(0)
+    if length < _EIGHT:
+        while i < length:
+            if one[begin + i] != other[at + i]:
+                return False
+            i += _ONE
+        return True
+    while i + _EIGHT < length:
+        if load_word(one, begin + i) != load_word(other, at + i):
+            return False
+        i += _EIGHT
+    last = length - _EIGHT
+    return load_word(one, begin + last) == load_word(other, at + last)
+
+
+@part
+def write_number(number, digits, target, at):
+    """Write a number in decimal digits; returns where it ends.  ``digits`` has room for those of any number."""
+    left = number
+    if left < 0:
+        target[at] = 45
+        at += _ONE
+    n = np.uint64(0)
+    while True:
+        rest = left // 10 if left >= 0 else -(-left // 10)
+        digits[n] = np.uint8(48 + abs(left - rest * 10))
+        n += _ONE
+        left = rest
+        if left == 0:
+            break
+    while n > 0:
+        n -= _ONE
+        target[at] = digits[n]
+        at += _ONE
+    return at
