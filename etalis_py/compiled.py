@@ -68,7 +68,7 @@ def finished() -> Path:
     """The file that says that all kernels of this version are compiled on this machine."""
     here = Path(__file__).parent
     kernels = list(here.glob("executors/columns/kernels/*.py"))
-    kernels += [here / f"kernel/{name}.py" for name in ("hashing", "words")]
+    kernels += [here / f"kernel/{name}.py" for name in ("composing", "hashing", "words")]
     sources = [here / "compiled.py", *kernels, here / "streams/columns/scanning.py"]
     parts = [version("numba"), version("numpy"), sys.version, machine(), node(), str(here)]
     parts += [f"{file.name} {file.stat().st_mtime_ns}" for file in sorted(sources)]

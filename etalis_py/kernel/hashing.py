@@ -33,9 +33,9 @@ def hexadecimal_digests(begun: bytes, texts: pa.LargeStringArray) -> pa.StringAr
     """The digest of ``begun`` and then each text, as ``blake2b(…, digest_size=16).hexdigest()`` has it."""
     size = len(texts)
     _, ends, data = texts.buffers()
-    offsets = _fixed(np.frombuffer(ends, np.int64)[texts.offset : texts.offset + size + 1])
+    offsets = fixed(np.frombuffer(ends, np.int64)[texts.offset : texts.offset + size + 1])
     written = np.empty(2 * SIZE * size, np.uint8)
-    prefix, bytes_ = _fixed(np.frombuffer(begun, np.uint8)), _fixed(np.frombuffer(data, np.uint8))
+    prefix, bytes_ = fixed(np.frombuffer(begun, np.uint8)), fixed(np.frombuffer(data, np.uint8))
     longest = len(begun) + int(np.diff(offsets).max(initial=0))
     room = max(-(-longest // _BLOCK), 1) * _BLOCK
     lanes = np.zeros(_LANES * room, np.uint8)  # the text of each lane, behind what all begin with
@@ -47,7 +47,7 @@ def hexadecimal_digests(begun: bytes, texts: pa.LargeStringArray) -> pa.StringAr
     return pa.StringArray.from_buffers(size, pa.py_buffer(places), pa.py_buffer(written))
 
 
-def _fixed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def fixed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The same array as one that is not written to: kernels are compiled once more for those that may be."""
     array = array.view()
     array.flags.writeable = False

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from etalis_rules.terms import FALSE, TRUE
 
 from etalis_py.kernel.identity import beginning
@@ -91,14 +90,13 @@ def of_columns(matches: Matches) -> Results | None:
     }
     places = dict(zip(shape.variables, shape.places, strict=True))
     nothing = pa.nulls(len(end), pa.string())
-    starts, ends = pa.array(start, pa.int64()), pa.array(end, pa.int64())
     return Results(
         query=shape.query,
         variables=tuple(shape.output.variables),
         terms=tuple(columns.get(places[name], nothing) for name in shape.output.variables),
-        start=starts,
-        end=ends,
-        ids=_ids(shape, [columns[place] for place in shape.places if place > 0], starts, ends, instants),
+        start=pa.array(start, pa.int64()),
+        end=pa.array(end, pa.int64()),
+        ids=_ids(shape, [columns[place] for place in shape.places if place > 0], start, end, instants),
         triples=None,
         render=shape.render,
     )
@@ -116,17 +114,9 @@ def _one_column(parts: list[Any]) -> Any:
 
 
 def _ids(shape: Shape, columns: list[Any], start: Any, end: Any, instants: Any) -> pa.StringArray:
-    """What ``shape.identify`` gives for each row: the texts that it hashes are put together in bulk."""
-    from etalis_py.kernel.hashing import hexadecimal_digests  # loads Numba, which rules in columns have loaded
+    """What ``shape.identify`` gives for each row."""
+    from etalis_py.kernel.composing import texts_of_ids  # loads Numba, which rules in columns have loaded
+    from etalis_py.kernel.hashing import hexadecimal_digests
 
-    texts = [pc.fill_null(column.cast(pa.large_string()), "") for column in columns]
-    times = [column.cast(pa.large_string()) for column in (start, end)]
-    space, line = (pa.scalar(text, pa.large_string()) for text in (" ", "\n"))
-    keys = pc.binary_join_element_wise(*texts, pc.binary_join_element_wise(*times, space), line)
     # Rows are sorted, so equal ones stand together.
-    same = np.zeros(len(keys), np.bool_)
-    same[1:] = np.asarray(pc.equal(keys[1:], keys[:-1])) & (instants[1:] == instants[:-1])
-    places = np.arange(len(keys))
-    ordinals = places - np.maximum.accumulate(np.where(same, 0, places))
-    texts_of_ids = pc.binary_join_element_wise(keys, pa.array(ordinals).cast(pa.large_string()), space)
-    return hexadecimal_digests(beginning(shape), texts_of_ids)
+    return hexadecimal_digests(beginning(shape), texts_of_ids(columns, start, end, instants))
