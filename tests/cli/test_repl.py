@@ -261,10 +261,11 @@ def test_how_a_session_is_left(word: str) -> None:
     assert session.done
 
 
-LANGUAGE = Path(__file__).parents[2] / "docs" / "language.md"
+DOCS = Path(__file__).parents[2] / "docs"
+LANGUAGE = [DOCS / "language.md", DOCS / "sparql.md"]
 
 
-@pytest.mark.parametrize(("query", "background", "trace", "matches"), list(traced([LANGUAGE])))
+@pytest.mark.parametrize(("query", "background", "trace", "matches"), list(traced(LANGUAGE)))
 def test_every_example_of_the_language_can_be_typed(query: str, background: str, trace: str, matches: str) -> None:
     """Its query, then its background, then its trace; the matches are those that the page prints."""
     session = Session([], "rdfs", "unrestricted")
