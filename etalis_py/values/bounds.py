@@ -2,7 +2,7 @@
 
 A bound of the value space is the same for every engine, since what a term means must not depend on who asks: beyond it
 a literal has no known value (as XML Schema 1.1 part 2 §5.4 lets a processor decide), and an operation is an error of
-its expression (``err:FOAR0002`` of XPath).  docs/operations.md lists these bounds with the limits of an engine.
+its expression (``err:FOAR0002`` of XPath).  docs/resources.md lists these bounds with the limits of an engine.
 """
 
 from __future__ import annotations

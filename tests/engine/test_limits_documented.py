@@ -1,4 +1,4 @@
-"""The table of limits in docs/operations.md says what the code does."""
+"""The table of limits in docs/resources.md says what the code does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from etalis_compiler.translate import MAX_PARTS
 from etalis_py import Limits
 from etalis_py.values.bounds import BOUNDS
 
-TEXT = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[2] / "docs" / "resources.md").read_text(encoding="utf-8")
 
 
 def test_the_table_of_an_engine_lists_every_limit_with_its_default() -> None:
