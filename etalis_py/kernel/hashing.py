@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from etalis_py.compiled import kernel, part
+from etalis_py.kernel.words import copy_bytes
 
 SIZE = 16  # bytes of a digest
 _BLOCK, _WORDS = 128, 16
@@ -63,8 +64,7 @@ def _hash_all(begun, data, offsets, texts, words, lengths, block, state, marks, 
     """
     prefix, rows, room = np.uint64(len(begun)), len(offsets) - 1, np.uint64(len(texts) // _LANES)
     for lane in range(_LANES):
-        for i in range(prefix):
-            texts[room * np.uint64(lane) + i] = begun[i]
+        copy_bytes(begun, np.uint64(0), texts, room * np.uint64(lane), prefix)
     for first in range(0, rows, _LANES):
         lanes = min(rows - first, _LANES)
         longest = np.uint64(1)
@@ -74,8 +74,7 @@ def _hash_all(begun, data, offsets, texts, words, lengths, block, state, marks, 
             if lane < lanes:
                 begin = np.uint64(offsets[first + lane])
                 size = np.uint64(offsets[first + lane + 1]) - begin
-                for i in range(size):
-                    texts[at + prefix + i] = data[begin + i]
+                copy_bytes(data, begin, texts, at + prefix, size)
                 length += size
             for i in range(length, before):
                 texts[at + i] = 0

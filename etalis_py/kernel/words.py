@@ -25,12 +25,32 @@ def load_word(data, i):
 
 
 @part
+def store_word(word, target, at):
+    """Write a number as eight bytes, the lowest one first; this is one store."""
+    target[at] = np.uint8(word)
+    target[at + np.uint64(1)] = np.uint8(word >> np.uint64(8))
+    target[at + np.uint64(2)] = np.uint8(word >> np.uint64(16))
+    target[at + np.uint64(3)] = np.uint8(word >> np.uint64(24))
+    target[at + np.uint64(4)] = np.uint8(word >> np.uint64(32))
+    target[at + np.uint64(5)] = np.uint8(word >> np.uint64(40))
+    target[at + np.uint64(6)] = np.uint8(word >> np.uint64(48))
+    target[at + np.uint64(7)] = np.uint8(word >> np.uint64(56))
+
+
+@part
 def copy_bytes(source, begin, target, at, length):
-    """Copy some bytes."""
+    """Copy some bytes to another array.  Eight at a time, of which the last eight may overlap those before."""
     i = np.uint64(0)
-    while i < length:
-        target[at + i] = source[begin + i]
-        i += _ONE
+    if length < _EIGHT:
+        while i < length:
+            target[at + i] = source[begin + i]
+            i += _ONE
+    else:
+        while i + _EIGHT < length:
+            store_word(load_word(source, begin + i), target, at + i)
+            i += _EIGHT
+        last = length - _EIGHT
+        store_word(load_word(source, begin + last), target, at + last)
 
 
 @part
