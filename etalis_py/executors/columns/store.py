@@ -35,16 +35,26 @@ class Keys:
         if not self.width:
             self.count = 1
             return np.zeros(len(rows), np.int64)
-        if create and self.count + len(rows) > len(self._keys):
-            room = 2 * (self.count + len(rows))
-            grown = np.empty((room, self.width), self._keys.dtype)
-            grown[: self.count] = self._keys[: self.count]
-            self._keys = grown
-            self._slots = np.full(1 << (2 * room).bit_length(), -1, np.int64)
-            rehash_keys(self._keys, self.count, self._slots)
+        if create:
+            self.make_room(self.count + len(rows))
         numbers = np.empty(len(rows), np.int64)
         self.count = number_keys(rows, self._keys, self._slots, self.count, create, numbers)
         return numbers
+
+    def clear(self) -> None:
+        """Forget all keys."""
+        self.count = 0
+        self._slots[:] = -1
+
+    def make_room(self, count: int) -> None:
+        """Room for so many keys."""
+        if count <= len(self._keys):
+            return
+        grown = np.empty((2 * count, self.width), self._keys.dtype)
+        grown[: self.count] = self._keys[: self.count]
+        self._keys = grown
+        self._slots = np.full(1 << (4 * count).bit_length(), -1, np.int64)
+        rehash_keys(self._keys, self.count, self._slots)
 
     def table(self) -> tuple[np.ndarray, np.ndarray]:
         """The keys by their numbers, and the hash table that finds them (``kernels.keys``)."""

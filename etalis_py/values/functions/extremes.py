@@ -44,7 +44,7 @@ def _opposite(part: Any) -> Any:
     return -part if c in NUMERIC else _Descending(part)
 
 
-def _descending_key(value: Any, term: str) -> OrderKey:
+def descending_key_of(value: Any, term: str) -> OrderKey:
     """``order_key_of`` upside down, but for the last tie, which the smaller spelling wins here too."""
     kind, rank, part, _ = order_key_of(value, term)
     return -kind, -rank, _opposite(part), term
@@ -113,7 +113,7 @@ class Max(Min):
     __slots__ = ()
 
     name = "MAX"
-    _key = staticmethod(_descending_key)
+    _key = staticmethod(descending_key_of)
 
 
 class Sample(Min):
