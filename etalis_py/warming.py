@@ -125,10 +125,11 @@ def _recur() -> None:
 
 def _slide() -> None:
     """Windows that slide."""
-    at, nothing = np.zeros(6, np.int64), np.zeros(0, np.int64)
-    sliding.enter_all(0, nothing, nothing, nothing, nothing, nothing, nothing)
-    items, sums, rows = (nothing,) * 4, (nothing,) * 3, (nothing,) * 4
-    sliding.slide(at, *items, 1, 1, -1, True, False, *sums, nothing, *rows)
+    nothing, none = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+    at, ask = np.zeros(9, np.int64), np.full(11, -1, np.int64)
+    facts, lists, sums, members, links, orders, answer = (np.zeros((0, n), np.int64) for n in (8, 2, 5, 2, 7, 3, 0))
+    arrays = facts, lists, sums, members, nothing, links, orders, nothing, nothing, answer
+    sliding.slide(at, ask, nothing, nothing, none, *arrays)
     spelled_results(nothing, nothing, True, 0, DECIMAL)
 
 

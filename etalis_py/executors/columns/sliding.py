@@ -1,16 +1,20 @@
-"""A windowed query over columns: COUNT, SUM and AVG of each group while its window slides.
+"""A windowed query over columns: the aggregates of each group while its window slides.
 
-The same as ``windows.groups`` for ``?key <p> ?value`` in a window that slides by the clock, over many closings at once.
-Sums are those of integers or of decimals, exact, as long as they fit in int64; with any other value, or items of
-several triples, the query goes on in rows.
+The same as ``windows.groups`` for ``?key <p> ?value``, and as an evaluation over the whole content for several triples
+about one subject, in a window that slides by the clock, over many closings at once.  A solution comes with the last of
+its triples and goes with the first.  Sums are those of integers or of decimals, exact, as long as they fit in int64;
+with any other value the query goes on in rows.  The least and the greatest value of a group are on top of two pairing
+heaps of its members; one that is not held any more is taken out when it comes to the top.
 
-Cost of an item: three look-ups of terms, one of its triple, and two additions; of a closing: one step for each group.
-State: the items in the window and those that wait, and the terms, triples and groups of these and of some before them.
+Cost of a triple: four look-ups of terms and one of itself, and for each solution that comes or goes two additions, with
+members a look-up and a comparison more; of a closing: one step for each group.
+State: the items in the window and those that wait, and the terms, triples, groups and members of these and of some
+before them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,33 +26,32 @@ from etalis_rules import algebra as alg
 from etalis_rules.terms import XSD
 
 from etalis_py.events import Event
+from etalis_py.executors.columns.extremes import TermOrder, TooMany
+from etalis_py.executors.columns.frames import Frame
+from etalis_py.executors.columns.items import TERMS, Fields, Growing, Items, rows_of
 from etalis_py.executors.columns.kernels import sliding as k
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER
 from etalis_py.executors.columns.reports import TableReport
 from etalis_py.executors.columns.store import Keys
-from etalis_py.executors.columns.suited import summed
-from etalis_py.executors.columns.tables import Table, firsts
+from etalis_py.executors.columns.suited import EXTREMES, Star, star
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.kernel.batch import Columns
+from etalis_py.kernel.batch import Batch, Columns, count_events
+from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 FITS = 2.0**62
 _SPARE = 1 << 18
-"""So many terms and triples may be remembered beside those of the items."""
+"""So many terms, triples and members may be remembered beside those of the items."""
 _ROWS = 1 << 18
 """Rows that are reported at a time."""
 _TAILS = {kind: f'"^^<{XSD}{name}>'.encode() for kind, name in ((INTEGER, "integer"), (DECIMAL, "decimal"))}
 _TAIL = {kind: np.frombuffer(tail, np.uint8) for kind, tail in _TAILS.items()}
-_FIELDS = {
-    "end": np.int64,
-    "start": np.int64,
-    "s": np.int32,
-    "p": np.int32,
-    "o": np.int32,
-    "graph": np.int32,
-    "group": np.int64,
-    "triple": np.int64,
-    "summand": np.int64,
-}
+_ROOM = 1 << 19
+"""Triples for which there is room at first: memory that is not touched costs nothing, but growing costs a copy."""
+_COLUMNS = k.OF_BEST + 2
+"""Of an answer of the kernel."""
+_FOREVER = 1 << 61
+_FEW = 1 << 30
+NO_TRIPLES = "items have no triples"
 
 
 class Unfit(Exception):
@@ -65,205 +68,250 @@ class Answers:
     report: TableReport | None
 
 
-class Items:
-    """The items of a window as arrays, in order; what is before ``first`` has left."""
-
-    def __init__(self) -> None:
-        self._arrays = {name: np.empty(16, kind) for name, kind in _FIELDS.items()}
-        self.first = self.entered = self.count = 0
-
-    def __len__(self) -> int:
-        return self.count - self.first
-
-    def of(self, name: str) -> np.ndarray:
-        """One field of the items, those that have left included."""
-        return self._arrays[name][: self.count]
-
-    def append(self, fields: dict[str, np.ndarray]) -> None:
-        """Items that come after the others."""
-        new = len(fields["end"])
-        if self.count + new > len(self._arrays["end"]):
-            room = 2 * (len(self) + new)
-            for name, array in self._arrays.items():
-                moved = np.empty(room, array.dtype)
-                moved[: len(self)] = array[self.first : self.count]
-                self._arrays[name] = moved
-            self.first, self.entered, self.count = 0, self.entered - self.first, len(self)
-        for name, array in self._arrays.items():
-            array[self.count : self.count + new] = fields[name]
-        self.count += new
-
-
 class SlidingGroups:
     """The windows of one query: items go in, the answers of all closings come out."""
 
     def __init__(self, plan: WindowPlan) -> None:
-        shape = plan.windows[0].shape
+        shape, asked = plan.windows[0].shape, star(plan.select)
         assert isinstance(shape, Sliding)
-        self.shape, self.plan = shape, plan
-        triple, self._summed = _pattern(plan)
-        assert isinstance(triple.subject, alg.Var)
-        assert isinstance(triple.predicate, alg.Const)
-        self._predicate = triple.predicate.term
-        self._key = {triple.subject.name: "s"}.get(plan.select.keys[0], "o") if plan.select.keys else ""
-        self._value = {triple.subject.name: "s"}.get(self._summed, "o") if self._summed else ""
-        self._nonempty = any(s.kind == "NC" for s in plan.report)
+        assert isinstance(asked, Star)
+        self.shape, self.plan, self.star = shape, plan, asked
+        heaps = {EXTREMES.get(call.name, -1) for call in plan.select.aggregates}
+        places = [asked.slot_of(name) for name in (asked.key, asked.summed, asked.member)]
+        if not asked.member:
+            places[-1] = -1
+        nonempty = any(s.kind == "NC" for s in plan.report)
+        asking = (
+            shape.width,
+            shape.slide,
+            0,
+            nonempty,
+            not asked.key,
+            *places,
+            asked.is_direct,
+            0 in heaps,
+            1 in heaps,
+        )
+        self._ask = np.array(asking, np.int64)
+        self._triples, self._subjects = Keys(2 if len(asked.slots) == 1 else 3), Keys(1)
+        self._groups, self._members = Keys(1), Keys(2, np.int64)
+        facts: tuple[int, ...] = (0, -1, 0, 0, 0, 0, -1, -1)
+        if len(asked.slots) == 1:
+            facts = (0,) * (k.SUBJECT if asked.member else k.OPERAND)
+        self._facts = Growing(facts, _ROOM)
+        self._lists = Growing((-1, 0))
+        self._sums, self._links = Growing((0, 0, 0, -1, -1)), Growing((0, 0, 0, -1, k.APART, -1, k.APART), _ROOM)
+        self._cursor = np.zeros(len(asked.slots), np.int64)
         self.clear()
 
     def clear(self) -> None:
         """Forget all items."""
-        self.terms = Terms()
-        self.items = Items()
-        self._triples, self._groups = Keys(2), Keys(1)
-        self._held = np.zeros(0, np.int64)
-        self._counts = self._totals = np.zeros(0, np.int64)
+        self.terms, self.items, self._order = Terms(), Items(), TermOrder()
+        for kept in (self._triples, self._subjects, self._groups, self._members):
+            kept.clear()
+        for rows in (self._facts, self._lists, self._sums, self._links):
+            rows.count = 0
         self._kind, self._scale, self._largest = 0, 0, 0.0
+        self._lasting = 0  # members there were when some had just been forgotten
 
     # --- items ---
 
-    def fill(self, held: Columns, waiting: Columns) -> None:
+    def fill(self, held: Sequence[Event], waiting: Sequence[Event]) -> None:
         """Go on with these items in the window, and those to come."""
-        for columns in (held, waiting):
-            if len(columns):
-                end, ids, _ = self._interned(columns)
-                self._append(end, ids)
-        self.items.entered = len(held)
-        k.enter_all(len(held), *self._of_items(), *self._sums())
+        self._put(held)
+        rows = self.items.count
+        self._put(waiting)
+        self._hold(rows)
+
+    def _put(self, events: Sequence[Event]) -> None:
+        columns = Batch(events, 0).columns
+        if count_events(columns) < len(events):
+            raise Unfit(NO_TRIPLES)
+        fields, _ = rows_of(self.terms, columns)
+        self._append(fields)
 
     def push(self, columns: Columns) -> tuple[int, int]:
         """Take the items of the window's stream; how many there were on others, and how many no window will hold."""
-        end, ids, stream = self._interned(columns)
+        fields, stream = rows_of(self.terms, columns)
         own = stream == self.terms.id_of(self.plan.windows[0].stream)
-        late = own & (end <= self.shape.t0)
-        kept = own & ~late
+        late = own & (fields["end"] <= self.shape.t0)
+        kept, last = own & ~late, fields["last"]
         if not kept.all():
-            end, ids = end[kept], {name: column[kept] for name, column in ids.items()}
-        self._append(end, ids)
-        return int(len(own) - np.count_nonzero(own)), int(np.count_nonzero(late))
+            fields = {name: column[kept] for name, column in fields.items()}
+        self._append(fields)
+        return int(np.count_nonzero(last & ~own)), int(np.count_nonzero(last & late))
 
-    def _interned(self, columns: Columns) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
-        """Ends, and the other fields as ids; an occurrence that is stated twice in an instant counts once."""
-        if columns.event is not None and (np.diff(np.asarray(columns.event)) == 0).any():
-            raise Unfit("items have several triples")
-        end, start = (np.asarray(column, np.int64) for column in (columns.end, columns.start))
-        nothing = np.zeros(len(end), np.int32)
-        texts = {name: getattr(columns, name) for name in ("s", "p", "o", "stream", "graph")}
-        ids = {name: nothing if text is None else self.terms.intern(text) for name, text in texts.items()}
-        kept = firsts(Table(end, end, start, tuple(ids.values())), (start,))
-        if kept is not None:
-            end, start = end[kept], start[kept]
-            ids = {name: column[kept] for name, column in ids.items()}
-        stream = ids.pop("stream")
-        return end, {"start": start, **ids}, stream
+    def _append(self, fields: Fields) -> None:
+        slot, matched = self._matched(fields)
+        single = len(self.star.slots) == 1
+        parts = [fields[name] for name in (("s", "o") if single else ("s", "p", "o"))]
+        triple = self._triples.numbers(np.column_stack(parts), create=True)
+        facts = self._facts.reach(self._triples.count)
+        if single:
+            facts[triple[matched & (slot < 0)], k.SLOT] = -1
+        else:
+            rows = np.flatnonzero(slot >= 0)
+            facts[triple[rows], k.SLOT] = slot[rows]
+            facts[triple[rows], k.SUBJECT] = self._subjects.numbers(fields["s"][rows, None], create=True)
+            self._lists.reach(self._subjects.count * len(self.star.slots))
+        rows, keys = self._bound(self.star.key, fields, slot)
+        facts[triple[rows], k.GROUP] = self._groups.numbers(keys[:, None], create=True)
+        rows, values = self._bound(self.star.summed, fields, slot)
+        facts[triple[rows], k.SUMMAND] = self._summands(values, len(slot))
+        if self.star.member:
+            rows, values = self._bound(self.star.member, fields, slot)
+            facts[triple[rows], k.OPERAND] = values
+            self._compare(values)
+        self._sums.reach(self._groups.count if self.star.key else 1)
+        if single:
+            triple[~matched] = -1
+        closes = matched if single else fields["last"]
+        self.items.append({**fields, "triple": triple, "closes": closes})
 
-    def _append(self, end: np.ndarray, ids: dict[str, np.ndarray]) -> None:
-        matching = ids["p"] == self.terms.id_of(self._predicate)
-        summand = self._summands(ids, matching)
-        group = np.zeros(len(end), np.int64)
-        triple = self._triples.numbers(np.column_stack([ids["s"], ids["o"]]), create=True)
-        triple[~matching] = -1
-        if self._key:
-            group = self._groups.numbers(ids[self._key][:, None], create=True)
-        self.items.append({"end": end, **ids, "group": group, "triple": triple, "summand": summand})
-        self._held = _longer(self._held, self._triples.count)
-        groups = self._groups.count if self._key else 1
-        self._counts, self._totals = _longer(self._counts, groups), _longer(self._totals, groups)
+    def _matched(self, fields: Fields) -> tuple[np.ndarray, np.ndarray]:
+        """The pattern that each row matches, -1 where it is none, and whether it does so before any filter."""
+        slots, matched = np.full(len(fields["p"]), -1, np.int64), np.zeros(len(fields["p"]), np.bool_)
+        for place, slot in enumerate(self.star.slots):
+            own = fields["p"] == self.terms.id_of(slot.predicate)
+            if isinstance(slot.object, alg.Const):
+                own &= fields["o"] == self.terms.id_of(slot.object.term)
+            matched |= own
+            if not slot.filters:
+                slots[own] = place
+                continue
+            rows = np.flatnonzero(own)
+            columns = {self.star.subject: fields["s"][rows]}
+            if isinstance(slot.object, alg.Var):
+                columns[slot.object.name] = fields["o"][rows]
+            slots[rows[_where(slot.filters, self.terms, columns, len(rows))]] = place
+        return slots, matched
 
-    def _summands(self, ids: dict[str, np.ndarray], matching: np.ndarray) -> np.ndarray:
-        """What the items add, as integers: value · 10**scale."""
-        summands = np.zeros(len(matching), np.int64)
-        if not self._value or not matching.any():
-            return summands
-        kinds, doubles, mantissas, scales = self.terms.values(ids[self._value][matching])
+    def _bound(self, variable: str, fields: Fields, slots: np.ndarray) -> tuple[Any, np.ndarray]:
+        """The rows that bind the variable, and what they bind it to."""
+        if not variable:
+            return slice(0), slots[:0]
+        is_subject = variable == self.star.subject
+        there = slots >= 0 if is_subject else slots == self.star.slot_of(variable)
+        rows = slice(None) if there.all() else np.flatnonzero(there)
+        return rows, fields["s" if is_subject else "o"][rows]
+
+    def _summands(self, ids: np.ndarray, rows: int) -> np.ndarray:
+        """What these values add, as integers: value · 10**scale."""
+        if not len(ids):
+            return np.zeros(0, np.int64)
+        kinds, doubles, mantissas, scales = self.terms.values(ids)
         kind, scale = int(kinds[0]), max(self._scale, int(scales.max()))
         largest = max(self._largest, float(np.abs(doubles).max()))
         if kind not in _TAILS or (kinds != kind).any() or self._kind not in (0, kind):
             raise Unfit("values are neither all integers nor all decimals")
-        if (largest + 1) * 10.0**scale * (len(self.items) + len(matching)) >= FITS:
+        if (largest + 1) * 10.0**scale * self._most(len(self.items) + rows) >= FITS:
             raise Unfit("sums may not fit into 64 bits")
-        more = 10 ** (scale - self._scale)
-        self._totals *= more
-        self.items.of("summand")[:] *= more
+        if scale > self._scale:
+            more = 10 ** (scale - self._scale)
+            self._sums.rows[:, k.TOTAL] *= more
+            self._facts.rows[:, k.SUMMAND] *= more
         self._kind, self._scale, self._largest = kind, scale, largest
-        summands[matching] = mantissas * 10 ** (scale - scales.astype(np.int64))
-        return summands
+        return mantissas * 10 ** (scale - scales.astype(np.int64))
 
-    def _of_items(self) -> tuple[np.ndarray, ...]:
-        return tuple(self.items.of(name) for name in ("group", "triple", "summand"))
+    def _compare(self, values: np.ndarray) -> None:
+        """These values may be compared from now on."""
+        if self._ask[k.LEAST] or self._ask[k.GREATEST]:
+            try:
+                self._order.add(self.terms, values)
+            except TooMany:
+                raise Unfit("many values that are compared are texts, or equal and spelled differently") from None
 
-    def _sums(self) -> tuple[np.ndarray, ...]:
-        return self._held, self._counts, self._totals
+    def _most(self, rows: int) -> float:
+        """At most so many solutions can be made of these triples."""
+        patterns = len(self.star.slots)
+        if patterns == 1 or rows**patterns < _FEW:
+            return float(rows**patterns)
+        facts = self._facts.rows[self._facts.rows[:, k.SLOT] >= 0]
+        numbers = np.bincount(facts[:, k.SUBJECT] * patterns + facts[:, k.SLOT], minlength=self._lists.count)
+        return float(numbers.reshape(-1, patterns).astype(np.float64).prod(axis=1).sum())
+
+    def _hold(self, rows: int) -> None:
+        """The first rows are in the window."""
+        if rows:
+            at, ask = self._position(), self._ask.copy()
+            at[k.CLOSE] = ask[k.THROUGH] = self.items.of("end")[rows - 1]
+            ask[k.WIDTH], ask[k.STEP] = _FOREVER, 1
+            while at[k.FULL]:
+                self._slide(at, ask, rows, np.zeros(0, np.int64), np.zeros((_COLUMNS, 0), np.int64))
+            self.items.first, self.items.entered = 0, rows
 
     # --- answers ---
 
     def answer(self, close: int, through: int, output: int) -> Iterator[Answers]:
         """Every closing from ``close`` up to ``through``, some at a time."""
         items = self.items
-        if close > through:
-            self._forget()
-            return
-        order = self._order()
-        room = min(_ROWS + len(order), len(order) * (2 + max(0, through - close) // self.shape.slide))
-        at = np.zeros(6, np.int64)
-        at[k.CLOSE], at[k.FULL] = close, 1
-        while at[k.FULL]:
-            at[k.FIRST], at[k.ENTERED], at[k.EVALUATIONS], at[k.REPEATED] = items.first, items.entered, 0, 0
-            closings, groups, counts, totals = (np.empty(room, np.int64) for _ in range(4))
-            count = k.slide(
-                at,
-                items.of("end"),
-                items.of("group"),
-                items.of("triple"),
-                items.of("summand"),
-                self.shape.width,
-                self.shape.slide,
-                through,
-                self._nonempty,
-                not self._key,
-                self._held,
-                self._counts,
-                self._totals,
-                order,
-                closings,
-                groups,
-                counts,
-                totals,
-            )
-            entered = int(at[k.ENTERED]) - items.entered
-            items.first, items.entered = int(at[k.FIRST]), int(at[k.ENTERED])
-            report = None
-            if count:
-                report = self._report(output, closings[:count], groups[:count], counts[:count], totals[:count])
-            yield Answers(int(at[k.EVALUATIONS]), entered, int(at[k.REPEATED]), report)
+        if close <= through:
+            at, order = self._position(), self._ordered()
+            at[k.CLOSE], self._ask[k.THROUGH] = close, through
+            room = min(_ROWS + len(order), len(order) * (2 + max(0, through - close) // self.shape.slide))
+            while at[k.FULL]:
+                entered = items.entered
+                at[k.EVALUATIONS] = at[k.REPEATED] = 0
+                rows = np.empty((_COLUMNS, room), np.int64)
+                count = self._slide(at, self._ask, items.count, order, rows)
+                items.first, items.entered = int(at[k.FIRST]), int(at[k.ENTERED])
+                report = self._report(output, rows[:, :count]) if count else None
+                came = items.number_of(entered, items.entered)
+                yield Answers(int(at[k.EVALUATIONS]), came, int(at[k.REPEATED]), report)
         self._forget()
 
-    def _order(self) -> np.ndarray:
+    def _position(self) -> np.ndarray:
+        """Where the window stands, for the kernel."""
+        at = np.zeros(9, np.int64)
+        at[k.FIRST], at[k.ENTERED], at[k.MEMBERS] = self.items.first, self.items.entered, self._members.count
+        at[k.FULL] = k.ROWS
+        return at
+
+    def _slide(self, at: np.ndarray, ask: np.ndarray, rows: int, order: np.ndarray, answer: np.ndarray) -> int:
+        """Let the kernel go on over so many rows of items; how many rows of an answer there are."""
+        items, members = self.items, self._members
+        links = self._links.reach(self._triples.count if ask[k.DIRECT] else len(members.table()[0]))
+        count: int = k.slide(
+            at,
+            ask,
+            *(items.of("end")[:rows], items.of("triple")[:rows], items.of("closes")[:rows]),
+            *(self._facts.rows, self._lists.rows, self._sums.rows),
+            *(*members.table(), links, self._order.table),
+            *(self._cursor, order, answer),
+        )
+        members.count = int(at[k.MEMBERS])
+        if at[k.FULL] == k.ROOM:
+            members.make_room(int(at[k.NEEDED]) + 1)
+        return count
+
+    def _ordered(self) -> np.ndarray:
         """The groups of all items in the order of their terms."""
-        if not self._key:
+        if not self.star.key:
             return np.zeros(1, np.int64)
         ids = self._groups.rows()[:, 0]
         groups = np.arange(len(ids))
         if len(groups) > len(self.items):
-            groups = np.unique(self.items.of("group")[self.items.first :])
+            triples = self.items.of("triple")[self.items.first :]
+            facts = self._facts.rows[triples[triples >= 0]]
+            groups = np.unique(facts[facts[:, k.SLOT] >= 0, k.GROUP])
         return groups[np.argsort(self.terms.ranks(ids[groups]), kind="stable")] if len(groups) else groups
 
-    def _report(
-        self, output: int, closings: np.ndarray, groups: np.ndarray, counts: np.ndarray, totals: np.ndarray
-    ) -> TableReport:
+    def _report(self, output: int, rows: np.ndarray) -> TableReport | None:
         """Rows of some evaluations, ordered as the query's: by their terms."""
+        select, closings = self.plan.select, rows[k.CLOSING]
         columns: dict[str, Any] = {}
-        if self._key:
-            columns[self.plan.select.keys[0]] = self.terms.dictionary(self._groups.rows()[groups, 0])
-        for call in self.plan.select.aggregates:
-            if call.name == "COUNT":
-                columns[call.variable] = spelled_results(counts, counts, False, 0, INTEGER)
-            else:
-                average = call.name == "AVG"
-                kind = DECIMAL if average else self._kind or INTEGER
-                columns[call.variable] = spelled_results(totals, counts, average, self._scale, kind)
-        named = {name: e.name for name, e in self.plan.select.extends if isinstance(e, alg.Var)}
+        if self.star.key:
+            columns[self.star.key] = self.terms.dictionary(self._groups.rows()[rows[k.OF_GROUP], 0])
+        for call in select.aggregates:
+            columns[call.variable] = self._aggregate(call, rows)
+        if select.having:
+            kept = _holding(select.having, columns, len(closings))
+            closings, columns = closings[kept], {name: column.filter(kept) for name, column in columns.items()}
+            if not len(closings):
+                return None
+        named = {name: e.name for name, e in select.extends if isinstance(e, alg.Var)}
         shown = [columns[named.get(name, name)] for name in self.plan.variables]
-        if self._key and named.get(self.plan.variables[0], self.plan.variables[0]) != self.plan.select.keys[0]:
+        if self.star.key and named.get(self.plan.variables[0], self.plan.variables[0]) != self.star.key:
             names = [str(n) for n in range(len(shown) + 1)]
             texts = [column.cast(pa.large_string()) for column in shown]
             by = [(name, "ascending") for name in names]
@@ -271,47 +319,59 @@ class SlidingGroups:
             closings, shown = closings[order.to_numpy()], [column.take(order) for column in shown]
         return TableReport(output, closings, closings, closings - self.shape.width, shown)
 
+    def _aggregate(self, call: alg.AggregateCall, rows: np.ndarray) -> Any:
+        """The literals, or terms, that the aggregate is."""
+        if call.name in EXTREMES:
+            return self.terms.dictionary(rows[k.OF_BEST + EXTREMES[call.name]])
+        counts = rows[k.OF_COUNT]
+        if call.name == "COUNT":
+            numbers = rows[k.OF_DISTINCT] if call.distinct else counts
+            return spelled_results(numbers, numbers, False, 0, INTEGER)
+        average = call.name == "AVG"
+        kind = DECIMAL if average else self._kind or INTEGER
+        return spelled_results(rows[k.OF_TOTAL], counts, average, self._scale, kind)
+
     def _forget(self) -> None:
         """Forget the terms, triples and groups that no item has, once there are many of them."""
-        items = self.items
-        if max(self.terms.count, self._triples.count) <= 4 * len(items) + _SPARE:
+        items, members = self.items, self._members.count - 2 * self._lasting
+        if max(self.terms.count, self._triples.count, members) <= 4 * len(items) + _SPARE:
             return
-        live = {name: items.of(name)[items.first :].copy() for name in _FIELDS}
+        live = items.live()
         entered, scale, kind, largest = items.entered - items.first, self._scale, self._kind, self._largest
-        texts = {name: self.terms.dictionary(live[name]) for name in ("s", "p", "o", "graph")}
+        texts = {name: self.terms.dictionary(live[name]) for name in TERMS}
         self.clear()
         self._scale, self._kind, self._largest = scale, kind, largest
         ids = {name: self.terms.intern(text) for name, text in texts.items()}
-        self._append(live["end"], {"start": live["start"], **ids})
-        self.items.entered = entered
-        k.enter_all(entered, *self._of_items(), *self._sums())
+        self._append({"end": live["end"], "start": live["start"], "last": live["last"], **ids})
+        self._hold(entered)
+        self._lasting = self._members.count
 
     # --- what waits ---
 
     def rows(self) -> tuple[list[Event], list[Event]]:
         """The items in the window, and those that wait."""
-        items = self.items
-        columns = [items.of(name)[items.first :] for name in ("start", "end", "s", "p", "o", "graph")]
-        start, end = (column.tolist() for column in columns[:2])
-        s, p, o, graph = (self.terms.spellings(column) for column in columns[2:])
-        stream = self.plan.windows[0].stream
-        events = [
-            Event(a, b, (triple,), stream, g)
-            for a, b, triple, g in zip(start, end, zip(s, p, o, strict=True), graph, strict=True)
-        ]
-        entered = items.entered - items.first
-        return events[:entered], events[entered:]
+        return self.items.events(self.terms, self.plan.windows[0].stream)
 
     def ends(self) -> np.ndarray:
-        """The ends of all items."""
+        """The ends of all rows."""
         return self.items.of("end")[self.items.first :]
 
 
-def _pattern(plan: WindowPlan) -> tuple[alg.Triple, str]:
-    """The triple pattern of a query, and the variable that it sums."""
-    pattern = plan.select.pattern
-    assert isinstance(pattern, alg.BGP)
-    return pattern.triples[0], next(iter(summed(plan.select)), "")
+def _where(conditions: Sequence[alg.Expr], terms: Terms, columns: dict[str, np.ndarray], rows: int) -> np.ndarray:
+    """The rows in which all conditions are true; they have no times."""
+    never, always = np.full(rows, TIMELESS_START), np.full(rows, TIMELESS_END)
+    frame = Frame(terms, always, always, never, columns, np.arange(rows))
+    for condition in conditions:
+        frame = frame.keep(frame.holds(condition))
+    return frame.rows
+
+
+def _holding(having: Sequence[alg.Expr], columns: dict[str, Any], rows: int) -> np.ndarray:
+    """Where the conditions of HAVING are true."""
+    terms = Terms()
+    kept = np.zeros(rows, np.bool_)
+    kept[_where(having, terms, {name: terms.intern(column) for name, column in columns.items()}, rows)] = True
+    return kept
 
 
 def spelled_results(totals: np.ndarray, counts: np.ndarray, divide: bool, scale: int, kind: int) -> Any:
@@ -322,12 +382,3 @@ def spelled_results(totals: np.ndarray, counts: np.ndarray, divide: bool, scale:
     digits = np.empty(k.LONGEST, np.int64)
     k.spell_results(totals, counts, divide, scale, tail, integer_tail, digits, ends, out)
     return pa.LargeStringArray.from_buffers(len(totals), pa.py_buffer(ends), pa.py_buffer(out[: ends[-1]].copy()))
-
-
-def _longer(array: np.ndarray, length: int) -> np.ndarray:
-    """The array with room for so many, filled with zeros."""
-    if length <= len(array):
-        return array
-    longer = np.zeros(2 * length, array.dtype)
-    longer[: len(array)] = array
-    return longer

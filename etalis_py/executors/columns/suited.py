@@ -3,9 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
 
 from etalis_compiler.rsp import Fact, Sliding, WindowPlan
+from etalis_compiler.translate import conjuncts
 from etalis_rules import algebra as alg
+
+from etalis_py.executors.windows.source import GENERATED_AT
+
+EXTREMES = {"MIN": 0, "SAMPLE": 0, "MAX": 1}
+"""The aggregates that are the first of their group, in one order or the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One triple pattern of a star, with the filters on its variables."""
+
+    predicate: str
+    object: alg.Var | alg.Const
+    filters: tuple[alg.Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """Triple patterns with one subject, and what is asked of them: the variables of the key, of sums and of members.
+
+    A member is a value in a group: of these one is the least, and the greatest, and they are counted.
+    """
+
+    subject: str
+    slots: tuple[Slot, ...]
+    key: str
+    summed: str
+    member: str
+
+    @property
+    def is_direct(self) -> bool:
+        """Is each triple a member of its own: one of its parts is the key, the other the value?"""
+        return len(self.slots) == 1 and "" not in (self.key, self.member) and self.key != self.member
+
+    def slot_of(self, variable: str) -> int:
+        """The first pattern that binds the variable."""
+        places = [i for i, slot in enumerate(self.slots) if slot.object == alg.Var(variable)]
+        return places[0] if places else 0
 
 
 def unsuited_steps(steps: Sequence[WindowPlan | Fact]) -> str | None:
@@ -30,40 +71,92 @@ def unsuited(plan: WindowPlan) -> str | None:
         return "its window leaves items out, or looks back"
     if {s.kind for s in plan.report} - {"WC", "NC"} or "WC" not in {s.kind for s in plan.report}:
         return "it is not evaluated when its window closes"
-    simple = not (select.having or select.order or select.distinct or select.offset or select.window)
+    if plan.matches or plan.times:
+        return "it asks for events, or for times of triples"
+    simple = not (select.order or select.distinct or select.offset or select.window)
     if not simple or select.limit is not None or not select.grouped:
-        return "what follows its pattern is more than GROUP BY with COUNT, SUM and AVG"
-    return _not_sums(plan, select)
+        return "what follows its pattern is more than GROUP BY with aggregates and HAVING"
+    found = star(select)
+    return found if isinstance(found, str) else None
 
 
-def _not_sums(plan: WindowPlan, select: alg.Select) -> str | None:
-    pattern, names = select.pattern, {*select.keys, *(a.variable for a in select.aggregates)}
-    if not isinstance(pattern, alg.BGP) or len(pattern.triples) != 1:
-        return "its pattern is more than one triple"
-    triple = pattern.triples[0]
-    if not isinstance(triple.subject, alg.Var) or not isinstance(triple.object, alg.Var):
-        return "subject and object of its pattern are not both variables"
-    there = {triple.subject.name, triple.object.name}
-    if len(there) == 1 or not isinstance(triple.predicate, alg.Const):
-        return "its pattern is not of the form ?s <p> ?o"
+def star(select: alg.Select) -> Star | str:
+    """The pattern of a query as a star, and what its aggregates ask of it; or why it is none."""
+    pattern, filters = select.pattern, list[alg.Expr]()
+    while isinstance(pattern, alg.Filter):
+        filters[:0] = [part for condition in pattern.conditions for part in conjuncts(condition)]
+        pattern = pattern.child
+    if not isinstance(pattern, alg.BGP) or not pattern.triples or pattern.graph is not None:
+        return "its pattern is more than triples and filters"
+    if alg.is_volatile(alg.SubSelect(select)) or any(map(alg.has_exists, (*filters, *select.having))):
+        return "a filter is EXISTS, or changes while nothing comes"
+    slots = _slots(pattern.triples, filters)
+    if isinstance(slots, str):
+        return slots
+    (subject,) = {t.subject.name for t in pattern.triples if isinstance(t.subject, alg.Var)}
+    there = {subject, *(slot.object.name for slot in slots if isinstance(slot.object, alg.Var))}
+    return _unaggregated(select, there) or Star(
+        subject, slots, "".join(select.keys), "".join(_operands(select, sums=True)), "".join(_operands(select))
+    )
+
+
+def _slots(triples: Sequence[alg.Triple], filters: Sequence[alg.Expr]) -> tuple[Slot, ...] | str:
+    subjects = {triple.subject for triple in triples}
+    if len(subjects) > 1 or not all(isinstance(subject, alg.Var) for subject in subjects):
+        return "its triples have no variable as their one subject"
+    if not all(isinstance(t.predicate, alg.Const) and t.predicate.term != GENERATED_AT for t in triples):
+        return "its pattern is not of the form ?s <p> ?o ; <q> ?u"
+    bound = [t.object for t in triples if isinstance(t.object, alg.Var)]
+    if len({*bound, *subjects}) <= len(bound):
+        return "a variable comes twice in its triples"
+    for one, other in combinations(triples, 2):
+        constant = isinstance(one.object, alg.Const) and isinstance(other.object, alg.Const)
+        if one.predicate == other.predicate and not (constant and one.object != other.object):
+            return "a triple may match several of its patterns"
+    (subject,) = subjects
+    of_slots: list[list[alg.Expr]] = [[] for _ in triples]
+    for e in filters:
+        named = {alg.Var(name) for name in alg.variables(e)} - {subject}
+        places = [i for i, triple in enumerate(triples) if named <= {triple.object}]
+        if not places:
+            return "a filter compares several triples"
+        of_slots[places[0]].append(e)
+    return tuple(
+        Slot(t.predicate.term, t.object, tuple(own))
+        for t, own in zip(triples, of_slots, strict=True)
+        if isinstance(t.predicate, alg.Const)
+    )
+
+
+def _unaggregated(select: alg.Select, there: set[str]) -> str | None:
+    """Why its groups or aggregates have no columnar form, where the pattern binds these variables."""
+    names = {*select.keys, *(a.variable for a in select.aggregates)}
     if len(select.keys) > 1 or not there.issuperset(select.keys):
         return "it groups by more than one variable of its pattern"
     for call in select.aggregates:
-        counted = call.name == "COUNT" and call.operand is None
-        if call.name not in ("COUNT", "SUM", "AVG") or call.distinct:
+        counted = call.name == "COUNT" and call.operand is None and not call.distinct
+        if not (call.name in EXTREMES or call.name == "COUNT" or (call.name in ("SUM", "AVG") and not call.distinct)):
             name = f"{call.name}(DISTINCT …)" if call.distinct else call.name
             return f"{name} over a window has no columnar form"
         if not counted and not (isinstance(call.operand, alg.Var) and call.operand.name in there):
             return "it aggregates an expression"
     if not all(isinstance(e, alg.Var) and e.name in names for _, e in select.extends):
         return "it calculates with its aggregates"
-    if not names.union(name for name, _ in select.extends).issuperset(plan.variables):
+    if not names.union(name for name, _ in select.extends).issuperset(select.variables):
         return "it selects a variable that is never bound"
-    if len(summed(select)) > 1:
+    if len(_operands(select, sums=True)) > 1:
         return "it sums several variables"
+    if len(_operands(select)) > 1:
+        return "MIN, MAX, SAMPLE and COUNT(DISTINCT …) are of several variables"
     return None
 
 
-def summed(select: alg.Select) -> set[str]:
-    """The variables that a query sums."""
-    return {c.operand.name for c in select.aggregates if c.name != "COUNT" and isinstance(c.operand, alg.Var)}
+def _operands(select: alg.Select, *, sums: bool = False) -> set[str]:
+    """The variables that a query sums, or those whose values are members."""
+    calls = [c for c in select.aggregates if (c.name in ("SUM", "AVG")) == sums and (sums or is_of_members(c))]
+    return {c.operand.name for c in calls if isinstance(c.operand, alg.Var)}
+
+
+def is_of_members(call: alg.AggregateCall) -> bool:
+    """Is it asked of the different values of a group?"""
+    return call.name in EXTREMES or (call.name == "COUNT" and call.distinct)

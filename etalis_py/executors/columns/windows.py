@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from etalis_compiler.rsp import Fact, WindowPlan
+from etalis_rules import algebra as alg
 
 from etalis_py.compiled import ready
 from etalis_py.executors.columns.executor import ENOUGH
@@ -18,7 +19,7 @@ from etalis_py.executors.columns.suited import unsuited_steps
 from etalis_py.executors.windows import times
 from etalis_py.executors.windows.executor import WindowExecutor, too_many
 from etalis_py.executors.windows.refresh import TimeVarying
-from etalis_py.kernel.batch import as_reported
+from etalis_py.kernel.batch import as_reported, count_events
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import NEVER, Counters
 from etalis_py.kernel.protocol import Batch, Kept
@@ -52,7 +53,7 @@ class ColumnWindowExecutor(WindowExecutor):
         self._taken = 0  # rows that came in batches of columns
         self._in_rows = 0  # batches of rows since the last one of columns
         self._unfit = ""  # what came and has no columnar form
-        self._steps_reason = _reason(steps, options)
+        self._steps_reason = _reason(steps, options) or self._reads_stored(graphs.has_any)
 
     @property
     def form(self) -> Literal["rows", "columns"]:  # type: ignore[override]
@@ -71,9 +72,13 @@ class ColumnWindowExecutor(WindowExecutor):
             return self._steps_reason
         if self._entailed is not None:
             return "streamed triples entail others"
-        if self.graphs.loaders or not self.queries[0].follows:
-            return "it reads stored graphs"
         return self._unfit or None
+
+    def _reads_stored(self, stored: bool) -> str | None:
+        """Why its pattern sees more than its window: a default graph holds what is stored, too."""
+        pattern = self.queries[0].plan.select.pattern
+        within = all(part.stream for part in alg.subpatterns(pattern) if isinstance(part, alg.BGP))
+        return "it reads stored graphs" if self.graphs.loaders or (stored and not within) else None
 
     # --- time ---
 
@@ -83,11 +88,13 @@ class ColumnWindowExecutor(WindowExecutor):
             super().take(self._as_set(batch))
             return
         from etalis_py.executors.columns.occurrences import pieces
-        from etalis_py.executors.columns.sliding import Unfit  # loads the compiled kernels: half a second
+        from etalis_py.executors.columns.sliding import NO_TRIPLES, Unfit  # loads the compiled kernels: half a second
 
         done = 0
         columns = batch.columns
         try:
+            if not batch.came_in_columns and count_events(columns) < len(batch):
+                raise Unfit(NO_TRIPLES)
             groups = self._in_columns()
             if self._done == NEVER:
                 self._done = (int(columns.end[0]) if len(columns) else batch.through + 1) - 1
@@ -101,7 +108,8 @@ class ColumnWindowExecutor(WindowExecutor):
         except Unfit as unfit:
             self._unfit = str(unfit)
             self.to_rows()
-            super().take(self._as_set(Batch(None, batch.through, columns.rows(done, len(columns)))))
+            rest = Batch(None, batch.through, columns.rows(done, len(columns))) if done else batch
+            super().take(self._as_set(rest))
 
     def _as_set(self, batch: Batch) -> Batch:
         """The batch in rows: an occurrence that is stated twice in an instant, as columns may state it, is one item."""
@@ -165,7 +173,7 @@ class ColumnWindowExecutor(WindowExecutor):
         if not self.in_columns:
             self._groups.clear()
             held, waiting = self.queries[0].items()
-            self._groups.fill(Batch(held, 0).columns, Batch(waiting, 0).columns)
+            self._groups.fill(held, waiting)
             self.queries[0].go_on((), ())
             self.in_columns = True
         return self._groups
@@ -203,7 +211,7 @@ class ColumnWindowExecutor(WindowExecutor):
     def kept(self) -> Kept:
         kept = super().kept()
         if self.in_columns and self._groups is not None:
-            kept.items += len(self._groups.items)
+            kept.items += self._groups.items.number
         return kept
 
 

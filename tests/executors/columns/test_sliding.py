@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etalis_py import Engine, Event, compile
-from etalis_py.executors.columns import sliding
+from etalis_py.executors.columns import extremes, sliding
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER
 from etalis_py.executors.columns.windows import ColumnWindowExecutor
 from etalis_py.kernel.batch import Batch
@@ -139,6 +139,66 @@ def test_rows_that_come_one_by_one_are_taken_in_rows_again(monkeypatch: pytest.M
     assert windows_of(engine).form == "rows"
 
 
+STAR = "SELECT ?k (MAX(?y) AS ?m) (COUNT(DISTINCT ?y) AS ?n) {} {{ WINDOW :w {{ ?x :k ?k ; :p ?y }} }} GROUP BY ?k"
+
+
+def observations(count: int) -> list[Event]:
+    """An item of two triples each second, about a node of its own; every fifth states a part of it later."""
+    events = []
+    for n in range(1, count + 1):
+        triples = [(f"<{EX}o{n}>", f"<{EX}k>", f"<{EX}k{n % 3}>"), (f"<{EX}o{n}>", f"<{EX}p>", f'"{n * n % 101}"')]
+        for offset, part in enumerate((triples,) if n % 5 else ([triple] for triple in triples)):
+            events.append(Event((n + offset) * SECOND, (n + offset) * SECOND, tuple(part), f"<{EX}s>"))
+    return sorted(events, key=lambda e: e.end)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_members_and_subjects_are_forgotten(window: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sliding, "_SPARE", 4)
+    asked, events = program(STAR, window), observations(300)
+    assert agree(lambda executor: Engine(asked, executor=executor), events, sizes=(9, 40, EVERYTHING)) is None
+    engine = Engine(asked, executor="columns")
+    for first in range(0, 300, 10):
+        engine.push_all(Batch(events[first : first + 10], 0).columns)
+    groups = windows_of(engine)._groups
+    assert groups is not None
+    assert groups._subjects.count < 60
+
+
+def test_an_item_that_is_stated_twice_is_one() -> None:
+    two = ((f"<{EX}o>", f"<{EX}k>", '"1"'), (f"<{EX}o>", f"<{EX}p>", '"2"'))
+    items = [(1, two), (1, two[:1]), (1, two), (1, two[1:]), (1, two[::-1]), (2, two), (2, two)]
+    events = [Event(t * SECOND, t * SECOND, triples, f"<{EX}s>") for t, triples in items]
+    asked = program(STAR, WINDOWS[0])
+    assert agree(lambda executor: Engine(asked, executor=executor), events, sizes=(2, EVERYTHING)) is None
+    engines = Engine(asked, executor="rows"), Engine(asked, executor="columns")
+    engines[0].push_all(events)
+    engines[1].push_all(Batch(events, 0).columns)
+    for engine in engines:
+        engine.advance(6)
+    assert [engine.counters.kept().items for engine in engines] == [5, 5]
+    assert [list(engine.warnings) for engine in engines] == [[], []]
+
+
+def test_items_without_triples_are_in_rows() -> None:
+    asked = program("SELECT (COUNT(*) AS ?n) {} {{ WINDOW :w {{ ?x :p ?y }} }}", WINDOWS[1])
+    events = [Event(SECOND, SECOND, (), f"<{EX}s>"), *items(1), Event(7 * SECOND, 7 * SECOND, (), f"<{EX}s>")]
+    engines = Engine(asked, executor="rows"), Engine(asked, executor="columns")
+    rows, columns = ([m["n"] for m in [*engine.push_all(events), *engine.close()]] for engine in engines)
+    assert rows == columns == [1, 0]
+    assert windows_of(engines[1]).reason == "items have no triples"
+
+
+def test_many_texts_are_compared_in_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extremes, "MOST", 20)
+    asked = program("SELECT (MAX(?x) AS ?m) {} {{ WINDOW :w {{ ?x :p ?y }} }}", WINDOWS[0])
+    events = items(90, keys=89)
+    assert agree(lambda executor: Engine(asked, executor=executor), events, sizes=(7, EVERYTHING)) is None
+    engine = Engine(asked, executor="columns")
+    engine.push_all(Batch(events, 0).columns)
+    assert "texts" in str(windows_of(engine).reason)
+
+
 def test_an_answer_has_a_limit() -> None:
     engine = Engine(program(QUERIES[0], WINDOWS[0]), executor="columns", limits=Limits(matches=3))
     with pytest.raises(LimitExceeded, match="6 rows at once, the limit is 3"):
@@ -169,9 +229,16 @@ def test_sums_and_means_are_spelled_as_they_are_defined(numbers: list[tuple[int,
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        ("SELECT ?x (MIN(?y) AS ?a) {} {{ WINDOW :w {{ ?x :p ?y }} }} GROUP BY ?x", "MIN"),
+        ("SELECT ?x (SUM(DISTINCT ?y) AS ?a) {} {{ WINDOW :w {{ ?x :p ?y }} }} GROUP BY ?x", "SUM(DISTINCT"),
+        ("SELECT (MIN(?x) AS ?a) (MAX(?y) AS ?b) {} {{ WINDOW :w {{ ?x :p ?y }} }}", "several variables"),
+        ("SELECT (COUNT(DISTINCT *) AS ?a) {} {{ WINDOW :w {{ ?x :p ?y }} }}", "expression"),
         ("SELECT ?x (AVG(?y * 2) AS ?a) {} {{ WINDOW :w {{ ?x :p ?y }} }} GROUP BY ?x", "expression"),
-        ("SELECT ?x (AVG(?y) AS ?a) {} {{ WINDOW :w {{ ?x :p ?y FILTER(?y > 2) }} }} GROUP BY ?x", "one triple"),
+        ("SELECT ?x (AVG(?y) AS ?a) {} {{ WINDOW :w {{ ?x :p ?y OPTIONAL {{ ?x :q ?z }} }} }} GROUP BY ?x", "filters"),
+        ("SELECT ?x (AVG(?y) AS ?a) {} {{ WINDOW :w {{ ?x :p ?y ; :p ?z }} }} GROUP BY ?x", "several of its patterns"),
+        ("SELECT ?x (AVG(?y) AS ?a) {} {{ WINDOW :w {{ ?x :p ?y ; :q ?y }} }} GROUP BY ?x", "comes twice"),
+        ("SELECT ?x (AVG(?y) AS ?a) {} {{ WINDOW :w {{ ?x :p ?y . ?z :q ?y }} }} GROUP BY ?x", "one subject"),
+        ("SELECT ?x (AVG(?y) AS ?a) {} {{ WINDOW :w {{ ?x :p ?y ; :q ?z FILTER(?y < ?z) }} }} GROUP BY ?x", "compares"),
+        ("SELECT ?x (AVG(?y) AS ?a) {} {{ WINDOW :w {{ ?x :p ?y FILTER(RAND() < 2) }} }} GROUP BY ?x", "changes"),
         ("SELECT ?x ?y {} {{ WINDOW :w {{ ?x :p ?y }} }}", "GROUP BY"),
         ("SELECT ?x (SUM(?y) AS ?a) {} {{ WINDOW :w {{ ?x ?p ?y }} }} GROUP BY ?x", "form"),
         ("SELECT ?x (SUM(?y) AS ?a) {} {{ WINDOW :w {{ ?x :p ?y }} }} GROUP BY ?x ORDER BY ?a", "ORDER BY"),

@@ -1,7 +1,9 @@
 """Aggregates over a window that slides, and how their results are spelled.
 
-The items of a window are arrays in order of their ends: the number of each one's group and of its triple (-1 where it
-does not match the pattern), and what it adds to a sum.  ``at`` holds where the window stands in them.
+The rows of a window are arrays in order of their ends: the number of each one's triple (-1 where none counts), and
+whether an item ends with it.  What there is of a triple stands in its row of ``facts``, what there is of a group in its
+row of ``groups``.  A member is a value in a group, in two pairing heaps: a row of ``links``, found by ``members`` where
+it is not the triple itself.  ``at`` holds where the window stands, ``ask`` what is asked for.
 """
 
 from __future__ import annotations
@@ -9,11 +11,32 @@ from __future__ import annotations
 import numpy as np
 
 from etalis_py.compiled import kernel, part
+from etalis_py.executors.columns.kernels.keys import hash_row, same_row
 from etalis_py.kernel.words import copy_bytes
 
-FIRST, ENTERED, CLOSE, EVALUATIONS, REPEATED, FULL = range(6)
-"""The first item that is held, the first that waits, the next closing; how many evaluations there were and how many
-items came that were held already; whether there was no room for more rows."""
+FIRST, ENTERED, CLOSE, EVALUATIONS, REPEATED, NEW, MEMBERS, FULL, NEEDED = range(9)
+"""``at``: the first row that is held, the first that waits, the next closing; how many evaluations there were, how many
+items came that were held already, and how many new triples the item has that is coming; how many members there are;
+what there was no room for, and for how many members there must be room."""
+ROWS, ROOM = 1, 2
+"""``at[FULL]``: room for more rows of the answer, or for more members."""
+WIDTH, STEP, THROUGH, NONEMPTY, WHOLE, KEY, SUM, MEMBER, DIRECT, LEAST, GREATEST = range(11)
+"""``ask``: how long the window is, how far it slides, the last time; whether it answers only where it holds an item,
+and whether the one group there is answers even of nothing; which triple pattern has the key, the summed value, and the
+value of the members (-1: there are none); whether each triple is a member of its own; whether the least and the
+greatest member are asked for."""
+HELD, SLOT, GROUP, SUMMAND, OPERAND, SUBJECT, NEXT, PREVIOUS = range(8)
+"""``facts``: how many rows have the triple, the pattern that it matches (-1: none), its group, what it adds to a sum,
+the value of its member; where there are several patterns, its subject, and its neighbours among those of both."""
+COUNT, TOTAL, DISTINCT, BEST = range(4)
+"""``groups``: how many solutions, their sum, how many members; then the roots of the two heaps."""
+CLOSING, OF_GROUP, OF_COUNT, OF_TOTAL, OF_DISTINCT, OF_BEST = range(6)
+"""Rows of an answer; the last one is that of the least, and behind it stands that of the greatest."""
+TIMES, VALUE, NUMBER, CHILD, SIBLING = range(5)
+"""``links``: how many solutions have the member, its term and the number of that in the order of terms; its first child
+and its next sibling in the first heap, then those in the second."""
+APART = -2
+"""The sibling of a member that is not in the heap."""
 _ONE = np.uint64(1)
 LONGEST = 128
 """No number that is spelled here has more bytes than this."""
@@ -21,96 +44,216 @@ _DIGITS = 34
 
 
 @part
-def enter(item, groups, triples, summands, held, counts, totals):
-    """An item enters; 1 if the window holds its triple already."""
-    triple = triples[item]
-    if triple < 0:
-        return 0
-    held[triple] += 1
-    if held[triple] > 1:
-        return 1
-    counts[groups[item]] += 1
-    totals[groups[item]] += summands[item]
-    return 0
-
-
-@kernel
-def enter_all(items, groups, triples, summands, held, counts, totals):
-    """The first items are in the window."""
-    for item in range(items):
-        enter(item, groups, triples, summands, held, counts, totals)
+def precedes(one, other, heap, links, orders):
+    """Does one member stand before another: below it in the first heap, above it in the second?"""
+    if links[one, NUMBER] != links[other, NUMBER]:
+        return (links[one, NUMBER] < links[other, NUMBER]) == (heap == 0)
+    return orders[links[one, VALUE], 1 + heap] < orders[links[other, VALUE], 1 + heap]
 
 
 @part
-def leave_until(low, first, entered, ends, groups, triples, summands, held, counts, totals):
-    """What ends at or before ``low`` leaves; returns the first item that stays."""
-    while first < entered and ends[first] <= low:
-        triple = triples[first]
-        if triple >= 0:
-            held[triple] -= 1
-            if held[triple] == 0:
-                counts[groups[first]] -= 1
-                totals[groups[first]] -= summands[first]
-        first += 1
-    return first
+def meld(one, other, heap, links, orders):
+    """One heap of two: the root that comes first, with the other as its first child."""
+    if precedes(other, one, heap, links, orders):
+        one, other = other, one
+    links[other, SIBLING + 2 * heap] = links[one, CHILD + 2 * heap]
+    links[one, CHILD + 2 * heap] = other
+    return one
+
+
+@kernel
+def first_held(root, heap, links, orders):
+    """The root of the heap when the members before the first one that is held have been taken out; -1 of none."""
+    child, sibling = CHILD + 2 * heap, SIBLING + 2 * heap
+    while root >= 0 and links[root, TIMES] == 0:
+        node = links[root, child]
+        links[root, child], links[root, sibling] = -1, APART
+        root = -1
+        while node >= 0:  # two by two …
+            other = links[node, sibling]
+            following = -1
+            if other >= 0:
+                following = links[other, sibling]
+                node = meld(node, other, heap, links, orders)
+            links[node, sibling] = root
+            root = node
+            node = following
+        if root >= 0:  # … then all of these, the last first
+            node = links[root, sibling]
+            while node >= 0:
+                following = links[node, sibling]
+                root = meld(root, node, heap, links, orders)
+                node = following
+            links[root, sibling] = -1
+    return root
+
+
+@part
+def member_of(group, value, at, members, slots):
+    """The member with this value in the group, a new one where there is none yet."""
+    count = at[MEMBERS]
+    members[count, 0], members[count, 1] = group, value
+    mask = np.uint64(len(slots) - 1)
+    slot = hash_row(members, count) & mask
+    while slots[slot] >= 0 and not same_row(members, count, members, slots[slot]):
+        slot = (slot + _ONE) & mask
+    if slots[slot] < 0:
+        slots[slot] = count
+        at[MEMBERS] += 1
+    return slots[slot]
+
+
+@part
+def count_member(member, group, value, sign, ask, groups, links, orders):
+    """A solution with this member comes or goes."""
+    links[member, TIMES] += sign
+    if sign < 0:
+        groups[group, DISTINCT] -= links[member, TIMES] == 0
+    elif links[member, TIMES] == 1:
+        groups[group, DISTINCT] += 1
+        for heap in range(2):
+            if ask[LEAST + heap] and links[member, SIBLING + 2 * heap] == APART:
+                links[member, VALUE], links[member, NUMBER] = value, orders[value, 0]
+                links[member, SIBLING + 2 * heap] = -1
+                root = groups[group, BEST + heap]
+                groups[group, BEST + heap] = member if root < 0 else meld(root, member, heap, links, orders)
+
+
+@part
+def count_solutions(triple, sign, at, ask, facts, lists, groups, members, slots, links, orders, cursor):
+    """The solutions of a triple with those that are held of the other patterns and have its subject."""
+    place, patterns = facts[triple, SLOT], len(cursor)
+    key, summed, member_at = ask[KEY], ask[SUM], ask[MEMBER]
+    first = facts[triple, SUBJECT] * patterns if patterns > 1 else 0
+    for i in range(patterns):
+        cursor[i] = triple if i == place else lists[first + i, 0]
+        if cursor[i] < 0:
+            return
+    i = 0
+    while i < patterns:
+        group = facts[cursor[key], GROUP]
+        groups[group, COUNT] += sign
+        groups[group, TOTAL] += sign * facts[cursor[summed], SUMMAND]
+        if member_at >= 0:
+            value = facts[cursor[member_at], OPERAND]
+            member = triple if ask[DIRECT] else member_of(group, value, at, members, slots)
+            count_member(member, group, value, sign, ask, groups, links, orders)
+        i = 0
+        while i < patterns:
+            if i != place:
+                cursor[i] = facts[cursor[i], NEXT]
+                if cursor[i] >= 0:
+                    break
+                cursor[i] = lists[first + i, 0]
+            i += 1
+
+
+@part
+def put_in(triple, facts, lists, patterns):
+    """The triple is held: the first of its subject and pattern."""
+    place = facts[triple, SUBJECT] * patterns + facts[triple, SLOT]
+    following = lists[place, 0]
+    facts[triple, NEXT], facts[triple, PREVIOUS] = following, -1
+    if following >= 0:
+        facts[following, PREVIOUS] = triple
+    lists[place, 0] = triple
+    lists[place, 1] += 1
+
+
+@part
+def take_out(triple, facts, lists, patterns):
+    """The contrary."""
+    place = facts[triple, SUBJECT] * patterns + facts[triple, SLOT]
+    following, before = facts[triple, NEXT], facts[triple, PREVIOUS]
+    if following >= 0:
+        facts[following, PREVIOUS] = before
+    if before >= 0:
+        facts[before, NEXT] = following
+    else:
+        lists[place, 0] = following
+    lists[place, 1] -= 1
+
+
+@part
+def room_needed(triple, facts, lists, patterns):
+    """How many solutions the triple will make, and so how many members at most."""
+    needed = 1
+    for i in range(patterns):
+        if i != facts[triple, SLOT]:
+            needed *= lists[facts[triple, SUBJECT] * patterns + i, 1]
+    return needed
 
 
 @kernel
 def slide(
-    at,
-    ends,
-    groups,
-    triples,
-    summands,
-    width,
-    step,
-    through,
-    nonempty,
-    whole,
-    held,
-    counts,
-    totals,
-    order,
-    closings,
-    of_groups,
-    of_counts,
-    of_totals,
-):
-    """Answer at every closing up to ``through``: a row for each group, in this order; returns how many rows there are.
+    at, ask, ends, triples, closes, facts, lists, groups, members, slots, links, orders, cursor, order, answer
+):  # fmt: skip
+    """Answer at every closing up to the last time: a row for each group, in this order; returns how many there are.
 
-    ``nonempty``: only where the window holds an item; ``whole``: the one group there is answers even of nothing.
-    It stops where there may be no room for the next answer; then ``at[FULL]`` is set.
+    It stops where there may be no room for the next answer, or for the members of the next triple; then ``at[FULL]``
+    says so, and it is to be called again.
     """
-    first, entered, close = at[FIRST], at[ENTERED], at[CLOSE]
-    rows = 0
-    at[FULL] = 0
-    while close <= through:
-        first = leave_until(close - width, first, entered, ends, groups, triples, summands, held, counts, totals)
-        while entered < len(ends) and ends[entered] <= close:
-            if ends[entered] > close - width:
-                at[REPEATED] += enter(entered, groups, triples, summands, held, counts, totals)
+    first, entered, close, new, patterns = at[FIRST], at[ENTERED], at[CLOSE], at[NEW], len(cursor)
+    width, step, through = ask[WIDTH], ask[STEP], ask[THROUGH]
+    looked_up = ask[MEMBER] >= 0 and not ask[DIRECT]
+    rows = at[FULL] = 0
+    while True:
+        while True:
+            if first < entered and ends[first] <= close - width:
+                triple, sign = triples[first], -1
+                first += 1
+                if triple < 0:
+                    continue
+                facts[triple, HELD] -= 1
+                if facts[triple, HELD] > 0 or facts[triple, SLOT] < 0:
+                    continue
+                if patterns > 1:
+                    take_out(triple, facts, lists, patterns)
+            elif entered < len(ends) and ends[entered] <= close <= through:
+                triple, sign = triples[entered], 1
+                if looked_up and triple >= 0 and facts[triple, HELD] == 0 and facts[triple, SLOT] >= 0:
+                    at[NEEDED] = at[MEMBERS] + room_needed(triple, facts, lists, patterns)
+                    if at[NEEDED] >= len(members):
+                        at[FULL] = ROOM
+                        break
+                if triple >= 0:
+                    facts[triple, HELD] += 1
+                    new += facts[triple, HELD] == 1
+                if closes[entered]:
+                    at[REPEATED] += new == 0
+                    new = 0
+                entered += 1
+                if triple < 0 or facts[triple, HELD] > 1 or facts[triple, SLOT] < 0:
+                    continue
             else:
-                first += 1  # nothing is held while such items come
-            entered += 1
-        if nonempty and first == entered:
+                break
+            count_solutions(triple, sign, at, ask, facts, lists, groups, members, slots, links, orders, cursor)
+            if sign > 0 and patterns > 1:
+                put_in(triple, facts, lists, patterns)
+        if close > through or at[FULL]:
+            break
+        if ask[NONEMPTY] and first == entered:
             if entered == len(ends):
                 break
             close += (ends[entered] - close + step - 1) // step * step
             continue
-        if rows + len(order) > len(closings):
-            at[FULL] = 1
+        if rows + len(order) > answer.shape[1]:
+            at[FULL] = ROWS
             break
         at[EVALUATIONS] += 1
         for group in order:
-            if counts[group] > 0 or whole:
-                closings[rows] = close
-                of_groups[rows] = group
-                of_counts[rows] = counts[group]
-                of_totals[rows] = totals[group]
+            if groups[group, COUNT] > 0 or ask[WHOLE]:
+                answer[CLOSING, rows], answer[OF_GROUP, rows] = close, group
+                for i in range(3):
+                    answer[OF_COUNT + i, rows] = groups[group, COUNT + i]
+                for heap in range(2):
+                    root = groups[group, BEST + heap]
+                    if ask[LEAST + heap]:
+                        root = groups[group, BEST + heap] = first_held(root, heap, links, orders)
+                    answer[OF_BEST + heap, rows] = links[root, VALUE] if root >= 0 else 0
                 rows += 1
         close += step
-        first = leave_until(close - width, first, entered, ends, groups, triples, summands, held, counts, totals)
-    at[FIRST], at[ENTERED], at[CLOSE] = first, entered, close
+    at[FIRST], at[ENTERED], at[CLOSE], at[NEW] = first, entered, close, new
     return rows
 
 
