@@ -5,6 +5,8 @@
 
 - *average*: the sliding average per sensor over 5,000 quads, slide a tenth of it; at least 200 k quads/s.
 - *average in columns*: the same from Arrow to Arrow, over a million quads; at least 3 M quads/s.
+- *maximum*: the same with the greatest value instead.
+- *star*: the greatest value per sensor of observations, each a node with two triples; as many quads in the window.
 - *overlap*: the same with a slide of 500 quads and a range of 1 to 100 slides: what a quad costs stays flat.
 - *csrbench*: CSRBench's query (a join of four triple patterns and a filter, window of 5 s, slide 1 s) at 10 and 100
   times the rate of its stream (a hundred observations a second).
@@ -20,16 +22,17 @@ import random
 import statistics
 import sys
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from etalis_rules.terms import XSD
 
-from benchmarks.columnar import arrow_columns, spelled
+from benchmarks.columnar import ROWS, arrow_columns, spelled
 from etalis_py import Engine, compile
 from etalis_py.events import Event
-from etalis_py.kernel.batch import Columns, on_stream
+from etalis_py.kernel.batch import Batch, Columns, on_stream
 
 Rows = set[tuple[int, tuple[str, ...]]]
 MS = 1000
@@ -70,24 +73,31 @@ SLIDE = 500  # quads, and milliseconds
 
 
 def average_query(overlap: int) -> str:
-    return f"""SELECT ?sensor (AVG(?v) AS ?mean) FROM NAMED WINDOW <urn:w> ON <urn:s>
-        [RANGE {overlap * SLIDE} ms SLIDE {SLIDE} ms] {{ WINDOW <urn:w> {{ ?sensor {VALUE} ?v }} }} GROUP BY ?sensor"""
+    return grouped("SELECT ?sensor (AVG(?v) AS ?mean)", f"?sensor {VALUE} ?v", overlap)
+
+
+def grouped(select: str, pattern: str, overlap: int) -> str:
+    """A query by sensor over so many slides."""
+    return f"""{select} FROM NAMED WINDOW <urn:w> ON <urn:s> [RANGE {overlap * SLIDE} ms SLIDE {SLIDE} ms]
+        {{ WINDOW <urn:w> {{ {pattern} }} }} GROUP BY ?sensor"""
 
 
 def averages(events: Iterable[Event], overlap: int) -> dict[int, dict[str, Fraction]]:
     """By hand: at every closing the mean of each sensor's different values."""
+    windows = contents([(e.end, *e.triples[0][::2]) for e in events], overlap)
+    return {close: {s: sum(map(number, values)) / len(values) for s, values in held.items()} for close, held in windows}
+
+
+def contents(readings: list[tuple[int, str, str]], overlap: int) -> Iterator[tuple[int, dict[str, set[str]]]]:
+    """By hand: at every closing the different values of each sensor; readings are in order of their times."""
     width, slide = overlap * SLIDE * MS, SLIDE * MS
-    events = list(events)
-    last = events[-1].end
-    means = {}
-    for close in range(width, last + width, slide):
+    ends = [end for end, _, _ in readings]
+    for close in range(width, ends[-1] + width, slide):
         held: dict[str, set[str]] = {}
-        for n in range(max(0, (close - width) // MS), min(len(events), close // MS)):  # item n ends at (n + 1) ms
-            s, _, o = events[n].triples[0]
+        for _, s, o in readings[bisect_right(ends, close - width) : bisect_right(ends, close)]:
             held.setdefault(s, set()).add(o)
         if held:
-            means[close] = {s: sum(map(number, values)) / len(values) for s, values in held.items()}
-    return means
+            yield close, held
 
 
 def number(term: str) -> Fraction:
@@ -142,6 +152,44 @@ def average(size: int, overlap: int = 10, runs: int = 3, *, in_columns: bool = F
     return measure(name, average_query(overlap), events, check, runs, columns)
 
 
+# --- the maximum, of quads and of observations ---
+
+SENSOR, RESULT = "<http://www.w3.org/ns/sosa/madeBySensor>", "<http://www.w3.org/ns/sosa/hasSimpleResult>"
+MAXIMUM = "SELECT ?sensor (MAX(?v) AS ?most)"
+STAR = f"?obs {SENSOR} ?sensor ; {RESULT} ?v"
+
+
+def observed(size: int) -> list[Event]:
+    """The readings, each every two milliseconds as an observation of two triples."""
+    events = []
+    for n, (_, _, ((sensor, _, value),), stream, _) in enumerate(readings(size // 2), 1):
+        triples = ((f"<urn:o:{n}>", SENSOR, sensor), (f"<urn:o:{n}>", RESULT, value))
+        events.append(Event(2 * n * MS, 2 * n * MS, triples, stream))
+    return events
+
+
+def maximum(size: int, runs: int = 3, *, star: bool, in_columns: bool) -> Measured:
+    """MAX by sensor; ``star``: of observations."""
+    events = observed(size) if star else readings(size)
+    parts = (
+        [Batch(events[n : n + ROWS], 0).columns for n in range(0, len(events), ROWS)] if star else arrow_columns(events)
+    )
+    columns = [on_stream(part, "<urn:s>") for part in parts] if in_columns else ()
+    values = [(e.end, e.triples[0][2 if star else 0], e.triples[-1][2]) for e in events]
+    expected = {
+        (close, sensor): max(number(value) for value in different)
+        for close, held in contents(values, 10)
+        for sensor, different in held.items()
+    }
+
+    def check(matches: list) -> bool:  # type: ignore[type-arg]
+        return expected == {(m.end_us, m.bindings["sensor"]): number(m.bindings["most"]) for m in matches}
+
+    query = grouped(MAXIMUM, STAR if star else f"?sensor {VALUE} ?v", 10)
+    name = f"{'star' if star else 'maximum'}{', in columns' if in_columns else ''}"
+    return measure(name, query, events, check, runs, columns)
+
+
 # --- CSRBench's query ---
 
 OM = "http://knoesis.wright.edu/ssw/ont/sensor-observation.owl#"
@@ -189,6 +237,9 @@ def _measured(size: int, runs: int, small: bool) -> Iterator[Measured]:
         yield average(size, overlap, runs)
     average(40_000, runs=1, in_columns=True)  # compiles the kernels
     yield average(40_000 if small else 1_000_000, runs=runs, in_columns=True)
+    for star in (False, True):
+        yield maximum(size, runs, star=star, in_columns=False)
+        yield maximum(40_000 if small else 1_000_000, runs, star=star, in_columns=True)
     yield csrbench(10, 6 if small else 20, runs)
     yield csrbench(100, 6 if small else 10, runs)
 
