@@ -53,7 +53,7 @@ QUERY = "SELECT ?id WHERE { { ?id <urn:p:a> ?x } SEQ { ?id <urn:p:b> ?y } }"
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Seconds and bytes, as docs/spark.md has them of W1 as a stream.
+    """Seconds and bytes, as docs/spark-sizes.md has them of W1 as a stream.
 
     Assumed are ``task`` (the driver hands out a thousand a second), ``network`` (10 Gbit/s a machine) and the ``cores``
     of a machine.

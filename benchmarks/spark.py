@@ -12,8 +12,8 @@ same plan runs with an operator that does nothing, which is what Spark takes by 
 they are run from Parquet in slices of time, and each number of slices is compared with the first.
 
 The processor time is that of the JVM and all workers.  It says more than the time where other work runs beside.  At the
-end comes the table of docs/spark.md; without ``--only`` and ``--source`` it has all its rows.  The session's start is
-printed too.  Fails when an answer is wrong.
+end comes the table of docs/spark-sizes.md; without ``--only`` and ``--source`` it has all its rows.  The session's
+start is printed too.  Fails when an answer is wrong.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def main(arguments: Sequence[str]) -> int:
         "spark.ui.enabled": "false",
         "spark.log.level": "ERROR",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),  # small rows: see Sizes in docs/spark.md
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),  # small rows: see Sizes in docs/spark-sizes.md
     }
     spark = session(options.master, shards=options.shards, config=local)
     print(f"the session started in {time.perf_counter() - began:.1f} s")

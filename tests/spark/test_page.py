@@ -45,5 +45,5 @@ def test_the_example_of_files_runs(
 
 
 def test_the_example_of_updates_runs(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
-    run(spark, snippet("updates.py"))
+    run(spark, snippet("updates.py", DOCS / "spark-streams.md"))
     assert capsys.readouterr().out == "[3]\n"
