@@ -13,7 +13,8 @@ solution's end.
 Without a consuming policy a node carries only the variables that are needed above it, and its variables are renamed
 to ``~0, ~1, ~2 …`` in the order in which they occur, so that equal goals of different queries are one node.  Under a
 consuming policy each node belongs to its query and carries all variables, in alphabetical order: the order of
-candidates depends on them.
+candidates depends on them.  Only a side of which nothing but its key is read carries no more than that: its candidates
+are alike where key and interval are.
 
 A pattern is lowered by the function that ``patterns`` lists for its type, in a file by kind: ``triples``, ``paths``,
 ``joins``, ``outer``, ``exists``, ``selects``.  Each gets the pattern, what stands ``Above`` it and the ``Builder``,

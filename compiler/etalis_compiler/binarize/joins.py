@@ -7,7 +7,7 @@ from etalis_rules import program as ir
 
 from ..late import settled
 from .absence import timed
-from .builder import Above, Builder, Part, guard, look_up, steps, unite
+from .builder import Above, Builder, Names, Part, guard, look_up, steps, unite
 
 _OPERATORS = {alg.Join: "and", alg.SeqJoin: "seq", alg.EqJoin: "equals"}
 
@@ -16,11 +16,13 @@ def lower_join(pattern: alg.Join | alg.SeqJoin | alg.EqJoin | alg.TimeJoin, abov
     """At op Bt, and each timed side with the timeless solutions of the other."""
     wanted, conditions, bound = above
     left_scope, right_scope = alg.scope(pattern.left), alg.scope(pattern.right)
-    left = b.lower(_freed(pattern.left, bound), (wanted | right_scope) & left_scope)
     op = pattern.op if isinstance(pattern, alg.TimeJoin) else _OPERATORS[type(pattern)]
+    certain = alg.certain(pattern.left) & alg.certain(pattern.right)
+    key = certain if b.consuming and op != "and" else None
+    left = b.lower(_freed(pattern.left, bound), _decisive((wanted | right_scope) & left_scope, left_scope, key))
     # What NEXT's right side is held to decides what is next, so it stays.
     second = pattern.right if op == "next" else _freed(pattern.right, bound)
-    right = b.lower(second, (wanted | left_scope) & right_scope)
+    right = b.lower(second, _decisive((wanted | left_scope) & right_scope, right_scope, key))
     if op == "next":
         timed(left, "NEXT")
         timed(right, "NEXT")
@@ -28,7 +30,6 @@ def lower_join(pattern: alg.Join | alg.SeqJoin | alg.EqJoin | alg.TimeJoin, abov
     settled(right.late)
     branches: list[ir.Ref] = []
     if left.timed is not None and right.timed is not None:
-        certain = alg.certain(pattern.left) & alg.certain(pattern.right)
         columns = frozenset(left.timed.columns) | frozenset(right.timed.columns)
         head = tuple(sorted(columns if b.consuming else columns & wanted))
         policy = b.policy if b.consuming and op != "and" else ""
@@ -42,6 +43,15 @@ def lower_join(pattern: alg.Join | alg.SeqJoin | alg.EqJoin | alg.TimeJoin, abov
     if left.timeless is not None and right.timeless is not None:
         timeless = guard(alg.conjoin(left.timeless, right.timeless), conditions)
     return Part(unite(branches, wanted, b), timeless)
+
+
+def _decisive(read: Names, scope: Names, key: Names | None) -> Names:
+    """What a side must carry of which so much is read above; ``key`` is that of a join that consumes.
+
+    All variables decide which candidate is taken.  But candidates of one key and interval of which nothing else is read
+    are alike, so that any of them may be.
+    """
+    return read if key is None or read <= key else scope
 
 
 def _freed(side: alg.Pattern, bound: alg.Bound | None) -> alg.Pattern:

@@ -45,7 +45,9 @@ def lower_pattern(pattern: alg.Pattern, above: Above, b: Builder) -> Part:
     lowering = _LOWERINGS.get(type(pattern))
     if lowering is None:
         raise TypeError(f"not a pattern: {pattern!r}")
-    wanted = alg.scope(pattern) if b.consuming else needed | reads(conditions)
+    wanted = needed | reads(conditions)
+    if b.consuming and not isinstance(pattern, alg.BGP | alg.SeqJoin | alg.EqJoin | alg.TimeJoin | alg.Join):
+        wanted = alg.scope(pattern)
     part: Part = lowering(pattern, Above(wanted, conditions, bound), b)
     return part
 
