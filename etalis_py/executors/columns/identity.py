@@ -1,12 +1,13 @@
 """Which terms have to be told apart: where rules join, compare or count by the identity of terms.
 
 A position of the input that is only shown, or only read as a value, need not be looked up in the dictionary: each of
-its terms gets an id of its own (``Terms.append``).
+its terms gets an id of its own (``Terms.append``).  One that is not read at all only tells occurrences of one instant
+apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import combinations
 
 from etalis_rules import algebra as alg
@@ -29,6 +30,20 @@ def unidentified(net: Network) -> frozenset[int]:
                 if node.entailed or not _free(position, node, compared[name]):
                     loose.discard(place)
     return frozenset(loose)
+
+
+def unread(net: Network, loose: Collection[int]) -> frozenset[int]:
+    """Those of these positions that no rule reads."""
+    leaves = [node for node in net.nodes.values() if isinstance(node, ir.Leaf)]
+    positions = {SUBJECT: [leaf.subject for leaf in leaves], OBJECT: [leaf.object for leaf in leaves]}
+    heads = [leaf.head for leaf in leaves]
+    return frozenset(
+        place for place in loose if not any(_is_read(e, head) for e, head in zip(positions[place], heads, strict=True))
+    )
+
+
+def _is_read(position: ir.Position, head: Collection[str]) -> bool:
+    return not isinstance(position, ir.Any) and not (isinstance(position, alg.Var) and position.name not in head)
 
 
 def _free(position: ir.Position, leaf: ir.Leaf, compared: set[str]) -> bool:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from etalis_py.executors.columns.kernels.ordering import mark_ties
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.batch import Columns
 
@@ -31,14 +33,22 @@ class Occurrences:
         return len(self.end)
 
     @classmethod
-    def of_columns(cls, terms: Terms, columns: Columns, loose: Collection[int] = ()) -> Occurrences:
-        """Look up the terms of a batch in columns; those of ``loose`` positions get ids of their own."""
+    def of_columns(
+        cls, terms: Terms, columns: Columns, loose: Collection[int] = (), unread: Collection[int] = ()
+    ) -> Occurrences:
+        """Look up the terms of a batch in columns; those of ``loose`` positions get ids of their own.
+
+        Of ``unread`` positions only those are looked up that come together with others in an instant.
+        """
         end, start = _times(columns.end), _times(columns.start)
         stream = np.zeros(len(end), np.int32) if columns.stream is None else terms.intern(columns.stream)
-        spo = (
-            terms.append(column) if place in loose else terms.intern(column)
-            for place, column in enumerate((columns.s, columns.p, columns.o))
-        )
+
+        def ids(place: int, column: Any) -> np.ndarray:
+            if place in unread:
+                return _where_tied(terms, column, end)
+            return terms.append(column) if place in loose else terms.intern(column)
+
+        spo = (ids(place, column) for place, column in enumerate((columns.s, columns.p, columns.o)))
         return cls(end, start, *spo, stream)  # type: ignore[call-arg]
 
 
@@ -58,6 +68,15 @@ def pieces(columns: Columns, rows: int, through: int) -> Iterator[tuple[Columns,
             return
         yield columns.rows(first, last), int(end[last - 1])
         first = last
+
+
+def _where_tied(terms: Terms, column: Any, end: np.ndarray) -> np.ndarray:
+    """The ids of what comes together with others in an instant; elsewhere 0."""
+    ids, tied = np.zeros(len(end), np.int32), np.zeros(len(end), np.bool_)
+    if mark_ties(end, tied):
+        rows = np.flatnonzero(tied)
+        ids[rows] = terms.intern(pa.array(column).take(pa.array(rows)))
+    return ids
 
 
 def _times(column: Any) -> np.ndarray:

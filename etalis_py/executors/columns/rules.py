@@ -13,7 +13,7 @@ from etalis_py.executors.columns.absence import DeadlineOperator, GapOperator, I
 from etalis_py.executors.columns.constructs import derived, with_nodes
 from etalis_py.executors.columns.forms import by_instant, looks_back
 from etalis_py.executors.columns.history import LookingOperator
-from etalis_py.executors.columns.identity import compared_columns, unidentified
+from etalis_py.executors.columns.identity import compared_columns, unidentified, unread
 from etalis_py.executors.columns.instants import InstantOperator, NodeOperator, rows_of
 from etalis_py.executors.columns.joins import JoinOperator, Waiting
 from etalis_py.executors.columns.leaves import Entailed, LeafOperator, occurrence_tables
@@ -116,6 +116,9 @@ class ColumnRules:
         whole = network(rules) if parts else self.network
         self._read = frozenset(name for name, fed in whole.fed.items() if any(targets for _, targets in fed))
         self._remember = remember
+        looking = any(isinstance(operator, LookingOperator) for operator in self._operators.values())
+        whole_events = bool(parts) or looking or remember is not None
+        self._unread = frozenset() if whole_events else unread(self.network, self._loose)
         nodes = dict(rules.nodes)
         self._parts: dict[str, PartOperator] = {}
         for part in parts:
@@ -129,7 +132,7 @@ class ColumnRules:
         """
         reports: list[Report | TableReport] = []
         for piece, reached in pieces(columns, AT_ONCE, through):
-            reports += self._evaluate(Occurrences.of_columns(self.terms, piece, self._loose), reached)
+            reports += self._evaluate(Occurrences.of_columns(self.terms, piece, self._loose, self._unread), reached)
             if self.terms.count > self._most_terms:
                 self.forget_terms()
         return reports
