@@ -22,6 +22,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py.executors.columns.joins import MUTUAL, JoinOperator
+from etalis_py.executors.columns.kernels.keys import slots_for
 from etalis_py.executors.columns.kernels.recursion import FIXED, NO_KEYS, NO_ROWS, OF_LEFT, OF_RIGHT, recur
 from etalis_py.executors.columns.network import Loop
 from etalis_py.executors.columns.parameters import Sources
@@ -210,7 +211,7 @@ class _Room:
             np.empty((self.rows, 2), np.int64),
             np.empty((1, width), np.int32),
             np.empty((self.keys, width), np.int32),
-            np.full(1 << (2 * self.keys).bit_length(), -1, np.int64),
+            np.full(slots_for(self.keys), -1, np.int32),
             np.empty(self.keys, np.int64),
             np.empty((self.keys, 2), np.int64),
             np.empty((self.keys, 2), np.int64),

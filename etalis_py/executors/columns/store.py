@@ -11,14 +11,20 @@ import pyarrow as pa
 from etalis_py.executors.columns.kernels import goals as g
 from etalis_py.executors.columns.kernels.consuming import NOTHING, consume, remove_marked
 from etalis_py.executors.columns.kernels.joining import UNBOUNDED, probe
-from etalis_py.executors.columns.kernels.keys import number_keys, rehash_keys
+from etalis_py.executors.columns.kernels.keys import FULL, number_keys, rehash_keys, slots_for
+from etalis_py.executors.columns.memory import Growing, free_slots, zeros
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.goals import goals_table
+from etalis_py.values.errors import LimitExceeded
 
 Asking = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Ends, starts and compared values of rows that look for goals, in order of time."""
 Goals = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Ends, starts, terms and compared values of new goals, in order of time."""
+
+
+MOST = 2**31 - 1
+"""So many places an arena may have: buckets are of 32-bit numbers."""
 
 
 class Keys:
@@ -27,8 +33,8 @@ class Keys:
     def __init__(self, width: int, kind: type = np.int32) -> None:
         self.width = width
         self.count = 0
-        self._keys = np.empty((16, width), kind)  # type: ignore[var-annotated]
-        self._slots = np.full(64, -1, np.int64)
+        self._keys = Growing(16, kind, width)
+        self._slots = free_slots(slots_for(0), np.int32)
 
     def numbers(self, rows: np.ndarray, *, create: bool) -> np.ndarray:
         """The number of each row's key; -1 where no goal can have it (when they are not created)."""
@@ -38,7 +44,7 @@ class Keys:
         if create:
             self.make_room(self.count + len(rows))
         numbers = np.empty(len(rows), np.int64)
-        self.count = number_keys(rows, self._keys, self._slots, self.count, create, numbers)
+        self.count = number_keys(rows, self._keys.array, self._slots, self.count, create, numbers)
         return numbers
 
     def clear(self) -> None:
@@ -48,31 +54,29 @@ class Keys:
 
     def make_room(self, count: int) -> None:
         """Room for so many keys."""
-        if count <= len(self._keys):
-            return
-        grown = np.empty((2 * count, self.width), self._keys.dtype)
-        grown[: self.count] = self._keys[: self.count]
-        self._keys = grown
-        self._slots = np.full(1 << (4 * count).bit_length(), -1, np.int64)
-        rehash_keys(self._keys, self.count, self._slots)
+        if count > len(self._keys.array):
+            self._keys.grow(2 * count)
+        if count > FULL * len(self._slots):
+            self._slots = free_slots(slots_for(count), np.int32)
+            rehash_keys(self._keys.array, self.count, self._slots)
 
     def table(self) -> tuple[np.ndarray, np.ndarray]:
         """The keys by their numbers, and the hash table that finds them (``kernels.keys``)."""
-        return self._keys, self._slots
+        return self._keys.array, self._slots
 
     def rows(self) -> np.ndarray:
         """The keys by their numbers."""
-        return self._keys[: self.count]
+        return self._keys.array[: self.count]
 
     def retain(self, live: np.ndarray, renumbered: np.ndarray) -> None:
         """Forget the keys that are not live; terms have other ids now."""
         if not self.width:
             return
-        keys = renumbered[self._keys[: self.count][live]]
+        keys = renumbered[self.rows()[live]]
         self.count = len(keys)
-        self._keys[: self.count] = keys
+        self._keys.array[: self.count] = keys
         self._slots[:] = -1
-        rehash_keys(self._keys, self.count, self._slots)
+        rehash_keys(self._keys.array, self.count, self._slots)
 
 
 class Changes:
@@ -108,8 +112,9 @@ class Changes:
 class GoalStore:
     """A struct of arrays (``kernels.goals``).
 
-    Inserting costs a copy of the goal, and now and then one of its bucket; a goal takes 16 bytes for its times, 4 for
-    each column and 8 for each value that conditions compare, and up to as much again as room to grow.
+    Inserting costs a copy of the goal, and now and then one of its bucket.  A goal takes 16 bytes for its times, 4 for
+    each column and 8 for each value that conditions compare, and where its bucket has had others up to as much again;
+    a key takes 20 bytes here and about 12 among the ``Keys``.
     """
 
     def __init__(
@@ -118,8 +123,8 @@ class GoalStore:
         """``longest``: how long a match may last, where that is bounded; ``lasting``: the same where it may change."""
         self.keys = keys
         self._longest, self._lasting = longest, lasting
-        self.buckets = np.zeros((16, 4), np.int64)
-        self._counts = np.zeros(16, np.int64)
+        self._buckets = Growing(16, np.int32, 4)
+        self._counts = np.zeros(16, np.int32)
         self.used = 0
         self.ends, self.starts, self.terms, self.values = _arena(16, width, values)
         self.odd = False
@@ -128,6 +133,11 @@ class GoalStore:
         """What changes while a journal is kept."""
         self.version = 0
         """Another one when goals were put in or numbered by anything but their operator."""
+
+    @property
+    def buckets(self) -> np.ndarray:
+        """The buckets of the keys, by their numbers (``kernels.goals``)."""
+        return self._buckets.array
 
     @property
     def longest(self) -> int | None:
@@ -148,8 +158,8 @@ class GoalStore:
         """Have a bucket for every key."""
         count = self.keys.count
         if count > len(self.buckets):
-            self.buckets = _grown(self.buckets, 2 * count)
-            self._counts = np.zeros(2 * count, np.int64)
+            self._buckets.grow(2 * count)
+            self._counts = zeros(2 * count, np.int32)
 
     def repack(self, new: int, now: int) -> None:
         """Drop what has expired, and move to an arena with room for the goals to double, and for new ones."""
@@ -158,6 +168,11 @@ class GoalStore:
         live, packed = g.live_space(self.buckets, self._count)
         # Rooms are cut, so any bucket may have to move afterwards.
         room = packed + 2 * (live + new) + 16
+        if room > MOST:
+            raise LimitExceeded(
+                f"{live} goals wait on one side of a rule, for which a store in columns has no more room; bound the "
+                "pattern with WITHIN, use a consuming policy, or run it on Spark in more shards"
+            )
         arena = _arena(room, self.terms.shape[1], self.values.shape[1])
         self.used = g.repack(
             self.buckets,
@@ -326,13 +341,11 @@ class GoalStore:
         """Forget the keys that are not live, which have no goal; terms have other ids now.  Before ``Keys.retain``."""
         if self.changes is not None and self.keys.width:
             self.changes.renumber(live)
-        if self.keys.width:
+        if self.keys.width and not live.all():
             kept = np.flatnonzero(live[: self._count])
             self.buckets[: len(kept)] = self.buckets[kept]
             self.buckets[len(kept) :] = 0
-        places = np.empty(self.live(), np.int64)
-        g.places_of_all(self.buckets, len(self.buckets), places)
-        self.terms[places] = renumbered[self.terms[places]]
+        g.renumber_terms(self.buckets, len(self.buckets), self.terms, renumbered)
         self.version += 1
 
     def clear(self) -> None:
@@ -367,17 +380,11 @@ def _rows(ends: np.ndarray, starts: np.ndarray, ids: np.ndarray, terms: Terms) -
 
 def _arena(room: int, width: int, values: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     return (
-        np.empty(room, np.int64),
-        np.empty(room, np.int64),
-        np.empty((room, width), np.int32),
-        np.empty((room, values), np.float64),
+        zeros(room, np.int64),
+        zeros(room, np.int64),
+        zeros(room, np.int32, width),
+        zeros(room, np.float64, values),
     )
-
-
-def _grown(array: np.ndarray, rows: int) -> np.ndarray:
-    grown = np.zeros((rows, *array.shape[1:]), array.dtype)
-    grown[: len(array)] = array
-    return grown
 
 
 def doubled(array: np.ndarray) -> np.ndarray:

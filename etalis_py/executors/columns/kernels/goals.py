@@ -164,3 +164,13 @@ def mark_terms(buckets, count, terms, marked):
         for i in range(buckets[key, LOW], buckets[key, HIGH]):
             for k in range(terms.shape[1]):
                 marked[terms[at + i, k]] = True
+
+
+@kernel
+def renumber_terms(buckets, count, terms, renumbered):
+    """Give the terms of all goals their new numbers."""
+    for key in range(count):
+        at = buckets[key, AT]
+        for i in range(buckets[key, LOW], buckets[key, HIGH]):
+            for k in range(terms.shape[1]):
+                terms[at + i, k] = renumbered[terms[at + i, k]]

@@ -10,6 +10,7 @@ from etalis_py.kernel.words import copy_bytes, load_word, same_bytes, write_numb
 _FIRST = np.uint64(0x9E3779B97F4A7C15)
 _SECOND = np.uint64(0xD6E8FEB86659FD93)
 _ONE, _EIGHT = np.uint64(1), np.uint64(8)
+_TAG_BITS, _HALF = 31, np.uint64(32)
 
 
 @part
@@ -35,31 +36,40 @@ def hash_bytes(data, begin, length):
     return (mixed ^ (mixed >> np.uint64(29))) | _ONE
 
 
+@part
+def unneeded_bits(table):
+    """How many bits of a tag do not matter to where it stands in a table: its slot is what the others say."""
+    bits = np.uint64(_TAG_BITS)
+    size = len(table)
+    while size > 1:
+        size >>= 1
+        bits -= _ONE
+    return bits
+
+
 @kernel
-def intern(data, begins, ends, arena, offsets, hashes, table, count, ids):
+def intern(data, begins, ends, arena, offsets, table, count, ids):
     """The id of every spelling ``data[begins[i]:ends[i]]``; new ones are appended.  Returns how many there are then.
 
-    The arrays have room for all of them.  ``table`` has a power of two of slots and is at most half full; a slot is
-    an id with the upper half of its hash before it, or -1.
+    The arrays have room for all of them.  ``table`` has a power of two of slots, not all of them full; a slot is an id
+    with a tag before it, which is the upper half of its hash, or -1.
     """
-    mask = np.uint64(len(table) - 1)
+    mask, shift = np.uint64(len(table) - 1), unneeded_bits(table)
     for n in range(len(begins)):
         begin = np.uint64(begins[n])
         length = np.uint64(ends[n]) - begin
-        wanted = hash_bytes(data, begin, length)
-        tag = np.int64(wanted >> np.uint64(33))
-        slot = wanted & mask
+        tag = hash_bytes(data, begin, length) >> np.uint64(64 - _TAG_BITS)
+        slot = tag >> shift
         while True:
             held = table[slot]
             if held < 0:
                 copy_bytes(data, begin, arena, np.uint64(offsets[count]), length)
                 offsets[count + 1] = offsets[count] + np.int64(length)
-                hashes[count] = wanted
-                table[slot] = (tag << 32) | count
+                table[slot] = np.int64(tag << _HALF) | count
                 ids[n] = count
                 count += 1
                 break
-            if held >> 32 == tag:
+            if np.uint64(held) >> _HALF == tag:
                 known = held & 0xFFFFFFFF
                 at = np.uint64(offsets[known])
                 if np.uint64(offsets[known + 1]) - at == length and same_bytes(data, begin, arena, at, length):
@@ -70,16 +80,28 @@ def intern(data, begins, ends, arena, offsets, hashes, table, count, ids):
 
 
 @kernel
-def rehash(hashes, count, table):
-    """Fill an empty table with the terms that are there; a hash of 0 is that of a term that is not looked up."""
-    mask = np.uint64(len(table) - 1)
-    for term in range(count):
-        if hashes[term] == 0:
+def rehash(held, renumbered, table):
+    """Move the terms of one table into another, which is empty; their ids are other ones now, or 0: they are gone.
+
+    Without ``renumbered`` their ids are what they were.
+    """
+    mask, shift = np.uint64(len(table) - 1), unneeded_bits(table)
+    found = 0
+    for entry in held:
+        if entry < 0:
             continue
-        slot = hashes[term] & mask
+        term = entry & 0xFFFFFFFF
+        if len(renumbered) > 0 and term > 0:
+            term = np.int64(renumbered[term])
+            if term == 0:
+                continue
+        tag = np.uint64(entry) >> _HALF
+        slot = tag >> shift
         while table[slot] >= 0:
             slot = (slot + _ONE) & mask
-        table[slot] = (np.int64(hashes[term] >> np.uint64(33)) << 32) | term
+        table[slot] = np.int64(tag << _HALF) | term
+        found += 1
+    return found
 
 
 @kernel
@@ -121,7 +143,7 @@ def number_distinct(ids, numbers, distinct):
 
 
 @kernel
-def spell_integers(numbers, tail, digits, arena, offsets, hashes, count):
+def spell_integers(numbers, tail, digits, arena, offsets, count):
     """Append the literals of these numbers, which end with ``tail``; returns how many terms there are then.
 
     ``digits`` has room for those of any number.
@@ -132,7 +154,6 @@ def spell_integers(numbers, tail, digits, arena, offsets, hashes, count):
         at = write_number(numbers[i], digits, arena, at + _ONE)
         copy_bytes(tail, np.uint64(0), arena, at, np.uint64(len(tail)))
         at += np.uint64(len(tail))
-        hashes[count] = 0
         count += 1
         offsets[count] = at
     return count
@@ -148,15 +169,19 @@ def is_run(ids):
 
 
 @kernel
-def compact(kept, arena, offsets, hashes):
-    """Move the bytes and hashes of these terms, which rise, to the front."""
-    at = offsets[0]
-    for i in range(len(kept)):
-        term = kept[i]
+def compact(marked, renumbered, arena, offsets):
+    """Move the bytes of the marked terms to the front, and number these anew; returns how many there are."""
+    at, count = offsets[0], 0
+    for term in range(len(marked)):
+        if not marked[term]:
+            continue
         begin, end = offsets[term], offsets[term + 1]
-        hashes[i] = hashes[term]
-        offsets[i] = at
-        for k in range(begin, end):
-            arena[np.uint64(at + k - begin)] = arena[np.uint64(k)]
+        renumbered[term] = count
+        offsets[count] = at
+        if at != begin:
+            for k in range(begin, end):
+                arena[np.uint64(at + k - begin)] = arena[np.uint64(k)]
         at += end - begin
-    offsets[len(kept)] = at
+        count += 1
+    offsets[count] = at
+    return count

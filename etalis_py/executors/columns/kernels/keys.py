@@ -8,6 +8,13 @@ from etalis_py.compiled import kernel, part
 
 _FIRST = np.uint64(0x9E3779B97F4A7C15)
 _SECOND = np.uint64(0xD6E8FEB86659FD93)
+FULL = 5 / 8
+"""No more of a table's slots are taken."""
+
+
+def slots_for(count: int) -> int:
+    """How many slots a table for so many things has: a power of two."""
+    return max(64, 1 << int(count / FULL).bit_length())
 
 
 @part
@@ -34,7 +41,7 @@ def same_row(rows, i, others, j):
 def number_keys(rows, keys, slots, count, create, numbers):
     """The number of the key in each row; -1 where it is unknown and not to be created.  Returns how many there are.
 
-    ``keys`` has room for all of them, ``slots`` a power of two of places and is at most half full; -1 is free.
+    ``keys`` has room for all of them, and so has ``slots`` (``slots_for``); -1 is free.
     """
     mask = np.uint64(len(slots) - 1)
     for i in range(rows.shape[0]):

@@ -1,0 +1,77 @@
+"""Arrays that grow: room that is not used takes no memory, and where the system can, growing copies nothing."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+import numpy as np
+
+_LEAST = 1 << 20
+"""So many bytes are worth pages of their own."""
+_HUGE = 1 << 22
+"""From so many bytes on the system is asked for large pages, as numpy does."""
+
+
+def zeros(length: int, kind: type, width: int | None = None) -> np.ndarray:
+    """An array that is given back to the system as soon as nobody holds it, so that others of its kind may follow."""
+    return Growing(length, kind, width).array
+
+
+def free_slots(count: int, kind: type) -> np.ndarray:
+    """An empty hash table with so many slots: in each stands -1."""
+    slots = zeros(count, kind)
+    slots[:] = -1
+    return slots
+
+
+class Growing:
+    """An array of zeros that may become longer.
+
+    >>> numbers = Growing(2, np.int32)
+    >>> numbers.array[1] = 5
+    >>> numbers.grow(4)
+    >>> numbers.array.tolist()
+    [0, 5, 0, 0]
+    """
+
+    def __init__(self, length: int, kind: type, width: int | None = None) -> None:
+        """``width``: it is a matrix with so many columns."""
+        self.kind = np.dtype(kind)
+        self.width = width
+        self._pages: mmap.mmap | None = None
+        self.array = self._made(length)
+
+    def grow(self, length: int) -> None:
+        """Have so many rows, those that are there first.  An array that somebody holds on to stays as it is."""
+        held, pages = self.array, self._pages
+        if pages is not None:
+            self.array = np.zeros(0, self.kind)
+            del held
+            try:
+                pages.resize(self._bytes(length))
+            except (BufferError, OSError, SystemError):  # somebody holds on to it, or the system cannot
+                held = self._view(pages)
+            else:
+                self.array = self._view(pages)
+                return
+        self.array = self._made(length)
+        self.array[: len(held)] = held
+
+    def _made(self, length: int) -> np.ndarray:
+        size = self._bytes(length)
+        if size < _LEAST or not hasattr(mmap, "MAP_ANONYMOUS"):
+            self._pages = None
+            shape = length if self.width is None else (length, self.width)
+            return np.zeros(shape, self.kind)
+        self._pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        if size >= _HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
+            self._pages.madvise(mmap.MADV_HUGEPAGE)
+        return self._view(self._pages)
+
+    def _view(self, pages: mmap.mmap) -> np.ndarray:
+        array: np.ndarray[Any, Any] = np.frombuffer(pages, self.kind)
+        return array if self.width is None else array.reshape(-1, self.width)
+
+    def _bytes(self, length: int) -> int:
+        return length * self.kind.itemsize * (1 if self.width is None else self.width)
