@@ -33,7 +33,7 @@ def hash_bytes(data, begin, length):
             word = (word << _EIGHT) | np.uint64(data[i])
             i += _ONE
     mixed = (mixed ^ word) * _FIRST
-    return (mixed ^ (mixed >> np.uint64(29))) | _ONE
+    return mixed ^ (mixed >> np.uint64(29))
 
 
 @part
