@@ -33,8 +33,8 @@ class Keys:
     def __init__(self, width: int, kind: type = np.int32) -> None:
         self.width = width
         self.count = 0
-        self._keys = Growing(16, kind, width)
         self._slots = free_slots(slots_for(0), np.int32)
+        self._keys = Growing(int(FULL * len(self._slots)), kind, width)
 
     def numbers(self, rows: np.ndarray, *, create: bool) -> np.ndarray:
         """The number of each row's key; -1 where no goal can have it (when they are not created)."""
@@ -55,9 +55,8 @@ class Keys:
     def make_room(self, count: int) -> None:
         """Room for so many keys."""
         if count > len(self._keys.array):
-            self._keys.grow(2 * count)
-        if count > FULL * len(self._slots):
             self._slots = free_slots(slots_for(count), np.int32)
+            self._keys.grow(int(FULL * len(self._slots)))
             rehash_keys(self._keys.array, self.count, self._slots)
 
     def table(self) -> tuple[np.ndarray, np.ndarray]:
