@@ -154,17 +154,12 @@ def are_timed(rows: Sequence[tuple[Any, ...]]) -> bool:
     return TIMELESS_END not in map(itemgetter(0), rows)
 
 
-def record_batches(rows: Iterable[Answer]) -> Iterator[pa.RecordBatch]:
-    """Rows for Spark as Arrow, in pieces of a bearable size."""
-    for piece in pieces(rows):
-        if not isinstance(piece, list):
-            yield piece.record_batch()
-            continue
-        data = dict(zip(COLUMNS, map(list, zip(*piece, strict=True)), strict=True))
-        data["bindings"] = [None if b is None else list(b.items()) for b in data["bindings"]]
-        data["triples"] = [structs(triples) for triples in data["triples"]]
-        arrays = [pa.array(data[field.name], field.type) for field in ARROW_MATCHES]
-        yield pa.RecordBatch.from_arrays(arrays, schema=ARROW_MATCHES)
+def row_batch(rows: Sequence[Row]) -> pa.RecordBatch:
+    """Single rows as Arrow."""
+    data = dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
+    data["bindings"] = [None if b is None else list(b.items()) for b in data["bindings"]]
+    data["triples"] = [structs(triples) for triples in data["triples"]]
+    return _record_batch({field.name: pa.array(data[field.name], field.type) for field in ARROW_MATCHES}, len(rows))
 
 
 def single(rows: Iterable[Answer]) -> list[Row]:
@@ -191,4 +186,4 @@ def structs(triples: Any) -> list[dict[str, str]] | None:
     return None if triples is None else [{"s": s, "p": p, "o": o} for s, p, o in triples]
 
 
-__all__ = ["Answer", "ColumnTable", "Row", "Table", "are_timed", "pieces", "record_batches", "single", "structs"]
+__all__ = ["Answer", "ColumnTable", "Row", "Table", "are_timed", "pieces", "row_batch", "single", "structs"]

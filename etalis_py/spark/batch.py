@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import pyarrow as pa
 
 from etalis_py.kernel.garbage import few_collections
-from etalis_py.spark.answers import Answer, record_batches
+from etalis_py.spark.answers import Answer
 from etalis_py.spark.kinds import shard_kind
 from etalis_py.spark.packing import split
 from etalis_py.spark.parts import Part
@@ -19,14 +19,18 @@ from etalis_py.spark.rows import columns_of, ends_in, events_out, sorted_out
 from etalis_py.spark.shard import Shard
 from etalis_py.spark.slices import AT_ONCE, SlicedShard
 from etalis_py.spark.spec import ProgramSpec
+from etalis_py.spark.wire import Wire
 
 Batches = Iterator[pa.RecordBatch]
 
 
 def batch_operator(
-    specs: tuple[ProgramSpec, ...], slots: Mapping[int, tuple[Part, int]], metrics: bool
+    specs: tuple[ProgramSpec, ...], slots: Mapping[int, tuple[Part, int]], wire: Wire, metrics: bool
 ) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
-    """The function for ``mapInArrow``.  What withdraws something stands before the other rows of its time."""
+    """The function for ``mapInArrow``, from columns ROUTED to those of ``wire``.
+
+    What withdraws something stands before the other rows of its time.
+    """
 
     def operate(chunks: Iterable[pa.RecordBatch]) -> Batches:
         with few_collections():
@@ -43,9 +47,9 @@ def batch_operator(
                 fed.hold(rows)
                 if ends_in(rows):
                     answers = [*fed.release(), *fed.shard.finish()]
-                    yield from record_batches([*answers, *([fed.shard.metric()] if metrics else [])])
+                    yield from wire.record_batches([*answers, *([fed.shard.metric()] if metrics else [])])
                 elif fed.count >= AT_ONCE or not fed.reads_columns:
-                    yield from record_batches(fed.release())
+                    yield from wire.record_batches(fed.release())
 
     return operate
 

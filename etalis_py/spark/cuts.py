@@ -19,9 +19,9 @@ from pyspark.sql import functions as F
 from etalis_py.spark.errors import SkewWarning, SparkError
 from etalis_py.spark.parts import RoutedPart
 from etalis_py.spark.routing import asked_by, keys_of, predicates_of, slice_of
-from etalis_py.spark.schema import MATCHES
 from etalis_py.spark.slices import in_slices, slice_operator
 from etalis_py.spark.spec import ProgramSpec
+from etalis_py.spark.wire import wire_of
 
 SAMPLED = 16
 """One instant of so many is in the sample."""
@@ -83,10 +83,12 @@ def slices_of(flat: DataFrame, parts: Iterable[RoutedPart], specs: Sequence[Prog
     """The matches of parts that are cut; a task reads a slice, and rows are shuffled nowhere."""
     answers = []
     for routed in parts:
+        wire = wire_of([routed.part], [spec.name for spec in specs])
         spec, predicates = specs[routed.part.program], predicates_of(routed)
         for number in range(routed.part.shards):
             rows = slice_of(flat, routed, number).coalesce(1)
-            answers.append(rows.mapInArrow(slice_operator(spec, routed.part, number, predicates, metrics), MATCHES))
+            operator = slice_operator(spec, routed.part, number, predicates, wire, metrics)
+            answers.append(wire.read(rows.mapInArrow(operator, wire.schema)))
     return reduce(DataFrame.union, answers)
 
 

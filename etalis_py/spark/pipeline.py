@@ -26,7 +26,7 @@ from etalis_py.spark.options import Matching, MatchOptions
 from etalis_py.spark.packing import PACKED, packer
 from etalis_py.spark.parts import RoutedPart, parts_of
 from etalis_py.spark.routing import ends, flat_events, hand_on, refused, route, row_kinds, shards_of, wanted_by
-from etalis_py.spark.schema import CHANGE, MATCHES, RETRACT
+from etalis_py.spark.schema import CHANGE, RETRACT
 from etalis_py.spark.sessions import PARTITIONS
 from etalis_py.spark.shipping import Shipped, arrived, ship
 from etalis_py.spark.skew import SkewWatch, measured
@@ -105,23 +105,25 @@ def planned_matches(
         if out is not None:
             rows = rows.union(hand_on(out, here, names, partitions, last=level == levels[-1]))
         slots = by_slot([routed.part for routed in here], partitions)
+        wire = wire_of([routed.part for routed in here], names)
         if events.isStreaming:
             from etalis_py.spark.deferred import Deferred
             from etalis_py.spark.streaming import Work
 
-            wire = wire_of([routed.part for routed in here], names)
             run = uuid.uuid4().hex
             work = Work(specs, slots, level, run, asked.metrics, job, asked.lateness, wire.tables, asked.revise)
             begin = shards_of(here, partitions, events).groupBy("slot")
             groups = rows.mapInArrow(packer(list(slots)), PACKED).groupBy("slot")
             data, backgrounds = work.encoded()
             processor = Deferred(ship(events.sparkSession, data), backgrounds)
-            out = wire.read(groups.transformWithStateInPandas(processor, wire.schema, "append", "EventTime", begin))
+            out = wire.read(
+                groups.transformWithStateInPandas(processor, wire.frame_schema, "append", "EventTime", begin)
+            )
         else:
             order = ["slot", "end", *([F.col("mark") != RETRACT] if "retract" in flat.columns else [])]
             order += [] if changes is None and asked.updates is None else [F.col("mark") != CHANGE]
             ordered = rows.repartition(partitions, "slot").sortWithinPartitions(*order)  # type: ignore[arg-type]
-            out = ordered.mapInArrow(batch_operator(specs, slots, asked.metrics), MATCHES)
+            out = wire.read(ordered.mapInArrow(batch_operator(specs, slots, wire, asked.metrics), wire.schema))
     if apart:
         answers = slices_of(flat, apart, specs, asked.metrics)
         out = answers.union(refused(flat, apart) if out is None else out)

@@ -18,12 +18,13 @@ import pyarrow as pa
 from etalis_py.kernel.batch import Batch, Columns
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.position import NEVER
-from etalis_py.spark.answers import Answer, Row, record_batches
+from etalis_py.spark.answers import Answer, Row
 from etalis_py.spark.parts import Part, RoutedPart
 from etalis_py.spark.rows import columns_of, in_order, with_predicates
 from etalis_py.spark.schema import LAST
 from etalis_py.spark.shard import Plain, Shard
 from etalis_py.spark.spec import ProgramSpec
+from etalis_py.spark.wire import Wire
 
 AT_ONCE = 1 << 17  # rows that the engine takes at once
 _by_end = itemgetter(1)
@@ -107,7 +108,7 @@ def in_slices(routed: RoutedPart, begins: Sequence[int]) -> RoutedPart:
 
 
 def slice_operator(
-    spec: ProgramSpec, part: Part, number: int, predicates: Sequence[str], metrics: bool
+    spec: ProgramSpec, part: Part, number: int, predicates: Sequence[str], wire: Wire, metrics: bool
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function for ``mapInArrow`` over the rows of one slice: columns that ``routing.slice_of`` sends.
 
@@ -125,9 +126,9 @@ def slice_operator(
                 for first in range(0, len(columns), AT_ONCE):
                     some = columns.rows(first, first + AT_ONCE)
                     if shard.engine.reads_columns:
-                        yield from record_batches(shard.take(some))
+                        yield from wire.record_batches(shard.take(some))
                     else:
-                        yield from record_batches(shard.push(Batch(None, int(some.end[-1]), some).rows))
-            yield from record_batches([*shard.finish(), *([shard.metric()] if metrics else [])])
+                        yield from wire.record_batches(shard.push(Batch(None, int(some.end[-1]), some).rows))
+            yield from wire.record_batches([*shard.finish(), *([shard.metric()] if metrics else [])])
 
     return operate

@@ -1,9 +1,11 @@
-"""How rows leave the operator of a stream: matches in columns that need no conversion, everything else as JSON.
+"""How rows leave an operator: the matches of a SELECT in flat columns, everything else whole.
 
-PySpark converts maps and structs value by value; a column of strings or numbers that is Arrow already it takes as it
-is.  So the terms of a match are columns ``term_0``, ``term_1``, … in the order of its query's variables, and ``table``
-is the number of that query.  Spark makes the map of bindings, and the names, from constants.  Any other row is a JSON
-object in the column ``row``, and nothing else.
+Spark copies all that an operator gives, row by row, before it knows what of it a query asks for.  So a match has only
+what tells it from others: its terms are columns ``term_0``, ``term_1``, … in the order of its query's variables, and
+``table`` is the number of that query.  The names and the map of bindings are made in Spark's plan from constants, where
+they are asked for.  Any other row is in the column ``row``, and nothing else is: in a batch as it is, in a list of its
+own, because a null list takes no room for the fields of a row; in a stream as JSON, because what PySpark takes from
+pandas it converts value by value, unless it is a column of strings or numbers that is Arrow already.
 """
 
 from __future__ import annotations
@@ -17,16 +19,20 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
 
-from etalis_py.spark.answers import Answer, ColumnTable, Row, pieces, structs
+from etalis_py.spark.answers import Answer, ColumnTable, Row, pieces, row_batch, structs
 from etalis_py.spark.parts import Part
-from etalis_py.spark.schema import COLUMNS, MATCHES
+from etalis_py.spark.schema import ARROW_MATCHES, COLUMNS, MATCHES
 
+MOST = 100
+"""Queries whose matches travel in columns: Spark's plan has a branch for each."""
 _OWN = {"id": pa.string(), "start": pa.int64(), "end": pa.int64(), "retracted": pa.bool_(), "shard": pa.int32()}
 """The columns of MATCHES that differ among the matches of a table, or may;"""
 _PLACES = {"detail": pa.string()}
 """and their places in the order, where these are asked for."""
 _ROW = "of_row"
+_LISTS = pa.list_(pa.struct(list(ARROW_MATCHES)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,27 +54,51 @@ class Wire:
 
     @property
     def schema(self) -> str:
+        """What ``record_batches`` have."""
+        return self._columns(f"array<struct<{MATCHES}>>")
+
+    @property
+    def frame_schema(self) -> str:
+        """What ``frames`` have."""
+        return self._columns("string")
+
+    def _columns(self, row: str) -> str:
         own = "id string, start long, end long, retracted boolean, shard int, detail string"
-        return ", ".join(["row string", own, "table int", *[f"{name} string" for name in self._terms()]])
+        return ", ".join([f"row {row}", own, "table int", *[f"{name} string" for name in self._terms()]])
 
     def _terms(self) -> list[str]:
         return [f"term_{n}" for n in range(self.width)]
 
     # --- in the worker ---
 
+    def record_batches(self, rows: Iterable[Answer]) -> Iterator[pa.RecordBatch]:
+        """Rows for Spark as Arrow, in pieces of a bearable size."""
+        for piece in pieces(rows):
+            if isinstance(piece, ColumnTable):
+                columns = self._table(piece) if self._knows(piece) else {"row": _in_lists(piece.record_batch())}
+            else:
+                columns = {"row": _in_lists(row_batch(piece))}
+            arrays = self._filled(columns, len(piece), _LISTS)
+            yield pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
+
     def frames(self, rows: Iterable[Answer]) -> Iterator[pd.DataFrame]:
         """Rows for Spark as pandas, in pieces of a bearable size."""
         for piece in pieces(rows):
             if isinstance(piece, ColumnTable):
-                known = (piece.program, piece.results.query) in self._numbers  # a query of a family is not
-                yield self._table(piece) if known else self._rows(list(piece.rows()))
+                columns = self._table(piece) if self._knows(piece) else _in_json(list(piece.rows()))
             else:
-                yield self._rows(piece)
+                columns = _in_json(piece)
+            arrays = self._filled(columns, len(piece), pa.string())
+            yield pd.DataFrame({name: _as_it_is(array) for name, array in arrays.items()})
 
-    def _table(self, table: ColumnTable) -> pd.DataFrame:
+    def _knows(self, table: ColumnTable) -> bool:
+        """Can its matches travel in columns?  A query of a family is not among those that a part names."""
+        return (table.program, table.results.query) in self._numbers
+
+    def _table(self, table: ColumnTable) -> dict[str, pa.Array]:
         results, size = table.results, len(table)
         number = self._numbers[table.program, results.query]
-        filled: dict[str, pa.Array] = {
+        columns: dict[str, pa.Array] = {
             "id": results.ids,
             "start": results.start,
             "end": results.end,
@@ -77,28 +107,25 @@ class Wire:
             "table": pa.repeat(pa.scalar(number, pa.int32()), size),
         }
         if table.places is not None:
-            filled["detail"] = table.places
+            columns["detail"] = table.places
         terms = dict(zip(results.variables, results.terms, strict=True))
         for name, variable in zip(self._terms(), self.tables[number].variables, strict=False):
-            filled[name] = terms[variable].cast(pa.string())
-        return self._frame(filled, size)
+            columns[name] = terms[variable].cast(pa.string())
+        return columns
 
-    def _rows(self, rows: list[Row]) -> pd.DataFrame:
-        texts = [msgspec.json.encode(dict(zip(COLUMNS, _plain(row), strict=True))).decode() for row in rows]
-        return self._frame({"row": pa.array(texts, pa.string())}, len(rows))
-
-    def _frame(self, filled: Mapping[str, pa.Array], size: int) -> pd.DataFrame:
-        """The columns of ``schema``, those that are not filled as nulls."""
+    def _filled(self, columns: Mapping[str, pa.Array], size: int, row: pa.DataType) -> dict[str, pa.Array]:
+        """The columns of the schema, those that are not given as nulls."""
         terms = dict.fromkeys(self._terms(), pa.string())
-        kinds = {"row": pa.string(), **_OWN, **_PLACES, "table": pa.int32(), **terms}
-        nulls = {name: pa.nulls(size, kind) for name, kind in kinds.items() if name not in filled}
-        return pd.DataFrame({name: _as_it_is(filled.get(name, nulls.get(name))) for name in kinds})
+        kinds = {"row": row, **_OWN, **_PLACES, "table": pa.int32(), **terms}
+        return {name: columns[name] if name in columns else pa.nulls(size, kind) for name, kind in kinds.items()}
 
     # --- in Spark's plan ---
 
     def read(self, out: DataFrame) -> DataFrame:
         """What comes from the operator with the columns of MATCHES."""
-        rows = out.withColumn(_ROW, F.from_json("row", MATCHES, {"mode": "FAILFAST"}))
+        in_json = out.schema["row"].dataType == StringType()
+        row = F.from_json("row", MATCHES, {"mode": "FAILFAST"}) if in_json else F.get("row", F.lit(0))
+        rows = out.withColumn(_ROW, row)
         if not self.tables:
             return rows.select(f"{_ROW}.*")
         columns = {
@@ -120,13 +147,15 @@ class Wire:
 
     def _chosen(self, values: Sequence[Column]) -> Column:
         """The value for the query that a row is of."""
-        *others, last = enumerate(values)
-        return reduce(lambda rest, one: F.when(F.col("table") == one[0], one[1]).otherwise(rest), others, last[1])
+        first, *others = values
+        cases = F.when(F.col("table") == 0, first)
+        return reduce(lambda cases, one: cases.when(F.col("table") == one[0], one[1]), enumerate(others, 1), cases)
 
 
 def wire_of(parts: Iterable[Part], programs: Sequence[str]) -> Wire:
     """The wire for what some parts report; ``programs``: the names of programs by number."""
-    return Wire([Selected(programs[part.program], query, names) for part in parts for query, names in part.selects])
+    selected = [Selected(programs[part.program], query, names) for part in parts for query, names in part.selects]
+    return Wire(selected[:MOST])
 
 
 def _bindings(variables: Sequence[str]) -> Column:
@@ -143,6 +172,16 @@ def _bindings(variables: Sequence[str]) -> Column:
     ]
     # Spark compiles this one; a filter of the map it would not, nor anything beside it.
     return F.when(all_bound, whole).otherwise(F.map_concat(*bound))
+
+
+def _in_lists(batch: pa.RecordBatch) -> pa.ListArray:
+    """Each of its rows in a list of its own."""
+    return pa.ListArray.from_arrays(pa.array(range(len(batch) + 1), pa.int32()), batch.to_struct_array())
+
+
+def _in_json(rows: Iterable[Row]) -> dict[str, pa.Array]:
+    texts = [msgspec.json.encode(dict(zip(COLUMNS, _plain(row), strict=True))).decode() for row in rows]
+    return {"row": pa.array(texts, pa.string())}
 
 
 def _plain(row: Row) -> Row:

@@ -12,7 +12,9 @@ from etalis_py import Event, Program
 from etalis_py.spark.answers import Row, single
 from etalis_py.spark.parts import RoutedPart
 from etalis_py.spark.pipeline import plan
+from etalis_py.spark.schema import COLUMNS
 from etalis_py.spark.shard import Shard
+from etalis_py.spark.wire import Wire
 
 PLACES = ("subject", "predicate", "object")
 
@@ -68,3 +70,22 @@ def run_by_hand(program: Program | str, events: Sequence[Event], shards: int, **
         derived += [Event(r[7], r[8], r[5], r[9] or "") for r in made if r[0] == "event"]
     assert all(r[0] == "match" for r in rows), rows
     return sorted(r[3] for r in rows)
+
+
+def public(row: dict[str, object], wire: Wire) -> dict[str, object]:
+    """The columns of MATCHES that a row of ``wire.schema`` stands for: what Spark's plan makes of it."""
+    if row["table"] is None:
+        [whole] = row["row"]  # type: ignore[misc]
+        return whole  # type: ignore[no-any-return]
+    assert row["row"] is None
+    selected = wire.tables[row["table"]]  # type: ignore[call-overload]
+    terms = {v: row[f"term_{n}"] for n, v in enumerate(selected.variables)}
+    own = {name: row[name] for name in ("id", "start", "end", "retracted", "shard", "detail")}
+    return {
+        **dict.fromkeys(COLUMNS),
+        "kind": "match",
+        "program": selected.program,
+        "query": selected.query,
+        "bindings": {v: term for v, term in terms.items() if term is not None},
+        **own,
+    }

@@ -14,7 +14,7 @@ from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
 
 from etalis_py import Event, compile, event
-from etalis_py.spark import ShardWarning, SparkError, events_from_events, matches, run_on_spark
+from etalis_py.spark import MATCHES, ShardWarning, SparkError, events_from_events, matches, run_on_spark, wire
 from tests.oracle import printing
 from tests.oracle.strategies import Case
 from tests.spark.drawing import DRAWN, is_accepted
@@ -28,6 +28,33 @@ def test_any_number_of_shards_finds_what_the_embedded_engine_finds(spark: SparkS
     events = stream(shards)
     found = matches(PROGRAMS, events_from_events(spark, events), shards=shards)
     assert ids_by_program(found.collect()) == expected(PROGRAMS, events)
+
+
+def test_matches_have_the_public_columns(spark: SparkSession) -> None:
+    """In their order, of their types, whatever the queries select."""
+    wanted = spark.createDataFrame([], MATCHES).schema
+    events = events_from_events(spark, stream(1))
+    assert matches(PROGRAMS, events, shards=2).schema == wanted
+    assert matches(SHARDED["seq"], events, shards=1).schema == wanted
+    assert matches("CONSTRUCT { ?x <urn:r> ?y } WHERE { ?x <urn:p> ?y }", events, shards=2).schema == wanted
+
+
+def test_a_match_says_the_same_in_columns_and_whole(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many queries some travel in columns only; their names, bindings and times are those of the others."""
+    events = stream(3)
+    frame = events_from_events(spark, events)
+    in_columns = matches(PROGRAMS, frame, shards=2, ordered=True).collect()
+    monkeypatch.setattr(wire, "MOST", 0)
+    whole = matches(PROGRAMS, frame, shards=2, ordered=True).collect()
+    assert sorted(map(repr, in_columns)) == sorted(map(repr, whole))
+    assert ids_by_program(in_columns) == expected(PROGRAMS, events)
+
+
+def test_what_is_not_read_is_not_made(spark: SparkSession) -> None:
+    found = matches(SHARDED["seq"], events_from_events(spark, stream(1)), shards=2)
+    plan = found.select("id")._jdf.queryExecution().optimizedPlan().toString()
+    assert "map(" in found._jdf.queryExecution().optimizedPlan().toString()
+    assert "map(" not in plan
 
 
 @settings(max_examples=3, phases=[Phase.generate], suppress_health_check=list(HealthCheck))

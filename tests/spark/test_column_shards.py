@@ -17,7 +17,8 @@ from etalis_py.spark.pipeline import plan
 from etalis_py.spark.schema import END, EVENT, LAST, PASSED, RETRACT
 from etalis_py.spark.shard import Shard
 from etalis_py.spark.slots import by_slot
-from tests.spark.by_hand import routed
+from etalis_py.spark.wire import wire_of
+from tests.spark.by_hand import public, routed
 from tests.spark.programs import GLOBAL, SHARDED, embedded, stream
 
 SCHEMA = pa.schema(
@@ -52,9 +53,10 @@ def run(text: str, events: Sequence[Event]) -> list[dict[str, object]]:
     by_number = {part.part.number: part for part in parts}
     rows = [r for s, (part, n) in slots.items() for r in rows_of(s, by_number[part.number], n, events)]
     chunks = pa.Table.from_pylist(rows, SCHEMA).to_batches(max_chunksize=7)
+    wire = wire_of([part.part for part in parts], [""])
     found = [
-        one
-        for made in batch_operator(specs, slots, metrics=False)(chunks)
+        public(one, wire)
+        for made in batch_operator(specs, slots, wire, metrics=False)(chunks)
         for one in made.to_pylist(maps_as_pydicts="strict")
     ]
     return sorted(found, key=lambda one: (one["shard"], one["query"] or ""))

@@ -28,11 +28,12 @@ from etalis_py.spark.parts import Part, RoutedPart
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.results import order_columns
 from etalis_py.spark.slices import SlicedShard, in_slices, slice_operator
+from etalis_py.spark.wire import wire_of
 from tests.engine.judge import engine_for
 from tests.oracle import printing, strategies
 from tests.oracle.strategies import Case
 from tests.spark import windowed
-from tests.spark.by_hand import routed
+from tests.spark.by_hand import public, routed
 from tests.spark.programs import SECOND, embedded, stream
 
 Reads = Callable[[Iterable[Event], RoutedPart, int], list[Event]]
@@ -189,8 +190,9 @@ def test_a_slice_takes_columns_in_any_order(monkeypatch: pytest.MonkeyPatch, tex
         rows = rows.filter(pc.is_in(rows["p"], pa.array(["<urn:p>", "<urn:q>"])))
         codes = pc.index_in(rows["p"], pa.array(["<urn:p>", "<urn:q>"])).cast(pa.int8())
         pieces = rows.set_column(3, "p", codes).to_batches(max_chunksize=30)[::-1]
-        operate = slice_operator(specs[0], part.part, number, ("<urn:p>", "<urn:q>"), metrics=False)
-        ids += [i for batch in operate(pieces) for i in batch.column("id").to_pylist()]
+        wire = wire_of([part.part], [""])
+        operate = slice_operator(specs[0], part.part, number, ("<urn:p>", "<urn:q>"), wire, metrics=False)
+        ids += [str(public(row, wire)["id"]) for batch in operate(pieces) for row in batch.to_pylist()]
     assert sorted(ids) == embedded(text, events)
 
 
