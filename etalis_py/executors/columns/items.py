@@ -8,6 +8,7 @@ import numpy as np
 
 from etalis_py.events import Event
 from etalis_py.executors.columns.kernels.ordering import mark_ties, rises
+from etalis_py.executors.columns.memory import Growing
 from etalis_py.executors.columns.tables import Table, firsts
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.batch import Columns
@@ -86,28 +87,26 @@ class Items:
         return events[:held], events[held:]
 
 
-class Growing:
+class Rows:
     """The rows of a matrix of numbers that grows; a new one is like ``row``."""
 
     def __init__(self, row: Sequence[int], room: int = 16) -> None:
         self._row = row
-        self._array = np.empty((room, len(row)), np.int64)
+        self._numbers = Growing(room, np.int64, len(row))
         self.count = 0
 
     @property
     def rows(self) -> np.ndarray:
         """Those that there are."""
-        return self._array[: self.count]
+        return self._numbers.array[: self.count]
 
     def reach(self, count: int) -> np.ndarray:
         """So many rows, or as many as there are."""
-        if count > len(self._array):
-            grown = np.empty((2 * count, len(self._row)), np.int64)
-            grown[: self.count] = self.rows
-            self._array = grown
+        if count > len(self._numbers.array):
+            self._numbers.grow(2 * count)
         if count > self.count:
             for place, value in enumerate(self._row):
-                self._array[self.count : count, place] = value
+                self._numbers.array[self.count : count, place] = value
             self.count = count
         return self.rows
 

@@ -28,7 +28,7 @@ from etalis_rules.terms import XSD
 from etalis_py.events import Event
 from etalis_py.executors.columns.extremes import TermOrder, TooMany
 from etalis_py.executors.columns.frames import Frame
-from etalis_py.executors.columns.items import TERMS, Fields, Growing, Items, rows_of
+from etalis_py.executors.columns.items import TERMS, Fields, Items, Rows, rows_of
 from etalis_py.executors.columns.kernels import sliding as k
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER
 from etalis_py.executors.columns.reports import TableReport
@@ -98,9 +98,9 @@ class SlidingGroups:
         facts: tuple[int, ...] = (0, -1, 0, 0, 0, 0, -1, -1)
         if len(asked.slots) == 1:
             facts = (0,) * (k.SUBJECT if asked.member else k.OPERAND)
-        self._facts = Growing(facts, _ROOM)
-        self._lists = Growing((-1, 0))
-        self._sums, self._links = Growing((0, 0, 0, -1, -1)), Growing((0, 0, 0, -1, k.APART, -1, k.APART), _ROOM)
+        self._facts = Rows(facts, _ROOM)
+        self._lists = Rows((-1, 0))
+        self._sums, self._links = Rows((0, 0, 0, -1, -1)), Rows((0, 0, 0, -1, k.APART, -1, k.APART), _ROOM)
         self._cursor = np.zeros(len(asked.slots), np.int64)
         self.clear()
 
