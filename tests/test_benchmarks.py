@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from etalis_compiler.parser import parse
 
 from benchmarks import engine as command
+from benchmarks import single_events
 from benchmarks.harness import Result, Timing, answers_of, differences, measure
 from benchmarks.report import document, print_table, row
 from benchmarks.workloads import WORKLOADS
@@ -201,3 +204,23 @@ def test_the_command_fails_when_an_answer_is_wrong(tmp_path: Path, monkeypatch: 
 def test_an_unknown_workload_is_named() -> None:
     with pytest.raises(SystemExit, match=r"no workload w99; there are W1, W1r, W2"):
         command.main(["--only", "W99"])
+
+
+def test_one_event_at_a_time_has_the_answers_of_the_loop(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(single_events, "keep_to_one_core", lambda: 0)
+    assert single_events.main(["--only", "W1,W4", "--events", "150"]) == 0
+    assert capsys.readouterr().out.count(" for 99 of 100") == 4
+
+
+def test_a_benchmark_of_single_events_fails_when_an_answer_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(single_events, "keep_to_one_core", lambda: 0)
+    monkeypatch.setattr(single_events, "differences", lambda found, expected: ("one is missing",))
+    assert single_events.main(["--only", "W1", "--events", "10"]) == 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the highest use of memory is read from Linux")
+def test_the_memory_of_goals_that_are_found() -> None:
+    command = (sys.executable, "-m", "benchmarks.goal_memory", "--goals", "40000", "--form", "columns")
+    assert " bytes a goal at most" in subprocess.run(command, check=True, capture_output=True, text=True).stdout
