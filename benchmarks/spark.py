@@ -1,7 +1,9 @@
 """The pipeline on Spark: events a second on this machine, with every answer checked.
 
-    python -m benchmarks.spark [--only W1 W2 W4 classes pairs] [--source parquet nquads stream] [--events 500000]
+    python -m benchmarks.spark [--only W1 W2 W4 classes pairs] [--source parquet nquads stream] [--events N]
                                [--shards 2] [--slices 1 2 4] [--repeat 3] [--json FILE]
+
+Two million events a batch, and half a million in a stream, which needs several batches.
 
 ``parquet`` and ``nquads``: batch queries from files written before the clock starts, to the last match; a first run
 that is not counted starts the Python workers, and the median of the others counts.  ``stream``: a streaming query over
@@ -48,6 +50,8 @@ from benchmarks.spark_runs import (
 from etalis_py.spark import session
 
 SOURCES = ("parquet", "nquads", "stream")
+MANY, OF_STREAM = 2_000_000, 500_000
+"""Events of a batch."""
 ROWS = (
     *(("parquet", name) for name in ("W1", "W2", "W4", CLASSES)),
     ("nquads", "W1"),
@@ -210,7 +214,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark", description="Measure the pipeline on Spark.")
     parser.add_argument("--only", nargs="+", choices=NAMES, help="these workloads (those of the table)")
     parser.add_argument("--source", nargs="+", choices=SOURCES, help="from these (as in the table)")
-    parser.add_argument("--events", type=int, default=500_000, help="events of a batch (500,000)")
+    parser.add_argument("--events", type=int, help=f"events of a batch ({MANY:,}, of a stream {OF_STREAM:,})")
     parser.add_argument("--shards", type=int, default=2, help="shards and shuffle partitions (2)")
     parser.add_argument("--slices", nargs="+", type=int, default=[1, 2, 4], help="slices of the pairs (1 2 4)")
     parser.add_argument("--master", default="local[2]", help="as Spark takes it (local[2])")
@@ -229,11 +233,12 @@ def main(arguments: Sequence[str]) -> int:
     results = []
     try:
         for source, name in _chosen(options.only, options.source):
+            events = options.events or (OF_STREAM if source == "stream" else MANY)
             if source == "slices":
-                pairs = case(PAIRS, options.events)
+                pairs = case(PAIRS, events)
                 measured = measure_slices(spark, pairs, options.shards, options.slices, options.repeat)
             else:
-                many = options.events * (options.repeat + WARMING) if source == "stream" else options.events
+                many = events * (options.repeat + WARMING) if source == "stream" else events
                 measured = iter([measure(spark, case(name, many), source, options.shards, options.repeat)])
             for result in measured:
                 results.append(result)
