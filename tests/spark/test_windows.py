@@ -147,7 +147,7 @@ def test_run_on_spark_takes_windowed_programs(spark: SparkSession, tmp_path: Pat
 
 
 def test_the_example_of_the_page_runs(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
-    page.run(spark, page.snippet("windows.py"))
+    page.run(spark, page.snippet("windows.py", page.DOCS / "spark-shards.md"))
     shown = [[cell.strip() for cell in line.split("|")[1:4]] for line in capsys.readouterr().out.splitlines()[3:6]]
     one, two = (f'"{n}"^^<http://www.w3.org/2001/XMLSchema#integer>' for n in (1, 2))
     assert shown == [
