@@ -19,6 +19,8 @@ Row = tuple[Any, ...]
 Report = tuple[int, int, list[Row]]
 """The solutions of one instant: the number of the output, the instant, the rows in the order of the output."""
 
+_FEW = 256
+
 
 @dataclass(frozen=True, slots=True)
 class Columns:
@@ -255,9 +257,15 @@ def _columns(events: Sequence[Event]) -> Columns:
     rows = [(end, start, s, p, o, stream, g) for start, end, triples, stream, g in events for s, p, o in triples]
     ends, starts, *terms = zip(*rows, strict=True) if rows else ((),) * 7
     end, start = (pa.array(column, pa.int64()) for column in (ends, starts))
-    s, p, o, stream, graph = (pa.array(column, pa.string()).dictionary_encode() for column in terms)
+
+    def texts(column: Sequence[str]) -> Any:
+        """A dictionary costs more than to look up a few terms."""
+        plain = pa.array(column, pa.large_string())
+        return plain.dictionary_encode() if len(column) > _FEW else plain
+
+    s, p, o = map(texts, terms[:3])
+    stream, graph = (texts(column) if any(column) else None for column in terms[3:])
     numbers = None
     if any(len(event[2]) > 1 for event in events):
         numbers = pa.array([number for number, event in enumerate(events) for _ in event[2]], pa.int64())
-    named = graph if any(event[4] for event in events) else None
-    return Columns(end, start, s, p, o, stream, numbers, named)
+    return Columns(end, start, s, p, o, stream, numbers, graph)
