@@ -20,6 +20,7 @@ Report = tuple[int, int, list[Row]]
 """The solutions of one instant: the number of the output, the instant, the rows in the order of the output."""
 
 _FEW = 256
+"""So many terms are sooner looked up than made a dictionary of."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def lower_pattern(pattern: alg.Pattern, above: Above, b: Builder) -> Part:
     if lowering is None:
         raise TypeError(f"not a pattern: {pattern!r}")
     wanted = needed | reads(conditions)
-    if b.consuming and not isinstance(pattern, alg.BGP | alg.SeqJoin | alg.EqJoin | alg.TimeJoin | alg.Join):
+    if b.consuming and not isinstance(pattern, _SPARING):
         wanted = alg.scope(pattern)
     part: Part = lowering(pattern, Above(wanted, conditions, bound), b)
     return part
@@ -88,8 +88,10 @@ def _lower_extend(pattern: alg.Extend, above: Above, b: Builder) -> Part:
     )
 
 
+_SPARING = (alg.BGP, alg.Join, alg.SeqJoin, alg.EqJoin, alg.TimeJoin)
+
 # One line for each operator.  A lowering reads of ``above`` what is needed including what the conditions read; under
-# a consuming policy that is all of the pattern's scope.
+# a consuming policy that is all of the scope of a pattern that is not _SPARING; a join says itself what its sides need.
 _LOWERINGS: dict[type, Any] = {
     alg.BGP: lower_bgp,
     alg.PathPattern: lower_path,

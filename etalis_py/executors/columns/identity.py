@@ -35,11 +35,9 @@ def unidentified(net: Network) -> frozenset[int]:
 def unread(net: Network, loose: Collection[int]) -> frozenset[int]:
     """Those of these positions that no rule reads."""
     leaves = [node for node in net.nodes.values() if isinstance(node, ir.Leaf)]
-    positions = {SUBJECT: [leaf.subject for leaf in leaves], OBJECT: [leaf.object for leaf in leaves]}
-    heads = [leaf.head for leaf in leaves]
-    return frozenset(
-        place for place in loose if not any(_is_read(e, head) for e, head in zip(positions[place], heads, strict=True))
-    )
+    read = {SUBJECT: any(_is_read(leaf.subject, leaf.head) for leaf in leaves)}
+    read[OBJECT] = any(_is_read(leaf.object, leaf.head) for leaf in leaves)
+    return frozenset(place for place in loose if not read[place])
 
 
 def _is_read(position: ir.Position, head: Collection[str]) -> bool:
