@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
 from typing import Literal
 
@@ -51,16 +52,18 @@ def rows(count: int, seed: int, longest: int) -> list[Row]:
     return sorted(set(drawn), key=lambda row: row[1])
 
 
+@cache
 def number(term: str) -> float:
     return float(term.split('"')[1].replace("INF", "inf"))
 
 
 def all_pairs(stream: list[Row], relation: str, condition: str, bound: int) -> Iterator[tuple[Row, Row]]:
     """Every pair of the definition."""
+    related, compared = RELATIONS[relation], CONDITIONS[condition]
     for a, b in product((r for r in stream if r[3] == "p"), (r for r in stream if r[3] == "q")):
-        within = max(a[1], b[1]) - min(a[0], b[0]) <= bound
-        compared = CONDITIONS[condition](number(a[4]), number(b[4]))
-        if a[2] == b[2] and within and compared and RELATIONS[relation](a[:2], b[:2]):
+        if a[2] != b[2] or max(a[1], b[1]) - min(a[0], b[0]) > bound:
+            continue
+        if related(a[:2], b[:2]) and compared(number(a[4]), number(b[4])):
             yield a, b
 
 
