@@ -6,7 +6,7 @@ Both have a form of rows and a form of columns.  A batch makes the other form wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Protocol
@@ -46,7 +46,16 @@ class Columns:
 
     def rows(self, first: int, last: int) -> Columns:
         """Some of the rows, without a copy."""
-        return Columns(*(c if c is None else c[first:last] for c in (getattr(self, f.name) for f in fields(self))))
+        return Columns(
+            self.end[first:last],
+            self.start[first:last],
+            self.s[first:last],
+            self.p[first:last],
+            self.o[first:last],
+            None if self.stream is None else self.stream[first:last],
+            None if self.event is None else self.event[first:last],
+            None if self.graph is None else self.graph[first:last],
+        )
 
 
 class ColumnReport(Protocol):
@@ -246,18 +255,20 @@ def _events(columns: Columns) -> Iterator[Event]:
 
 
 def _list(column: Any) -> list[Any]:
-    """The values of an array of NumPy or Arrow; NumPy makes a list of Arrow's strings faster than Arrow does."""
-    array = column.to_numpy(zero_copy_only=False) if hasattr(column, "to_pylist") else column
-    values: list[Any] = array.tolist()
+    """The values of an array of NumPy or Arrow, which is slow at listing the values of a dictionary-encoded one."""
+    if hasattr(column, "dictionary_decode"):
+        column = column.dictionary_decode()
+    values: list[Any] = column.to_pylist() if hasattr(column, "to_pylist") else column.tolist()
     return values
 
 
 def _columns(events: Sequence[Event]) -> Columns:
-    import pyarrow as pa  # takes a while to import
+    import numpy as np  # takes a while to import
+    import pyarrow as pa
 
     rows = [(end, start, s, p, o, stream, g) for start, end, triples, stream, g in events for s, p, o in triples]
     ends, starts, *terms = zip(*rows, strict=True) if rows else ((),) * 7
-    end, start = (pa.array(column, pa.int64()) for column in (ends, starts))
+    end, start = np.array(ends, np.int64), np.array(starts, np.int64)
 
     def texts(column: Sequence[str]) -> Any:
         """A dictionary costs more than to look up a few terms."""
@@ -268,5 +279,5 @@ def _columns(events: Sequence[Event]) -> Columns:
     stream, graph = (texts(column) if any(column) else None for column in terms[3:])
     numbers = None
     if any(len(event[2]) > 1 for event in events):
-        numbers = pa.array([number for number, event in enumerate(events) for _ in event[2]], pa.int64())
+        numbers = np.array([number for number, event in enumerate(events) for _ in event[2]], np.int64)
     return Columns(end, start, s, p, o, stream, numbers, graph)

@@ -118,7 +118,7 @@ class Side:
         values = np.empty((rows, len(self.expressions)), np.float64)
         failed = np.zeros(rows, np.bool_)
         some_odd = False
-        for i, e in enumerate(self.expressions):
+        for i, e in enumerate(self.expressions if rows else ()):
             v = value(e, frame.columns, rows, frame.terms)
             sign, following = self.signs[i], self.nexts[i]
             self.sorts[i], odd = prepare_side(

@@ -166,6 +166,8 @@ class JoinOperator:
 
     def advance(self, left: Table, right: Table) -> Table:
         """The new pairs."""
+        if not len(left) and not len(right):
+            return Table.empty(len(self.node.head))
         if self.op in MUTUAL:
             return self._mutual(left, right)
         if self.op in TOGETHER:
@@ -261,6 +263,11 @@ class JoinOperator:
         fast = self._fast(x_odd or y_odd or store.odd)
         store.odd |= x_odd
         terms = left.matrix()
+        if not len(right):
+            store.insert(keys, left.end, left.start, terms, x_values, first_end(left))
+            return Table.empty(len(self.node.head))
+        if not len(left) and not (sought >= 0).any():
+            return Table.empty(len(self.node.head))
         if self.node.policy and fast and not (self.rest.steps or self.unsure or self.asks):
             return self._consumed(store, relation, left, keys, terms, x_values, right, sought, y_values)
         store.insert(keys, left.end, left.start, terms, x_values, first_end(left, right))

@@ -53,6 +53,7 @@ class Terms:
         self._interned: list[tuple[Any, np.ndarray]] = []
         self._appended: list[tuple[Any, np.ndarray]] = []
         self._decoded = 0
+        self._constants: dict[str, int] = {}
         self.intern([UNBOUND])
 
     @property
@@ -158,8 +159,11 @@ class Terms:
         self._table = table
 
     def id_of(self, spelling: str) -> int:
-        """The number of one term."""
-        return int(self.intern([spelling])[0])
+        """The number of one term that a rule names: it is looked up once."""
+        known = self._constants.get(spelling)
+        if known is None:
+            known = self._constants[spelling] = int(self.intern([spelling])[0])
+        return known
 
     # --- numbers to spellings ---
 
@@ -296,6 +300,7 @@ class Terms:
         self._rehash(min(self._found, self.count), renumbered)
         self._interned.clear()
         self._appended.clear()
+        self._constants.clear()
         return renumbered
 
 
