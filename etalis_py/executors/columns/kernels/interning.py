@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from etalis_py.compiled import kernel, part
+from etalis_py.executors.columns.kernels.ahead import AHEAD, fetch
 from etalis_py.kernel.words import copy_bytes, load_word, same_bytes, write_number
 
 _FIRST = np.uint64(0x9E3779B97F4A7C15)
@@ -52,13 +53,32 @@ def intern(data, begins, ends, arena, offsets, table, count, ids):
     """The id of every spelling ``data[begins[i]:ends[i]]``; new ones are appended.  Returns how many there are then.
 
     The arrays have room for all of them.  ``table`` has a power of two of slots, not all of them full; a slot is an id
-    with a tag before it, which is the upper half of its hash, or -1.
+    with a tag before it, which is the upper half of its hash, or -1.  ``ids`` holds the tags of the next rows, of which
+    slot, place and bytes are asked for in advance.
     """
     mask, shift = np.uint64(len(table) - 1), unneeded_bits(table)
-    for n in range(len(begins)):
-        begin = np.uint64(begins[n])
+    rows = len(begins)
+    for n in range(-3 * AHEAD, rows):
+        soon = n + 3 * AHEAD
+        if soon < rows:
+            begin = np.uint64(begins[soon])
+            tag = hash_bytes(data, begin, np.uint64(ends[soon]) - begin) >> np.uint64(64 - _TAG_BITS)
+            ids[soon] = tag
+            fetch(table, tag >> shift)
+        soon = n + 2 * AHEAD
+        if 0 <= soon < rows:
+            held = table[np.uint64(ids[soon]) >> shift]
+            if held >= 0:
+                fetch(offsets, np.uint64(held & 0xFFFFFFFF))
+        soon = n + AHEAD
+        if 0 <= soon < rows:
+            held = table[np.uint64(ids[soon]) >> shift]
+            if held >= 0:
+                fetch(arena, np.uint64(offsets[held & 0xFFFFFFFF]))
+        if n < 0:
+            continue
+        begin, tag = np.uint64(begins[n]), np.uint64(ids[n])
         length = np.uint64(ends[n]) - begin
-        tag = hash_bytes(data, begin, length) >> np.uint64(64 - _TAG_BITS)
         slot = tag >> shift
         while True:
             held = table[slot]
@@ -119,6 +139,8 @@ def lengths(offsets, ids, ends):
 def gather(arena, offsets, ids, ends, out):
     """The bytes of these terms, one after the other."""
     for i in range(len(ids)):
+        if i + AHEAD < len(ids):
+            fetch(arena, np.uint64(offsets[ids[i + AHEAD]]))
         begin, at = np.uint64(offsets[ids[i]]), np.uint64(ends[i])
         copy_bytes(arena, begin, out, at, np.uint64(ends[i + 1]) - at)
 

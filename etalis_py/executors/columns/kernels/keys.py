@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from etalis_py.compiled import kernel, part
+from etalis_py.executors.columns.kernels.ahead import AHEAD, fetch
 
 _FIRST = np.uint64(0x9E3779B97F4A7C15)
 _SECOND = np.uint64(0xD6E8FEB86659FD93)
@@ -45,6 +46,11 @@ def number_keys(rows, keys, slots, count, create, numbers):
     """
     mask = np.uint64(len(slots) - 1)
     for i in range(rows.shape[0]):
+        if i + 2 * AHEAD < rows.shape[0]:
+            fetch(slots, hash_row(rows, i + 2 * AHEAD) & mask)
+            number = slots[hash_row(rows, i + AHEAD) & mask]
+            if number >= 0:
+                fetch(keys, np.uint64(number))
         slot = hash_row(rows, i) & mask
         while True:
             number = slots[slot]
