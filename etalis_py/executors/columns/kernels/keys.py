@@ -42,16 +42,24 @@ def same_row(rows, i, others, j):
 def number_keys(rows, keys, slots, count, create, numbers):
     """The number of the key in each row; -1 where it is unknown and not to be created.  Returns how many there are.
 
-    ``keys`` has room for all of them, and so has ``slots`` (``slots_for``); -1 is free.
+    ``keys`` has room for all of them, and so has ``slots`` (``slots_for``); -1 is free.  ``numbers`` holds the slots of
+    the next rows, of which slot and key are asked for in advance.
     """
     mask = np.uint64(len(slots) - 1)
-    for i in range(rows.shape[0]):
-        if i + 2 * AHEAD < rows.shape[0]:
-            fetch(slots, hash_row(rows, i + 2 * AHEAD) & mask)
-            number = slots[hash_row(rows, i + AHEAD) & mask]
+    for i in range(-2 * AHEAD, rows.shape[0]):
+        soon = i + 2 * AHEAD
+        if soon < rows.shape[0]:
+            slot = hash_row(rows, soon) & mask
+            numbers[soon] = slot
+            fetch(slots, slot)
+        soon = i + AHEAD
+        if 0 <= soon < rows.shape[0]:
+            number = slots[np.uint64(numbers[soon])]
             if number >= 0:
                 fetch(keys, np.uint64(number))
-        slot = hash_row(rows, i) & mask
+        if i < 0:
+            continue
+        slot = np.uint64(numbers[i])
         while True:
             number = slots[slot]
             if number < 0:
