@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from etalis_py.executors.columns.kernels import goals as g
-from etalis_py.executors.columns.kernels.consuming import NOTHING, consume, remove_marked
+from etalis_py.executors.columns.kernels.consuming import NOTHING, OLDER, consume, remove_marked
 from etalis_py.executors.columns.kernels.joining import UNBOUNDED, probe
 from etalis_py.executors.columns.kernels.keys import FULL, number_keys, rehash_keys, slots_for
 from etalis_py.executors.columns.memory import Growing, free_slots, zeros
@@ -21,6 +21,8 @@ Asking = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Ends, starts and compared values of rows that look for goals, in order of time."""
 Goals = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Ends, starts, terms and compared values of new goals, in order of time."""
+Arrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""Buckets, ends, starts, terms and values of all goals."""
 
 
 MOST = 2**31 - 1
@@ -130,6 +132,7 @@ class GoalStore:
         """Whether some goal has a value that the kernels cannot compare."""
         self.changes: Changes | None = None
         """What changes while a journal is kept."""
+        self._known: int | None = 0  # how many goals wait, unless others have changed that
         self.version = 0
         """Another one when goals were put in or numbered by anything but their operator."""
 
@@ -193,11 +196,18 @@ class GoalStore:
         if self.changes is not None:
             self.changes.put_in(keys, ends)
         self.reserve(keys, now)
-        g.append(keys, ends, starts, terms, values, *self.arena)
+        g.append(keys, ends, starts, terms, values, *self._arrays)
+        if self._known is not None:
+            self._known += int(np.count_nonzero(keys >= 0))
 
     @property
-    def arena(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """What kernels are given: buckets, ends, starts, terms and values."""
+    def arena(self) -> Arrays:
+        """What kernels are given that may take goals out."""
+        self._known = None
+        return self._arrays
+
+    @property
+    def _arrays(self) -> Arrays:
         return self.buckets, self.ends, self.starts, self.terms, self.values
 
     def pairs(
@@ -212,8 +222,9 @@ class GoalStore:
         size = 2 * len(sought) + 64
         goals, rows = (np.empty(size, np.int64) for _ in range(2))
         notes = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.float64)
+        arrays = self._arrays if bound == UNBOUNDED else self.arena
         while row < len(sought):
-            row, n = probe(relation, row, n, sought, *asking, bound, ops, self._counts, notes, self.arena, goals, rows)
+            row, n = probe(relation, row, n, sought, *asking, bound, ops, self._counts, notes, arrays, goals, rows)
             if row < len(sought) and n < most:
                 goals, rows = doubled(goals), doubled(rows)
                 continue
@@ -257,11 +268,13 @@ class GoalStore:
             self._counts,
             notes,
             newer,
-            self.arena,
+            self._arrays if bound == UNBOUNDED else self.arena,
             taken,
             gone,
             copies,
         )
+        if self._known is not None:
+            self._known -= int(np.count_nonzero(taken == OLDER))
         keys[gone] = -1
         now = min((int(column.min()) for column in (ends, asking[0]) if len(column)), default=0)
         self.insert(keys, *arriving, now)
@@ -274,7 +287,11 @@ class GoalStore:
 
     def live(self) -> int:
         """How many goals wait; those that have expired but were not swept yet are counted."""
-        return int(g.live_space(self.buckets, self._count)[0])
+        if self.longest is not None:
+            self._known = None
+        if self._known is None:
+            self._known = int(g.live_space(self.buckets, self._count)[0])
+        return self._known
 
     def sweep(self, now: int) -> int:
         """Let expired goals go; returns how many."""
@@ -351,6 +368,7 @@ class GoalStore:
         """Forget all goals."""
         self.buckets[:] = 0
         self.used = 0
+        self._known = 0
         self.odd = False
         self.version += 1
 

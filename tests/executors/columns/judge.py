@@ -7,6 +7,7 @@ from typing import Any
 
 from etalis_py import Engine, Event
 from etalis_py.executors.columns.executor import ColumnExecutor
+from etalis_py.executors.columns.kernels.goals import HIGH, LOW
 from etalis_py.kernel.batch import Batch
 
 EVERYTHING = 10**9
@@ -32,7 +33,16 @@ def in_columns(engine: Engine, events: Iterable[Event], size: int) -> list[dict[
     matches = []
     for batch in batches(events, size):
         matches += [m.to_dict() for m in engine.push_all(Batch(batch, batch[-1].end).columns)]
+        count_goals(engine)
     return [*matches, *(m.to_dict() for m in engine.close())]
+
+
+def count_goals(engine: Engine) -> None:
+    """As many goals wait as stand in the buckets."""
+    for executor in rule_executors(engine):
+        for node, side, waiting in executor._columns.stores() if executor._columns is not None else ():
+            buckets = waiting.store.buckets
+            assert waiting.store.live() == (buckets[:, HIGH] - buckets[:, LOW]).sum(), (node, side)
 
 
 def in_turn(making: Making, events: Iterable[Event], size: int) -> list[dict[str, Any]]:
