@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
 from numba import types
+from numba.core.cgutils import int32_t, ir, voidptr_t  # type: ignore[attr-defined]  # llvmlite comes with Numba
 from numba.extending import intrinsic
 
 AHEAD = 8
 """So many rows before it is needed."""
 
-_BYTE, _INT = ir.IntType(8).as_pointer(), ir.IntType(32)
-_READ, _NEAR, _DATA = (ir.Constant(_INT, number) for number in (0, 3, 1))
+_KIND = ir.FunctionType(ir.VoidType(), [voidptr_t, int32_t, int32_t, int32_t])
+_READ, _NEAR, _DATA = (ir.Constant(int32_t, number) for number in (0, 3, 1))
 
 
 def _fetch(typing: Any, array: Any, index: Any) -> Any:
@@ -21,9 +21,8 @@ def _fetch(typing: Any, array: Any, index: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         there = context.make_array(signature.args[0])(context, builder, arguments[0])
         stride = builder.extract_value(there.strides, 0)
-        place = builder.gep(builder.bitcast(there.data, _BYTE), [builder.mul(stride, arguments[1])])
-        kind = ir.FunctionType(ir.VoidType(), [_BYTE, _INT, _INT, _INT])
-        asked = builder.module.declare_intrinsic("llvm.prefetch", [_BYTE], kind)
+        place = builder.gep(builder.bitcast(there.data, voidptr_t), [builder.mul(stride, arguments[1])])
+        asked = builder.module.declare_intrinsic("llvm.prefetch", [voidptr_t], _KIND)
         builder.call(asked, [place, _READ, _NEAR, _DATA])
         return context.get_dummy_value()
 
