@@ -124,13 +124,23 @@ def add_streams(parser: argparse.ArgumentParser) -> None:
         "-s",
         "--stream",
         action="append",
-        required=True,
+        default=[],
         metavar="[NAME=]SOURCE",
         help="events: a file (.nq .nt .trig .ttl .jsonl .csv .jelly .parquet .arrow, also .gz), a pattern, - for "
         "standard input, or the address of a socket (tcp://host:port), of a stream container (http(s)://…) or of a "
         "topic (kafka://host:port/topic); may be repeated: several are merged by time.  NAME is the stream's IRI, or a "
         "word w for <http://example.org/w>",
     )
+
+
+def check_streams(options: argparse.Namespace) -> None:
+    """There is a stream; a file of events among the queries was meant as one."""
+    if not options.stream:
+        for name in [options.query] if isinstance(options.query, str) else options.query:
+            _refuse_stream(name)
+        raise UsageError(
+            "there is no stream: name one after --stream, as --stream ticks.jsonl, or --stream - for standard input"
+        )
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:

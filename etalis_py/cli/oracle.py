@@ -80,6 +80,7 @@ def oracle(options: Namespace) -> int:
     from etalis_py.streams import StreamError, TimeError
     from etalis_py.streams.clock import clock_of
 
+    shared.check_streams(options)
     if options.unit == 0:
         raise UsageError("--unit 0: a clock has a unit above 0, as 1s or 1ms")
     if any(is_live(split_name(text)[1]) for text in options.stream):

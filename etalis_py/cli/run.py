@@ -118,6 +118,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(options: Namespace) -> int:
     from etalis_py.cli.folder import follows_folder
 
+    shared.check_streams(options)
     if options.watch and not follows_folder(options):
         from etalis_py.cli.watch import check_watch, files_of, watch
 

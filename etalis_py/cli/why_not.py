@@ -51,6 +51,7 @@ def why_not(options: Namespace) -> int:
     from etalis_py.cli.sources import is_live, open_streams, split_name
     from etalis_py.engine import knowledge_of
 
+    shared.check_streams(options)
     program = shared.read_program(options)
     named = shared.graph_files(program)
     knowledge = knowledge_of(options.background or None, options.entailment, named)

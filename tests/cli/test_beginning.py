@@ -96,6 +96,19 @@ def test_without_a_query_it_is_said_how_one_is_given(folder: Folder) -> None:
     assert "to give a query itself, write it after -q" in done.stderr
 
 
+@pytest.mark.parametrize("command", [("run", "rising.rq"), ("why-not", "rising.rq"), ("run", "--queries", ".")])
+def test_without_a_stream_it_is_said_how_one_is_given(folder: Folder, command: tuple[str, ...]) -> None:
+    done = folder.etalis(*command, code=2)
+    named = "name one after --stream, as --stream ticks.jsonl, or --stream - for standard input"
+    assert done.stderr == f"etalis: there is no stream: {named}\n"
+
+
+@pytest.mark.parametrize("command", ["run", "why-not"])
+def test_a_stream_that_stands_alone_is_named(folder: Folder, command: str) -> None:
+    done = folder.etalis(command, "rising.rq", "ticks.jsonl", code=2)
+    assert "ticks.jsonl is a stream by its ending, where a query is expected: write --stream before" in done.stderr
+
+
 def test_a_stream_in_the_place_of_a_query_is_named(folder: Folder) -> None:
     done = folder.etalis("run", "rising.rq", "-s", "ticks.jsonl", "more.jsonl", code=2)
     assert "more.jsonl is a stream by its ending, where a query is expected: write --stream before each" in done.stderr
