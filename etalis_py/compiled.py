@@ -34,15 +34,21 @@ def kernel(function: Kernel) -> Kernel:
     return _compiled(function, {})
 
 
+def section(function: Kernel) -> Kernel:
+    """A stretch of one kernel, called in one place: it is compiled as lines of that kernel and never for itself."""
+    return _compiled(function, {"inline": "always"})
+
+
 def part(function: Kernel) -> Kernel:
     """A small function that is compiled into each kernel that calls it: a call would pass all fields of all arrays."""
-    return _compiled(function, {"forceinline": True})
+    return _compiled(function, {"forceinline": True, "no_cpython_wrapper": True})
 
 
 def _compiled(function: Kernel, more: dict[str, Any]) -> Kernel:
     import numba  # takes a while to import
 
-    options = {"nogil": True, "_nrt": False, **more}
+    # C calls none of this, and Python no part: what would pass their arguments on takes a while to compile too
+    options = {"nogil": True, "_nrt": False, "no_cfunc_wrapper": True, **more}
     try:
         return cast(Kernel, numba.njit(cache=True, **options)(function))
     except RuntimeError:  # there is no folder that can be written

@@ -28,6 +28,7 @@ API = {
     "families",
     "registry",
     "running",
+    "rehearsal",
     "warming",
     "recorded",
     "notebook",
@@ -166,7 +167,7 @@ def test_no_private_name_is_imported_across_modules() -> None:
 
 
 MOST_PARAMETERS = 9
-COMPILED = {"kernel", "njit", "part"}
+COMPILED = {"kernel", "njit", "part", "section"}
 """What Numba compiles takes columns as they are: it knows no objects."""
 
 

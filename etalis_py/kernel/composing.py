@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from etalis_py.compiled import kernel, part
+from etalis_py.compiled import kernel, section
 from etalis_py.kernel.hashing import fixed
 from etalis_py.kernel.words import copy_bytes, same_bytes, write_number
 
@@ -62,7 +62,7 @@ def _compose(data, begins, width, starts, ends, instants, digits, texts, offsets
         offsets[n + 1] = at
 
 
-@part
+@section
 def _is_again(data, begins, width, starts, ends, instants, n):
     """Is a match equal to the one before, and known in the same instant?"""
     if n == 0 or instants[n] != instants[n - 1] or starts[n] != starts[n - 1] or ends[n] != ends[n - 1]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from etalis_py.compiled import kernel, part
+from etalis_py.compiled import kernel, part, section
 from etalis_py.kernel.words import copy_bytes
 
 SIZE = 16  # bytes of a digest
@@ -100,7 +100,7 @@ def _hash_all(begun, data, offsets, texts, words, lengths, block, state, marks, 
             for i in range(SIZE // 8):
                 word = state[i * _LANES + lane]
                 for k in range(8):
-                    value = np.uint8(word >> np.uint64(8 * k))
+                    value = np.int64(word >> np.uint64(8 * k)) & 255
                     written[place + 16 * i + 2 * k] = _digit(value >> 4)
                     written[place + 16 * i + 2 * k + 1] = _digit(value & 15)
 
@@ -110,7 +110,7 @@ def _digit(value):
     return value + (48 if value < 10 else 87)
 
 
-@kernel
+@section
 def _compress(h, m, marks):
     """Take a block of 16 words of each lane into its state.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel, part
+from etalis_py.compiled import kernel, part, section
 
 SAFE, SCHEME, ALPHA, HOST, HEX, LABEL, DIGIT = 1, 2, 4, 8, 16, 32, 64
 
@@ -104,7 +104,7 @@ def _equal(data, a, a_end, b, b_end):
     return True
 
 
-@kernel
+@section
 def _literal(data, i, classes, string, lang, dir_lang):
     """The place behind a literal, or -1."""
     i += 1
@@ -232,7 +232,7 @@ def _digits(data, i, count):
     return number
 
 
-@kernel
+@section
 def days_from_civil(year, month, day):
     """Days since 1970-01-01; -1 << 40 where there is no such day."""
     longest = 31
@@ -288,7 +288,7 @@ def date_time(data, i, end, date_time_type):
     return ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 1_000_000 + micros
 
 
-@kernel
+@section
 def whole_number(data, i, end, times, integer_type):
     """Microseconds of an integer literal that counts units of so many microseconds, or NO_TIME."""
     tail = len(integer_type) + 3
@@ -314,7 +314,7 @@ def scan(data, i, classes, string, lang, dir_lang, predicate, times, time_type, 
     row = element = row_done = repeated = repeated_done = 0
     open_at = i
     line = open_line = 0
-    graph, graph_end, time = 0, 0, NO_TIME
+    graph, graph_end, time = np.int64(0), np.int64(0), NO_TIME
     while i < size:
         if data[i] == 10:
             i += 1

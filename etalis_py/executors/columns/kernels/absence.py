@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from etalis_py.compiled import kernel, part
+from etalis_py.compiled import kernel, section
 from etalis_py.executors.columns.kernels.goals import AT, HIGH, LOW, copy_goal
 from etalis_py.executors.columns.kernels.joining import first_from
 
 
-@part
+@section
 def agrees(own, row, places, terms, x):
     """Is a goal compatible with a row in the columns at these places?  An unbound term (0) agrees with any."""
     for k in range(len(places)):

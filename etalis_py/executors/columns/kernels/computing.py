@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from etalis_py.compiled import kernel, part
+from etalis_py.compiled import kernel, part, section
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, DOUBLE, INTEGER, OTHER, TIME
 
 FAILED = 7
@@ -44,7 +44,7 @@ def gather_values(ids, kinds, doubles, mantissas, scales, to_kinds, to_doubles, 
         to_scales[i] = scales[term]
 
 
-@part
+@section
 def exactly(op, mantissa, scale, other, other_scale):
     """``(mantissa, scale, right)`` of a sum, difference or product: whether it fits in int64."""
     fits = abs(mantissa) < FACTOR and abs(other) < FACTOR
@@ -59,7 +59,7 @@ def exactly(op, mantissa, scale, other, other_scale):
     return (left + right if op == ADD else left - right), both, True
 
 
-@part
+@section
 def in_doubles(op, one, other):
     """The operation of IEEE, with its infinities."""
     if op == ADD:

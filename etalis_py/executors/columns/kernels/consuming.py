@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel, part
+from etalis_py.compiled import kernel, part, section
 from etalis_py.executors.columns.kernels.goals import AT, HIGH, LOW, copy_goal, retract
 from etalis_py.executors.columns.kernels.joining import (
     ANY,
@@ -27,7 +27,7 @@ _NONE, _REFUSED = -1, -2
 _ONE = np.uint64(1)
 
 
-@part
+@section
 def choose(relation, latest, row, end, start, bound, ops, ends, starts, values, y_values, first, last):
     """The latest (or earliest) goal in [first, last) that pairs with a row.
 
@@ -106,7 +106,7 @@ def consume(
     new_ends, new_starts, new_rows, new_values = newer
     out_ends, out_starts, out_terms = copies
     together = relation in (ANY, FINISHES)
-    count = 0
+    count = np.int64(0)
     for key in x_keys:
         if key >= 0:
             number, total = number_of(key, numbers, known, count)
@@ -200,7 +200,7 @@ def consume(
         lows[number], highs[number] = new_low, new_high
     for number in range(1, count + 1):
         numbers[known[number]] = 0
-    many = 0
+    many = np.int64(0)
     for row in range(len(taken)):
         if taken[row] == OLDER:
             copy_taken(out_ends, out_starts, out_terms, row, out_ends, out_starts, out_terms, many)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel, part
+from etalis_py.compiled import kernel, part, section
 from etalis_py.executors.columns.kernels.ahead import AHEAD, fetch
 from etalis_py.kernel.words import copy_bytes, load_word, same_bytes, write_number
 
@@ -14,7 +14,7 @@ _ONE, _EIGHT = np.uint64(1), np.uint64(8)
 _TAG_BITS, _HALF = 31, np.uint64(32)
 
 
-@part
+@section
 def hash_bytes(data, begin, length):
     """A 64-bit hash, eight bytes at a time, of which the last eight may overlap those before.
 

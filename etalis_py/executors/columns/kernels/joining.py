@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel, part
+from etalis_py.compiled import kernel, part, section
 from etalis_py.executors.columns.kernels.goals import AT, HIGH, LOW, copy_goal
 
 BEFORE, ANY, UNTIL = 0, 1, 2
@@ -24,7 +24,7 @@ UNBOUNDED = 2**62
 _ONE = np.uint64(1)
 
 
-@part
+@section
 def passes(values, x, others, y, ops):
     """Do all conditions hold?"""
     for c in range(np.uint64(len(ops))):
@@ -64,7 +64,7 @@ def candidates(relation, ends, first, last, end, start):
     return first, last
 
 
-@part
+@section
 def related(relation, x_end, x_start, y_end, y_start):
     """Do a candidate and a row stand in the relation?"""
     if relation < MEETS:
@@ -88,7 +88,7 @@ def passes_first(one, other, op):
     return one < other if op == LESS else (one == other) == (op == EQUAL)
 
 
-@part
+@section
 def next_passing(values, x, last, other, op):
     """The first of the goals from ``x`` on that passes the first condition, or ``last``.
 
@@ -104,7 +104,7 @@ def next_passing(values, x, last, other, op):
     return x
 
 
-@part
+@section
 def passing_before(values, first, x, other, op):
     """The end of the goals up to ``x`` of which the last passes the first condition, or ``first`` where none does."""
     column = np.uint64(0)

@@ -61,7 +61,7 @@ def number_keys(rows, keys, slots, count, create, numbers):
             continue
         slot = np.uint64(numbers[i])
         while True:
-            number = slots[slot]
+            number = np.int64(slots[slot])
             if number < 0:
                 if not create:
                     numbers[i] = -1

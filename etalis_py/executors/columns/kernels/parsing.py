@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel, part
+from etalis_py.compiled import kernel, section
 from etalis_py.executors.columns.kernels.rounding import FAILED_TO_ROUND, round_decimal
 from etalis_py.kernel.words import load_word
 
@@ -29,7 +29,7 @@ _MOST = 10**17
 _EXACT = 2**53
 
 
-@part
+@section
 def is_xsd(data, begin):
     """Do a closing quote and the namespace of XML Schema stand here?  There are bytes enough."""
     at = np.uint64(begin)
@@ -42,7 +42,7 @@ def is_xsd(data, begin):
     )
 
 
-@kernel
+@section
 def datatype_of(data, begin, end):
     """INTEGER, DECIMAL or DOUBLE with the place of the closing quote; UNDECIDED of other types, else OTHER."""
     if end - begin < 2 or data[begin] != 34 or data[end - 1] != 62:
@@ -63,7 +63,7 @@ def datatype_of(data, begin, end):
     return UNDECIDED, end
 
 
-@kernel
+@section
 def parse_number(data, begin, end, kind):
     """``(kind, double, mantissa, scale)`` of a lexical form; ``mantissa / 10**scale`` is the exact value."""
     i = begin

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel, part
+from etalis_py.compiled import kernel, part, section
 from etalis_py.executors.columns.kernels.goals import AT, HIGH, LOW
 from etalis_py.executors.columns.kernels.joining import BEFORE, first_from
 from etalis_py.executors.columns.kernels.keys import hash_row, same_row
@@ -26,17 +26,17 @@ FIXED, OF_LEFT, OF_RIGHT = 0, 1, 2
 def known_key(wanted, keys, slots):
     """The number of a key, or −1 − the free slot for it."""
     mask = np.uint64(len(slots) - 1)
-    slot = hash_row(wanted, 0) & mask
+    slot = hash_row(wanted, np.int64(0)) & mask
     while True:
-        number = slots[slot]
+        number = np.int64(slots[slot])
         if number < 0:
             return -1 - np.int64(slot)
-        if same_row(wanted, 0, keys, number):
+        if same_row(wanted, np.int64(0), keys, number):
             return number
         slot = (slot + np.uint64(1)) & mask
 
 
-@part
+@section
 def row_hash(terms, row, start):
     """A hash of a row's terms and start."""
     return (hash_row(terms, row) ^ np.uint64(start)) * _MIX
@@ -56,7 +56,7 @@ def is_new(terms, starts, row, first, slots):
     return True
 
 
-@kernel
+@section
 def met(relation, bound, end, start, first, stored, side, buckets, old_ends, old_starts, ends, starts, after, goals):
     """What a row meets on the other side: older goals (−1 − place) of its key, and rows from ``first`` on.
 
@@ -84,7 +84,7 @@ def met(relation, bound, end, start, first, stored, side, buckets, old_ends, old
     return n
 
 
-@part
+@section
 def make_row(row, left, right, sources, allowed, terms, left_terms, right_terms):
     """Write what a pair makes as a row; whether it is one."""
     for k in range(len(sources)):
@@ -101,7 +101,7 @@ def make_row(row, left, right, sources, allowed, terms, left_terms, right_terms)
     return True
 
 
-@part
+@section
 def key_number(key, count, keys, slots, stored, heads, tails, stored_keys, stored_slots):
     """The number of a key, a new one if need be; ``stored`` has the numbers in the goal store."""
     number = known_key(key, keys, slots)
@@ -168,7 +168,7 @@ def recur(
     Returns how many pairs and how many rows there are; instead of pairs NO_ROWS, NO_KEYS or NO_SEEN where there is no
     more room for those.
     """
-    joined = count = arrived = first = first_pair = i = known = 0
+    joined = count = arrived = first = first_pair = i = known = np.int64(0)
     while i < len(x_ends):
         t, leaf = x_ends[i], x_of_leaf[i]
         if i > 0 and x_ends[i - 1] != t:
@@ -198,12 +198,13 @@ def recur(
                 number = key_number(key, known, keys, slots, stored, heads, tails, stored_keys, stored_slots)
                 known = max(known, number + 1)
                 n = 0
-                if side == 1:
-                    n = met(relation, bound, t, start, heads[number, 0], stored[number], 1,
-                            l_buckets, l_ends, l_starts, ends, starts, after, goals)  # fmt: skip
-                elif relation != BEFORE:  # what begins before another ends does not come after it
-                    n = met(relation, bound, t, start, heads[number, 1], stored[number], 0,
-                            r_buckets, r_ends, r_starts, ends, starts, after, goals)  # fmt: skip
+                if side == 1 or relation != BEFORE:  # what begins before another ends does not come after it
+                    if side == 1:
+                        buckets, old_ends, old_starts = l_buckets, l_ends, l_starts
+                    else:
+                        buckets, old_ends, old_starts = r_buckets, r_ends, r_starts
+                    n = met(relation, bound, t, start, heads[number, 1 - side], stored[number], side,
+                            buckets, old_ends, old_starts, ends, starts, after, goals)  # fmt: skip
                 if n < 0 or joined + n > len(pairs) or count + n >= len(ends):
                     return NO_ROWS, 0
                 if 2 * (count + n - first) >= len(seen):

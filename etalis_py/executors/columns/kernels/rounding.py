@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel, part
+from etalis_py.compiled import part, section
 
 LEAST, MOST = -342, 308
 FAILED_TO_ROUND = -1.0
@@ -50,7 +50,7 @@ def multiply(a, b):
     return a_high * b_high + (middle >> _32) + (other >> _32), (other << _32) | (low & _HALF)
 
 
-@kernel
+@section
 def round_decimal(mantissa, power):
     """The double next to a positive mantissa (at most 2 ** 63) × 10 ** power, or ``FAILED_TO_ROUND``."""
     if power < LEAST or power > MOST:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel, part
+from etalis_py.compiled import kernel, part, section
 from etalis_py.executors.columns.kernels.keys import hash_row, same_row
 from etalis_py.kernel.words import copy_bytes
 
@@ -43,7 +43,7 @@ LONGEST = 128
 _DIGITS = 34
 
 
-@part
+@section
 def precedes(one, other, heap, links, orders):
     """Does one member stand before another: below it in the first heap, above it in the second?"""
     if links[one, NUMBER] != links[other, NUMBER]:
@@ -61,7 +61,7 @@ def meld(one, other, heap, links, orders):
     return one
 
 
-@kernel
+@section
 def first_held(root, heap, links, orders):
     """The root of the heap when the members before the first one that is held have been taken out; -1 of none."""
     child, sibling = CHILD + 2 * heap, SIBLING + 2 * heap
@@ -88,7 +88,7 @@ def first_held(root, heap, links, orders):
     return root
 
 
-@part
+@section
 def member_of(group, value, at, members, slots):
     """The member with this value in the group, a new one where there is none yet."""
     count = at[MEMBERS]
@@ -103,7 +103,7 @@ def member_of(group, value, at, members, slots):
     return slots[slot]
 
 
-@part
+@section
 def count_member(member, group, value, sign, ask, groups, links, orders):
     """A solution with this member comes or goes."""
     links[member, TIMES] += sign
@@ -119,7 +119,7 @@ def count_member(member, group, value, sign, ask, groups, links, orders):
                 groups[group, BEST + heap] = member if root < 0 else meld(root, member, heap, links, orders)
 
 
-@part
+@section
 def count_solutions(triple, sign, at, ask, facts, lists, groups, members, slots, links, orders, cursor):
     """The solutions of a triple with those that are held of the other patterns and have its subject."""
     place, patterns = facts[triple, SLOT], len(cursor)
@@ -148,7 +148,7 @@ def count_solutions(triple, sign, at, ask, facts, lists, groups, members, slots,
             i += 1
 
 
-@part
+@section
 def put_in(triple, facts, lists, patterns):
     """The triple is held: the first of its subject and pattern."""
     place = facts[triple, SUBJECT] * patterns + facts[triple, SLOT]
@@ -160,7 +160,7 @@ def put_in(triple, facts, lists, patterns):
     lists[place, 1] += 1
 
 
-@part
+@section
 def take_out(triple, facts, lists, patterns):
     """The contrary."""
     place = facts[triple, SUBJECT] * patterns + facts[triple, SLOT]
@@ -174,7 +174,7 @@ def take_out(triple, facts, lists, patterns):
     lists[place, 1] -= 1
 
 
-@part
+@section
 def room_needed(triple, facts, lists, patterns):
     """How many solutions the triple will make, and so how many members at most."""
     needed = 1
@@ -272,7 +272,7 @@ def digits_of(number, digits):
     return size
 
 
-@kernel
+@section
 def quotient(total, count, scale, digits):
     """The digits of total ÷ (count · 10**scale), rounded half to even as ``values.exact.quotient`` does.
 
