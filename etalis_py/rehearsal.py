@@ -58,7 +58,7 @@ def _events() -> Iterator[Event]:
     """A few hundred events: some at one time, some of two triples, with numbers of each sort and texts."""
     kinds = ("integer", "decimal", "double", "double", "dateTime")
     for n in range(240):
-        value = ("7", f"{n}.50", f"{n}.123456789012345", "1e300", "2026-01-01T00:00:00Z")[n % 5]
+        value = ("7", f"{n}.50", f"{n}.12345678901234567890123", "1e300", "2026-01-01T00:00:00Z")[n % 5]
         number = f'"{n % 17}"^^<{_XSD}integer>' if n < 120 else f'"{value}"^^<{_XSD}{kinds[n % 5]}>'
         triples = [(f"<urn:c{n % 3}>", "<urn:p>" if n % 4 else "<urn:q>", number)]
         if n % 50 == 0:
@@ -125,9 +125,9 @@ def _recur() -> None:
 def _slide() -> None:
     """Windows that slide."""
     nothing, none = np.zeros(0, np.int64), np.zeros(0, np.bool_)
-    at, ask = np.zeros(9, np.int64), np.full(11, -1, np.int64)
+    at, ask, slots = np.zeros(9, np.int64), np.full(11, -1, np.int64), np.zeros(0, np.int32)
     facts, lists, sums, members, links, orders, answer = (np.zeros((0, n), np.int64) for n in (8, 2, 5, 2, 7, 3, 0))
-    arrays = facts, lists, sums, members, nothing, links, orders, nothing, nothing, answer
+    arrays = facts, lists, sums, members, slots, links, orders, nothing, nothing, answer
     sliding.slide(at, ask, nothing, nothing, none, *arrays)
     spelled_results(nothing, nothing, True, 0, DECIMAL)
 

@@ -45,7 +45,7 @@ class Keys:
             return np.zeros(len(rows), np.int64)
         if create:
             self.make_room(self.count + len(rows))
-        numbers = np.empty(len(rows), np.int64)
+        rows, numbers = np.ascontiguousarray(rows, self._keys.kind), np.empty(len(rows), np.int64)
         self.count = number_keys(rows, self._keys.array, self._slots, self.count, create, numbers)
         return numbers
 
