@@ -36,7 +36,7 @@ from etalis_py.spark.standing import NAME, changes_of, standing_part
 from etalis_py.spark.updates import check_updates, updates_for
 from etalis_py.spark.versions import prepared
 from etalis_py.spark.windows import WindowOptions, plan_windows
-from etalis_py.spark.wire import wire_of
+from etalis_py.spark.wire import wire_of, without_metrics
 
 One = Program | str | Path
 Programs = One | Mapping[str, One]
@@ -90,6 +90,7 @@ def planned_matches(
     )
     job = identity_of(specs, parts, count, partitions)
     specs = _shipped(events.sparkSession, specs)
+    watch = SkewWatch(events.sparkSession, parts if events.isStreaming else ())
     out: DataFrame | None = None
     apart = [routed for routed in parts if routed.part.begins] if by_time and scans(flat, levels) else []
     others = [routed for routed in parts if routed not in apart]
@@ -116,9 +117,9 @@ def planned_matches(
             groups = rows.mapInArrow(packer(list(slots)), PACKED).groupBy("slot")
             data, backgrounds = work.encoded()
             processor = Deferred(ship(events.sparkSession, data), backgrounds)
-            out = wire.read(
-                groups.transformWithStateInPandas(processor, wire.frame_schema, "append", "EventTime", begin)
-            )
+            taken = groups.transformWithStateInPandas(processor, wire.frame_schema, "append", "EventTime", begin)
+            taken = watch.observed(taken, level)
+            out = wire.read(taken if asked.metrics else without_metrics(taken))
         else:
             order = ["slot", "end", *([F.col("mark") != RETRACT] if "retract" in flat.columns else [])]
             order += [] if changes is None and asked.updates is None else [F.col("mark") != CHANGE]
@@ -128,10 +129,6 @@ def planned_matches(
         answers = slices_of(flat, apart, specs, asked.metrics)
         out = answers.union(refused(flat, apart) if out is None else out)
     assert out is not None, "a program has at least one query"
-    watch = SkewWatch(parts if events.isStreaming else ())
-    if events.isStreaming:
-        out = watch.observed(out)
-        out = out if asked.metrics else out.where(F.col("kind") != "metric")
     if _hands_on(parts):
         out = out.where(F.col("kind") != "event")
     return (out if asked.observe is None else out.observe(asked.observe, *_observed(asked.metrics))), watch

@@ -24,6 +24,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from etalis_py.spark.errors import SkewWarning
 from etalis_py.spark.parts import RoutedPart
+from etalis_py.spark.wire import METRIC
 
 PLACES = {"subject": "s", "predicate": "p", "object": "o"}
 ENOUGH = 1_000
@@ -98,26 +99,30 @@ def _own(counts: np.ndarray[Any, Any], terms: pa.Array, shard: int, shards: int)
 class SkewWatch(StreamingQueryListener):
     """Reads what Spark observed of a query's batches, and warns of a hot key once for each part."""
 
-    def __init__(self, parts: Iterable[RoutedPart]) -> None:
-        self.name = f"skew_{uuid.uuid4().hex}"
+    def __init__(self, spark: SparkSession, parts: Iterable[RoutedPart]) -> None:
+        self._name = f"skew_{uuid.uuid4().hex}"
         self._parts = {f"part_{routed.part.number}": routed for routed in parts if routed.part.measured}
-        self._spark: SparkSession | None = None
+        self._spark = spark
         self._run: Any = None  # the run that was seen
+        if self._parts:
+            spark.streams.addListener(self)
 
-    def observed(self, out: DataFrame) -> DataFrame:
-        """The rows of a stream, counted on their way."""
-        if not self._parts:
+    def observed(self, out: DataFrame, level: int) -> DataFrame:
+        """What the operator of a level gives, counted before a match is made of any row of it."""
+        here = {name: routed for name, routed in self._parts.items() if routed.part.level == level}
+        if not here:
             return out
-        self._spark = out.sparkSession
-        self._spark.streams.addListener(self)
-        return out.observe(self.name, *[one for name, routed in self._parts.items() for one in _summed(name, routed)])
+        return out.observe(self._named(level), *[one for name, routed in here.items() for one in _summed(name, routed)])
+
+    def _named(self, level: int) -> str:
+        return f"{self._name}_{level}"
 
     def look(self, metrics: Mapping[str, Any]) -> None:
         """Warn of what the observed metrics of a batch say."""
-        row = metrics.get(self.name)
-        if row is None:
-            return
         for name, routed in list(self._parts.items()):
+            row = metrics.get(self._named(routed.part.level))
+            if row is None:
+                continue
             rows, hot = row[name], row[f"{name}_hot"]
             hot_one = hot is not None and rows >= ENOUGH and hot["times"] * routed.part.shards > rows
             if hot_one and self._parts.pop(name, None) is not None:
@@ -129,7 +134,7 @@ class SkewWatch(StreamingQueryListener):
         """Nothing is known yet."""
 
     def onQueryProgress(self, event: Any) -> None:
-        if self.name in event.progress.observedMetrics:
+        if any(name.startswith(self._name) for name in event.progress.observedMetrics):
             self._run = event.progress.runId
             self.look(event.progress.observedMetrics)
 
@@ -137,17 +142,17 @@ class SkewWatch(StreamingQueryListener):
         """There was no batch."""
 
     def onQueryTerminated(self, event: Any) -> None:
-        if self._spark is not None and event.runId == self._run:
+        if event.runId == self._run:
             self._spark.streams.removeListener(self)
 
 
 def _summed(name: str, routed: RoutedPart) -> tuple[Column, Column]:
-    """The rows of a part in a batch, and the most frequent of the keys of its shards."""
+    """The rows of a part in a batch, and the most frequent of the keys of its shards, by its rows of metrics."""
 
     def of(field: str, kind: str) -> Column:
-        return F.get_json_object("detail", f"$.{field}").cast(kind)
+        return F.get_json_object(F.get_json_object("row", "$.detail"), f"$.{field}").cast(kind)
 
-    of_part = (F.col("kind") == "metric") & (of("part", "int") == routed.part.number)
+    of_part = (F.col("table") == METRIC) & (of("part", "int") == routed.part.number)
     hot = F.struct(of("hot_events", "long").alias("times"), of("hot_key", "string").alias("key"))
     rows = F.coalesce(F.sum(F.when(of_part, of("batch", "long"))), F.lit(0))
     return rows.alias(name), F.max(F.when(of_part, hot)).alias(f"{name}_hot")

@@ -5,7 +5,8 @@ what tells it from others: its terms are columns ``term_0``, ``term_1``, … in 
 ``table`` is the number of that query.  The names and the map of bindings are made in Spark's plan from constants, where
 they are asked for.  Any other row is in the column ``row``, and nothing else is: in a batch as it is, in a list of its
 own, because a null list takes no room for the fields of a row; in a stream as JSON, because what PySpark takes from
-pandas it converts value by value, unless it is a column of strings or numbers that is Arrow already.
+pandas it converts value by value, unless it is a column of strings or numbers that is Arrow already.  There ``table``
+is METRIC for rows of metrics, so that they can be told without reading JSON.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ _OWN = {"id": pa.string(), "start": pa.int64(), "end": pa.int64(), "retracted": 
 """The columns of MATCHES that differ among the matches of a table, or may;"""
 _PLACES = {"detail": pa.string()}
 """and their places in the order, where these are asked for."""
+METRIC = -1
 _ROW = "of_row"
 _LISTS = pa.list_(pa.struct(list(ARROW_MATCHES)))
 
@@ -124,7 +126,9 @@ class Wire:
     def read(self, out: DataFrame) -> DataFrame:
         """What comes from the operator with the columns of MATCHES."""
         in_json = out.schema["row"].dataType == StringType()
-        row = F.from_json("row", MATCHES, {"mode": "FAILFAST"}) if in_json else F.get("row", F.lit(0))
+        # Spark compiles this; with from_json it would copy every match once more.
+        from_json = F.variant_get(F.parse_json("row"), "$", f"struct<{MATCHES}>")
+        row = from_json if in_json else F.get("row", F.lit(0))
         rows = out.withColumn(_ROW, row)
         if not self.tables:
             return rows.select(f"{_ROW}.*")
@@ -135,7 +139,7 @@ class Wire:
             "bindings": self._chosen([_bindings(t.variables) for t in self.tables]),
             **{name: F.col(name) for name in (*_OWN, *_PLACES)},
         }
-        in_table = F.col("table").isNotNull()
+        in_table = F.col("table") >= 0
         return rows.select(
             *[
                 F.when(in_table, columns[c]).otherwise(F.col(_ROW)[c]).alias(c)
@@ -150,6 +154,11 @@ class Wire:
         first, *others = values
         cases = F.when(F.col("table") == 0, first)
         return reduce(lambda cases, one: cases.when(F.col("table") == one[0], one[1]), enumerate(others, 1), cases)
+
+
+def without_metrics(out: DataFrame) -> DataFrame:
+    """What the operator of a stream gives, before ``read``, without the rows of metrics."""
+    return out.where(F.coalesce(F.col("table"), F.lit(0)) != METRIC)
 
 
 def wire_of(parts: Iterable[Part], programs: Sequence[str]) -> Wire:
@@ -180,8 +189,12 @@ def _in_lists(batch: pa.RecordBatch) -> pa.ListArray:
 
 
 def _in_json(rows: Iterable[Row]) -> dict[str, pa.Array]:
-    texts = [msgspec.json.encode(dict(zip(COLUMNS, _plain(row), strict=True))).decode() for row in rows]
-    return {"row": pa.array(texts, pa.string())}
+    plain = [dict(zip(COLUMNS, _plain(row), strict=True)) for row in rows]
+    tables = [METRIC if row["kind"] == "metric" else None for row in plain]
+    return {
+        "row": pa.array([msgspec.json.encode(row).decode() for row in plain], pa.string()),
+        "table": pa.array(tables, pa.int32()),
+    }
 
 
 def _plain(row: Row) -> Row:
@@ -193,4 +206,4 @@ def _as_it_is(column: pa.Array) -> pd.Series:
     return pd.Series(pd.arrays.ArrowExtensionArray(column))
 
 
-__all__ = ["Selected", "Wire", "wire_of"]
+__all__ = ["METRIC", "Selected", "Wire", "wire_of", "without_metrics"]
