@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,9 @@ from etalis_py.values.time import TIMELESS_END
 if TYPE_CHECKING:
     from etalis_py.kernel.batch import ColumnReport, Row
     from etalis_py.kernel.matches import Matches, Shape
+
+PIECE = 1 << 14
+"""Matches that are worth a table of their own."""
 
 
 def results(matches: Matches, query: str | None = None) -> list[Results]:
@@ -70,6 +74,31 @@ def _results(shape: Shape, rows: list[Row], ordinals: list[int]) -> Results:
 
 def of_columns(matches: Matches) -> Results | None:
     """The matches of one SELECT, where all of them were reported in columns: without a row for any."""
+    known = _reported(matches)
+    return None if known is None else _table(*known)
+
+
+def pieces_of_columns(matches: Matches) -> Iterator[tuple[Results, Any]]:
+    """The same in pieces of at least PIECE, each with the instants in which its matches were known.
+
+    What is made of them takes memory for a piece, which is used again for the next.
+    """
+    known = _reported(matches)
+    if known is None:
+        return
+    shape, reports = known
+    piece: list[ColumnReport] = []
+    for report, following in zip_longest(reports, reports[1:]):
+        piece.append(report)
+        large = following is not None and sum(map(len, piece)) >= PIECE
+        # Equal matches of an instant are told apart by their number, so they stay together.
+        if following is None or (large and following.instants[0] != report.instants[-1]):
+            yield _table(shape, piece), _times(piece, "instants")
+            piece = []
+
+
+def _reported(matches: Matches) -> tuple[Shape, list[ColumnReport]] | None:
+    """The one SELECT that has matches, and its reports, where all of them are in columns."""
     reports: list[Any] = [report for report in matches.reports if not isinstance(report, tuple)]
     if not reports or len(reports) < len(matches.reports):
         return None
@@ -79,12 +108,14 @@ def of_columns(matches: Matches) -> Results | None:
     shape = matches.shapes[number]
     if shape.output.form != "select" or shape.output.order or not shape.adjacent or shape.retracted:
         return None
-    start, end, instants = (
-        np.concatenate([np.asarray(getattr(report, name)) for report in reports])
-        for name in ("start", "end", "instants")
-    )
-    if (end == TIMELESS_END).any():
+    filled = [report for report in reports if len(report)]
+    if not filled or any((np.asarray(report.end) == TIMELESS_END).any() for report in filled):
         return None
+    return shape, filled
+
+
+def _table(shape: Shape, reports: Sequence[ColumnReport]) -> Results:
+    start, end, instants = (_times(reports, name) for name in ("start", "end", "instants"))
     columns = {
         place: _one_column([report.terms[place - 2] for report in reports]) for place in shape.places if place > 0
     }
@@ -102,9 +133,8 @@ def of_columns(matches: Matches) -> Results | None:
     )
 
 
-def instants_of(matches: Matches) -> Any:
-    """When each of the matches that ``of_columns`` gives was known."""
-    return np.concatenate([np.asarray(report.instants) for report in cast("list[ColumnReport]", matches.reports)])
+def _times(reports: Sequence[ColumnReport], name: str) -> Any:
+    return np.concatenate([np.asarray(getattr(report, name)) for report in reports])
 
 
 def _one_column(parts: list[Any]) -> Any:

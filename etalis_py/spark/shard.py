@@ -30,7 +30,7 @@ from etalis_py.kernel.batch import Batch, Columns, as_reported
 from etalis_py.kernel.matches import Match, Matches, Revised
 from etalis_py.kernel.position import NEVER
 from etalis_py.kernel.revision import withdraw
-from etalis_py.kernel.tabular import instants_of, of_columns
+from etalis_py.kernel.tabular import pieces_of_columns
 from etalis_py.spark.answers import Answer, ColumnTable, Row, Table, are_timed
 from etalis_py.spark.divided import order_in, own_of
 from etalis_py.spark.errors import SparkError
@@ -255,11 +255,8 @@ class Shard:
     # --- rows ---
 
     def _rows(self, matches: Matches, *, ended: bool = False) -> list[Answer]:
-        table = self._column_table(matches)
-        rows: list[Answer]
-        if table is not None:
-            rows = [table]
-        else:
+        rows: list[Answer] = [*self._column_tables(matches)]
+        if not rows:
             rows = list(self._placed(matches, ended) if self._ranks else self._tables(matches))
         if self.engine.dead_letters:
             rows += [
@@ -269,19 +266,18 @@ class Shard:
             self.engine.dead_letters.clear()
         return rows
 
-    def _column_table(self, matches: Matches) -> ColumnTable | None:
-        """The matches of one SELECT that the engine reported in columns; None for any others."""
-        results = of_columns(matches)
-        if results is None or not self._reports_on(results.query):
-            return None
-        instants = instants_of(matches)
-        if (key := self._keys.get(results.query)) is not None:
-            keys = results.terms[results.variables.index(key)].cast(pa.string()).dictionary_encode()
-            has = pa.array([self._has(term) for term in keys.dictionary.to_pylist()], pa.bool_())
-            own = has.take(keys.indices)
-            if own.false_count:
-                results, instants = results.filter(own), instants[np.asarray(own)]
-        return ColumnTable(self.name, self.number, results, self._places(results.query, instants))
+    def _column_tables(self, matches: Matches) -> Iterator[ColumnTable]:
+        """The matches of one SELECT that the engine reported in columns; nothing for any others."""
+        for results, instants in pieces_of_columns(matches):
+            if not self._reports_on(results.query):
+                return
+            if (key := self._keys.get(results.query)) is not None:
+                keys = results.terms[results.variables.index(key)].cast(pa.string()).dictionary_encode()
+                has = pa.array([self._has(term) for term in keys.dictionary.to_pylist()], pa.bool_())
+                own = has.take(keys.indices)
+                if own.false_count:
+                    results, instants = results.filter(own), instants[np.asarray(own)]
+            yield ColumnTable(self.name, self.number, results, self._places(results.query, instants))
 
     def _places(self, query: str, instants: np.ndarray[Any, Any]) -> pa.StringArray | None:
         """What ``_placed`` says of matches that were known in these instants; None where nobody asks for it."""
