@@ -6,12 +6,25 @@ What starts threads (numpy, pyarrow and pandas) must not be loaded before a fork
 from __future__ import annotations
 
 import gc
+import socket
 
-from pyspark.daemon import manager
+from pyspark import daemon
 
 import etalis_py.engine
 import etalis_py.spark.spec  # noqa: F401
 
+_work = daemon.worker
+
+
+def work(sock: socket.socket, authenticated: bool) -> int:
+    """A worker, to its end; where Spark has closed the connection, which it does with idle ones, nothing is wrong."""
+    try:
+        return _work(sock, authenticated)
+    except BrokenPipeError:
+        return 0
+
+
 if __name__ == "__main__":
+    daemon.worker = work
     gc.freeze()  # so that the pages of what is loaded stay shared
-    manager()
+    daemon.manager()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Mapping
 from typing import IO
@@ -16,6 +17,8 @@ from etalis_py.spark.datasource import EventSource
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PARTITIONS = "spark.sql.shuffle.partitions"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
+"""Between the JVM and Python.  TCP takes more time, and with some versions of Linux a full connection stands still."""
 
 
 def settings(shards: int) -> dict[str, str]:
@@ -55,6 +58,8 @@ def session(
         wanted["spark.master"] = master
         if master.startswith("local"):
             wanted.setdefault("spark.python.daemon.module", "etalis_py.spark.daemon")
+    if hasattr(socket, "AF_UNIX") and SparkContext._active_spark_context is None:
+        wanted.setdefault(UNIX_SOCKETS, "true")
     if log is not None and SparkContext._gateway is None:
         conf = SparkConf(loadDefaults=False).setAll(list(wanted.items()))
         SparkContext(conf=conf, gateway=launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log}))  # type: ignore[no-untyped-call]
