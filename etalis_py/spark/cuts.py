@@ -1,8 +1,9 @@
 """Where a batch is cut into slices of time, and whether a key is too hot for its shard.
 
-One query over the batch, before it is routed, tells both: the first and the last end, a sample of the ends, whose
-quantiles are the cuts, and a sample of the keys.  It reads the columns that it needs only, so it is for sources that
-can (Parquet and others); any other source is read as a whole for it, which is done where slices are asked for.
+One query over the batch, before it is routed, tells both: a sample of the ends, whose quantiles are the cuts, and a
+sample of the keys; where these are few, another one tells the first and the last end.  They read the columns that they
+need only, so they are for sources that can (Parquet and others); any other source is read as a whole for them, which is
+done where slices are asked for.
 """
 
 from __future__ import annotations
@@ -100,27 +101,26 @@ class _Measured:
         rows = flat if asked_for is None else flat.where(asked_for)
         self._rows, self._slices = rows, slices
         self._keys = {routed.part.number: keys_of(routed) for routed in keyed}
-        sampled = F.pmod(F.xxhash64("end"), F.lit(SAMPLED)) == 0
+        # Only what is sampled comes to the aggregates that Spark does not compile.
+        sampled = rows.where(F.pmod(F.xxhash64("end"), F.lit(SAMPLED)) == 0)
         quantiles = [n / slices for n in range(1, slices)]
         asked = [
+            F.count(F.lit(1)).alias("sampled"),
             F.min("end").alias("first"),
-            F.max("end").alias("last"),
-            F.count_if(sampled).alias("sampled"),
-            F.percentile_approx(F.when(sampled, F.col("end")), quantiles, _CUTS).alias("cuts"),
-            *[_most_frequent(F.when(sampled, key)).alias(f"keys_{n}") for n, key in self._keys.items()],
+            F.percentile_approx("end", quantiles, _CUTS).alias("cuts"),
+            *[_most_frequent(key).alias(f"keys_{n}") for n, key in self._keys.items()],
         ]
-        [self._found] = rows.agg(*asked).collect()
+        [self._found] = sampled.agg(*asked).collect()
 
     def begins(self) -> list[int]:
         """Where slices begin that have about as many events each; fewer where too few instants are there."""
-        first, last = self._found["first"], self._found["last"]
+        if self._found["sampled"] >= ENOUGH:
+            return sorted({int(begin) for begin in self._found["cuts"] if begin > self._found["first"]})
+        [(first, last)] = self._rows.agg(F.min("end"), F.max("end")).collect()
         if first is None:
             return []
-        if self._found["sampled"] >= ENOUGH:
-            cuts = self._found["cuts"]
-        else:
-            cuts = [first + (last - first) * n // self._slices for n in range(1, self._slices)]
-        return sorted({int(begin) for begin in cuts if first < begin <= last})
+        cuts = [first + (last - first) * n // self._slices for n in range(1, self._slices)]
+        return sorted({begin for begin in cuts if first < begin <= last})
 
     def hot_keys(self, shards: int) -> dict[int, HotKey]:
         """Of each part the most frequent key, where it is more than the share of a shard."""
