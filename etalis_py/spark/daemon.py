@@ -17,11 +17,14 @@ _work = daemon.worker
 
 
 def work(sock: socket.socket, authenticated: bool) -> int:
-    """A worker, to its end; where Spark has closed the connection, which it does with idle ones, nothing is wrong."""
+    """A worker, to its end; any number but 0 says that it takes no more tasks.
+
+    Where Spark has closed the connection, which it does with idle workers, nothing is wrong.
+    """
     try:
         return _work(sock, authenticated)
     except BrokenPipeError:
-        return 0
+        return 1
 
 
 if __name__ == "__main__":
