@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,10 +24,13 @@ import etalis_py.executors.columns.executor
 from etalis_py import Engine, Event, LimitExceeded, Program, compile
 from etalis_py.spark import events_from_events, matches
 from etalis_py.spark.answers import single
+from etalis_py.spark.cuts import cut
 from etalis_py.spark.errors import SkewWarning
 from etalis_py.spark.parts import Part, RoutedPart
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.results import order_columns
+from etalis_py.spark.routing import flat_events
+from etalis_py.spark.schema import LAST
 from etalis_py.spark.slices import SlicedShard, in_slices, slice_operator
 from etalis_py.spark.wire import wire_of
 from tests.engine.judge import engine_for
@@ -210,3 +214,19 @@ def test_a_hot_key_is_cut_by_time_or_named(spark: SparkSession, tmp_path: Path) 
     assert helped._jdf.queryExecution().executedPlan().toString().count("Exchange") == 0
     with pytest.warns(SkewWarning, match=r"q1: 6\d% of the events have the key <urn:hot>.*WITHIN.*MINUS looks"):
         matches(TOO_FAR, events, shards=2)
+
+
+def test_cuts_divide_a_batch_evenly(spark: SparkSession, tmp_path: Path) -> None:
+    """By a sample of the events that are asked for, which are more frequent at the end; one instant is not cut."""
+    ends = [n * SECOND for n in range(10_000) for _ in range(1 + 4 * (n >= 5_000))]
+    table = pa.table({"end": ends, "s": ["<urn:x>"] * 30_000, "p": ["<urn:p>"] * 30_000, "o": ["<urn:o>"] * 30_000})
+    pq.write_table(table, tmp_path / "events.parquet")
+    [whole] = plan(PAIRS, 1, None, "rdfs", None)[1]
+    rows = flat_events(spark.read.parquet(str(tmp_path))).drop("time")
+    [routed] = cut(rows, [whole], 1, 3, True)
+    bounds = [0, *routed.part.begins, LAST]
+    sizes = [sum(first <= end < last for end in ends) for first, last in pairwise(bounds)]
+    assert len(sizes) == 3
+    assert all(9_000 < size < 11_000 for size in sizes), sizes
+    at_once = rows.withColumn("end", F.lit(0)).withColumn("start", F.lit(0))
+    assert cut(at_once, [whole], 1, 3, True) == [whole]
