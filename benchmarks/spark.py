@@ -5,13 +5,14 @@
 
 Two million events a batch, and half a million in a stream, which needs several batches.
 
-``parquet`` and ``nquads``: batch queries from files written before the clock starts, to the last match; a first run
-that is not counted starts the Python workers, and the median of the others counts.  ``stream``: a streaming query over
-Parquet files, ``--events`` events a batch, with its state in RocksDB.  It runs three times, and the first run, in which
-the JVM compiles, is not counted; nor are the first two batches of the others and those that end the stream.  Beside
-each, in turn, the same plan runs with an operator that does nothing, which is what Spark takes by itself.  ``classes``
-is the reasoning of [EP] Test 2 over 40,080 sub-classes.  ``pairs`` are two keys in sequence, ten seconds apart: no key
-divides them, so they are run from Parquet in slices of time, and each number of slices is compared with the first.
+``parquet`` and ``nquads``: batch queries from files written before the clock starts, to the last match; the first
+three runs, in which workers start and the JVM compiles, are not counted, and the median of the others counts.
+``stream``: a streaming query over Parquet files, ``--events`` events a batch, with its state in RocksDB.  It runs
+three times, and the first run, in which the JVM compiles, is not counted; nor are the first two batches of the others
+and those that end the stream.  Beside each, in turn, the same plan runs with an operator that does nothing, which is
+what Spark takes by itself.  ``classes`` is the reasoning of [EP] Test 2 over 40,080 sub-classes.  ``pairs`` are two
+keys in sequence, ten seconds apart: no key divides them, so they are run from Parquet in slices of time, and each
+number of slices is compared with the first.
 
 The processor time is that of the JVM and all workers.  It says more than the time where other work runs beside.  At the
 end comes the table of docs/spark-sizes.md; without ``--only`` and ``--source`` it has all its rows.  The session's
@@ -70,6 +71,7 @@ HEAD = """
 |---|---|---|---|---|"""
 BARS = {"nquads": 350_000, "slices": 700_000}
 WITHIN = 1.3  # times the processor time of an idle operator
+COMPILING = 3  # runs of a batch: the first starts workers, and the JVM compiles in all of them
 WARMING = 2  # batches of a stream: the first starts workers and stores
 STREAMS = 2  # runs of a stream that count
 
@@ -174,15 +176,16 @@ def measure(spark: SparkSession, case: Case, source: str, shards: int, repeat: i
         else:
             write_nquads(folder / "events", case.events)
         runs, idles = [], []
-        for _ in range(repeat + 1):
+        for _ in range(COMPILING + repeat):
             read = spark.read.parquet if source == "parquet" else lambda path: read_nquads(spark, path)
             runs.append(batch_run(case, read(str(folder / "events")), shards))
             idles.append(idle_run(case, read(str(folder / "events")), shards))
     right = all(run.answers == case.answers for run in runs)
     seconds = tuple(run.seconds for run in runs)
-    beside = _beside(*([x.seconds for x in idles[1:]], [x.work for x in idles[1:]], [x.work for x in runs[1:]]))
-    size, matches, work = len(case.events), case.answers[0], statistics.median(run.work for run in runs[1:])
-    return Result(case.name, source, size, matches, shards, seconds[1:], seconds[0], right, work, beside)
+    idles, runs = idles[COMPILING:], runs[COMPILING:]
+    beside = _beside(*([x.seconds for x in idles], [x.work for x in idles], [x.work for x in runs]))
+    size, matches, work = len(case.events), case.answers[0], statistics.median(run.work for run in runs)
+    return Result(case.name, source, size, matches, shards, seconds[COMPILING:], seconds[0], right, work, beside)
 
 
 def _beside(seconds: Sequence[float], idle: Sequence[float], worked: Sequence[float]) -> Beside:
