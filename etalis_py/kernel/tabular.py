@@ -88,13 +88,14 @@ def pieces_of_columns(matches: Matches) -> Iterator[tuple[Results, Any]]:
         return
     shape, reports = known
     piece: list[ColumnReport] = []
+    size = 0
     for report, following in zip_longest(reports, reports[1:]):
         piece.append(report)
-        large = following is not None and sum(map(len, piece)) >= PIECE
+        size += len(report)
         # Equal matches of an instant are told apart by their number, so they stay together.
-        if following is None or (large and following.instants[0] != report.instants[-1]):
+        if following is None or (size >= PIECE and following.instants[0] != report.instants[-1]):
             yield _table(shape, piece), _times(piece, "instants")
-            piece = []
+            piece, size = [], 0
 
 
 def _reported(matches: Matches) -> tuple[Shape, list[ColumnReport]] | None:

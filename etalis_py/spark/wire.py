@@ -127,8 +127,8 @@ class Wire:
         """What comes from the operator with the columns of MATCHES."""
         in_json = out.schema["row"].dataType == StringType()
         # Spark compiles this; with from_json it would copy every match once more.
-        from_json = F.variant_get(F.parse_json("row"), "$", f"struct<{MATCHES}>")
-        row = from_json if in_json else F.get("row", F.lit(0))
+        parsed = F.variant_get(F.parse_json("row"), "$", f"struct<{MATCHES}>")
+        row = parsed if in_json else F.get("row", F.lit(0))
         rows = out.withColumn(_ROW, row)
         if not self.tables:
             return rows.select(f"{_ROW}.*")
