@@ -10,11 +10,10 @@ import os
 import random
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from unittest import mock
 from zlib import crc32
 
 import pyarrow as pa
@@ -22,6 +21,7 @@ import pyarrow.parquet as pq
 from etalis_rules.terms import RDF_TYPE
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming import StatefulProcessor  # type: ignore[attr-defined]
 
 from benchmarks.taxonomy import ROOT, hierarchy
 from benchmarks.taxonomy_stream import EX, REPORTS, TAXONOMY, instances
@@ -30,7 +30,6 @@ from etalis_py import Engine, Program, compile
 from etalis_py.events import Event
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.spark import end_of_stream, events_from_nquads, matches
-from etalis_py.spark.deferred import Deferred
 from etalis_py.spark.schema import FLAT_EVENTS
 
 SECOND = 1_000_000
@@ -170,34 +169,44 @@ def processor_time() -> float:
     return total / os.sysconf("SC_CLK_TCK")
 
 
-def idle_run(case: Case, events: DataFrame, shards: int) -> Run:
-    """The same plan with an operator that does nothing: what Spark takes to read, route, sort and hand over."""
-    with mock.patch("etalis_py.spark.pipeline.batch_operator", return_value=_idle):
-        return batch_run(case, events, shards)
+def plain_run(events: DataFrame, shards: int) -> Run:
+    """What an engine is measured against: Spark reads the same rows, routes and sorts them, and Python does nothing."""
+    began, before = time.perf_counter(), processor_time()
+    rows = events.select("s", "p", "o", "end").repartition(shards, "s").sortWithinPartitions("end")
+    rows.mapInArrow(_nothing, "id string").agg(F.count("id")).collect()
+    return Run(time.perf_counter() - began, (0, 0), processor_time() - before)
 
 
-def _idle(chunks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _nothing(chunks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for _ in chunks:
         pass
     return iter(())
 
 
-class Idle(Deferred):
-    """A stateful processor that takes its rows and does nothing."""
+class Nothing(StatefulProcessor):
+    """A stateful function that takes its rows and does nothing."""
 
-    def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
-        """It has no state."""
+    def init(self, handle: Any) -> None:
+        self._state = handle.getValueState("state", "value binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         for _ in rows:
             pass
         return iter(())
 
+    def close(self) -> None:
+        """It has nothing open."""
 
-def idle_stream_run(spark: SparkSession, case: Case, folder: Path, size: int, shards: int) -> Run:
-    """The same stream with a stateful function that does nothing."""
-    with mock.patch("etalis_py.spark.deferred.Deferred", Idle):
-        return stream_run(spark, case, folder, size, shards)
+
+def plain_stream_run(spark: SparkSession, case: Case, folder: Path, size: int, shards: int) -> Run:
+    """The same for a stream: a stateful function that does nothing gets the rows, with as many keys as shards."""
+
+    def taken(events: DataFrame) -> DataFrame:
+        shard = F.pmod(F.crc32("s"), F.lit(shards)).alias("shard")
+        rows = events.select(shard, "s", "p", "o", "end").groupBy("shard")
+        return rows.transformWithStateInPandas(Nothing(), "kind string, id string", "append", "none")
+
+    return _stream_run(spark, case, folder, size, taken)
 
 
 def _answers(rows: DataFrame) -> Answers:
@@ -211,13 +220,25 @@ def stream_run(spark: SparkSession, case: Case, folder: Path, size: int, shards:
 
     The last events are evaluated by the row that ends the stream.  ``batches`` of the run has the time of each.
     """
+    return _stream_run(
+        spark,
+        case,
+        folder,
+        size,
+        lambda events: matches(case.program, events, shards=shards, background=case.background),
+    )
+
+
+def _stream_run(
+    spark: SparkSession, case: Case, folder: Path, size: int, taken: Callable[[DataFrame], DataFrame]
+) -> Run:
     source, state = folder / "stream", folder / "state"
     source.mkdir()
     write_files(source, case.events, -(-size // FILES))
     last = case.events[-1].end + SECOND
     write_parquet(source / "9999.parquet", [_as_event(row) for row in end_of_stream(spark, last).collect()])
     frame = spark.readStream.schema(FLAT_EVENTS).option("maxFilesPerTrigger", FILES).parquet(str(source))
-    rows = matches(case.program, frame, shards=shards, background=case.background)
+    rows = taken(frame)
     answers: list[Answers] = []
     ends: list[float] = []
     works: list[float] = []

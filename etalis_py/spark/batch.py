@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.spark.answers import Answer
-from etalis_py.spark.kinds import shard_kind
+from etalis_py.spark.kinds import batch_shard
 from etalis_py.spark.packing import split
 from etalis_py.spark.parts import Part
 from etalis_py.spark.rows import columns_of, ends_in, events_out, sorted_out
 from etalis_py.spark.shard import Shard
-from etalis_py.spark.slices import AT_ONCE, SlicedShard
+from etalis_py.spark.slices import AT_ONCE
 from etalis_py.spark.spec import ProgramSpec
 from etalis_py.spark.wire import Wire
 
@@ -43,7 +43,7 @@ def batch_operator(
                 if fed is None or slot_number != slot:
                     slot = slot_number
                     part, number = slots[slot]
-                    fed = FedShard(_shard_of(specs[part.program], part, number))
+                    fed = FedShard(batch_shard(specs[part.program], part, number))
                 fed.hold(rows)
                 if ends_in(rows):
                     answers = [*fed.release(), *fed.shard.finish()]
@@ -89,9 +89,3 @@ class FedShard:
         elif parted.in_order:
             answers += shard.push(parted.in_order)
         return answers
-
-
-def _shard_of(spec: ProgramSpec, part: Part, number: int) -> Shard:
-    if part.begins:
-        return SlicedShard(spec, part, number)
-    return shard_kind(spec, part)(spec, part, number, corrected=not part.standing)

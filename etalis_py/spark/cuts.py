@@ -8,21 +8,18 @@ done where slices are asked for.
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from etalis_py.spark.errors import SkewWarning, SparkError
+from etalis_py.spark.expressions import all_of
 from etalis_py.spark.parts import RoutedPart
-from etalis_py.spark.routing import asked_by, keys_of, predicates_of, slice_of
-from etalis_py.spark.slices import in_slices, slice_operator
-from etalis_py.spark.spec import ProgramSpec
-from etalis_py.spark.wire import wire_of
+from etalis_py.spark.routing import asked_by, keys_of
+from etalis_py.spark.slices import in_slices
 
 SAMPLED = 16
 """One instant of so many is in the sample."""
@@ -68,49 +65,22 @@ def cut(
     return [in_slices(routed, begins) if routed.part.number in chosen else routed for routed in parts]
 
 
-def prunes(flat: DataFrame) -> bool:
-    """Does the source leave out what a filter on the time asks for, as Parquet does?"""
-    asked = flat.where(F.col("end") < F.lit(0)).select("end")
-    plan = asked._jdf.queryExecution().executedPlan().toString()
-    return re.search(r"PushedFilters: \[[^\]]*LessThan\(end,", plan) is not None
-
-
-def scans(flat: DataFrame, levels: Sequence[int]) -> bool:
-    """Can slices read the source each for itself?  Withdrawals, whole items and what is handed on are routed."""
-    return len(levels) == 1 and not {"item", "retract"} & set(flat.columns)
-
-
-def slices_of(flat: DataFrame, parts: Iterable[RoutedPart], specs: Sequence[ProgramSpec], metrics: bool) -> DataFrame:
-    """The matches of parts that are cut; a task reads a slice, and rows are shuffled nowhere."""
-    answers = []
-    for routed in parts:
-        wire = wire_of([routed.part], [spec.name for spec in specs])
-        spec, predicates = specs[routed.part.program], predicates_of(routed)
-        for number in range(routed.part.shards):
-            rows = slice_of(flat, routed, number).coalesce(1)
-            operator = slice_operator(spec, routed.part, number, predicates, wire, metrics)
-            answers.append(wire.read(rows.mapInArrow(operator, wire.schema)))
-    return reduce(DataFrame.union, answers)
-
-
 class _Measured:
     """What one query over the batch says of it."""
 
     def __init__(self, flat: DataFrame, parts: Sequence[RoutedPart], slices: int, keyed: Iterable[RoutedPart]) -> None:
         asked_for = asked_by(parts, 1)
-        rows = flat if asked_for is None else flat.where(asked_for)
-        self._rows, self._slices = rows, slices
+        self._rows = flat if asked_for is None else flat.where(asked_for)
+        self._slices = slices
         self._keys = {routed.part.number: keys_of(routed) for routed in keyed}
-        # Only what is sampled comes to the aggregates that Spark does not compile.
-        sampled = rows.where(F.pmod(F.xxhash64("end"), F.lit(SAMPLED)) == 0)
-        quantiles = [n / slices for n in range(1, slices)]
-        asked = [
-            F.count(F.lit(1)).alias("sampled"),
-            F.min("end").alias("first"),
-            F.percentile_approx("end", quantiles, _CUTS).alias("cuts"),
-            *[_most_frequent(key).alias(f"keys_{n}") for n, key in self._keys.items()],
-        ]
-        [self._found] = sampled.agg(*asked).collect()
+        # Only what is sampled comes to the aggregates that Spark does not compile; what decides it is an integer.
+        chosen = f"pmod(xxhash64(`end`), {SAMPLED}) = 0"
+        sampled = flat.where(chosen if asked_for is None else all_of([chosen, asked_for]))
+        asked = ["count(1) AS sampled", "min(`end`) AS first"]
+        if quantiles := ", ".join(str(n / slices) for n in range(1, slices)):
+            asked.append(f"percentile_approx(`end`, array({quantiles}), {_CUTS}) AS cuts")
+        asked += [f"approx_top_k({key}, 2) AS keys_{n}" for n, key in self._keys.items()]
+        [self._found] = sampled.selectExpr(*asked).collect()
 
     def begins(self) -> list[int]:
         """Where slices begin that have about as many events each; fewer where too few instants are there."""
@@ -135,10 +105,6 @@ class _Measured:
         return hot
 
 
-def _most_frequent(key: Column) -> Column:
-    return F.call_function("approx_top_k", key, F.lit(2))
-
-
 def _warn(hot: Iterable[tuple[RoutedPart, HotKey]], possible: Iterable[RoutedPart]) -> None:
     helped = {routed.part.number for routed in possible}
     for routed, key in hot:
@@ -156,4 +122,4 @@ def skew_message(routed: RoutedPart, hot: HotKey) -> str:
     )
 
 
-__all__ = ["HotKey", "cut", "prunes", "scans", "skew_message", "slices_of"]
+__all__ = ["HotKey", "cut", "skew_message"]

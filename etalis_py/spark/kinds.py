@@ -5,6 +5,7 @@ from __future__ import annotations
 from etalis_py.spark.changes import ChangingShard
 from etalis_py.spark.parts import Part
 from etalis_py.spark.shard import Shard
+from etalis_py.spark.slices import SlicedShard
 from etalis_py.spark.spec import ProgramSpec
 from etalis_py.spark.standing import StandingShard
 
@@ -16,4 +17,11 @@ def shard_kind(spec: ProgramSpec, part: Part) -> type[Shard]:
     return ChangingShard if spec.updates else Shard
 
 
-__all__ = ["shard_kind"]
+def batch_shard(spec: ProgramSpec, part: Part, number: int) -> Shard:
+    """A shard that takes a batch."""
+    if part.begins:
+        return SlicedShard(spec, part, number)
+    return shard_kind(spec, part)(spec, part, number, corrected=not part.standing)
+
+
+__all__ = ["batch_shard", "shard_kind"]

@@ -7,25 +7,23 @@ letters.  What nobody can want is still left out by the reader.
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
-
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from etalis_py.spark.expressions import all_of, any_of, text
 from etalis_py.spark.schema import TRIPLE
 
 TERMS = ("s", "p", "o")
 TIMES = ("start", "end")
 
 
-def has_null(columns: tuple[str, ...] = (*TERMS, *TIMES)) -> Column:
-    return reduce(or_, [F.col(column).isNull() for column in columns])
+def has_null(columns: tuple[str, ...] = (*TERMS, *TIMES)) -> str:
+    return any_of(f"`{column}` IS NULL" for column in columns)
 
 
-def has_null_within(triples: str) -> Column:
+def has_null_within(triples: str) -> str:
     """Has an event, whose triples are in this column, a null anywhere?"""
-    return has_null(TIMES) | F.exists(triples, lambda t: t["s"].isNull() | t["p"].isNull() | t["o"].isNull())
+    return any_of([has_null(TIMES), f"exists({triples}, t -> t.s IS NULL OR t.p IS NULL OR t.o IS NULL)"])
 
 
 def no_null_list(triples: str) -> Column:
@@ -35,24 +33,20 @@ def no_null_list(triples: str) -> Column:
     return F.coalesce(F.col(triples), one)
 
 
-def may_be(test: Column) -> Column:
+def may_be(test: str) -> str:
     """Rows that pass, and those of which a null keeps one from knowing.
 
     The first half says nothing that the second does not; it is there because a Parquet reader understands it.
     """
-    return (test | has_null(TERMS)) & F.coalesce(test, F.lit(True))
+    return all_of([any_of([test, has_null(TERMS)]), f"coalesce({test}, TRUE)"])
 
 
-def dead_letter() -> Column:
+def dead_letter() -> str:
     """The row as a row of matches, in JSON, as rows travel that only pass through an operator."""
-    missing = F.concat_ws(", ", *[F.when(F.col(c).isNull(), F.lit(c)) for c in (*TERMS, *TIMES)])
-    triple = F.struct(*[F.col(c).cast("string").alias(c) for c in TERMS])
-    values = {
-        "kind": F.lit("dead_letter"),
-        "triples": F.array(triple),
-        "start": F.col("start"),
-        "end": F.col("end"),
-        "stream": F.col("stream"),
-        "detail": F.concat(F.lit("an event must have all of s, p, o, start and end, and here is null: "), missing),
-    }
-    return F.to_json(F.struct(*[value.alias(name) for name, value in values.items()]), {"ignoreNullFields": "false"})
+    missing = ", ".join(f"IF(`{c}` IS NULL, '{c}', NULL)" for c in (*TERMS, *TIMES))
+    why = text("an event must have all of s, p, o, start and end, and here is null: ")
+    detail = f"concat({why}, concat_ws(', ', {missing}))"
+    triple = ", ".join(f"'{c}', CAST(`{c}` AS STRING)" for c in TERMS)
+    values = f"'kind', 'dead_letter', 'triples', array(named_struct({triple})), 'start', start, 'end', `end`"
+    row = f"named_struct({values}, 'stream', stream, 'detail', {detail})"
+    return f"to_json({row}, map('ignoreNullFields', 'false'))"

@@ -17,7 +17,7 @@ from etalis_py.families import GatheredQueries
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.program import Program, compile, program_of
 from etalis_py.spark.batch import batch_operator
-from etalis_py.spark.cuts import cut, prunes, scans, slices_of
+from etalis_py.spark.cuts import cut
 from etalis_py.spark.divided import with_families
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.identity import identity_of
@@ -26,6 +26,7 @@ from etalis_py.spark.options import Matching, MatchOptions
 from etalis_py.spark.packing import PACKED, packer
 from etalis_py.spark.parts import RoutedPart, parts_of
 from etalis_py.spark.routing import ends, flat_events, hand_on, refused, route, row_kinds, shards_of, wanted_by
+from etalis_py.spark.scans import answers_of, apart_of, prunes
 from etalis_py.spark.schema import CHANGE, RETRACT
 from etalis_py.spark.sessions import PARTITIONS
 from etalis_py.spark.shipping import Shipped, arrived, ship
@@ -92,7 +93,7 @@ def planned_matches(
     specs = _shipped(events.sparkSession, specs)
     watch = SkewWatch(events.sparkSession, parts if events.isStreaming else ())
     out: DataFrame | None = None
-    apart = [routed for routed in parts if routed.part.begins] if by_time and scans(flat, levels) else []
+    apart = apart_of(flat, parts) if by_time and asked.updates is None else []
     others = [routed for routed in parts if routed not in apart]
     for level in levels if others else ():
         here = [routed for routed in others if routed.part.level == level]
@@ -126,7 +127,7 @@ def planned_matches(
             ordered = rows.repartition(partitions, "slot").sortWithinPartitions(*order)  # type: ignore[arg-type]
             out = wire.read(ordered.mapInArrow(batch_operator(specs, slots, wire, asked.metrics), wire.schema))
     if apart:
-        answers = slices_of(flat, apart, specs, asked.metrics)
+        answers = answers_of(flat, apart, specs, asked.metrics)
         out = answers.union(refused(flat, apart) if out is None else out)
     assert out is not None, "a program has at least one query"
     if _hands_on(parts):

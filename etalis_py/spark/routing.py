@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import reduce
-from operator import and_, or_
 
 import pyarrow as pa
 from etalis_rules import algebra as alg
@@ -20,6 +18,7 @@ from pyspark.sql import functions as F
 
 from etalis_py.spark.columns import term_of, time_of
 from etalis_py.spark.errors import SparkError
+from etalis_py.spark.expressions import all_of, any_of, one_of, text
 from etalis_py.spark.nulls import dead_letter, has_null, has_null_within, may_be, no_null_list
 from etalis_py.spark.parts import Lookup, Part, RoutedPart
 from etalis_py.spark.schema import (
@@ -117,74 +116,85 @@ def _with_items(events: DataFrame, kept: Sequence[Column], triples: bool) -> Dat
     rows = events.select(*kept, graph.alias("g"), stated.alias("found"))
     columns = [c for c in rows.columns if c not in ("g", "found")]
     flat, whole = flat.cast(f"array<{row}>"), whole.cast(f"array<{row}>")
-    items = F.when(is_end | has_null_within("found"), flat).otherwise(F.concat(flat, whole) if triples else whole)
+    items = F.when(is_end | F.expr(has_null_within("found")), flat).otherwise(
+        F.concat(flat, whole) if triples else whole
+    )
     return rows.select(*columns, F.explode(items).alias("t")).select(*columns, "t.s", "t.p", "t.o", "t.item")
 
 
-def test_of(leaf: ir.Leaf, unnamed: str) -> Column | None:
+def test_of(leaf: ir.Leaf, unnamed: str) -> str | None:
     """Does a row match the leaf?  None: every row does.  ``unnamed``: the stream of events that name none."""
     if leaf.entailed:
         return None  # what follows from the triple may match where the triple itself does not
-    tests: list[Column] = []
+    tests: list[str] = []
     seen: dict[str, str] = {}
     for place, column in PLACES.items():
         match getattr(leaf, place):
             case alg.Const(term):
-                tests.append(F.col(column) == F.lit(term))
+                tests.append(f"{column} = {text(term)}")
             case ir.OneOf(terms):
-                tests.append(F.col(column).isin(list(terms)))
+                tests.append(one_of(column, terms))
             case ir.NoneOf(terms):
-                tests.append(~F.col(column).isin(list(terms)))
+                tests.append(f"NOT {one_of(column, terms)}")
             case alg.Var(name):
                 if name in seen:
-                    tests.append(F.col(column) == F.col(seen[name]))
+                    tests.append(f"{column} = {seen[name]}")
                 seen.setdefault(name, column)
     if leaf.stream:
-        same = F.col("stream") == F.lit(leaf.stream)
-        tests.append(same | (F.col("stream") == F.lit("")) if leaf.stream == unnamed else same)
-    return reduce(lambda a, b: a & b, tests) if tests else None
+        tests.append(one_of("stream", [leaf.stream, ""] if leaf.stream == unnamed else [leaf.stream]))
+    return all_of(tests) if tests else None
 
 
-def _any(tests: Iterable[Column | None]) -> Column | None:
+def _any(tests: Iterable[str | None]) -> str | None:
     every = list(tests)
-    if any(test is None for test in every):
-        return None
-    return reduce(or_, [test for test in every if test is not None]) if every else F.lit(False)
+    return None if None in every else any_of([test for test in every if test is not None])
 
 
-def _wanted(routed: RoutedPart, partitions: int, items: bool = False) -> list[tuple[Column | None, Column]]:
+def _wanted(routed: RoutedPart, partitions: int, items: bool = False) -> list[tuple[str | None, str]]:
     """Tests, each with the slot that a row that passes goes to; ``items``: whole events stand among the rows."""
     if items:
-        kind = F.col("item").isNotNull() if routed.items else F.col("item").isNull()
+        kind = "item IS NOT NULL" if routed.items else "item IS NULL"
         pairs = _wanted(routed, partitions)
-        return [(kind if test is None else kind & test, slot) for test, slot in pairs]
+        return [(kind if test is None else all_of([kind, test]), slot) for test, slot in pairs]
     part = routed.part
     slots = slots_of(part, partitions)
     if part.divided:
         tests = [test_of(leaf, routed.unnamed) for leaf, position in routed.routes if not position]
         tests += [None] * routed.everything
-        return [(_any(tests), F.lit(slot)) for slot in slots] if tests else []
+        return [(_any(tests), str(slot)) for slot in slots] if tests else []
     if part.shards == 1 or part.begins:
         test = None if routed.everything else _any(test_of(leaf, routed.unnamed) for leaf, _ in routed.routes)
-        return [(test, _in_time(part, shard, F.lit(slot))) for shard, slot in enumerate(slots)]
+        return [(test, _in_time(part, shard, str(slot))) for shard, slot in enumerate(slots)]
+    return [(test, _one_of_slots(slots, shard)) for test, shard in _keyed(routed)]
+
+
+def _keyed(routed: RoutedPart) -> list[tuple[str | None, str]]:
+    """Tests, each with the shard that the key of a row that passes belongs to."""
     wanted = []
     for place, column in PLACES.items():
         leaves = [leaf for leaf, position in routed.routes if position == place]
         if leaves:
-            shard = F.pmod(F.crc32(F.col(column)), F.lit(part.shards)).cast("int")
-            slot = F.element_at(F.array(*map(F.lit, slots)), shard + 1)
-            wanted.append((_any(test_of(leaf, routed.unnamed) for leaf in leaves), slot))
+            test = _any(test_of(leaf, routed.unnamed) for leaf in leaves)
+            wanted.append((test, f"CAST(pmod(crc32({column}), {routed.part.shards}) AS INT)"))
     return wanted
 
 
-def _listed(routed: RoutedPart) -> list[tuple[Column, Column]]:
+def _one_of_slots(slots: Sequence[int], place: str) -> str:
+    return f"element_at({_array(slots)}, {place} + 1)"
+
+
+def _array(numbers: Iterable[int]) -> str:
+    return f"array({', '.join(map(str, numbers))})"
+
+
+def _listed(routed: RoutedPart) -> list[tuple[str, str]]:
     """Tests, each with the slots that a row that passes goes to: those of its term in the table of ``with_slots``."""
     pairs = []
     for lookup in routed.lookups:
-        slots = F.col(_slots_by(routed, lookup))
-        test = slots.isNotNull() | F.col(PLACES[lookup.position]).isNull()
+        slots = _slots_by(routed, lookup)
+        test = f"{slots} IS NOT NULL OR {PLACES[lookup.position]} IS NULL"
         asked = _any(test_of(leaf, routed.unnamed) for leaf in lookup.leaves)
-        pairs.append((test if asked is None else asked & test, slots))
+        pairs.append((test if asked is None else all_of([asked, test]), slots))
     return pairs
 
 
@@ -206,52 +216,56 @@ def with_slots(rows: DataFrame, parts: Iterable[RoutedPart], partitions: int) ->
     return rows
 
 
-def keys_of(routed: RoutedPart) -> Column:
+def keys_of(routed: RoutedPart) -> str:
     """The term by which a row is routed to a shard of the part, or null where it is not."""
     keys = []
     for place, column in PLACES.items():
         leaves = [leaf for leaf, position in routed.routes if position == place]
-        test = _any(test_of(leaf, routed.unnamed) for leaf in leaves)
-        keys.append(F.col(column) if test is None else F.when(test, F.col(column)))
-    return F.coalesce(*keys)
+        keys.append(_where(_any(test_of(leaf, routed.unnamed) for leaf in leaves), column))
+    return f"coalesce({', '.join(keys)})"
 
 
-def _in_time(part: Part, shard: int, slot: Column) -> Column:
+def _where(test: str | None, value: str) -> str:
+    """The value where a row passes the test, else null."""
+    return value if test is None else f"CASE WHEN {test} THEN {value} END"
+
+
+def _in_time(part: Part, shard: int, slot: str) -> str:
     """The slot where a row is one that the slice of time reads, else null."""
-    read = reads(part, shard)
-    return slot if read is None else F.when(read, slot)
+    return _where(reads(part, shard), slot)
 
 
-def reads(part: Part, shard: int) -> Column | None:
+def reads(part: Part, shard: int) -> str | None:
     """Does a slice of time read a row?  None: the part has no slices."""
     begin, following = part.span(shard)
-    tests = [] if begin is None else [F.col("end") >= F.lit(begin - part.overlap)]
-    tests += [] if following is None else [F.col("end") < F.lit(following)]
-    return reduce(and_, tests) if tests else None
+    tests = [] if begin is None else [f"`end` >= {begin - part.overlap}L"]
+    tests += [] if following is None else [f"`end` < {following}L"]
+    return all_of(tests) if tests else None
 
 
-def slice_of(flat: DataFrame, routed: RoutedPart, shard: int) -> DataFrame:
-    """The rows that a slice of time reads, from a source that leaves out the others: no more columns than it needs.
+def scanned(flat: DataFrame, routed: RoutedPart, shard: int) -> DataFrame:
+    """The rows that a shard takes from the source itself: no more columns than it needs.
 
     The predicate is a number: its place among ``predicates_of``; a single one is not sent at all.
     """
-    read = reads(routed.part, shard)
-    rows = flat if read is None else flat.where(read)
-    wanted = [test_of(leaf, routed.unnamed) for leaf, _ in routed.routes]
-    kept = None if routed.everything else _any(wanted)
-    rows = rows.where(~has_null() if kept is None else ~has_null() & kept)
-    columns = [F.col(name) for name in ("end", "start", "s", "o")]
+    part = routed.part
+    read = reads(part, shard)
+    if part.begins or part.shards == 1:
+        kept = None if routed.everything else _any(test_of(leaf, routed.unnamed) for leaf, _ in routed.routes)
+    else:
+        owned = [(test, f"{own} = {shard}") for test, own in _keyed(routed)]
+        kept = any_of(own if test is None else all_of([test, own]) for test, own in owned)
+    rows = flat.where(all_of([f"NOT {has_null()}", *(test for test in (read, kept) if test is not None)]))
+    columns = ["`end`", "start", "s", "o"]
     if any(leaf.stream for leaf, _ in routed.routes):
-        columns.append(F.col("stream"))
+        columns.append("stream")
     predicates = predicates_of(routed)
     if not predicates:
-        columns.append(F.col("p"))
+        columns.append("p")
     elif len(predicates) > 1:
-        code = F.lit(0)
-        for place, predicate in enumerate(predicates[1:], 1):
-            code = F.when(F.col("p") == F.lit(predicate), F.lit(place)).otherwise(code)
-        columns.append(code.cast("byte").alias("p"))
-    return rows.select(*columns)
+        codes = " ".join(f"WHEN p = {text(predicate)} THEN {n}Y" for n, predicate in enumerate(predicates[1:], 1))
+        columns.append(f"CASE {codes} ELSE 0Y END AS p")
+    return rows.selectExpr(*columns)
 
 
 def predicates_of(routed: RoutedPart) -> tuple[str, ...]:
@@ -271,15 +285,15 @@ def predicates_of(routed: RoutedPart) -> tuple[str, ...]:
 def refused(flat: DataFrame, parts: Sequence[RoutedPart]) -> DataFrame:
     """The dead letters for the rows with a null that some part may want, as matches are."""
     wanted = wanted_by(parts, 1)
-    rows = flat if wanted is None else flat.where(wanted)
-    return rows.where(has_null()).select(F.from_json(dead_letter(), MATCHES).alias("row")).select("row.*")
+    rows = flat.where(has_null() if wanted is None else all_of([wanted, has_null()]))
+    return rows.selectExpr(f"from_json({dead_letter()}, {text(MATCHES)}) AS row").select("row.*")
 
 
 def _all_slots(parts: Sequence[RoutedPart], partitions: int) -> list[int]:
     return [slot for routed in parts for slot in slots_of(routed.part, partitions)]
 
 
-def asked_by(parts: Sequence[RoutedPart], partitions: int) -> Column | None:
+def asked_by(parts: Sequence[RoutedPart], partitions: int) -> str | None:
     """Does any of the parts ask for a row, as far as its columns are not null?  None: every row is asked for."""
     items = row_kinds(parts)[1]
     tests = [test for routed in parts for test, _ in _wanted(routed, partitions, items)]
@@ -287,14 +301,18 @@ def asked_by(parts: Sequence[RoutedPart], partitions: int) -> Column | None:
     return _any([*tests, *(test_of(leaf, "") for leaf in looked_up)])
 
 
-def wanted_by(parts: Sequence[RoutedPart], partitions: int) -> Column | None:
+def wanted_by(parts: Sequence[RoutedPart], partitions: int) -> str | None:
     """Does any of the parts want a row?  None: every row is wanted."""
     items = row_kinds(parts)[1]
-    kept = asked_by(parts, partitions)
-    if kept is None:
+    asked = asked_by(parts, partitions)
+    if asked is None:
         return None
-    kept = may_be(kept | (F.col("p") == F.lit(END_OF_STREAM)))
-    return kept | (has_null() & F.col("item").isNull()) if items else kept
+    kept = may_be(any_of([asked, _IS_END]))
+    return any_of([kept, _WRONG_ITEM]) if items else kept
+
+
+_IS_END = f"p = {text(END_OF_STREAM)}"
+_WRONG_ITEM = all_of([has_null(), "item IS NULL"])
 
 
 def route(
@@ -315,84 +333,78 @@ def route(
     wanted = [pair for routed in parts for pair in _wanted(routed, partitions, items)]
     listed = [pair for routed in parts for pair in _listed(routed)]
     rows = with_slots(rows, parts, partitions)
-    is_end = F.col("p") == F.lit(END_OF_STREAM)
-    wrong = has_null() & F.col("item").isNull() if items else has_null()
-    kind = F.when(F.col("item").isNull(), F.lit(EVENT)).otherwise(F.lit(ITEM)) if items else F.lit(EVENT)
-    kept = _any([test for test, _ in (*wanted, *listed)])
-    if kept is not None:
-        if ending:
-            kept = kept | is_end
-        kept = may_be(kept)
+    wrong = _WRONG_ITEM if items else has_null()
+    asked = _any([test for test, _ in (*wanted, *listed)])
+    if asked is not None:
+        kept = may_be(any_of([asked, _IS_END]) if ending else asked)
         others = [routed for routed in refusing if routed not in parts]
         if items or others:
-            asked = wanted_by(others, partitions) if others and not items else None
-            kept = kept | (wrong if asked is None else wrong & asked)
-        rows = rows.where(kept | F.col("time").isNull() if "time" in rows.columns else kept)
+            theirs = wanted_by(others, partitions) if others and not items else None
+            kept = any_of([kept, wrong if theirs is None else all_of([wrong, theirs])])
+        rows = rows.where(any_of([kept, "`time` IS NULL"]) if "time" in rows.columns else kept)
     if not refusing:
-        rows = rows.where(~wrong)
-    if "retract" in rows.columns:
-        kind = F.when(F.col("retract"), F.lit(RETRACT)).otherwise(kind)
-    first = F.lit(_all_slots(parts, partitions)[0])
-    if len(wanted) == 1 and not listed:
-        slot = wanted[0][1]
-        if refusing:
-            slot = F.when(wrong, first).otherwise(slot)
-        if ending:
-            slot = F.when(is_end, F.lit(EVERY_SLOT)).otherwise(slot)
+        rows = rows.where(f"NOT {wrong}")
+    # Each of these is for some rows, the first that fits for a row.
+    marks = [(wrong, PASSED)] if refusing else []
+    marks += [(_IS_END, END)] if ending else []
+    marks += [("retract", RETRACT)] if "retract" in rows.columns else []
+    marks += [("item IS NOT NULL", ITEM)] if items else []
+    one = len(wanted) == 1 and not listed
+    slots = [(_IS_END, str(EVERY_SLOT))] if ending else []
+    slots += [(wrong, str(_all_slots(parts, partitions)[0]))] if refusing else []
+    if one:
+        slot = _first([*slots, (None, wanted[0][1])])
     else:
-        slots = _targets(wanted, listed)
-        if refusing:
-            slots = F.when(wrong, F.array(first)).otherwise(slots)
-        if ending:
-            slots = F.when(is_end, F.array(F.lit(EVERY_SLOT))).otherwise(slots)
-        slot = F.explode(slots)
-    mark = F.when(is_end, F.lit(END)).otherwise(kind) if ending else kind
-    passed = F.col("item") if items else F.lit(None).cast("string")
-    if refusing:
-        mark = F.when(wrong, F.lit(PASSED)).otherwise(mark)
-        passed = F.when(wrong, dead_letter()).otherwise(passed)
-    return rows.select(
-        slot.alias("slot"),
-        mark.cast("int").alias("mark"),
+        slot = _first([*((test, f"array({number})") for test, number in slots), (None, _targets(wanted, listed))])
+    passed = "item" if items else "CAST(NULL AS STRING)"
+    return rows.selectExpr(
+        f"{slot if one else f'explode({slot})'} AS slot",
+        f"CAST({_first([*((test, str(mark)) for test, mark in marks), (None, str(EVENT))])} AS INT) AS mark",
         # Nulls would make floats of the whole column.
-        F.coalesce("start", F.lit(0)).alias("start"),
-        F.coalesce("end", F.lit(0)).alias("end"),
+        "coalesce(start, 0L) AS start",
+        "coalesce(`end`, 0L) AS `end`",
         "stream",
         "s",
         "p",
         "o",
-        passed.alias("passed"),
-        (F.col("arrived") if "arrived" in rows.columns else _unknown()).alias("arrived"),
+        f"{_first([(wrong, dead_letter()), (None, passed)]) if refusing else passed} AS passed",
+        f"{'arrived' if 'arrived' in rows.columns else _UNKNOWN} AS arrived",
     )
 
 
-def _targets(wanted: Sequence[tuple[Column | None, Column]], listed: Sequence[tuple[Column, Column]] = ()) -> Column:
-    slots = [slot if test is None else F.when(test, slot) for test, slot in wanted]
-    more = [F.coalesce(F.when(test, some), F.array().cast("array<int>")) for test, some in listed]
-    return F.array_distinct(F.concat(F.array_compact(F.array(*slots).cast("array<int>")), *more))
+def _first(cases: Iterable[tuple[str | None, str]]) -> str:
+    """The value of the first test that a row passes; None: any row does."""
+    text = ""
+    for test, value in cases:
+        if test is None:
+            return f"CASE{text} ELSE {value} END" if text else value
+        text += f" WHEN {test} THEN {value}"
+    return f"CASE{text} END"
+
+
+def _targets(wanted: Sequence[tuple[str | None, str]], listed: Sequence[tuple[str, str]] = ()) -> str:
+    slots = ", ".join(_where(test, slot) for test, slot in wanted)
+    nothing = "CAST(array() AS array<int>)"
+    more = [f", coalesce({_where(test, some)}, {nothing})" for test, some in listed]
+    return f"array_distinct(concat(array_compact(CAST(array({slots}) AS array<int>)){''.join(more)}))"
+
+
+_UNKNOWN = "CAST(NULL AS BIGINT)"
+"""In which order something came."""
 
 
 def ends(parts: Sequence[RoutedPart], partitions: int, like: DataFrame) -> DataFrame:
     """The rows that end a batch: one for every shard."""
-    none = F.lit(None).cast("string")
-    return shards_of(parts, partitions, like).select(
-        "slot",
-        F.lit(END).alias("mark"),
-        F.lit(LAST).alias("start"),
-        F.lit(LAST).alias("end"),
-        none.alias("stream"),
-        none.alias("s"),
-        none.alias("p"),
-        none.alias("o"),
-        none.alias("passed"),
-        _unknown().alias("arrived"),
-    )
+    nothing = [f"CAST(NULL AS STRING) AS {name}" for name in ("stream", "s", "p", "o", "passed")]
+    times = [f"{LAST}L AS start", f"{LAST}L AS `end`"]
+    rows = shards_of(parts, partitions, like)
+    return rows.selectExpr("slot", f"{END} AS mark", *times, *nothing, f"{_UNKNOWN} AS arrived")
 
 
 def shards_of(parts: Sequence[RoutedPart], partitions: int, like: DataFrame) -> DataFrame:
     """The slots of all shards."""
-    slots = F.explode(F.array(*map(F.lit, _all_slots(parts, partitions))))
-    return like.sparkSession.range(1).select(slots.alias("slot"))
+    slots = _array(_all_slots(parts, partitions))
+    return like.sparkSession.range(1).selectExpr(f"explode({slots}) AS slot")
 
 
 def hand_on(
@@ -417,38 +429,28 @@ def hand_on(
         F.explode(F.when(is_event, triples).otherwise(nothing)).alias("t"),
     )
     flat = rows.select("*", "t.s", "t.p", "t.o", F.col("t").isNull().alias("passing"))
-    passing = F.col("passing")
     everyone = _all_slots(parts, partitions)
-    number = F.pmod(F.crc32(F.coalesce(F.col("id"), F.lit(""))), F.lit(len(everyone))).cast("int")
-    anyone = F.element_at(F.array(*map(F.lit, everyone)), number + 1)
-    wanted: list[tuple[Column | None, Column]] = []
+    anyone = _one_of_slots(everyone, f"CAST(pmod(crc32(coalesce(id, '')), {len(everyone)}) AS INT)")
+    wanted: list[tuple[str | None, str]] = []
     for routed in parts:
         if routed.part.takes:
-            own = (F.col("program") == programs[routed.part.program]) & F.col("query").isin(list(routed.part.takes))
-            wanted += [(own if test is None else own & test, slot) for test, slot in _wanted(routed, partitions)]
-    slots = F.when(passing, F.array(anyone)).otherwise(_targets(wanted)) if wanted else F.array(anyone)
-    return flat.select(
-        F.explode(slots).alias("slot"),
-        F.when(passing, F.lit(PASSED))
-        .when(F.col("retracted"), F.lit(TAKEN_BACK))
-        .otherwise(F.lit(DERIVED))
-        .cast("int")
-        .alias("mark"),
+            own = f"program = {text(programs[routed.part.program])} AND {one_of('query', routed.part.takes)}"
+            pairs = _wanted(routed, partitions)
+            wanted += [(own if test is None else all_of([own, test]), slot) for test, slot in pairs]
+    slots = _first([("passing", f"array({anyone})"), (None, _targets(wanted))]) if wanted else f"array({anyone})"
+    return flat.selectExpr(
+        f"explode({slots}) AS slot",
+        f"CASE WHEN passing THEN {PASSED} WHEN retracted THEN {TAKEN_BACK} ELSE {DERIVED} END AS mark",
         # Nulls, as timeless matches have them, would make floats of the whole column.
-        F.coalesce("start", F.lit(0)).alias("start"),
-        F.coalesce("end", F.lit(0)).alias("end"),
+        "coalesce(start, 0L) AS start",
+        "coalesce(`end`, 0L) AS `end`",
         "stream",
         "s",
         "p",
         "o",
-        F.when(passing, F.col("passed")).otherwise(F.col("id")).alias("passed"),
-        _unknown().alias("arrived"),
+        "CASE WHEN passing THEN passed ELSE id END AS passed",
+        f"{_UNKNOWN} AS arrived",
     )
-
-
-def _unknown() -> Column:
-    """In which order something came."""
-    return F.lit(None).cast("long")
 
 
 __all__ = [
@@ -462,8 +464,8 @@ __all__ = [
     "refused",
     "route",
     "row_kinds",
+    "scanned",
     "shards_of",
-    "slice_of",
     "test_of",
     "wanted_by",
 ]

@@ -8,23 +8,19 @@ once.  Which programs allow it, and what d is, tells ``etalis_compiler.reach``.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
-import pyarrow as pa
 
-from etalis_py.kernel.batch import Batch, Columns
-from etalis_py.kernel.garbage import few_collections
+from etalis_py.kernel.batch import Columns
 from etalis_py.kernel.position import NEVER
 from etalis_py.spark.answers import Answer, Row
 from etalis_py.spark.parts import Part, RoutedPart
-from etalis_py.spark.rows import columns_of, in_order, with_predicates
 from etalis_py.spark.schema import LAST
 from etalis_py.spark.shard import Plain, Shard
 from etalis_py.spark.spec import ProgramSpec
-from etalis_py.spark.wire import Wire
 
 AT_ONCE = 1 << 17  # rows that the engine takes at once
 _by_end = itemgetter(1)
@@ -105,30 +101,3 @@ def in_slices(routed: RoutedPart, begins: Sequence[int]) -> RoutedPart:
     shards, overlap = len(begins) + 1, routed.reach.back
     sliced = replace(part, shards=shards, begins=tuple(begins), overlap=overlap, keys=(), once=part.queries)
     return replace(routed, part=sliced, routes=routes)
-
-
-def slice_operator(
-    spec: ProgramSpec, part: Part, number: int, predicates: Sequence[str], wire: Wire, metrics: bool
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function for ``mapInArrow`` over the rows of one slice: columns that ``routing.slice_of`` sends.
-
-    They come in pieces that are in order or not, so they are held, and put in order only if need be.  ``predicates``:
-    what the codes in the column ``p`` stand for.
-    """
-
-    def operate(chunks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        shard = SlicedShard(spec, part, number)
-        with few_collections():
-            held = [with_predicates(chunk, predicates) for chunk in chunks if len(chunk)]
-            if held:
-                columns = columns_of(in_order(pa.Table.from_batches(held)))
-                held.clear()
-                for first in range(0, len(columns), AT_ONCE):
-                    some = columns.rows(first, first + AT_ONCE)
-                    if shard.engine.reads_columns:
-                        yield from wire.record_batches(shard.take(some))
-                    else:
-                        yield from wire.record_batches(shard.push(Batch(None, int(some.end[-1]), some).rows))
-            yield from wire.record_batches([*shard.finish(), *([shard.metric()] if metrics else [])])
-
-    return operate

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import msgspec
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
 from etalis_py.spark.answers import Answer, ColumnTable, Row, pieces, row_batch, structs
+from etalis_py.spark.expressions import text
 from etalis_py.spark.parts import Part
 from etalis_py.spark.schema import ARROW_MATCHES, COLUMNS, MATCHES
 
@@ -127,33 +127,24 @@ class Wire:
         """What comes from the operator with the columns of MATCHES."""
         in_json = out.schema["row"].dataType == StringType()
         # Spark compiles this; with from_json it would copy every match once more.
-        parsed = F.variant_get(F.parse_json("row"), "$", f"struct<{MATCHES}>")
-        row = parsed if in_json else F.get("row", F.lit(0))
-        rows = out.withColumn(_ROW, row)
+        parsed = f"variant_get(parse_json(row), '$', 'struct<{MATCHES}>')"
+        rows = out.withColumn(_ROW, F.expr(parsed if in_json else "get(row, 0)"))
         if not self.tables:
             return rows.select(f"{_ROW}.*")
         columns = {
-            "kind": F.lit("match"),
-            "program": self._chosen([F.lit(t.program) for t in self.tables]),
-            "query": self._chosen([F.lit(t.query) for t in self.tables]),
+            "kind": "'match'",
+            "program": self._chosen([text(t.program) for t in self.tables]),
+            "query": self._chosen([text(t.query) for t in self.tables]),
             "bindings": self._chosen([_bindings(t.variables) for t in self.tables]),
-            **{name: F.col(name) for name in (*_OWN, *_PLACES)},
+            **{name: f"`{name}`" for name in (*_OWN, *_PLACES)},
         }
-        in_table = F.col("table") >= 0
-        return rows.select(
-            *[
-                F.when(in_table, columns[c]).otherwise(F.col(_ROW)[c]).alias(c)
-                if c in columns
-                else F.col(_ROW)[c].alias(c)
-                for c in COLUMNS
-            ]
-        )
+        chosen = {c: f"CASE WHEN table >= 0 THEN {columns[c]} ELSE {_ROW}.`{c}` END" for c in columns}
+        return rows.selectExpr(*[f"{chosen.get(c, f'{_ROW}.`{c}`')} AS `{c}`" for c in COLUMNS])
 
-    def _chosen(self, values: Sequence[Column]) -> Column:
+    def _chosen(self, values: Sequence[str]) -> str:
         """The value for the query that a row is of."""
-        first, *others = values
-        cases = F.when(F.col("table") == 0, first)
-        return reduce(lambda cases, one: cases.when(F.col("table") == one[0], one[1]), enumerate(others, 1), cases)
+        cases = " ".join(f"WHEN table = {n} THEN {value}" for n, value in enumerate(values))
+        return f"CASE {cases} END"
 
 
 def without_metrics(out: DataFrame) -> DataFrame:
@@ -167,20 +158,16 @@ def wire_of(parts: Iterable[Part], programs: Sequence[str]) -> Wire:
     return Wire(selected[:MOST])
 
 
-def _bindings(variables: Sequence[str]) -> Column:
+def _bindings(variables: Sequence[str]) -> str:
     """The map of what is bound."""
-    terms = [F.col(f"term_{n}") for n in range(len(variables))]
-    whole = F.create_map(*[c for v, term in zip(variables, terms, strict=True) for c in (F.lit(v), term)])
+    nothing = "CAST(map() AS map<string, string>)"
     if not variables:
-        return whole.cast("map<string, string>")
-    all_bound = reduce(lambda a, b: a & b, [term.isNotNull() for term in terms])
-    nothing = F.create_map().cast("map<string, string>")
-    bound = [
-        F.when(term.isNotNull(), F.create_map(F.lit(v), term)).otherwise(nothing)
-        for v, term in zip(variables, terms, strict=True)
-    ]
+        return nothing
+    pairs = [f"{text(variable)}, term_{n}" for n, variable in enumerate(variables)]
+    all_bound = " AND ".join(f"term_{n} IS NOT NULL" for n in range(len(variables)))
+    bound = [f"CASE WHEN term_{n} IS NOT NULL THEN map({pair}) ELSE {nothing} END" for n, pair in enumerate(pairs)]
     # Spark compiles this one; a filter of the map it would not, nor anything beside it.
-    return F.when(all_bound, whole).otherwise(F.map_concat(*bound))
+    return f"CASE WHEN {all_bound} THEN map({', '.join(pairs)}) ELSE map_concat({', '.join(bound)}) END"
 
 
 def _in_lists(batch: pa.RecordBatch) -> pa.ListArray:

@@ -30,8 +30,9 @@ from etalis_py.spark.parts import Part, RoutedPart
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.results import order_columns
 from etalis_py.spark.routing import flat_events
+from etalis_py.spark.scans import scan_operator
 from etalis_py.spark.schema import LAST
-from etalis_py.spark.slices import SlicedShard, in_slices, slice_operator
+from etalis_py.spark.slices import SlicedShard, in_slices
 from etalis_py.spark.wire import wire_of
 from tests.engine.judge import engine_for
 from tests.oracle import printing, strategies
@@ -195,7 +196,7 @@ def test_a_slice_takes_columns_in_any_order(monkeypatch: pytest.MonkeyPatch, tex
         codes = pc.index_in(rows["p"], pa.array(["<urn:p>", "<urn:q>"])).cast(pa.int8())
         pieces = rows.set_column(3, "p", codes).to_batches(max_chunksize=30)[::-1]
         wire = wire_of([part.part], [""])
-        operate = slice_operator(specs[0], part.part, number, ("<urn:p>", "<urn:q>"), wire, metrics=False)
+        operate = scan_operator(specs[0], part.part, number, ("<urn:p>", "<urn:q>"), wire, metrics=False)
         ids += [str(public(row, wire)["id"]) for batch in operate(pieces) for row in batch.to_pylist()]
     assert sorted(ids) == embedded(text, events)
 

@@ -1,0 +1,115 @@
+"""Shards of a batch that read the source themselves, where nothing has to be shuffled for them.
+
+A slice of time reads its own events alone, because the source leaves out the others.  A shard with a key, or the only
+one of a part, reads all of a source and keeps what is its own: that takes as much again for each shard, and spares
+the shuffle and Spark's sort, which take longest of all.  So it is done for a few shards over files of a bearable size,
+read without anything that Python, a join or a shuffle would have to do again for each.
+
+Each such shard is a task that holds its rows, and puts them in order where they are not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from etalis_py.kernel.batch import Batch
+from etalis_py.kernel.garbage import few_collections
+from etalis_py.spark.kinds import batch_shard
+from etalis_py.spark.parts import Part, RoutedPart
+from etalis_py.spark.routing import predicates_of, scanned
+from etalis_py.spark.rows import columns_of, in_order, with_predicates
+from etalis_py.spark.slices import AT_ONCE
+from etalis_py.spark.spec import ProgramSpec
+from etalis_py.spark.wire import Wire, wire_of
+
+MOST_TIMES = 4
+"""How often a source is read at most, where each time is for one shard and all of it is read."""
+MOST_BYTES = 1 << 26
+"""Of files for each of these shards, whose rows take up to ten times as much memory."""
+_PLAIN = {"Project", "Filter", "LogicalRelation"}
+
+
+def prunes(flat: DataFrame) -> bool:
+    """Does the source leave out what a filter on the time asks for, as Parquet does?"""
+    asked = flat.where(F.col("end") < F.lit(0)).select("end")
+    plan = asked._jdf.queryExecution().executedPlan().toString()
+    return re.search(r"PushedFilters: \[[^\]]*LessThan\(end,", plan) is not None
+
+
+def apart_of(flat: DataFrame, parts: Sequence[RoutedPart]) -> list[RoutedPart]:
+    """The parts whose shards read the source themselves, where it ``prunes``.
+
+    Withdrawals, whole items and what an earlier level hands on are routed.
+    """
+    if any(routed.part.level > 1 for routed in parts) or {"item", "retract"} & set(flat.columns):
+        return []
+    sliced = [routed for routed in parts if routed.part.begins]
+    others = [routed for routed in parts if not (routed.part.begins or routed.part.divided or routed.lookups)]
+    times = sum(routed.part.shards for routed in others)
+    return [*sliced, *others] if times and times <= MOST_TIMES and _is_light(flat, times) else sliced
+
+
+def _is_light(flat: DataFrame, times: int) -> bool:
+    """May all of the source be read so often?"""
+    plan = flat._jdf.queryExecution().optimizedPlan()
+    if plan.stats().sizeInBytes() > MOST_BYTES * times:
+        return False
+    nodes = [plan]
+    while nodes:
+        node = nodes.pop()
+        if str(node.nodeName()).split()[0] not in _PLAIN:
+            return False
+        children: Any = node.children()
+        nodes += [children.apply(n) for n in range(children.size())]
+    return True
+
+
+def answers_of(flat: DataFrame, parts: Iterable[RoutedPart], specs: Sequence[ProgramSpec], metrics: bool) -> DataFrame:
+    """The matches of such parts: a task for each shard."""
+    every = list(parts)
+    wire = wire_of([routed.part for routed in every], [spec.name for spec in specs])
+    out = []
+    for routed in every:
+        spec, predicates = specs[routed.part.program], predicates_of(routed)
+        for number in range(routed.part.shards):
+            rows = scanned(flat, routed, number).coalesce(1)
+            operator = scan_operator(spec, routed.part, number, predicates, wire, metrics)
+            out.append(rows.mapInArrow(operator, wire.schema))
+    return wire.read(reduce(DataFrame.union, out))
+
+
+def scan_operator(
+    spec: ProgramSpec, part: Part, number: int, predicates: Sequence[str], wire: Wire, metrics: bool
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function for ``mapInArrow`` over the rows of one shard: columns that ``routing.scanned`` sends.
+
+    They come in pieces that are in order or not, so they are held, and put in order only if need be.  ``predicates``:
+    what the codes in the column ``p`` stand for.
+    """
+
+    def operate(chunks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        shard = batch_shard(spec, part, number)
+        with few_collections():
+            held = [with_predicates(chunk, predicates) for chunk in chunks if len(chunk)]
+            if held:
+                columns = columns_of(in_order(pa.Table.from_batches(held)))
+                held.clear()
+                for first in range(0, len(columns), AT_ONCE):
+                    some = columns.rows(first, first + AT_ONCE)
+                    if shard.engine.reads_columns:
+                        yield from wire.record_batches(shard.take(some))
+                    else:
+                        yield from wire.record_batches(shard.push(Batch(None, int(some.end[-1]), some).rows))
+            yield from wire.record_batches([*shard.finish(), *([shard.metric()] if metrics else [])])
+
+    return operate
+
+
+__all__ = ["answers_of", "apart_of", "prunes", "scan_operator"]

@@ -1,0 +1,138 @@
+"""Shards of a batch that read the source themselves find what one engine finds, and do so only where it is cheap."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import etalis_py.spark.scans
+from etalis_py import Event
+from etalis_py.spark import events_from_events, matches
+from tests.spark import windowed
+from tests.spark.programs import GLOBAL, SECOND, SHARDED, embedded, expected, ids_by_program, stream
+
+SCHEMA = pa.schema([(name, pa.int64()) for name in ("start", "end")] + [(n, pa.string()) for n in ("stream", *"spo")])
+DERIVING = {name for name, text in (SHARDED | GLOBAL).items() if "CONSTRUCT" in text}
+
+
+def written(folder: Path, events: Sequence[Event], rows: int = 7) -> str:
+    """Events in three files in any order, a triple a row, in small row groups."""
+    flat = [(e.start, e.end, e.stream, *triple) for e in events for triple in e.triples]
+    random.Random(len(flat)).shuffle(flat)
+    for n in range(3):
+        table = pa.table(dict(zip(SCHEMA.names, zip(*flat[n::3], strict=True), strict=True)), schema=SCHEMA)
+        pq.write_table(table, folder / f"{n}.parquet", row_group_size=rows)
+    return str(folder)
+
+
+def shuffled(frame: DataFrame) -> bool:
+    return "Exchange" in frame._jdf.queryExecution().executedPlan().toString()
+
+
+@pytest.mark.filterwarnings("ignore::etalis_py.spark.pipeline.ShardWarning")
+def test_shards_with_a_key_and_those_without_find_what_one_engine_finds(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(etalis_py.spark.scans, "MOST_TIMES", 100)
+    events = stream(5, 200)
+    file = spark.read.parquet(written(tmp_path, events, 30))
+    texts = {name: text for name, text in (SHARDED | GLOBAL).items() if name not in DERIVING}
+    found = matches(texts, file, shards=2)
+    assert not shuffled(found)
+    assert ids_by_program(found.collect()) == expected(texts, events)
+
+
+@pytest.mark.filterwarnings("ignore::etalis_py.spark.pipeline.ShardWarning")
+def test_rules_are_read_by_their_shards_where_they_take_one_level(spark: SparkSession, tmp_path: Path) -> None:
+    events = stream(6, 200)
+    file = spark.read.parquet(written(tmp_path, events))
+    frames = {name: matches({name: (SHARDED | GLOBAL)[name]}, file, shards=2) for name in sorted(DERIVING)}
+    levels = {name for name, frame in frames.items() if shuffled(frame)}
+    assert levels
+    assert levels < DERIVING
+    rows = [row for frame in frames.values() for row in frame.collect()]
+    assert ids_by_program(rows) == expected({name: (SHARDED | GLOBAL)[name] for name in DERIVING}, events)
+
+
+def test_windows_with_a_key(spark: SparkSession, tmp_path: Path) -> None:
+    events = windowed.stream(3)
+    file = spark.read.parquet(written(tmp_path, events))
+    names = sorted(windowed.KEYED)[:4]
+    frames = [matches({name: windowed.PROGRAMS[name]}, file, shards=2, slices=1) for name in names]
+    assert not any(map(shuffled, frames))
+    rows = [row for frame in frames for row in frame.collect()]
+    wanted = {name: windowed.embedded(windowed.PROGRAMS[name], events) for name in names}
+    assert ids_by_program(rows) == {name: ids for name, ids in wanted.items() if ids}
+
+
+TEXT = SHARDED["seq"]
+OTHERWISE: Mapping[str, tuple[dict[str, int], Callable[[DataFrame], DataFrame]]] = {
+    "too many shards": ({"shards": 5}, lambda file: file),
+    "a join": ({"shards": 2}, lambda file: file.join(F.broadcast(file.select("p").distinct()), "p")),
+    "Python": ({"shards": 2}, lambda file: file.withColumn("o", F.udf(lambda o: o, "string")("o"))),
+    "withdrawals": ({"shards": 2}, lambda file: file.withColumn("retract", F.lit(False))),
+}
+
+
+@pytest.mark.parametrize("why", OTHERWISE)
+def test_a_source_that_costs_too_much_to_read_again_is_shuffled(spark: SparkSession, tmp_path: Path, why: str) -> None:
+    events = stream(7, 100)
+    options, change = OTHERWISE[why]
+    found = matches(TEXT, change(spark.read.parquet(written(tmp_path, events))), shards=options["shards"])
+    assert shuffled(found)
+    assert ids_by_program(found.collect()) == {"": embedded(TEXT, events)}
+
+
+def test_large_files_are_shuffled(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = spark.read.parquet(written(tmp_path, stream(7, 100)))
+    assert not shuffled(matches(TEXT, file, shards=2))
+    monkeypatch.setattr(etalis_py.spark.scans, "MOST_BYTES", 100)
+    assert shuffled(matches(TEXT, file, shards=2))
+
+
+def test_a_row_with_a_null_becomes_one_dead_letter_whatever_the_shards(spark: SparkSession, tmp_path: Path) -> None:
+    """Also where its key is what is missing; a row that no pattern asks for is left out."""
+    events = stream(8, 100)
+    written(tmp_path, events)
+    rows = [
+        {"start": 1, "end": 1, "stream": "", "s": None, "p": "<urn:p>", "o": "<urn:o>"},
+        {"start": 2, "end": 2, "stream": "", "s": "<urn:x1>", "p": "<urn:q>", "o": None},
+        {"start": None, "end": 3, "stream": "", "s": "<urn:x1>", "p": "<urn:q>", "o": "<urn:o>"},
+        {"start": 4, "end": 4, "stream": "", "s": None, "p": "<urn:else>", "o": "<urn:o>"},
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), tmp_path / "nulls.parquet")
+    found = matches(TEXT, spark.read.parquet(str(tmp_path)), shards=2).collect()
+    letters = sorted((row["end"], row["detail"].partition(" is null: ")[2]) for row in found if row["kind"] != "match")
+    assert letters == [(1, "s"), (2, "o"), (3, "start")]
+    assert sorted(row["id"] for row in found if row["kind"] == "match") == embedded(TEXT, events)
+
+
+NAMES = ("it's", 'a "b" \\ c', "größe", "${x}", "a`b", "")
+ODD = (
+    '"it\'s"', '"a\\\\b"', '"\\"q\\""', '"größe"@de', '"${spark.app.name}"', '"%_"', '"a`b; -- c"', '"{}[]|~^"',
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("source", ["file", "memory"])
+def test_names_and_constants_mean_themselves_in_spark_s_expressions(
+    spark: SparkSession, tmp_path: Path, source: str
+) -> None:
+    events = [Event(n * SECOND, n * SECOND, (("<urn:x>", "<urn:p>", term),)) for n, term in enumerate(ODD)]
+    every = [Event(e.end + SECOND // 2, e.end + SECOND // 2, (("<urn:y>", "<urn:p>", '"other"'),)) for e in events]
+    events = sorted([*events, *every])
+    file = spark.read.parquet(written(tmp_path, events))
+    frame = file if source == "file" else events_from_events(spark, events)
+    asked = " UNION ".join(f"{{ ?x <urn:p> {term} . ?x ?p ?o }}" for term in ODD)
+    programs = dict.fromkeys(NAMES[:2] if source == "file" else NAMES, f"SELECT * {{ {asked} }}")
+    found = matches(programs, frame, shards=2).collect()
+    wanted = embedded(programs[NAMES[0]], events)
+    assert wanted
+    assert ids_by_program(found) == dict.fromkeys(programs, wanted)
+    assert {row["bindings"]["o"] for row in found} == set(ODD)
