@@ -17,6 +17,7 @@ from etalis_py.spark.packing import split
 from etalis_py.spark.parts import Part
 from etalis_py.spark.rows import columns_of, ends_in, events_out, sorted_out
 from etalis_py.spark.shard import Shard
+from etalis_py.spark.shares import KeyCount, Telling
 from etalis_py.spark.slices import AT_ONCE
 from etalis_py.spark.spec import ProgramSpec
 from etalis_py.spark.wire import Wire
@@ -25,7 +26,11 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def batch_operator(
-    specs: tuple[ProgramSpec, ...], slots: Mapping[int, tuple[Part, int]], wire: Wire, metrics: bool
+    specs: tuple[ProgramSpec, ...],
+    slots: Mapping[int, tuple[Part, int]],
+    wire: Wire,
+    metrics: bool,
+    telling: Telling | None = None,
 ) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
     """The function for ``mapInArrow``, from columns ROUTED to those of ``wire``.
 
@@ -44,10 +49,13 @@ def batch_operator(
                     slot = slot_number
                     part, number = slots[slot]
                     fed = FedShard(batch_shard(specs[part.program], part, number))
+                    keys = KeyCount(part, number)
                 fed.hold(rows)
+                keys.take(rows)
                 if ends_in(rows):
                     answers = [*fed.release(), *fed.shard.finish()]
                     yield from wire.record_batches([*answers, *([fed.shard.metric()] if metrics else [])])
+                    keys.tell(telling)
                 elif fed.count >= AT_ONCE or not fed.reads_columns:
                     yield from wire.record_batches(fed.release())
 

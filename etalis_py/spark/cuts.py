@@ -1,4 +1,4 @@
-"""Where a batch is cut into slices of time, and whether a key is too hot for its shard.
+"""Where a batch is cut into slices of time, and whether a key is so hot that it has to be.
 
 One query over the batch, before it is routed, tells both: a sample of the ends, whose quantiles are the cuts, and a
 sample of the keys; where these are few, another one tells the first and the last end.  They read the columns that they
@@ -8,14 +8,13 @@ done where slices are asked for.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from etalis_py.spark.errors import SkewWarning, SparkError
+from etalis_py.spark.errors import SparkError
 from etalis_py.spark.expressions import all_of
 from etalis_py.spark.parts import RoutedPart
 from etalis_py.spark.routing import asked_by, keys_of
@@ -41,7 +40,7 @@ def cut(
     """The parts, those in slices of time that can be and gain by it.
 
     ``slices``: so many for each part that can; without it, as many as there are shards, for what has no key and for
-    what has a hot one, if the source can be read ``by_time``.  Warns of a hot key that cannot be helped so.
+    what has a hot one, if the source can be read ``by_time``.
     """
     if slices is not None and slices < 1:
         raise SparkError(f"the number of slices is {slices}: it must be 1 or more, where 1 cuts nothing")
@@ -51,14 +50,12 @@ def cut(
         measured = _Measured(flat, parts, slices, ()) if chosen else None
     else:
         slices = shards
-        keyed = [routed for routed in parts if routed.part.shards > 1 and not (routed.items or routed.part.divided)]
+        keyed = [routed for routed in possible if routed.part.shards > 1 and not (routed.items or routed.part.divided)]
         alone = {routed.part.number for routed in possible if routed.part.shards == 1}
         if shards == 1 or not (alone or keyed) or not by_time:
             return list(parts)
         measured = _Measured(flat, parts, slices, keyed)
-        hot = measured.hot_keys(shards)
-        _warn([(routed, hot[routed.part.number]) for routed in keyed if routed.part.number in hot], possible)
-        chosen = alone | (set(hot) & {routed.part.number for routed in possible})
+        chosen = alone | set(measured.hot_keys(shards))
     begins = measured.begins() if measured is not None and chosen else []
     if not begins:
         return list(parts)
@@ -105,21 +102,4 @@ class _Measured:
         return hot
 
 
-def _warn(hot: Iterable[tuple[RoutedPart, HotKey]], possible: Iterable[RoutedPart]) -> None:
-    helped = {routed.part.number for routed in possible}
-    for routed, key in hot:
-        if routed.part.number not in helped:
-            warnings.warn(skew_message(routed, key), SkewWarning, stacklevel=5)
-
-
-def skew_message(routed: RoutedPart, hot: HotKey) -> str:
-    """What to say of a hot key that only its own shard can work on."""
-    queries = ", ".join(routed.part.reports or routed.part.queries)
-    return (
-        f"{queries}: {hot.share:.0%} of the events have the key {hot.key}, and one shard does all the work for it; "
-        "bound the pattern with WITHIN, so that a batch can be cut by time instead, or divide it by a finer key"
-        f" ({routed.uncut})"
-    )
-
-
-__all__ = ["HotKey", "cut", "skew_message"]
+__all__ = ["HotKey", "cut"]

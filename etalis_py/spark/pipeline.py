@@ -29,6 +29,7 @@ from etalis_py.spark.routing import ends, flat_events, hand_on, refused, route, 
 from etalis_py.spark.scans import answers_of, apart_of, prunes
 from etalis_py.spark.schema import CHANGE, RETRACT
 from etalis_py.spark.sessions import PARTITIONS
+from etalis_py.spark.shares import telling_of
 from etalis_py.spark.shipping import Shipped, arrived, ship
 from etalis_py.spark.skew import SkewWatch, measured
 from etalis_py.spark.slots import MOST_SHARDS, by_slot
@@ -79,7 +80,7 @@ def planned_matches(
     else:
         flat = flat.drop("time")
         by_time = prunes(flat)
-        parts = cut(flat, parts, count, asked.slices, by_time)
+        parts = measured(cut(flat, parts, count, asked.slices, by_time))
     for routed in parts:
         if routed.part.shards == 1 and count > 1:
             why = "" if events.isStreaming or not routed.uncut else f"; no slices of time: {routed.uncut}"
@@ -92,6 +93,7 @@ def planned_matches(
     job = identity_of(specs, parts, count, partitions)
     specs = _shipped(events.sparkSession, specs)
     watch = SkewWatch(events.sparkSession, parts if events.isStreaming else ())
+    telling = None if events.isStreaming else telling_of(events.sparkSession.sparkContext, parts)
     out: DataFrame | None = None
     apart = apart_of(flat, parts) if by_time and asked.updates is None else []
     others = [routed for routed in parts if routed not in apart]
@@ -125,9 +127,9 @@ def planned_matches(
             order = ["slot", "end", *([F.col("mark") != RETRACT] if "retract" in flat.columns else [])]
             order += [] if changes is None and asked.updates is None else [F.col("mark") != CHANGE]
             ordered = rows.repartition(partitions, "slot").sortWithinPartitions(*order)  # type: ignore[arg-type]
-            out = wire.read(ordered.mapInArrow(batch_operator(specs, slots, wire, asked.metrics), wire.schema))
+            out = wire.read(ordered.mapInArrow(batch_operator(specs, slots, wire, asked.metrics, telling), wire.schema))
     if apart:
-        answers = answers_of(flat, apart, specs, asked.metrics)
+        answers = answers_of(flat, apart, specs, asked.metrics, telling)
         out = answers.union(refused(flat, apart) if out is None else out)
     assert out is not None, "a program has at least one query"
     if _hands_on(parts):

@@ -25,6 +25,7 @@ from etalis_py.spark.kinds import batch_shard
 from etalis_py.spark.parts import Part, RoutedPart
 from etalis_py.spark.routing import predicates_of, scanned
 from etalis_py.spark.rows import columns_of, in_order, with_predicates
+from etalis_py.spark.shares import KeyCount, Telling
 from etalis_py.spark.slices import AT_ONCE
 from etalis_py.spark.spec import ProgramSpec
 from etalis_py.spark.wire import Wire, wire_of
@@ -71,7 +72,13 @@ def _is_light(flat: DataFrame, times: int) -> bool:
     return True
 
 
-def answers_of(flat: DataFrame, parts: Iterable[RoutedPart], specs: Sequence[ProgramSpec], metrics: bool) -> DataFrame:
+def answers_of(
+    flat: DataFrame,
+    parts: Iterable[RoutedPart],
+    specs: Sequence[ProgramSpec],
+    metrics: bool,
+    telling: Telling | None = None,
+) -> DataFrame:
     """The matches of such parts: a task for each shard."""
     every = list(parts)
     wire = wire_of([routed.part for routed in every], [spec.name for spec in specs])
@@ -80,13 +87,19 @@ def answers_of(flat: DataFrame, parts: Iterable[RoutedPart], specs: Sequence[Pro
         spec, predicates = specs[routed.part.program], predicates_of(routed)
         for number in range(routed.part.shards):
             rows = scanned(flat, routed, number).coalesce(1)
-            operator = scan_operator(spec, routed.part, number, predicates, wire, metrics)
+            operator = scan_operator(spec, routed.part, number, predicates, wire, metrics, telling)
             out.append(rows.mapInArrow(operator, wire.schema))
     return wire.read(reduce(DataFrame.union, out))
 
 
 def scan_operator(
-    spec: ProgramSpec, part: Part, number: int, predicates: Sequence[str], wire: Wire, metrics: bool
+    spec: ProgramSpec,
+    part: Part,
+    number: int,
+    predicates: Sequence[str],
+    wire: Wire,
+    metrics: bool,
+    telling: Telling | None = None,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function for ``mapInArrow`` over the rows of one shard: columns that ``routing.scanned`` sends.
 
@@ -98,9 +111,13 @@ def scan_operator(
         shard = batch_shard(spec, part, number)
         with few_collections():
             held = [with_predicates(chunk, predicates) for chunk in chunks if len(chunk)]
+            keys = KeyCount(part, number)
             if held:
-                columns = columns_of(in_order(pa.Table.from_batches(held)))
+                rows = pa.Table.from_batches(held)
                 held.clear()
+                keys.take(rows)
+                columns = columns_of(in_order(rows))
+                del rows
                 for first in range(0, len(columns), AT_ONCE):
                     some = columns.rows(first, first + AT_ONCE)
                     if shard.engine.reads_columns:
@@ -108,6 +125,7 @@ def scan_operator(
                     else:
                         yield from wire.record_batches(shard.push(Batch(None, int(some.end[-1]), some).rows))
             yield from wire.record_batches([*shard.finish(), *([shard.metric()] if metrics else [])])
+            keys.tell(telling)
 
     return operate
 
