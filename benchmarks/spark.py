@@ -10,8 +10,8 @@ three runs, in which workers start and the JVM compiles, are not counted, and th
 ``stream``: a streaming query over Parquet files, ``--events`` events a batch, with its state in RocksDB.  It runs
 three times, and the first run, in which the JVM compiles, is not counted; nor are the first two batches of the others
 and those that end the stream.  Beside each, in turn, runs a plain job of Spark that reads the same rows, routes them by
-their subjects, sorts them by time and hands them to Python, which does nothing; beside a stream, a stateful function
-that gets the rows and does nothing.  ``classes`` is the reasoning of [EP] Test 2 over 40,080 sub-classes.  ``pairs``
+their subjects, sorts them by time and hands them to Python, which counts them; beside a stream, a stateful function
+that counts the rows.  ``classes`` is the reasoning of [EP] Test 2 over 40,080 sub-classes.  ``pairs``
 are two keys in sequence, ten seconds apart: no key divides them, so they are run from Parquet in slices of time, and
 each number of slices is compared with the first.
 
@@ -169,6 +169,7 @@ def measure(spark: SparkSession, case: Case, source: str, shards: int, repeat: i
             beside = _beside(took[0], *worked)
             first, others, work = runs[0].batches[0], tuple(took[1]), statistics.median(worked[1])
             right = all(run.answers == case.answers for run in runs)
+            right &= all(run.answers == (case.rows + 1, 0) for run in plains)  # with the row that ends the stream
             matches = case.answers[0] * size // len(case.events)
             return Result(case.name, source, size, matches, shards, others, first, right, work, beside)
         (folder / "events").mkdir()
@@ -182,7 +183,7 @@ def measure(spark: SparkSession, case: Case, source: str, shards: int, repeat: i
             runs.append(batch_run(case, read(str(folder / "events")), shards))
             if source == "parquet":
                 plains.append(plain_run(read(str(folder / "events")), shards))
-    right = all(run.answers == case.answers for run in runs)
+    right = all(run.answers == case.answers for run in runs) and all(run.answers == (case.rows, 0) for run in plains)
     seconds = tuple(run.seconds for run in runs)
     plains, runs = plains[COMPILING:], runs[COMPILING:]
     worked = [[x.work for x in some] for some in (plains, runs)]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from etalis_rules.terms import RDF_TYPE
@@ -51,6 +52,11 @@ class Case:
     events: list[Event]
     background: Knowledge | None
     answers: Answers
+
+    @property
+    def rows(self) -> int:
+        """Its triples."""
+        return sum(len(event.triples) for event in self.events)
 
 
 @dataclass(slots=True)
@@ -170,43 +176,46 @@ def processor_time() -> float:
 
 
 def plain_run(events: DataFrame, shards: int) -> Run:
-    """What an engine is measured against: Spark reads the same rows, routes and sorts them, and Python does nothing."""
+    """What an engine is measured against: Spark reads the same rows, routes and sorts them, and Python counts them.
+
+    The answer is the number of rows.
+    """
     began, before = time.perf_counter(), processor_time()
     rows = events.select("s", "p", "o", "end").repartition(shards, "s").sortWithinPartitions("end")
-    rows.mapInArrow(_nothing, "id string").agg(F.count("id")).collect()
-    return Run(time.perf_counter() - began, (0, 0), processor_time() - before)
+    answers = _rows(rows.mapInArrow(_counted, "rows long"))
+    return Run(time.perf_counter() - began, answers, processor_time() - before)
 
 
-def _nothing(chunks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for _ in chunks:
-        pass
-    return iter(())
+def _counted(chunks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield pa.RecordBatch.from_pydict({"rows": [sum(map(len, chunks))]})
 
 
-class Nothing(StatefulProcessor):
-    """A stateful function that takes its rows and does nothing."""
+class Counting(StatefulProcessor):
+    """A stateful function that counts its rows and does nothing else."""
 
     def init(self, handle: Any) -> None:
         self._state = handle.getValueState("state", "value binary")
 
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
-        for _ in rows:
-            pass
-        return iter(())
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+        yield pd.DataFrame({"rows": [sum(map(len, rows))]})
 
     def close(self) -> None:
         """It has nothing open."""
 
 
+def _rows(counted: DataFrame) -> Answers:
+    return counted.agg(F.sum("rows")).collect()[0][0] or 0, 0
+
+
 def plain_stream_run(spark: SparkSession, case: Case, folder: Path, size: int, shards: int) -> Run:
-    """The same for a stream: a stateful function that does nothing gets the rows, with as many keys as shards."""
+    """The same for a stream: a stateful function counts the rows, with as many keys as shards."""
 
     def taken(events: DataFrame) -> DataFrame:
         shard = F.pmod(F.crc32("s"), F.lit(shards)).alias("shard")
         rows = events.select(shard, "s", "p", "o", "end").groupBy("shard")
-        return rows.transformWithStateInPandas(Nothing(), "kind string, id string", "append", "none")
+        return rows.transformWithStateInPandas(Counting(), "rows long", "append", "none")
 
-    return _stream_run(spark, case, folder, size, taken)
+    return _stream_run(spark, case, folder, size, taken, _rows)
 
 
 def _answers(rows: DataFrame) -> Answers:
@@ -226,11 +235,17 @@ def stream_run(spark: SparkSession, case: Case, folder: Path, size: int, shards:
         folder,
         size,
         lambda events: matches(case.program, events, shards=shards, background=case.background),
+        _answers,
     )
 
 
 def _stream_run(
-    spark: SparkSession, case: Case, folder: Path, size: int, taken: Callable[[DataFrame], DataFrame]
+    spark: SparkSession,
+    case: Case,
+    folder: Path,
+    size: int,
+    taken: Callable[[DataFrame], DataFrame],
+    answer: Callable[[DataFrame], Answers],
 ) -> Run:
     source, state = folder / "stream", folder / "state"
     source.mkdir()
@@ -244,7 +259,7 @@ def _stream_run(
     works: list[float] = []
 
     def take(batch: DataFrame, number: int) -> None:
-        answers.append(_answers(batch))
+        answers.append(answer(batch))
         ends.append(time.perf_counter())
         works.append(processor_time())
 

@@ -9,7 +9,6 @@ done where slices are asked for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -24,14 +23,6 @@ SAMPLED = 16
 """One instant of so many is in the sample."""
 ENOUGH = 1_000  # rows in the sample that say something
 _CUTS = 10_000  # accuracy of the quantiles
-
-
-@dataclass(frozen=True, slots=True)
-class HotKey:
-    """The most frequent key of a part, and its share of the triples that are routed by key there."""
-
-    key: str
-    share: float
 
 
 def cut(
@@ -55,7 +46,7 @@ def cut(
         if shards == 1 or not (alone or keyed) or not by_time:
             return list(parts)
         measured = _Measured(flat, parts, slices, keyed)
-        chosen = alone | set(measured.hot_keys(shards))
+        chosen = alone | measured.hot(shards)
     begins = measured.begins() if measured is not None and chosen else []
     if not begins:
         return list(parts)
@@ -89,17 +80,14 @@ class _Measured:
         cuts = [first + (last - first) * n // self._slices for n in range(1, self._slices)]
         return sorted({begin for begin in cuts if first < begin <= last})
 
-    def hot_keys(self, shards: int) -> dict[int, HotKey]:
-        """Of each part the most frequent key, where it is more than the share of a shard."""
-        hot = {}
+    def hot(self, shards: int) -> set[int]:
+        """The parts of which one key has more than the share of a shard."""
+        found = set()
         for number in self._keys:
-            counted = [(row["item"], row["count"]) for row in self._found[f"keys_{number}"] or () if row["item"]]
-            if self._found["sampled"] < ENOUGH or not counted:
-                continue
-            key, count = max(counted, key=lambda pair: pair[1])
-            if count * shards > self._found["sampled"]:
-                hot[number] = HotKey(key, min(1.0, count / self._found["sampled"]))
-        return hot
+            counts = [row["count"] for row in self._found[f"keys_{number}"] or () if row["item"]]
+            if self._found["sampled"] >= ENOUGH and max(counts, default=0) * shards > self._found["sampled"]:
+                found.add(number)
+        return found
 
 
-__all__ = ["HotKey", "cut"]
+__all__ = ["cut"]

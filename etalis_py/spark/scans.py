@@ -77,7 +77,7 @@ def answers_of(
     parts: Iterable[RoutedPart],
     specs: Sequence[ProgramSpec],
     metrics: bool,
-    telling: Telling | None = None,
+    telling: Telling | None,
 ) -> DataFrame:
     """The matches of such parts: a task for each shard."""
     every = list(parts)

@@ -110,12 +110,12 @@ class Watch(Gathering):
 
 def _look(plan: _Plan, share: Share) -> None:
     _, number, shard, *_ = share
-    plan.shares[number, shard] = share
     routed = plan.parts.get(number)
-    if (
-        routed is None
-        or len(every := [s for (part, _), s in plan.shares.items() if part == number]) < routed.part.shards
-    ):
+    if routed is None:  # it has been warned of
+        return
+    plan.shares[number, shard] = share
+    every = [told for (part, _), told in plan.shares.items() if part == number]
+    if len(every) < routed.part.shards:
         return
     for one in range(routed.part.shards):  # the DataFrame may be evaluated again
         del plan.shares[number, one]
@@ -123,7 +123,7 @@ def _look(plan: _Plan, share: Share) -> None:
     *_, key, times = max(every, key=lambda told: told[5])
     if rows >= ENOUGH and times * routed.part.shards > rows:
         del plan.parts[number]
-        warnings.warn(skew_message(routed, key, times / rows), SkewWarning, stacklevel=2)
+        warnings.warn(_message(routed, key, times / rows), SkewWarning, stacklevel=2)
 
 
 _WATCHES: WeakKeyDictionary[SparkContext, tuple[Watch, Accumulator[Shares]]] = WeakKeyDictionary()
@@ -141,7 +141,7 @@ def telling_of(context: SparkContext, parts: Iterable[RoutedPart]) -> Telling | 
     return Telling(watch.watch(watched), shares)
 
 
-def skew_message(routed: RoutedPart, key: str, share: float) -> str:
+def _message(routed: RoutedPart, key: str, share: float) -> str:
     """What to say of a hot key that only its own shard can work on."""
     queries = ", ".join(routed.part.reports or routed.part.queries)
     advice = (
@@ -153,4 +153,4 @@ def skew_message(routed: RoutedPart, key: str, share: float) -> str:
     return f"{queries}: {share:.0%} of the events have the key {key}, and one shard does all the work for it; {advice}"
 
 
-__all__ = ["Gathering", "KeyCount", "Telling", "Watch", "skew_message", "telling_of"]
+__all__ = ["KeyCount", "Telling", "telling_of"]
