@@ -19,6 +19,8 @@ from etalis_py.spark.schema import CHANGE, COLUMNS, DERIVED, END, EVENT, ITEM, P
 from etalis_py.spark.shard import Plain
 
 Rows: TypeAlias = pa.RecordBatch | pa.Table
+_RUNS = 1_000
+"""More runs than these are no longer moved one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +83,16 @@ def before(rows: Rows, first: int, last: int) -> tuple[Rows, Rows, Rows]:
 
 
 def in_order(rows: pa.Table) -> pa.Table:
-    """The rows by time; they are moved only if need be."""
+    """The rows by time; they are moved only if need be, and where whole runs are in order only these."""
     ends = rows.column("end").to_numpy()
-    return rows if (ends[1:] >= ends[:-1]).all() else rows.take(pa.array(np.argsort(ends, kind="stable")))
+    begins = np.flatnonzero(ends[1:] < ends[:-1]) + 1
+    if not len(begins):
+        return rows
+    firsts, lasts = np.append(0, begins), np.append(begins, len(ends)) - 1
+    order = np.lexsort((ends[lasts], ends[firsts]))
+    if len(order) <= _RUNS and (ends[firsts[order[1:]]] >= ends[lasts[order[:-1]]]).all():
+        return pa.concat_tables([rows.slice(firsts[n], lasts[n] + 1 - firsts[n]) for n in order])
+    return rows.take(pa.array(np.argsort(ends, kind="stable")))
 
 
 def preceded(events: Sequence[Plain], rows: pa.Table) -> pa.Table:
