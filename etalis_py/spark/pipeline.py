@@ -25,7 +25,7 @@ from etalis_py.spark.offers import offers_of
 from etalis_py.spark.options import Matching, MatchOptions
 from etalis_py.spark.packing import PACKED, packer
 from etalis_py.spark.parts import RoutedPart, parts_of
-from etalis_py.spark.routing import ends, flat_events, hand_on, refused, route, row_kinds, shards_of, wanted_by
+from etalis_py.spark.routing import ends, flat_events, hand_on, route, row_kinds, shards_of, wanted_by
 from etalis_py.spark.scans import answers_of, apart_of, prunes
 from etalis_py.spark.schema import CHANGE, RETRACT
 from etalis_py.spark.sessions import PARTITIONS
@@ -129,8 +129,9 @@ def planned_matches(
             ordered = rows.repartition(partitions, "slot").sortWithinPartitions(*order)  # type: ignore[arg-type]
             out = wire.read(ordered.mapInArrow(batch_operator(specs, slots, wire, asked.metrics, telling), wire.schema))
     if apart:
-        answers = answers_of(flat, apart, specs, asked.metrics, telling)
-        out = answers.union(refused(flat, apart) if out is None else out)
+        # Rows with a null are told of once: by what is routed, if anything is.
+        answers = answers_of(flat, apart, specs, asked.metrics, telling, refusing=apart if out is None else ())
+        out = answers if out is None else answers.union(out)
     assert out is not None, "a program has at least one query"
     if _hands_on(parts):
         out = out.where(F.col("kind") != "event")

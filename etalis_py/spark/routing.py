@@ -31,7 +31,6 @@ from etalis_py.spark.schema import (
     FLAT_EVENTS,
     ITEM,
     LAST,
-    MATCHES,
     PASSED,
     RETRACT,
     TAKEN_BACK,
@@ -243,19 +242,20 @@ def reads(part: Part, shard: int) -> str | None:
     return all_of(tests) if tests else None
 
 
-def scanned(flat: DataFrame, routed: RoutedPart, shard: int) -> DataFrame:
+def scanned(flat: DataFrame, routed: RoutedPart, shard: int, refusing: Sequence[RoutedPart] = ()) -> DataFrame:
     """The rows that a shard takes from the source itself: no more columns than it needs.
 
-    The predicate is a number: its place among ``predicates_of``; a single one is not sent at all.
+    The predicate is a number: its place among ``predicates_of``; a single one is not sent at all.  ``refusing``: also
+    the rows with a null that one of these parts may want, as dead letters in a column ``passed``.
     """
     part = routed.part
-    read = reads(part, shard)
+    asked = None if routed.everything else _any(test_of(leaf, routed.unnamed) for leaf, _ in routed.routes)
     if part.begins or part.shards == 1:
-        kept = None if routed.everything else _any(test_of(leaf, routed.unnamed) for leaf, _ in routed.routes)
+        kept = asked
     else:
         owned = [(test, f"{own} = {shard}") for test, own in _keyed(routed)]
         kept = any_of(own if test is None else all_of([test, own]) for test, own in owned)
-    rows = flat.where(all_of([f"NOT {has_null()}", *(test for test in (read, kept) if test is not None)]))
+    tests = [test for test in (reads(part, shard), kept) if test is not None]
     columns = ["`end`", "start", "s", "o"]
     if any(leaf.stream for leaf, _ in routed.routes):
         columns.append("stream")
@@ -265,7 +265,14 @@ def scanned(flat: DataFrame, routed: RoutedPart, shard: int) -> DataFrame:
     elif len(predicates) > 1:
         codes = " ".join(f"WHEN p = {text(predicate)} THEN {n}Y" for n, predicate in enumerate(predicates[1:], 1))
         columns.append(f"CASE {codes} ELSE 0Y END AS p")
-    return rows.selectExpr(*columns)
+    if not refusing:
+        return flat.where(all_of([f"NOT {has_null()}", *tests])).selectExpr(*columns)
+    wanted = wanted_by(refusing, 1)
+    wrong = has_null() if wanted is None else all_of([has_null(), wanted])
+    # The first ones say nothing that the last does not, but they are what a reader understands.
+    pushed = [any_of([test, has_null()]) for test in (reads(part, shard), asked) if test is not None]
+    rows = flat.where(all_of([*pushed, any_of([wrong, all_of([f"NOT {has_null()}", *tests])])]))
+    return rows.selectExpr(*columns, f"CASE WHEN {has_null()} THEN {dead_letter()} END AS passed")
 
 
 def predicates_of(routed: RoutedPart) -> tuple[str, ...]:
@@ -280,13 +287,6 @@ def predicates_of(routed: RoutedPart) -> tuple[str, ...]:
             case _:
                 return ()
     return tuple(selected) if not routed.everything and len(selected) <= _FEW else ()
-
-
-def refused(flat: DataFrame, parts: Sequence[RoutedPart]) -> DataFrame:
-    """The dead letters for the rows with a null that some part may want, as matches are."""
-    wanted = wanted_by(parts, 1)
-    rows = flat.where(has_null() if wanted is None else all_of([wanted, has_null()]))
-    return rows.selectExpr(f"from_json({dead_letter()}, {text(MATCHES)}) AS row").select("row.*")
 
 
 def _all_slots(parts: Sequence[RoutedPart], partitions: int) -> list[int]:
@@ -461,7 +461,6 @@ __all__ = [
     "keys_of",
     "predicates_of",
     "reads",
-    "refused",
     "route",
     "row_kinds",
     "scanned",

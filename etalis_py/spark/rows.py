@@ -138,6 +138,17 @@ def with_predicates(rows: pa.RecordBatch, predicates: Sequence[str]) -> pa.Recor
     return rows.set_column(place, "p", named)
 
 
+def without_letters(rows: pa.RecordBatch, letters: list[Row]) -> pa.RecordBatch:
+    """The rows of a shard that reads for itself, without its dead letters, which are added to ``letters``."""
+    if "passed" not in rows.schema.names:
+        return rows
+    passed = rows.column("passed")
+    if passed.null_count < len(rows):
+        letters += [passed_row(text) for text in passed.drop_null().to_pylist()]
+        rows = rows.filter(passed.is_null())
+    return rows.drop_columns(["passed"])
+
+
 def ends_in(rows: Rows) -> bool:
     """Is one of the rows the end of the stream?"""
     return bool((rows.column("mark").to_numpy() == END).any())

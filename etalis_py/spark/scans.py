@@ -21,10 +21,11 @@ from pyspark.sql import functions as F
 
 from etalis_py.kernel.batch import Batch
 from etalis_py.kernel.garbage import few_collections
+from etalis_py.spark.answers import Row
 from etalis_py.spark.kinds import batch_shard
 from etalis_py.spark.parts import Part, RoutedPart
 from etalis_py.spark.routing import predicates_of, scanned
-from etalis_py.spark.rows import columns_of, in_order, with_predicates
+from etalis_py.spark.rows import columns_of, in_order, with_predicates, without_letters
 from etalis_py.spark.shares import KeyCount, Telling
 from etalis_py.spark.slices import AT_ONCE
 from etalis_py.spark.spec import ProgramSpec
@@ -78,17 +79,24 @@ def answers_of(
     specs: Sequence[ProgramSpec],
     metrics: bool,
     telling: Telling | None,
+    refusing: Sequence[RoutedPart] = (),
 ) -> DataFrame:
-    """The matches of such parts: a task for each shard."""
+    """The matches of such parts: a task for each shard.
+
+    ``refusing``: the first shard gives dead letters for the rows with a null that one of these parts may want.
+    """
     every = list(parts)
     wire = wire_of([routed.part for routed in every], [spec.name for spec in specs])
-    out = []
+    out: list[DataFrame] = []
     for routed in every:
         spec, predicates = specs[routed.part.program], predicates_of(routed)
         for number in range(routed.part.shards):
-            rows = scanned(flat, routed, number).coalesce(1)
+            rows = scanned(flat, routed, number, () if out else refusing).coalesce(1)
             operator = scan_operator(spec, routed.part, number, predicates, wire, metrics, telling)
             out.append(rows.mapInArrow(operator, wire.schema))
+    if len(out) > 1:
+        # Spark would make one partition of all that come from frames with one each, so here is a frame with none.
+        out.append(flat.sparkSession.range(0).mapInArrow(operator, wire.schema))
     return wire.read(reduce(DataFrame.union, out))
 
 
@@ -110,7 +118,10 @@ def scan_operator(
     def operate(chunks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         shard = batch_shard(spec, part, number)
         with few_collections():
-            held = [with_predicates(chunk, predicates) for chunk in chunks if len(chunk)]
+            letters: list[Row] = []
+            rest = (without_letters(chunk, letters) for chunk in chunks if len(chunk))
+            held = [with_predicates(chunk, predicates) for chunk in rest]
+            yield from wire.record_batches(letters)
             keys = KeyCount(part, number)
             if held:
                 rows = pa.Table.from_batches(held)

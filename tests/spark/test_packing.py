@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from etalis_py.spark import packing
 from etalis_py.spark.packing import packer, split, unpack
-from etalis_py.spark.rows import sorted_out
+from etalis_py.spark.rows import in_order, sorted_out
 from etalis_py.spark.schema import DERIVED, END, EVENT, EVERY_SLOT, LAST, PASSED, ROUTED
 
 TYPES = dict(
@@ -118,3 +118,17 @@ def test_equal_terms_are_one_string() -> None:
     row = (1, EVENT, 5, 5, "", "<urn:a>", "<urn:p>", '"1"', None)
     found = sorted_out(chunk([row, row]), apart=True).in_order
     assert all(a is b for a, b in zip(found[0][2][0], found[1][2][0], strict=True))
+
+
+@given(st.lists(st.lists(st.integers(0, 40), max_size=6), max_size=5), st.booleans())
+def test_rows_by_time_are_the_same_rows(pieces: list[list[int]], in_runs: bool) -> None:
+    """Whether whole runs are moved, as of files that are read one after the other, or single rows."""
+    pieces = [sorted(piece) if in_runs else piece for piece in pieces]
+    ends = [end for piece in pieces for end in piece]
+    sizes = [len(piece) for piece in pieces]
+    table = pa.table({"end": pa.array(ends, pa.int64()), "n": pa.array(range(len(ends)), pa.int64())})
+    chunks = [table.slice(sum(sizes[:n]), size) for n, size in enumerate(sizes)]
+    found = in_order(pa.concat_tables([table.slice(0, 0), *chunks])).to_pydict()
+    assert found["end"] == sorted(ends)
+    assert sorted(found["n"]) == list(range(len(ends)))
+    assert all(ends[n] == end for n, end in zip(found["n"], found["end"], strict=True))

@@ -49,6 +49,16 @@ def test_shards_with_a_key_and_those_without_find_what_one_engine_finds(
     assert ids_by_program(found.collect()) == expected(texts, events)
 
 
+@pytest.mark.parametrize("asked", ["*", "id", "kind = 'match'"])
+def test_each_shard_is_a_task_of_its_own_whatever_is_asked_of_the_matches(
+    spark: SparkSession, tmp_path: Path, asked: str
+) -> None:
+    """Spark may put single partitions together, and leaves out branches of a plan that a filter makes empty."""
+    found = matches(SHARDED["seq"], spark.read.parquet(written(tmp_path, stream(5, 60))), shards=3)
+    chosen = found.where(asked) if "=" in asked else found.select(asked)
+    assert chosen._jdf.queryExecution().toRdd().getNumPartitions() == 3
+
+
 @pytest.mark.filterwarnings("ignore::etalis_py.spark.pipeline.ShardWarning")
 def test_rules_are_read_by_their_shards_where_they_take_one_level(spark: SparkSession, tmp_path: Path) -> None:
     events = stream(6, 200)
