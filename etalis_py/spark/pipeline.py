@@ -72,13 +72,12 @@ def planned_matches(
         parts = [replace(routed, part=replace(routed.part, order=())) for routed in parts]
     names = [spec.name for spec in specs]
     levels = sorted({routed.part.level for routed in parts})
-    flat = flat_events(events, *row_kinds(parts))
+    flat = flat_events(events, *row_kinds(parts), timed=events.isStreaming)
     if events.isStreaming:
         by_time = False
         flat = _with_watermark(flat, parts, partitions, asked.lateness, len(levels))
         parts = measured(parts)
     else:
-        flat = flat.drop("time")
         by_time = prunes(flat)
         parts = measured(cut(flat, parts, count, asked.slices, by_time))
     for routed in parts:

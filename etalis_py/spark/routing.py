@@ -48,9 +48,9 @@ def row_kinds(parts: Iterable[RoutedPart]) -> tuple[bool, bool]:
     return False in wanted, True in wanted
 
 
-def flat_events(events: DataFrame, triples: bool = True, items: bool = False) -> DataFrame:
-    """Any DataFrame of events as one row a triple: start, end, stream, s, p, o (and time, retract and arrived, when
-    there).
+def flat_events(events: DataFrame, triples: bool = True, items: bool = False, *, timed: bool = True) -> DataFrame:
+    """Any DataFrame of events as one row a triple: start, end, stream, s, p, o (and retract and arrived, when there;
+    ``timed``: time as well).
 
     With ``items`` there is a column ``item``, and for each event also a row (without ``triples``: only this row) that
     holds it whole; the event that ends the stream is no such item.
@@ -68,21 +68,20 @@ def flat_events(events: DataFrame, triples: bool = True, items: bool = False) ->
         )
     events = _with_types(events)
     kept = [
-        (F.col("start") if "start" in have else F.col("end")).alias("start"),
-        F.col("end"),
-        (F.coalesce("stream", F.lit("")) if "stream" in have else F.lit("")).alias("stream"),
+        "start" if "start" in have else "`end` AS start",
+        "`end`",
+        "coalesce(stream, '') AS stream" if "stream" in have else "'' AS stream",
     ]
-    if "time" in have:
-        kept.append(F.col("time"))
+    kept += ["`time`"] if timed and "time" in have else []
     if "retract" in have:
-        kept.append(F.coalesce("retract", F.lit(False)).alias("retract"))
-        kept += [F.col("arrived")] if "arrived" in have else []
+        kept.append("coalesce(retract, FALSE) AS retract")
+        kept += ["arrived"] if "arrived" in have else []
     if items:
-        return _with_items(events, kept, triples)
+        return _with_items(events, [F.expr(column) for column in kept], triples)
     if "triples" in have:
-        rows = events.select(*kept, F.explode(no_null_list("triples")).alias("t"))
+        rows = events.select(*map(F.expr, kept), F.explode(no_null_list("triples")).alias("t"))
         return rows.select(*[c for c in rows.columns if c != "t"], "t.s", "t.p", "t.o")
-    return events.select(*kept, "s", "p", "o")
+    return events.selectExpr(*kept, "s", "p", "o")
 
 
 def _with_types(events: DataFrame) -> DataFrame:

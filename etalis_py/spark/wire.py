@@ -126,11 +126,11 @@ class Wire:
     def read(self, out: DataFrame) -> DataFrame:
         """What comes from the operator with the columns of MATCHES."""
         in_json = out.schema["row"].dataType == StringType()
-        # Spark compiles this; with from_json it would copy every match once more.
-        parsed = f"variant_get(parse_json(row), '$', 'struct<{MATCHES}>')"
-        rows = out.withColumn(_ROW, F.expr(parsed if in_json else "get(row, 0)"))
-        if not self.tables:
-            return rows.select(f"{_ROW}.*")
+        rows, whole = out, "get(row, 0)"
+        if in_json:
+            # Spark compiles this; with from_json it would copy every match once more.
+            parsed = f"variant_get(parse_json(row), '$', 'struct<{MATCHES}>')"
+            rows, whole = out.withColumn(_ROW, F.expr(parsed)), _ROW
         columns = {
             "kind": "'match'",
             "program": self._chosen([text(t.program) for t in self.tables]),
@@ -138,8 +138,8 @@ class Wire:
             "bindings": self._chosen([_bindings(t.variables) for t in self.tables]),
             **{name: f"`{name}`" for name in (*_OWN, *_PLACES)},
         }
-        chosen = {c: f"CASE WHEN table >= 0 THEN {columns[c]} ELSE {_ROW}.`{c}` END" for c in columns}
-        return rows.selectExpr(*[f"{chosen.get(c, f'{_ROW}.`{c}`')} AS `{c}`" for c in COLUMNS])
+        chosen = {c: f"CASE WHEN table >= 0 THEN {columns[c]} ELSE {whole}.`{c}` END" for c in columns if self.tables}
+        return rows.selectExpr(*[f"{chosen.get(c, f'{whole}.`{c}`')} AS `{c}`" for c in COLUMNS])
 
     def _chosen(self, values: Sequence[str]) -> str:
         """The value for the query that a row is of."""
