@@ -247,14 +247,14 @@ def scanned(flat: DataFrame, routed: RoutedPart, shard: int, refusing: Sequence[
     The predicate is a number: its place among ``predicates_of``; a single one is not sent at all.  ``refusing``: also
     the rows with a null that one of these parts may want, as dead letters in a column ``passed``.
     """
-    part = routed.part
+    part, read = routed.part, reads(routed.part, shard)
     asked = None if routed.everything else _any(test_of(leaf, routed.unnamed) for leaf, _ in routed.routes)
     if part.begins or part.shards == 1:
         kept = asked
     else:
         owned = [(test, f"{own} = {shard}") for test, own in _keyed(routed)]
         kept = any_of(own if test is None else all_of([test, own]) for test, own in owned)
-    tests = [test for test in (reads(part, shard), kept) if test is not None]
+    tests = [test for test in (read, kept) if test is not None]
     columns = ["`end`", "start", "s", "o"]
     if any(leaf.stream for leaf, _ in routed.routes):
         columns.append("stream")
@@ -269,7 +269,7 @@ def scanned(flat: DataFrame, routed: RoutedPart, shard: int, refusing: Sequence[
     wanted = wanted_by(refusing, 1)
     wrong = has_null() if wanted is None else all_of([has_null(), wanted])
     # The first ones say nothing that the last does not, but they are what a reader understands.
-    pushed = [any_of([test, has_null()]) for test in (reads(part, shard), asked) if test is not None]
+    pushed = [any_of([test, has_null()]) for test in (read, asked) if test is not None]
     rows = flat.where(all_of([*pushed, any_of([wrong, all_of([f"NOT {has_null()}", *tests])])]))
     return rows.selectExpr(*columns, f"CASE WHEN {has_null()} THEN {dead_letter()} END AS passed")
 
