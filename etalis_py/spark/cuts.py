@@ -1,14 +1,15 @@
-"""Where a batch is cut into slices of time, and whether a key is so hot that it has to be.
+"""Which parts of a batch are cut into slices of time, and where; and whether a key is so hot that it has to be.
 
 One query over the batch, before it is routed, tells both: a sample of the ends, whose quantiles are the cuts, and a
 sample of the keys; where these are few, another one tells the first and the last end.  They read the columns that they
 need only, so they are for sources that can (Parquet and others); any other source is read as a whole for them, which is
-done where slices are asked for.
+done where slices are asked for.  Files of this machine are looked into instead: see ``local_cuts``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -25,8 +26,22 @@ ENOUGH = 1_000  # rows in the sample that say something
 _CUTS = 10_000  # accuracy of the quantiles
 
 
+class Measured(Protocol):
+    """What is known of a batch."""
+
+    def begins(self) -> list[int]:
+        """Where slices begin that have about as many events each; fewer where too few instants are there."""
+
+    def hot(self, shards: int) -> set[int]:
+        """The parts of which one key has more than the share of a shard."""
+
+
+Measure: TypeAlias = Callable[[int, Sequence[RoutedPart]], Measured]
+"""Of a number of slices and the parts whose keys are asked for."""
+
+
 def cut(
-    flat: DataFrame, parts: Sequence[RoutedPart], shards: int, slices: int | None, by_time: bool
+    parts: Sequence[RoutedPart], shards: int, slices: int | None, by_time: bool, measure: Measure
 ) -> list[RoutedPart]:
     """The parts, those in slices of time that can be and gain by it.
 
@@ -38,14 +53,14 @@ def cut(
     possible = [routed for routed in parts if not routed.uncut]
     if slices is not None:
         chosen = {routed.part.number for routed in possible} if slices > 1 else set[int]()
-        measured = _Measured(flat, parts, slices, ()) if chosen else None
+        measured = measure(slices, ()) if chosen else None
     else:
         slices = shards
         keyed = [routed for routed in possible if routed.part.shards > 1 and not (routed.items or routed.part.divided)]
         alone = {routed.part.number for routed in possible if routed.part.shards == 1}
         if shards == 1 or not (alone or keyed) or not by_time:
             return list(parts)
-        measured = _Measured(flat, parts, slices, keyed)
+        measured = measure(slices, keyed)
         chosen = alone | measured.hot(shards)
     begins = measured.begins() if measured is not None and chosen else []
     if not begins:
@@ -53,10 +68,10 @@ def cut(
     return [in_slices(routed, begins) if routed.part.number in chosen else routed for routed in parts]
 
 
-class _Measured:
+class AskedOfSpark:
     """What one query over the batch says of it."""
 
-    def __init__(self, flat: DataFrame, parts: Sequence[RoutedPart], slices: int, keyed: Iterable[RoutedPart]) -> None:
+    def __init__(self, flat: DataFrame, parts: Sequence[RoutedPart], slices: int, keyed: Sequence[RoutedPart]) -> None:
         asked_for = asked_by(parts, 1)
         self._rows = flat if asked_for is None else flat.where(asked_for)
         self._slices = slices
@@ -71,7 +86,6 @@ class _Measured:
         [self._found] = sampled.selectExpr(*asked).collect()
 
     def begins(self) -> list[int]:
-        """Where slices begin that have about as many events each; fewer where too few instants are there."""
         if self._found["sampled"] >= ENOUGH:
             return sorted({int(begin) for begin in self._found["cuts"] if begin > self._found["first"]})
         [(first, last)] = self._rows.agg(F.min("end"), F.max("end")).collect()
@@ -81,7 +95,6 @@ class _Measured:
         return sorted({begin for begin in cuts if first < begin <= last})
 
     def hot(self, shards: int) -> set[int]:
-        """The parts of which one key has more than the share of a shard."""
         found = set()
         for number in self._keys:
             counts = [row["count"] for row in self._found[f"keys_{number}"] or () if row["item"]]
@@ -90,4 +103,4 @@ class _Measured:
         return found
 
 
-__all__ = ["cut"]
+__all__ = ["ENOUGH", "AskedOfSpark", "Measure", "Measured", "cut"]

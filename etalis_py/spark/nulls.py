@@ -15,6 +15,8 @@ from etalis_py.spark.schema import TRIPLE
 
 TERMS = ("s", "p", "o")
 TIMES = ("start", "end")
+WHY = "an event must have all of s, p, o, start and end, and here is null: "
+"""What a dead letter says before the names."""
 
 
 def has_null(columns: tuple[str, ...] = (*TERMS, *TIMES)) -> str:
@@ -44,8 +46,7 @@ def may_be(test: str) -> str:
 def dead_letter() -> str:
     """The row as a row of matches, in JSON, as rows travel that only pass through an operator."""
     missing = ", ".join(f"IF(`{c}` IS NULL, '{c}', NULL)" for c in (*TERMS, *TIMES))
-    why = text("an event must have all of s, p, o, start and end, and here is null: ")
-    detail = f"concat({why}, concat_ws(', ', {missing}))"
+    detail = f"concat({text(WHY)}, concat_ws(', ', {missing}))"
     triple = ", ".join(f"'{c}', CAST(`{c}` AS STRING)" for c in TERMS)
     values = f"'kind', 'dead_letter', 'triples', array(named_struct({triple})), 'start', start, 'end', `end`"
     row = f"named_struct({values}, 'stream', stream, 'detail', {detail})"

@@ -6,6 +6,7 @@ import uuid
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -17,10 +18,13 @@ from etalis_py.families import GatheredQueries
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.program import Program, compile, program_of
 from etalis_py.spark.batch import batch_operator
-from etalis_py.spark.cuts import cut
+from etalis_py.spark.cuts import AskedOfSpark, Measure, cut
 from etalis_py.spark.divided import with_families
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.identity import identity_of
+from etalis_py.spark.local_cuts import LookedUp
+from etalis_py.spark.local_files import local_files
+from etalis_py.spark.local_scans import local_answers
 from etalis_py.spark.offers import offers_of
 from etalis_py.spark.options import Matching, MatchOptions
 from etalis_py.spark.packing import PACKED, packer
@@ -73,13 +77,16 @@ def planned_matches(
     names = [spec.name for spec in specs]
     levels = sorted({routed.part.level for routed in parts})
     flat = flat_events(events, *row_kinds(parts), timed=events.isStreaming)
+    files = None
     if events.isStreaming:
         by_time = False
         flat = _with_watermark(flat, parts, partitions, asked.lateness, len(levels))
         parts = measured(parts)
     else:
-        by_time = prunes(flat)
-        parts = measured(cut(flat, parts, count, asked.slices, by_time))
+        files = local_files(events)
+        by_time = files is not None or prunes(flat)
+        measure: Measure = partial(AskedOfSpark, flat, parts) if files is None else partial(LookedUp, files, parts)
+        parts = measured(cut(parts, count, asked.slices, by_time, measure))
     for routed in parts:
         if routed.part.shards == 1 and count > 1:
             why = "" if events.isStreaming or not routed.uncut else f"; no slices of time: {routed.uncut}"
@@ -94,7 +101,7 @@ def planned_matches(
     watch = SkewWatch(events.sparkSession, parts if events.isStreaming else ())
     telling = None if events.isStreaming else telling_of(events.sparkSession.sparkContext, parts)
     out: DataFrame | None = None
-    apart = apart_of(flat, parts) if by_time and asked.updates is None else []
+    apart = apart_of(flat, parts, files) if by_time and asked.updates is None else []
     others = [routed for routed in parts if routed not in apart]
     for level in levels if others else ():
         here = [routed for routed in others if routed.part.level == level]
@@ -129,7 +136,11 @@ def planned_matches(
             out = wire.read(ordered.mapInArrow(batch_operator(specs, slots, wire, asked.metrics, telling), wire.schema))
     if apart:
         # Rows with a null are told of once: by what is routed, if anything is.
-        answers = answers_of(flat, apart, specs, asked.metrics, telling, refusing=apart if out is None else ())
+        refusing = apart if out is None else ()
+        if files is None:
+            answers = answers_of(flat, apart, specs, asked.metrics, telling, refusing)
+        else:
+            answers = local_answers(events.sparkSession, files, apart, specs, asked.metrics, telling, refusing)
         out = answers if out is None else answers.union(out)
     assert out is not None, "a program has at least one query"
     if _hands_on(parts):

@@ -5,7 +5,8 @@ one of a part, reads all of a source and keeps what is its own: that takes as mu
 the shuffle and Spark's sort, which take longest of all.  So it is done for a few shards over files of a bearable size,
 read without anything that Python, a join or a shuffle would have to do again for each.
 
-Each such shard is a task that holds its rows, and puts them in order where they are not.
+Each such shard is a task that holds its rows, and puts them in order where they are not.  Files of this machine are
+read without Spark: see ``local_scans``.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from pyspark.sql import functions as F
 
 from etalis_py.kernel.batch import Batch
 from etalis_py.kernel.garbage import few_collections
-from etalis_py.spark.answers import Row
+from etalis_py.spark.answers import Answer, Row
 from etalis_py.spark.kinds import batch_shard
+from etalis_py.spark.local_files import LocalFiles, held_at_once
 from etalis_py.spark.parts import Part, RoutedPart
 from etalis_py.spark.routing import predicates_of, scanned
 from etalis_py.spark.rows import columns_of, in_order, with_predicates, without_letters
@@ -33,8 +35,11 @@ from etalis_py.spark.wire import Wire, wire_of
 
 MOST_TIMES = 4
 """How often a source is read at most, where each time is for one shard and all of it is read."""
+MOST_TIMES_OF_FILES = 8
+"""How often, where the shards decode files of this machine."""
 MOST_BYTES = 1 << 26
-"""Of files for each of these shards, whose rows take up to ten times as much memory."""
+"""Of files for each of these shards, whose rows take up to ten times as much memory; of files of this machine, of those
+pieces that overlap in time."""
 _PLAIN = {"Project", "Filter", "LogicalRelation"}
 
 
@@ -45,8 +50,8 @@ def prunes(flat: DataFrame) -> bool:
     return re.search(r"PushedFilters: \[[^\]]*LessThan\(end,", plan) is not None
 
 
-def apart_of(flat: DataFrame, parts: Sequence[RoutedPart]) -> list[RoutedPart]:
-    """The parts whose shards read the source themselves, where it ``prunes``.
+def apart_of(flat: DataFrame, parts: Sequence[RoutedPart], files: LocalFiles | None) -> list[RoutedPart]:
+    """The parts whose shards read the source themselves, where it ``prunes`` or is ``files`` of this machine.
 
     Withdrawals, whole items and what an earlier level hands on are routed.
     """
@@ -55,7 +60,10 @@ def apart_of(flat: DataFrame, parts: Sequence[RoutedPart]) -> list[RoutedPart]:
     sliced = [routed for routed in parts if routed.part.begins]
     others = [routed for routed in parts if not (routed.part.begins or routed.part.divided or routed.lookups)]
     times = sum(routed.part.shards for routed in others)
-    return [*sliced, *others] if times and times <= MOST_TIMES and _is_light(flat, times) else sliced
+    if not 0 < times <= (MOST_TIMES if files is None else MOST_TIMES_OF_FILES):
+        return sliced
+    light = _is_light(flat, times) if files is None else held_at_once(files) <= MOST_BYTES * times
+    return [*sliced, *others] if light else sliced
 
 
 def _is_light(flat: DataFrame, times: int) -> bool:
@@ -116,29 +124,40 @@ def scan_operator(
     """
 
     def operate(chunks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        shard = batch_shard(spec, part, number)
         with few_collections():
             letters: list[Row] = []
             rest = (without_letters(chunk, letters) for chunk in chunks if len(chunk))
             held = [with_predicates(chunk, predicates) for chunk in rest]
             yield from wire.record_batches(letters)
-            keys = KeyCount(part, number)
-            if held:
-                rows = pa.Table.from_batches(held)
-                held.clear()
-                keys.take(rows)
-                columns = columns_of(in_order(rows))
-                del rows
-                for first in range(0, len(columns), AT_ONCE):
-                    some = columns.rows(first, first + AT_ONCE)
-                    if shard.engine.reads_columns:
-                        yield from wire.record_batches(shard.take(some))
-                    else:
-                        yield from wire.record_batches(shard.push(Batch(None, int(some.end[-1]), some).rows))
-            yield from wire.record_batches([*shard.finish(), *([shard.metric()] if metrics else [])])
-            keys.tell(telling)
+            tables = [pa.Table.from_batches(held)] if held else []
+            held.clear()
+            for answers in answered(spec, part, number, tables, metrics, telling):
+                yield from wire.record_batches(answers)
 
     return operate
 
 
-__all__ = ["answers_of", "apart_of", "prunes", "scan_operator"]
+def answered(
+    spec: ProgramSpec,
+    part: Part,
+    number: int,
+    tables: Iterable[pa.Table],
+    metrics: bool,
+    telling: Telling | None,
+) -> Iterator[list[Answer]]:
+    """What a shard finds in tables that follow each other in time; the rows of a table may be in any order."""
+    shard, keys = batch_shard(spec, part, number), KeyCount(part, number)
+    for rows in tables:
+        keys.take(rows)
+        columns = columns_of(in_order(rows))
+        for first in range(0, len(columns), AT_ONCE):
+            some = columns.rows(first, first + AT_ONCE)
+            if shard.engine.reads_columns:
+                yield shard.take(some)
+            else:
+                yield shard.push(Batch(None, int(some.end[-1]), some).rows)
+    yield [*shard.finish(), *([shard.metric()] if metrics else [])]
+    keys.tell(telling)
+
+
+__all__ = ["answered", "answers_of", "apart_of", "prunes", "scan_operator"]

@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,15 +18,18 @@ from etalis_compiler import ast
 from etalis_compiler.diagnostics import QueryError
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import etalis_py.executors.columns.executor
+import etalis_py.spark.local_cuts
 from etalis_py import Engine, Event, LimitExceeded, Program, compile
 from etalis_py.spark import events_from_events, matches
 from etalis_py.spark.answers import single
-from etalis_py.spark.cuts import cut
+from etalis_py.spark.cuts import AskedOfSpark, Measure, cut
 from etalis_py.spark.errors import SkewWarning
+from etalis_py.spark.local_cuts import LookedUp
+from etalis_py.spark.local_files import local_files
 from etalis_py.spark.parts import Part, RoutedPart
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.results import order_columns
@@ -150,31 +154,37 @@ def test_in_any_number_of_slices_the_matches_and_their_order_are_those_of_one_en
 ) -> None:
     """A program without a key, one with a key, and one with a key that cannot be cut: rows are routed.
 
-    The first two also from Parquet: every slice reads the file for itself, and a null becomes a dead letter.
+    The first two also from Parquet: every slice reads the file for itself, by Arrow or, where something stands
+    before it, by Spark; and a null becomes a dead letter.
     """
     events, texts = stream(3, 200), {"pairs": PAIRS, "keyed": KEYED, "too far": TOO_FAR}
     null = pa.table({"end": [7], "start": [7], "s": ["<urn:x>"], "p": ["<urn:p>"], "o": pa.nulls(1, pa.string())})
     pq.write_table(pa.concat_tables([null, flat(events)]), tmp_path / "events.parquet")
     frame = events_from_events(spark, events)
     routed_by_time = matches(texts, frame, shards=2, slices=4, metrics=True, ordered=True)
+    rows = routed_by_time.withColumn("run", F.lit(4))
     file = spark.read.parquet(str(tmp_path))
-    scanned = matches({"pairs": PAIRS, "keyed": KEYED}, file, shards=2, slices=2, metrics=True, ordered=True)
-    assert scanned._jdf.queryExecution().executedPlan().toString().count("Exchange") == 0
-    rows = scanned.withColumn("run", F.lit(2)).union(routed_by_time.withColumn("run", F.lit(4)))
+    for slices, read in ((2, file), (3, file.where("length(p) > 0"))):
+        scanned = matches({"pairs": PAIRS, "keyed": KEYED}, read, shards=2, slices=slices, metrics=True, ordered=True)
+        assert scanned._jdf.queryExecution().executedPlan().toString().count("Exchange") == 0
+        rows = rows.union(scanned.withColumn("run", F.lit(slices)))
     found = rows.coalesce(1).sortWithinPartitions(*order_columns(["v", "x", "y", "z"])).collect()
     triples = sum(p != "<urn:r>" for e in events for _, p, _ in e.triples)
     for name, text in texts.items():
         engine = Engine(compile(text + "\n"))
         wanted = [(m.id, m.start_us, m.end_us) for m in [*engine.push_all(events), *engine.close()]]
         assert wanted
-        for slices in (2, 4) if name != "too far" else (4,):
+        for slices in (2, 3, 4) if name != "too far" else (4,):
             own = [row for row in found if row["program"] == name and row["run"] == slices]
             assert [(row["id"], row["start"], row["end"]) for row in own if row["kind"] == "match"] == wanted
             numbers = [json.loads(row["detail"]) for row in own if row["kind"] == "metric"]
             assert len(numbers) == (slices if name != "too far" else 2)
             assert sum(number["events"] - number.get("read_again", 0) for number in numbers) == triples
     letters = [row for row in found if row["kind"] == "dead_letter"]
-    assert [(row["run"], row["end"], row["triples"][0]["p"]) for row in letters] == [(2, 7, "<urn:p>")]
+    assert sorted((row["run"], row["end"], row["triples"][0]["p"]) for row in letters) == [
+        (2, 7, "<urn:p>"),
+        (3, 7, "<urn:p>"),
+    ]
 
 
 OPTIONAL = "SELECT * { ?x <urn:p> ?y OPTIONAL { ?x <urn:q> ?z FILTER (getDURATION() <= 'PT3S'^^xsd:duration) } }"
@@ -201,7 +211,15 @@ def test_a_slice_takes_columns_in_any_order(monkeypatch: pytest.MonkeyPatch, tex
     assert sorted(ids) == embedded(text, events)
 
 
+BY_OBJECT = "SELECT * { { ?x <urn:p> ?y } SEQ { ?v <urn:p> ?y } } WITHIN PT4S"
 COUNTED = "SELECT ?x (COUNT(*) AS ?n) { ?x <urn:p> ?y } GROUP BY ?x"
+
+
+def measures(file: DataFrame, parts: Sequence[RoutedPart]) -> tuple[Measure, Measure]:
+    """Spark is asked about a batch, or its files are looked into."""
+    files = local_files(file)
+    assert files is not None
+    return partial(AskedOfSpark, flat_events(file).drop("time"), parts), partial(LookedUp, files, parts)
 
 
 def test_a_hot_key_is_cut_by_time_or_named(spark: SparkSession, tmp_path: Path) -> None:
@@ -209,30 +227,42 @@ def test_a_hot_key_is_cut_by_time_or_named(spark: SparkSession, tmp_path: Path) 
     keys = ["<urn:hot>" if n % 10 < 6 else f"<urn:x{n}>" for n in range(40_000)]
     times = pa.array([n * SECOND for n in range(40_000)])
     predicates = ["<urn:p>" if n % 2 else "<urn:q>" for n in range(40_000)]
-    table = pa.table({"end": times, "s": keys, "p": predicates, "o": ["<urn:o>"] * 40_000})
+    objects = [f"<urn:o{n % 7}>" for n in range(40_000)]
+    table = pa.table({"end": times, "s": keys, "p": predicates, "o": objects})
     pq.write_table(table, tmp_path / "events.parquet")
     events = spark.read.parquet(str(tmp_path))
+    for measure in measures(events, (keyed := plan(KEYED, 2, None, "rdfs", None)[1])):
+        assert [len(routed.part.begins) for routed in cut(keyed, 2, None, True, measure)] == [1]
+    for measure in measures(events, (others := plan(BY_OBJECT, 2, None, "rdfs", None)[1])):
+        assert cut(others, 2, None, True, measure) == others
     with warnings.catch_warnings():
         warnings.simplefilter("error", SkewWarning)
-        helped = matches(KEYED, events, shards=2)
-    assert helped._jdf.queryExecution().executedPlan().toString().count("Exchange") == 0
+        matches(KEYED, events, shards=2).count()
     with pytest.warns(SkewWarning, match=r"q1: (5[89]|6[0-2])% of the events have the key <urn:hot>.*an aggregate"):
         matches(COUNTED, events, shards=2).count()
     with pytest.warns(SkewWarning, match=r"(5[89]|6[0-2])% of the events have the key <urn:hot>.*with slices=N"):
         matches(KEYED, events, shards=5, slices=1).count()
 
 
-def test_cuts_divide_a_batch_evenly(spark: SparkSession, tmp_path: Path) -> None:
-    """By a sample of the events that are asked for, which are more frequent at the end; one instant is not cut."""
+@pytest.mark.parametrize("large", [False, True])
+def test_cuts_divide_a_batch_evenly(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool
+) -> None:
+    """By the events that are asked for, which are more frequent at the end; one instant is not cut.
+
+    The ends of a large batch are told by what the file says of its pieces.
+    """
+    monkeypatch.setattr(etalis_py.spark.local_cuts, "MOST_ROWS", 0 if large else 1 << 20)
     ends = [n * SECOND for n in range(10_000) for _ in range(1 + 4 * (n >= 5_000))]
-    table = pa.table({"end": ends, "s": ["<urn:x>"] * 30_000, "p": ["<urn:p>"] * 30_000, "o": ["<urn:o>"] * 30_000})
-    pq.write_table(table, tmp_path / "events.parquet")
-    [whole] = plan(PAIRS, 1, None, "rdfs", None)[1]
-    rows = flat_events(spark.read.parquet(str(tmp_path))).drop("time")
-    [routed] = cut(rows, [whole], 1, 3, True)
-    bounds = [0, *routed.part.begins, LAST]
-    sizes = [sum(first <= end < last for end in ends) for first, last in pairwise(bounds)]
-    assert len(sizes) == 3
-    assert all(9_000 < size < 11_000 for size in sizes), sizes
-    at_once = rows.withColumn("end", F.lit(0)).withColumn("start", F.lit(0))
-    assert cut(at_once, [whole], 1, 3, True) == [whole]
+    names = {"s": ["<urn:x>"] * 30_000, "p": ["<urn:p>"] * 30_000, "o": ["<urn:o>"] * 30_000}
+    pq.write_table(pa.table({"end": ends, **names}), tmp_path / "events.parquet", row_group_size=2_000)
+    pq.write_table(pa.table({"end": [0] * 30_000, **names}), tmp_path / "at once.parquet")
+    whole = plan(PAIRS, 1, None, "rdfs", None)[1]
+    for measure in measures(spark.read.parquet(str(tmp_path / "events.parquet")), whole):
+        [routed] = cut(whole, 1, 3, True, measure)
+        bounds = [0, *routed.part.begins, LAST]
+        sizes = [sum(first <= end < last for end in ends) for first, last in pairwise(bounds)]
+        assert len(sizes) == 3
+        assert all(9_000 < size < 11_000 for size in sizes), sizes
+    for measure in measures(spark.read.parquet(str(tmp_path / "at once.parquet")), whole):
+        assert cut(whole, 1, 3, True, measure) == whole

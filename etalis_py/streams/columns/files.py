@@ -48,13 +48,13 @@ def _parquet(source: Source, mapping: RowMapping | None) -> tuple[pa.Schema, Ite
     metadata = parquet.read_metadata(whole)
     schema = metadata.schema.to_arrow_schema()
     texts = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
-    large = _too_large(metadata)
+    large = too_large(metadata)
     file = parquet.ParquetFile(whole, metadata=metadata, read_dictionary=[name for name in texts if name not in large])
     columns = None if mapping is None else [name for name in schema.names if name in mapping.used]
     return schema, _guarded(file.iter_batches(batch_size=ROWS, columns=columns, use_threads=False))
 
 
-def _too_large(metadata: parquet.FileMetaData) -> set[str]:
+def too_large(metadata: parquet.FileMetaData) -> set[str]:
     """The columns that are not kept as dictionaries: Arrow's would grow from batch to batch.
 
     Writers give up a dictionary beyond about a megabyte; the rest are numbers of at most four bytes.

@@ -1,0 +1,164 @@
+"""What ``routing`` says of a row, said of Arrow columns: which rows of a file a shard takes, and which have a null.
+
+As in SQL, what a test says of a row may be null: not known, because the row has a null.  A column that is a dictionary
+has its terms looked at, not its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from typing import TypeAlias
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+from etalis_py.spark.answers import Row
+from etalis_py.spark.nulls import TERMS, TIMES, WHY
+from etalis_py.spark.parts import RoutedPart
+from etalis_py.spark.routing import PLACES
+from etalis_py.spark.schema import COLUMNS, END_OF_STREAM
+
+Test: TypeAlias = pa.BooleanArray | None
+"""What is said of each row; None: every row passes."""
+
+
+def own_of(rows: pa.RecordBatch, routed: RoutedPart, shard: int) -> Test:
+    """Does a shard take a row?  The time, of which a slice takes some, is not asked for."""
+    part = routed.part
+    if part.begins or part.shards == 1:
+        return asked_of(rows, routed)
+    tests = []
+    for place, name in PLACES.items():
+        leaves = [leaf for leaf, position in routed.routes if position == place]
+        if leaves:
+            here = _of_terms(rows.column(name), lambda terms: _keys_of_shard(terms, shard, part.shards))
+            tests.append(_all([_any(rows, (_matching(rows, leaf, routed.unnamed) for leaf in leaves)), here]))
+    return _any(rows, tests)
+
+
+def asked_of(rows: pa.RecordBatch, routed: RoutedPart) -> Test:
+    """Does a part want a row, whatever its key?"""
+    if routed.everything:
+        return None
+    return _any(rows, (_matching(rows, leaf, routed.unnamed) for leaf, _ in routed.routes))
+
+
+def asked_by(rows: pa.RecordBatch, parts: Iterable[RoutedPart]) -> Test:
+    """Does any of the parts want a row?"""
+    return _any(rows, (asked_of(rows, routed) for routed in parts))
+
+
+def looked_at(routed: RoutedPart) -> list[str]:
+    """The columns that tell whether a part wants a row, and its key."""
+    names = {PLACES[position] for _, position in routed.routes if position}
+    for leaf, _ in routed.routes:
+        positions = [getattr(leaf, place) for place in PLACES]
+        names |= {
+            name
+            for name, position in zip(PLACES.values(), positions, strict=True)
+            if not leaf.entailed and (not isinstance(position, alg.Var) or positions.count(position) > 1)
+        }
+        names |= {"stream"} if leaf.stream else set()
+    return sorted(names)
+
+
+def keys_in(rows: pa.RecordBatch, routed: RoutedPart) -> pa.Array:
+    """The term by which a row is routed to a shard of the part, or null where it is not."""
+    keys = []
+    for place, name in PLACES.items():
+        leaves = [leaf for leaf, position in routed.routes if position == place]
+        if leaves:
+            test = _any(rows, (_matching(rows, leaf, routed.unnamed) for leaf in leaves))
+            column = rows.column(name)
+            keys.append(column if test is None else pc.if_else(test, column, pa.scalar(None, column.type)))
+    return keys[0] if len(keys) == 1 else pc.coalesce(*(column.cast(pa.string()) for column in keys))
+
+
+def null_in(rows: pa.RecordBatch) -> pa.BooleanArray | None:
+    """Has a row a null where an event has none?  None: no row has."""
+    columns = [rows.column(name) for name in (*TERMS, *TIMES)]
+    tests = [column.is_null() for column in columns if column.null_count]
+    return reduce(pc.or_, tests) if tests else None
+
+
+def dead_letters(rows: pa.RecordBatch, refusing: Sequence[RoutedPart]) -> list[Row]:
+    """The rows with a null that one of the parts may want."""
+    null = null_in(rows)
+    if null is None:
+        return []
+    rows = rows.filter(null)
+    ending = _of_terms(rows.column("p"), lambda terms: pc.equal(terms, END_OF_STREAM))
+    wanted = _any(rows, [asked_by(rows, refusing), ending])
+    letters = []
+    for row in (rows if wanted is None else rows.filter(wanted.fill_null(True))).to_pylist():
+        missing = ", ".join(name for name in (*TERMS, *TIMES) if row[name] is None)
+        values = {"kind": "dead_letter", "triples": (tuple(row[name] for name in TERMS),), "detail": WHY + missing}
+        values |= {name: row[name] for name in (*TIMES, "stream")}
+        letters.append(tuple(values.get(name) for name in COLUMNS))
+    return letters
+
+
+def _matching(rows: pa.RecordBatch, leaf: ir.Leaf, unnamed: str) -> Test:
+    if leaf.entailed:
+        return None  # what follows from the triple may match where the triple itself does not
+    tests: list[Test] = []
+    seen: dict[str, str] = {}
+    for place, name in PLACES.items():
+        match getattr(leaf, place):
+            case alg.Const(term):
+                tests.append(_among(rows.column(name), [term]))
+            case ir.OneOf(terms):
+                tests.append(_among(rows.column(name), terms))
+            case ir.NoneOf(terms):
+                tests.append(pc.invert(_among(rows.column(name), terms)))
+            case alg.Var(variable):
+                if variable in seen:
+                    one, other = (rows.column(place).cast(pa.string()) for place in (seen[variable], name))
+                    tests.append(pc.equal(one, other))
+                seen.setdefault(variable, name)
+    if leaf.stream:
+        tests.append(_among(rows.column("stream"), [leaf.stream, ""] if leaf.stream == unnamed else [leaf.stream]))
+    return _all(tests)
+
+
+def _among(column: pa.Array, terms: Iterable[str]) -> pa.BooleanArray:
+    wanted = pa.array(terms, pa.string())
+    test = _of_terms(column, lambda some: pc.is_in(some, value_set=wanted))
+    return pc.if_else(column.is_valid(), test, pa.scalar(None, pa.bool_())) if column.null_count else test
+
+
+def _of_terms(column: pa.Array, test: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """A test of terms for each row."""
+    if isinstance(column, pa.DictionaryArray):
+        return test(column.dictionary).take(column.indices)
+    return test(column)
+
+
+def _keys_of_shard(terms: pa.Array, shard: int, shards: int) -> pa.BooleanArray:
+    """Are terms keys of a shard?"""
+    encoded = terms.dictionary_encode()
+    spelled = encoded.dictionary.cast(pa.binary()).to_pylist()
+    own = np.fromiter((crc32(term) % shards == shard for term in spelled), np.bool_, len(spelled))
+    return pa.array(own).take(encoded.indices)
+
+
+def _all(tests: Iterable[Test]) -> Test:
+    given = [test for test in tests if test is not None]
+    return reduce(pc.and_kleene, given) if given else None
+
+
+def _any(rows: pa.RecordBatch, tests: Iterable[Test]) -> Test:
+    """Without a test it is false."""
+    every = list(tests)
+    given = [test for test in every if test is not None]
+    if len(given) < len(every):
+        return None
+    return reduce(pc.or_kleene, given) if given else pa.array(np.zeros(len(rows), np.bool_))
+
+
+__all__ = ["Test", "asked_by", "asked_of", "dead_letters", "keys_in", "looked_at", "null_in", "own_of"]

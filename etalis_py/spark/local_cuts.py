@@ -1,0 +1,87 @@
+"""What files of this machine tell of a batch, without a query of Spark: where it may be cut, and which keys are hot.
+
+Keys are counted in some pieces of the files.  The ends of a small batch are all looked at; of a large one, what the
+files say of their pieces: their first and last ends and their numbers of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from etalis_py.spark.choosing import Test, asked_by, keys_in, looked_at
+from etalis_py.spark.cuts import ENOUGH
+from etalis_py.spark.local_files import NEVER, FileReader, LocalFiles
+from etalis_py.spark.parts import RoutedPart
+
+MOST_ROWS = 1 << 21
+"""Of more rows than these, the ends are not looked at."""
+SAMPLED_ROWS = 1 << 18
+"""Keys are counted in about so many rows."""
+_POINTS = 64  # of a piece of a large batch
+
+
+class LookedUp:
+    """What the files of a batch tell of it."""
+
+    def __init__(
+        self, files: LocalFiles, parts: Sequence[RoutedPart], slices: int, keyed: Sequence[RoutedPart]
+    ) -> None:
+        self._reader = FileReader(files)
+        self._parts = parts
+        self._slices = slices
+        self._keyed = keyed
+        self._rows = sum(group.rows for group in self._reader.groups)
+
+    def begins(self) -> list[int]:
+        ends, weights = self._ends() if self._rows <= MOST_ROWS else self._told()
+        if not len(ends):
+            return []
+        order = np.argsort(ends, kind="stable")
+        ends, until = ends[order], np.cumsum(weights[order])
+        cuts = ends[np.searchsorted(until, until[-1] * np.arange(1, self._slices) / self._slices, side="right")]
+        return sorted({int(begin) for begin in cuts if begin > ends[0]})
+
+    def hot(self, shards: int) -> set[int]:
+        if not self._keyed:
+            return set()
+        groups = self._reader.groups[:: 1 + self._rows // SAMPLED_ROWS]
+        names = sorted({"end", *(name for routed in self._parts for name in looked_at(routed))})
+        batches = [_filtered(rows, asked_by(rows, self._parts)) for rows in self._reader.batches(groups, names)]
+        sampled = sum(map(len, batches))
+        if sampled < ENOUGH:
+            return set()
+        return {routed.part.number for routed in self._keyed if _times(batches, routed) * shards > sampled}
+
+    def _ends(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """All ends that are asked for, one of each row."""
+        names = sorted({"end", *(name for routed in self._parts for name in looked_at(routed))})
+        batches = self._reader.batches(self._reader.groups, names)
+        ends = [_filtered(rows, asked_by(rows, self._parts)).column("end").drop_null().to_numpy() for rows in batches]
+        every = np.concatenate(ends) if ends else np.zeros(0, np.int64)
+        return every, np.ones(len(every))
+
+    def _told(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Some times of each piece, as if its rows were evenly spread, and the number of rows that each stands for."""
+        known = [group for group in self._reader.groups if group.first > NEVER]
+        ends = [np.linspace(group.first, group.last, _POINTS).astype(np.int64) for group in known]
+        weights = [np.full(_POINTS, group.rows / _POINTS) for group in known]
+        return (np.concatenate(ends), np.concatenate(weights)) if known else (np.zeros(0, np.int64), np.zeros(0))
+
+
+def _filtered(rows: pa.RecordBatch, test: Test) -> pa.RecordBatch:
+    return rows if test is None else rows.filter(test)
+
+
+def _times(batches: Sequence[pa.RecordBatch], routed: RoutedPart) -> int:
+    """How often the most frequent key of a part is there."""
+    keys = pa.chunked_array([keys_in(rows, routed).cast(pa.string()) for rows in batches], pa.string()).drop_null()
+    times: int = pc.max(pc.value_counts(keys).field("counts")).as_py() or 0
+    return times
+
+
+__all__ = ["LookedUp"]
