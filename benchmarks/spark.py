@@ -1,12 +1,14 @@
 """The pipeline on Spark: events a second on this machine, with every answer checked.
 
-    python -m benchmarks.spark [--only W1 W2 W4 classes pairs] [--source parquet nquads stream] [--events N]
+    python -m benchmarks.spark [--only W1 W2 W4 classes pairs] [--source parquet filtered nquads stream] [--events N]
                                [--shards 2] [--slices 1 2 4] [--repeat 3] [--json FILE]
 
 Two million events a batch, and half a million in a stream, which needs several batches.
 
-``parquet`` and ``nquads``: batch queries from files written before the clock starts, to the last match; the first
-three runs, in which workers start and the JVM compiles, are not counted, and the median of the others counts.
+``parquet``, ``filtered`` and ``nquads``: batch queries from files written before the clock starts, to the last match;
+the first three runs, in which workers start and the JVM compiles, are not counted, and the median of the others counts.
+Files of Parquet are read by the shards themselves, or, where there is a filter of Spark before (``filtered``), by Spark
+for each shard.
 ``stream``: a streaming query over Parquet files, ``--events`` events a batch, with its state in RocksDB.  It runs
 three times, and the first run, in which the JVM compiles, is not counted; nor are the first two batches of the others
 and those that end the stream.  Beside each, in turn, runs a plain job of Spark that reads the same rows, routes them by
@@ -32,7 +34,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.spark_runs import (
     CLASSES,
@@ -51,11 +53,12 @@ from benchmarks.spark_runs import (
 )
 from etalis_py.spark import session
 
-SOURCES = ("parquet", "nquads", "stream")
+SOURCES = ("parquet", "filtered", "nquads", "stream")
 MANY, OF_STREAM = 2_000_000, 500_000
 """Events of a batch."""
 ROWS = (
     *(("parquet", name) for name in ("W1", "W2", "W4", CLASSES)),
+    *(("filtered", name) for name in ("W1", "W4")),
     ("nquads", "W1"),
     *(("stream", name) for name in ("W1", "W2", "W4")),
     ("slices", PAIRS),
@@ -66,7 +69,12 @@ TITLES = {
     "W4": "W4, a higher price than the latest lower one",
     CLASSES: "class membership over 40,080 sub-classes",
 }
-SOURCES_OF = {"parquet": "Parquet", "nquads": "N-Quads", "stream": "stream with state"}
+SOURCES_OF = {
+    "parquet": "Parquet",
+    "filtered": "Parquet behind a filter",
+    "nquads": "N-Quads",
+    "stream": "stream with state",
+}
 HEAD = """
 | | thousand events/s | µs of processor time an event | times as long as a plain job | processor time |
 |---|---|---|---|---|"""
@@ -173,16 +181,15 @@ def measure(spark: SparkSession, case: Case, source: str, shards: int, repeat: i
             matches = case.answers[0] * size // len(case.events)
             return Result(case.name, source, size, matches, shards, others, first, right, work, beside)
         (folder / "events").mkdir()
-        if source == "parquet":
-            write_files(folder / "events", case.events, -(-len(case.events) // FILES))
-        else:
+        if source == "nquads":
             write_nquads(folder / "events", case.events)
+        else:
+            write_files(folder / "events", case.events, -(-len(case.events) // FILES))
         runs, plains = [], []
         for _ in range(COMPILING + repeat):
-            read = spark.read.parquet if source == "parquet" else lambda path: read_nquads(spark, path)
-            runs.append(batch_run(case, read(str(folder / "events")), shards))
-            if source == "parquet":
-                plains.append(plain_run(read(str(folder / "events")), shards))
+            runs.append(batch_run(case, _read(spark, source, str(folder / "events")), shards))
+            if source != "nquads":
+                plains.append(plain_run(_read(spark, source, str(folder / "events")), shards))
     right = all(run.answers == case.answers for run in runs) and all(run.answers == (case.rows, 0) for run in plains)
     seconds = tuple(run.seconds for run in runs)
     plains, runs = plains[COMPILING:], runs[COMPILING:]
@@ -190,6 +197,13 @@ def measure(spark: SparkSession, case: Case, source: str, shards: int, repeat: i
     beside = _beside([x.seconds for x in plains], *worked) if plains else None
     size, matches, work = len(case.events), case.answers[0], statistics.median(run.work for run in runs)
     return Result(case.name, source, size, matches, shards, seconds[COMPILING:], seconds[0], right, work, beside)
+
+
+def _read(spark: SparkSession, source: str, folder: str) -> DataFrame:
+    if source == "nquads":
+        return read_nquads(spark, folder)
+    file = spark.read.parquet(folder)
+    return file.where("length(p) > 0") if source == "filtered" else file
 
 
 def _beside(seconds: Sequence[float], plain: Sequence[float], worked: Sequence[float]) -> Beside:
