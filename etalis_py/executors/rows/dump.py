@@ -69,11 +69,12 @@ def read(executor: RowExecutor, data: Mapping[str, Any]) -> None:
     for key, store in state.stores.items():
         store.clear()
         columns, why = goals.get(key, ((), None))
-        if not isinstance(columns, list | tuple):
-            store.insert_all(_rows_of(columns))
+        rows = zip(*columns, strict=True) if isinstance(columns, list | tuple) else _rows_of(columns)
+        if why is None:
+            store.insert_all(rows)
             continue
-        for n, row in enumerate(zip(*columns, strict=True)):
-            store.insert(store.rebuild((*row, _provenance(why[n])) if why is not None else row))
+        for row, reason in zip(rows, why, strict=True):
+            store.insert(store.rebuild((*row, _provenance(reason))))
     for name, group in state.groups.items():
         if name in data["groups"]:
             _restore_group(executor, name, data["groups"][name])
