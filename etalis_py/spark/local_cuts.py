@@ -1,7 +1,7 @@
 """What files of this machine tell of a batch, without a query of Spark: where it may be cut, and which keys are hot.
 
-Keys are counted in some pieces of the files.  The ends of a small batch are all looked at; of a large one, what the
-files say of their pieces: their first and last ends and their numbers of rows.
+Keys are counted in some pieces of the files.  The ends of a small batch are all looked at, and those of one in few
+pieces; of a large one in many, what the files say of these: their first and last ends and their numbers of rows.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from etalis_py.spark.cuts import ENOUGH
 from etalis_py.spark.local_files import NEVER, FileReader, LocalFiles
 from etalis_py.spark.parts import RoutedPart
 
-MOST_ROWS = 1 << 21
-"""Of more rows than these, the ends are not looked at."""
+MOST_ROWS = 1 << 18
+"""Of more rows than these, the ends are not looked at if there are enough pieces."""
+_PIECES = 8  # for each slice, which are enough
 SAMPLED_ROWS = 1 << 18
 """Keys are counted in about so many rows."""
 _POINTS = 64  # of a piece of a large batch
@@ -38,7 +39,8 @@ class LookedUp:
         self._rows = sum(group.rows for group in self._reader.groups)
 
     def begins(self) -> list[int]:
-        ends, weights = self._ends() if self._rows <= MOST_ROWS else self._told()
+        told = self._rows > MOST_ROWS and len(self._reader.groups) >= _PIECES * self._slices
+        ends, weights = self._told() if told else self._ends()
         if not len(ends):
             return []
         order = np.argsort(ends, kind="stable")

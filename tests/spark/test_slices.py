@@ -250,12 +250,12 @@ def test_cuts_divide_a_batch_evenly(
 ) -> None:
     """By the events that are asked for, which are more frequent at the end; one instant is not cut.
 
-    The ends of a large batch are told by what the file says of its pieces.
+    The ends of a large batch in many pieces are told by what the file says of these.
     """
-    monkeypatch.setattr(etalis_py.spark.local_cuts, "MOST_ROWS", 0 if large else 1 << 20)
+    monkeypatch.setattr(etalis_py.spark.local_cuts, "MOST_ROWS", 0 if large else 1 << 18)
     ends = [n * SECOND for n in range(10_000) for _ in range(1 + 4 * (n >= 5_000))]
     names = {"s": ["<urn:x>"] * 30_000, "p": ["<urn:p>"] * 30_000, "o": ["<urn:o>"] * 30_000}
-    pq.write_table(pa.table({"end": ends, **names}), tmp_path / "events.parquet", row_group_size=2_000)
+    pq.write_table(pa.table({"end": ends, **names}), tmp_path / "events.parquet", row_group_size=1_000)
     pq.write_table(pa.table({"end": [0] * 30_000, **names}), tmp_path / "at once.parquet")
     whole = plan(PAIRS, 1, None, "rdfs", None)[1]
     for measure in measures(spark.read.parquet(str(tmp_path / "events.parquet")), whole):
