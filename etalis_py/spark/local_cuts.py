@@ -20,7 +20,7 @@ from etalis_py.spark.parts import RoutedPart
 
 MOST_ROWS = 1 << 18
 """Of more rows than these, the ends are not looked at if there are enough pieces."""
-_PIECES = 8  # for each slice, which are enough
+_PIECES = 2  # for each slice, which are enough
 SAMPLED_ROWS = 1 << 18
 """Keys are counted in about so many rows."""
 _POINTS = 64  # of a piece of a large batch
