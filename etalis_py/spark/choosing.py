@@ -21,7 +21,7 @@ from etalis_py.spark.answers import Row
 from etalis_py.spark.nulls import TERMS, TIMES, WHY
 from etalis_py.spark.parts import RoutedPart
 from etalis_py.spark.routing import PLACES
-from etalis_py.spark.schema import COLUMNS, END_OF_STREAM
+from etalis_py.spark.schema import COLUMNS
 
 Test: TypeAlias = pa.BooleanArray | None
 """What is said of each row; None: every row passes."""
@@ -92,8 +92,7 @@ def dead_letters(rows: pa.RecordBatch, refusing: Sequence[RoutedPart]) -> list[R
     if null is None:
         return []
     rows = rows.filter(null)
-    ending = _of_terms(rows.column("p"), lambda terms: pc.equal(terms, END_OF_STREAM))
-    wanted = _any(rows, [asked_by(rows, refusing), ending])
+    wanted = asked_by(rows, refusing)
     letters = []
     for row in (rows if wanted is None else rows.filter(wanted.fill_null(True))).to_pylist():
         missing = ", ".join(name for name in (*TERMS, *TIMES) if row[name] is None)

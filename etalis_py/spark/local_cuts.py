@@ -1,7 +1,7 @@
 """What files of this machine tell of a batch, without a query of Spark: where it may be cut, and which keys are hot.
 
-Keys are counted in some pieces of the files.  The ends of a small batch are all looked at, and those of one in few
-pieces; of a large one in many, what the files say of these: their first and last ends and their numbers of rows.
+Keys are counted at the beginnings of some pieces of the files.  The ends of a small batch are all looked at; of a large
+one, what the files say of their pieces: their first and last ends and their numbers of rows.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ from etalis_py.spark.local_files import NEVER, FileReader, LocalFiles
 from etalis_py.spark.parts import RoutedPart
 
 MOST_ROWS = 1 << 18
-"""Of more rows than these, the ends are not looked at if there are enough pieces."""
-_PIECES = 2  # for each slice, which are enough
+"""Of more rows than these, the ends are not looked at if there are enough pieces,"""
+MOST_IN_FEW = 1 << 22
+"""and of more than these, whatever the pieces."""
 SAMPLED_ROWS = 1 << 18
-"""Keys are counted in about so many rows."""
+"""Keys are counted in so many rows."""
+_PIECES = 2  # for each slice, which are enough
+_SAMPLED = 64  # pieces in which keys are counted
 _POINTS = 64  # of a piece of a large batch
 
 
@@ -36,11 +39,12 @@ class LookedUp:
         self._parts = parts
         self._slices = slices
         self._keyed = keyed
+        self._names = sorted({"end", *(name for routed in parts for name in looked_at(routed))})
         self._rows = sum(group.rows for group in self._reader.groups)
 
     def begins(self) -> list[int]:
-        told = self._rows > MOST_ROWS and len(self._reader.groups) >= _PIECES * self._slices
-        ends, weights = self._told() if told else self._ends()
+        most = MOST_ROWS if len(self._reader.groups) >= _PIECES * self._slices else MOST_IN_FEW
+        ends, weights = self._told() if self._rows > most else self._ends()
         if not len(ends):
             return []
         order = np.argsort(ends, kind="stable")
@@ -51,9 +55,10 @@ class LookedUp:
     def hot(self, shards: int) -> set[int]:
         if not self._keyed:
             return set()
-        groups = self._reader.groups[:: 1 + self._rows // SAMPLED_ROWS]
-        names = sorted({"end", *(name for routed in self._parts for name in looked_at(routed))})
-        batches = [_filtered(rows, asked_by(rows, self._parts)) for rows in self._reader.batches(groups, names)]
+        groups = self._reader.groups[:: -(-len(self._reader.groups) // _SAMPLED) or 1]
+        size = SAMPLED_ROWS // max(1, len(groups))
+        found = self._reader.beginnings(groups, self._names, size)
+        batches = [_filtered(rows, asked_by(rows, self._parts)) for rows in found]
         sampled = sum(map(len, batches))
         if sampled < ENOUGH:
             return set()
@@ -61,8 +66,7 @@ class LookedUp:
 
     def _ends(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """All ends that are asked for, one of each row."""
-        names = sorted({"end", *(name for routed in self._parts for name in looked_at(routed))})
-        batches = self._reader.batches(self._reader.groups, names)
+        batches = self._reader.batches(self._reader.groups, self._names)
         ends = [_filtered(rows, asked_by(rows, self._parts)).column("end").drop_null().to_numpy() for rows in batches]
         every = np.concatenate(ends) if ends else np.zeros(0, np.int64)
         return every, np.ones(len(every))

@@ -11,8 +11,10 @@ expressions, partitions by folder, a file that is to be passed over if it is bro
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from os.path import basename
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -25,30 +27,28 @@ from etalis_py.streams.columns.files import too_large
 from etalis_py.streams.columns.flat import constant
 from etalis_py.streams.columns.native import plain, spelled
 
-MOST_FILES = 1_000
-"""So many are looked into when a batch is planned, a millisecond each."""
-_TIMES = {
-    "bigint": {("INT64", "None"), ("INT64", "Int 64")},
-    "timestamp": {("INT64", "Timestamp microseconds in UTC")},
-    "timestamp_ntz": {("INT64", "Timestamp microseconds")},
-}
-_TEXTS = {"string": {("BYTE_ARRAY", "String")}}
+MOST_FILES = 200
+"""So many are looked into, some milliseconds each, when a batch is planned."""
+_TIMES = {"bigint": pa.int64(), "timestamp": pa.timestamp("us", "UTC"), "timestamp_ntz": pa.timestamp("us")}
+_TEXTS = {"string": pa.string()}
 _OBJECTS = _TEXTS | {
-    "bigint": _TIMES["bigint"],
-    "int": {("INT32", "None"), ("INT32", "Int 32")},
-    "double": {("DOUBLE", "None")},
-    "float": {("FLOAT", "None")},
-    "boolean": {("BOOLEAN", "None")},
+    "bigint": pa.int64(),
+    "int": pa.int32(),
+    "double": pa.float64(),
+    "float": pa.float32(),
+    "boolean": pa.bool_(),
 }
 _KINDS = {"end": _TIMES, "start": _TIMES, "s": _TEXTS, "p": _TEXTS, "o": _OBJECTS, "stream": _TEXTS}
-"""The types that columns may have in Spark, and how Parquet has what Spark and Arrow read as the same values."""
+"""The types that columns may have in Spark, and what Arrow has to read from the files then."""
 _COMPRESSED = {"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"}
-_OLD_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
-"""Spark computes the times of files with such a mark anew."""
+_OLD_CALENDAR = b"org.apache.spark.legacyDateTime"
+"""Spark computes the times of files with this mark anew, and of those that were made before it had the mark."""
+_AS_THEY_ARE = "spark.sql.parquet.datetimeRebaseModeInRead"
 _READ_ALIKE = {"path", "recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter"}
 """Options that say which files there are; Spark has listed them."""
 _PASSED_OVER = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
 _SPARK = "org.apache.spark.sql.execution.datasources"
+_CODED = pa.dictionary(pa.int32(), pa.string())
 NEVER, _ALWAYS = -(2**63), 2**63 - 1
 """The times of a piece that does not tell its own."""
 
@@ -80,7 +80,7 @@ class FileReader:
     def __init__(self, files: LocalFiles) -> None:
         self._names = files.names
         self._metadata = {path: parquet.read_metadata(path) for path in files.paths}
-        self._files: dict[str, parquet.ParquetFile] = {}
+        self._open: tuple[str, parquet.ParquetFile] | None = None
         large = set().union(*map(too_large, self._metadata.values()))
         self._coded = [stored for stored in files.names.values() if stored not in large]
         every = [group for path, metadata in self._metadata.items() for group in _row_groups(path, metadata, files)]
@@ -88,31 +88,38 @@ class FileReader:
 
     def batches(self, groups: Iterable[RowGroup], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of pieces, one piece after the other; terms are dictionaries where these are small."""
-        stored = [self._names[name] for name in columns if name in self._names]
         for path, numbers in _together(groups):
-            table = self._file(path).read_row_groups(numbers, columns=stored, use_threads=False)
+            table = self._file(path).read_row_groups(numbers, columns=self._stored(columns), use_threads=False)
             for rows in table.to_batches():
                 yield self._events(rows, columns)
 
+    def beginnings(self, groups: Iterable[RowGroup], columns: Sequence[str], size: int) -> Iterator[pa.RecordBatch]:
+        """The first rows of pieces, so many of each."""
+        for group in groups:
+            file, stored = self._file(group.path), self._stored(columns)
+            for rows in islice(file.iter_batches(size, [group.number], stored, use_threads=False), 1):
+                yield self._events(rows, columns)
+
+    def _stored(self, columns: Iterable[str]) -> list[str]:
+        return [self._names[name] for name in columns if name in self._names]
+
     def _file(self, path: str) -> parquet.ParquetFile:
-        if path not in self._files:
-            metadata = self._metadata[path]
-            self._files[path] = parquet.ParquetFile(
-                path, metadata=metadata, read_dictionary=self._coded, memory_map=True
-            )
-        return self._files[path]
+        """The file, which is open until another one is."""
+        if self._open is None or self._open[0] != path:
+            self._open = path, parquet.ParquetFile(path, metadata=self._metadata[path], read_dictionary=self._coded)
+        return self._open[1]
 
     def _events(self, rows: pa.RecordBatch, columns: Iterable[str]) -> pa.RecordBatch:
         """Rows of a file with the types and names of flat events."""
-        found = {}
+        found: dict[str, pa.Array] = {}
         for name in columns:
-            if name in self._names:
-                column = rows.column(self._names[name])
-                found[name] = column.cast(pa.int64()) if name in ("end", "start") else _terms(column)
-            else:
+            stored = self._names.get(name)
+            if stored is None:
                 found[name] = found["end"] if name == "start" else constant("", len(rows))
-        if "stream" in found and found["stream"].null_count:
-            found["stream"] = found["stream"].cast(pa.string()).fill_null("").dictionary_encode()
+            elif name in ("end", "start"):
+                found[name] = rows.column(stored).cast(pa.int64())
+            else:
+                found[name] = _terms(rows.column(stored), stored in self._coded, name == "stream")
         return pa.RecordBatch.from_pydict(found)
 
 
@@ -124,12 +131,15 @@ def local_files(events: DataFrame) -> LocalFiles | None:
         return None
     if any(kind not in _KINDS[name] for name, kind in wanted.items()):
         return None
-    plan = events._jdf.queryExecution().optimizedPlan()
+    # The plan of a DataFrame does not see that it has been cached since; another one does.
+    plan = events.select("*")._jdf.queryExecution().optimizedPlan()
     relation = plan.children().apply(0) if str(plan.nodeName()) == "Project" else plan
     if not str(relation.nodeName()).startswith("LogicalRelation"):
         return None
     names = _names(json.loads(plan.prettyJson()))
     if not set(wanted) <= set(names):
+        return None
+    if "timestamp" in wanted.values() and events.sparkSession.conf.get(_AS_THEY_ARE) != "CORRECTED":
         return None
     found = LocalFiles(_paths(relation.relation(), events), {name: names[name] for name in wanted})
     stored = {found.names[name]: _KINDS[name][kind] for name, kind in wanted.items()}
@@ -154,7 +164,8 @@ def runs_of(groups: Sequence[RowGroup]) -> list[list[RowGroup]]:
 
 def held_at_once(files: LocalFiles) -> int:
     """The bytes of the pieces that overlap in time, so that a shard has to hold its rows of all of them."""
-    return max((sum(group.bytes for group in run) for run in runs_of(FileReader(files).groups)), default=0)
+    runs = runs_of(FileReader(files).groups)
+    return max((sum(group.bytes for group in run) for run in runs if len(run) > 1), default=0)
 
 
 def _names(plan: list[dict[str, Any]]) -> dict[str, str]:
@@ -190,43 +201,54 @@ def _paths(relation: Any, events: DataFrame) -> tuple[str, ...]:
     if spark._jsc.hadoopConfiguration().get("parquet.crypto.factory.class"):
         return ()
     addresses = [urlsplit(str(file)) for file in relation.location().inputFiles()]
-    if len(addresses) > MOST_FILES or any(a.scheme != "file" or a.netloc for a in addresses):
+    paths = [unquote(address.path) for address in addresses]
+    if len(set(paths)) < len(paths) or any(a.scheme != "file" or a.netloc for a in addresses):
         return ()
-    return tuple(sorted(unquote(address.path) for address in addresses))
+    # Spark lists files that only tell of others, and does not read them.
+    paths = [path for path in paths if not basename(path).startswith(("_", "."))]
+    return tuple(sorted(paths)) if len(paths) <= MOST_FILES else ()
 
 
-def _is_read_alike(path: str, wanted: Mapping[str, Collection[tuple[str, str]]]) -> bool:
+def _is_read_alike(path: str, wanted: Mapping[str, pa.DataType]) -> bool:
     """Has a file all columns, stored as Arrow and Spark read them alike?"""
     metadata = parquet.read_metadata(path)
-    if any(key in (metadata.metadata or {}) for key in _OLD_CALENDAR):
+    told = metadata.metadata or {}
+    if _OLD_CALENDAR in told or told.get(b"org.apache.spark.version", b"3").startswith((b"1.", b"2.")):
         return False
-    columns = {metadata.schema.column(n).path: (n, metadata.schema.column(n)) for n in range(metadata.num_columns)}
-    for name, stored in wanted.items():
-        if name not in columns:
+    schema, places = metadata.schema.to_arrow_schema(), _places(metadata)
+    lower = [name.lower() for name in schema.names]
+    for name, kind in wanted.items():
+        if name not in schema.names or name not in places or lower.count(name.lower()) > 1 or "." in name:
             return False
-        place, column = columns[name]
-        if (column.physical_type, _logical(column)) not in stored or column.max_repetition_level:
+        if not _is_read_as(schema.field(name).type, kind):
             return False
-        chunks = [metadata.row_group(n).column(place) for n in range(metadata.num_row_groups)]
+        if metadata.schema.column(places[name]).physical_type == "INT96":
+            return False
+        chunks = [metadata.row_group(n).column(places[name]) for n in range(metadata.num_row_groups)]
         if any(chunk.compression not in _COMPRESSED for chunk in chunks):
             return False
     return True
 
 
-def _logical(column: Any) -> str:
-    """What the values of a column of Parquet are."""
-    told = json.loads(column.logical_type.to_json())
-    if told["Type"] == "Timestamp":
-        return f"Timestamp {told['timeUnit']}{' in UTC' if told['isAdjustedToUTC'] else ''}"
-    if told["Type"] == "Int":
-        return f"{'' if told['isSigned'] else 'unsigned '}Int {told['bitWidth']}"
-    return str(told["Type"])
+def _places(metadata: parquet.FileMetaData) -> dict[str, int]:
+    return {metadata.schema.column(n).path: n for n in range(metadata.num_columns)}
+
+
+def _is_read_as(found: pa.DataType, kind: pa.DataType) -> bool:
+    if pa.types.is_string(kind):
+        inner = found.value_type if pa.types.is_dictionary(found) else found
+        return bool(pa.types.is_string(inner) or pa.types.is_large_string(inner) or pa.types.is_string_view(inner))
+    if pa.types.is_timestamp(found) and found.tz is not None:
+        found = pa.timestamp(found.unit, "UTC")  # a zone is how a time is shown
+    return bool(found == kind)
 
 
 def _row_groups(path: str, metadata: parquet.FileMetaData, files: LocalFiles) -> Iterator[RowGroup]:
-    places = {metadata.schema.column(n).path: n for n in range(metadata.num_columns)}
+    places = _places(metadata)
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
+        if not group.num_rows:
+            continue
         chunks = {name: group.column(places[stored]) for name, stored in files.names.items()}
         counts = [chunk.statistics for name, chunk in chunks.items() if name != "stream"]
         has_nulls = any(one is None or not one.has_null_count or one.null_count for one in counts)
@@ -249,15 +271,18 @@ def _together(groups: Iterable[RowGroup]) -> Iterator[tuple[str, list[int]]]:
         yield path, numbers
 
 
-def _terms(column: pa.Array) -> pa.Array:
+def _terms(column: pa.Array, coded: bool, named: bool) -> pa.Array:
+    """A column of terms, in the same form in all files; ``named``: a null is the empty name."""
     column = plain(column)
-    if isinstance(column, pa.DictionaryArray):
-        return column.cast(pa.dictionary(pa.int32(), pa.string()))
-    if pa.types.is_string(column.type):
-        return column
-    cells = spelled(column)
-    assert cells.terms is not None, "typed values have terms"
-    return pa.DictionaryArray.from_arrays(cells.index, cells.terms)
+    if not isinstance(column, pa.DictionaryArray) and not pa.types.is_string(column.type):
+        cells = spelled(column)
+        assert cells.terms is not None, "typed values have terms"
+        return pa.DictionaryArray.from_arrays(cells.index, cells.terms)
+    if named and column.null_count:
+        column = column.cast(pa.string()).fill_null("")
+    if not coded:
+        return column.cast(pa.string())
+    return column.cast(_CODED) if isinstance(column, pa.DictionaryArray) else column.dictionary_encode()
 
 
 __all__ = ["NEVER", "FileReader", "LocalFiles", "RowGroup", "held_at_once", "local_files", "runs_of"]

@@ -24,6 +24,9 @@ from etalis_py.spark.slices import AT_ONCE
 from etalis_py.spark.spec import ProgramSpec
 from etalis_py.spark.wire import Wire, wire_of
 
+_WIDE = 8
+"""A dictionary of so many terms for each row is made anew."""
+
 
 def local_answers(
     spark: SparkSession,
@@ -122,7 +125,17 @@ def _own(rows: pa.RecordBatch, routed: RoutedPart, shard: int) -> pa.RecordBatch
             chosen &= end < until
         rows = rows if chosen.all() else rows.filter(pa.array(chosen))
     own = own_of(rows, routed, shard)
-    return rows if own is None else rows.filter(own)
+    return _lean(rows if own is None else rows.filter(own))
+
+
+def _lean(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows without the terms of a piece that few of them have."""
+    columns = {}
+    for name in rows.schema.names:
+        column = columns[name] = rows.column(name)
+        if isinstance(column, pa.DictionaryArray) and len(column.dictionary) > _WIDE * len(rows):
+            columns[name] = column.cast(pa.string()).dictionary_encode()
+    return pa.RecordBatch.from_pydict(columns)
 
 
 def _refused(reader: FileReader, refusing: Sequence[RoutedPart]) -> list[Row]:

@@ -266,8 +266,8 @@ def scanned(flat: DataFrame, routed: RoutedPart, shard: int, refusing: Sequence[
         columns.append(f"CASE {codes} ELSE 0Y END AS p")
     if not refusing:
         return flat.where(all_of([f"NOT {has_null()}", *tests])).selectExpr(*columns)
-    wanted = wanted_by(refusing, 1)
-    wrong = has_null() if wanted is None else all_of([has_null(), wanted])
+    wanted = asked_by(refusing, 1)
+    wrong = has_null() if wanted is None else all_of([has_null(), may_be(wanted)])
     # The first ones say nothing that the last does not, but they are what a reader understands.
     pushed = [any_of([test, has_null()]) for test in (read, asked) if test is not None]
     rows = flat.where(all_of([*pushed, any_of([wrong, all_of([f"NOT {has_null()}", *tests])])]))

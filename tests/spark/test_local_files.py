@@ -21,11 +21,14 @@ from etalis_py import Event
 from etalis_py.spark import matches
 from etalis_py.spark.choosing import asked_of, keys_in, own_of
 from etalis_py.spark.expressions import all_of
-from etalis_py.spark.local_files import NEVER, FileReader, RowGroup, local_files, runs_of
-from etalis_py.spark.local_scans import groups_of
+from etalis_py.spark.local_files import NEVER, FileReader, LocalFiles, RowGroup, local_files, runs_of
+from etalis_py.spark.local_scans import _lean, groups_of, local_operator
 from etalis_py.spark.nulls import has_null
 from etalis_py.spark.parts import Part, RoutedPart
+from etalis_py.spark.pipeline import plan
 from etalis_py.spark.routing import keys_of, scanned
+from etalis_py.spark.wire import wire_of
+from tests.spark.by_hand import public
 from tests.spark.programs import SHARDED, embedded, ids_by_program, stream
 
 TEXT = SHARDED["seq"]
@@ -106,6 +109,10 @@ OTHERS: dict[str, Callable[[SparkSession, Path], DataFrame]] = {
     "numbers of another size": lambda spark, path: _narrow(spark, path),
     "a column that is missing": lambda spark, path: _without_stream(spark, path),
     "another compression": lambda spark, path: _lz4(spark, path),
+    "durations, of which Spark knows nothing": lambda spark, path: _durations(spark, path),
+    "a file twice": lambda spark, path: spark.read.parquet(str(path), str(path / "events.parquet")),
+    "times of an old calendar": lambda spark, path: _marked(spark, path, "org.apache.spark.legacyDateTime", ""),
+    "times of an old Spark": lambda spark, path: _marked(spark, path, "org.apache.spark.version", "2.4.8"),
 }
 
 
@@ -134,12 +141,63 @@ def _lz4(spark: SparkSession, path: Path) -> DataFrame:
     return spark.read.parquet(str(path))
 
 
+def _durations(spark: SparkSession, path: Path) -> DataFrame:
+    rows = pq.read_table(path / "events.parquet")
+    lasting = pa.array(range(len(rows)), pa.duration("us"))
+    pq.write_table(rows.set_column(COLUMNS.index("o"), "o", lasting), path / "events.parquet")
+    return spark.read.parquet(str(path))
+
+
+def _marked(spark: SparkSession, path: Path, name: str, value: str) -> DataFrame:
+    rows = pq.read_table(path / "events.parquet")
+    pq.write_table(rows.replace_schema_metadata({name: value}), path / "events.parquet")
+    return spark.read.parquet(str(path))
+
+
 @pytest.mark.parametrize("why", OTHERS)
 def test_what_is_more_than_its_files_is_read_by_spark(spark: SparkSession, tmp_path: Path, why: str) -> None:
     pq.write_table(table(stream(23, 60)), tmp_path / "events.parquet")
     file = OTHERS[why](spark, tmp_path)
     assert local_files(file) is None
     assert matches(TEXT, file, shards=1).count() >= 0
+
+
+def test_times_that_spark_computes_anew_are_read_by_spark(spark: SparkSession, tmp_path: Path) -> None:
+    rows = table(stream(23, 20))
+    pq.write_table(
+        rows.set_column(0, "end", rows.column("end").cast(pa.timestamp("us", "UTC"))), tmp_path / "a.parquet"
+    )
+    setting = "spark.sql.parquet.datetimeRebaseModeInRead"
+    file = spark.read.parquet(str(tmp_path))
+    assert local_files(file) is not None
+    spark.conf.set(setting, "LEGACY")
+    try:
+        assert local_files(file) is None
+    finally:
+        spark.conf.unset(setting)
+
+
+def test_rows_that_are_kept_in_memory_meanwhile_are_not_read_again(spark: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(table(stream(23, 20)), tmp_path / "events.parquet")
+    file = spark.read.parquet(str(tmp_path))
+    assert local_files(file) is not None
+    file.cache()
+    try:
+        assert local_files(file) is None
+    finally:
+        file.unpersist()
+
+
+def test_a_file_that_tells_of_others_is_not_read(spark: SparkSession, tmp_path: Path) -> None:
+    events, told = stream(23, 60), list[pq.FileMetaData]()
+    pq.write_table(table(events), tmp_path / "events.parquet", metadata_collector=told)
+    told[0].set_file_path("events.parquet")
+    pq.write_metadata(table(events).schema, tmp_path / "_metadata", told)
+    file = spark.read.parquet(str(tmp_path))
+    read = local_files(file)
+    assert read is not None
+    assert read.paths == (str(tmp_path / "events.parquet"),)
+    assert found(file) == embedded(TEXT, events)
 
 
 def test_files_that_are_gone_or_broken_are_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
@@ -196,6 +254,40 @@ def test_a_slice_reads_the_pieces_of_its_time() -> None:
     assert read == [[0, 10], [10, 20, 30, 40], [30, 40, 50]]
 
 
+def test_an_empty_file_is_no_piece(tmp_path: Path) -> None:
+    rows = table(stream(23, 60))
+    pq.write_table(rows.slice(0, 0), tmp_path / "a.parquet")
+    pq.write_table(rows, tmp_path / "b.parquet")
+    read = LocalFiles(tuple(str(tmp_path / name) for name in ("a.parquet", "b.parquet")), {n: n for n in COLUMNS})
+    assert [piece.path for piece in FileReader(read).groups] == [read.paths[1]]
+
+
+def test_a_column_has_the_same_form_in_all_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One file has codes, in another there are too many terms for these."""
+    monkeypatch.setattr("etalis_py.streams.columns.files.LARGEST_DICTIONARY", 2_000)
+    rows = table(stream(23, 60)).select(["end", "s", "p", "o", "stream"])
+    coded = rows.set_column(1, "s", rows.column("s").combine_chunks().dictionary_encode())
+    many = pa.table({"end": range(200), "s": [f"<urn:{n:040}>" for n in range(200)], "p": ["<urn:p>"] * 200})
+    many = many.append_column("o", [["<urn:o>"] * 200]).append_column("stream", [[None, "<urn:s>"] * 100])
+    pq.write_table(coded, tmp_path / "a.parquet")
+    pq.write_table(many, tmp_path / "b.parquet")
+    read = LocalFiles(
+        tuple(str(tmp_path / name) for name in ("a.parquet", "b.parquet")), {n: n for n in many.schema.names}
+    )
+    reader = FileReader(read)
+    batches = list(reader.batches(reader.groups, ("end", "start", "s", "p", "o", "stream")))
+    assert pa.Table.from_batches(batches).column("s").type == pa.string()
+    assert "" in pa.Table.from_batches(batches).column("stream").to_pylist()
+
+
+def test_few_rows_do_not_keep_the_terms_of_a_piece() -> None:
+    terms = pa.array([f"<urn:{n}>" for n in range(1_000)])
+    column = pa.DictionaryArray.from_arrays(pa.array([7, 990, 7], pa.int32()), terms)
+    lean = _lean(pa.record_batch({"s": column, "p": ["a", "b", "c"]}))
+    assert lean.column("s").dictionary.to_pylist() == ["<urn:7>", "<urn:990>"]
+    assert lean.to_pylist() == [{"s": f"<urn:{n}>", "p": p} for n, p in ((7, "a"), (990, "b"), (7, "c"))]
+
+
 def test_files_in_order_of_time_may_be_large(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,7 +306,7 @@ def test_files_in_order_of_time_may_be_large(
 
 @pytest.mark.parametrize("order", ["in order", "pieces in another order", "in no order", "nothing told"])
 def test_rows_come_in_order_of_time_whatever_the_order_of_the_file(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str
 ) -> None:
     monkeypatch.setattr(etalis_py.spark.local_scans, "AT_ONCE", 30)
     monkeypatch.setattr(etalis_py.spark.local_files, "AT_ONCE", 30)
@@ -227,12 +319,16 @@ def test_rows_come_in_order_of_time_whatever_the_order_of_the_file(
     with pq.ParquetWriter(tmp_path / "events.parquet", rows.schema, write_statistics=told) as writer:
         for piece in pieces[::-1] if order == "pieces in another order" else pieces:
             writer.write_table(piece)
-    file = spark.read.parquet(str(tmp_path))
-    read = local_files(file)
-    assert read is not None
+    read = LocalFiles((str(tmp_path / "events.parquet"),), {name: name for name in COLUMNS})
     runs = runs_of(FileReader(read).groups)
     assert (len(runs) > 1) == (order in ("in order", "pieces in another order"))
-    assert found(file) == embedded(TEXT, events)
+    specs, [part] = plan(TEXT, 3, None, "rdfs", None)
+    wire = wire_of([part.part], [""])
+    operate = local_operator(read, [(part, n) for n in range(3)], specs, wire, False, None, ())
+    batches = operate([pa.record_batch({"id": [0]}), pa.record_batch({"id": [1, 2]})])
+    assert sorted(str(public(row, wire)["id"]) for batch in batches for row in batch.to_pylist()) == embedded(
+        TEXT, events
+    )
 
 
 # --- rows ----------------------------------------------------------------------------------------------------------
@@ -301,7 +397,7 @@ def test_what_nobody_asks_for_is_not_taken() -> None:
 def test_files_that_change_are_read_as_they_are_when_the_matches_are_asked_for(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """As Spark does: the list of files is that of the DataFrame, and what is in them that of the moment."""
+    """The list of files is that of the DataFrame, and what is in them that of the moment."""
     early, late = stream(26, 80), stream(27, 120)
     pq.write_table(table(early), tmp_path / "events.parquet", row_group_size=10)
     planned = matches(TEXT, spark.read.parquet(str(tmp_path)), shards=2)

@@ -244,6 +244,22 @@ def test_a_hot_key_is_cut_by_time_or_named(spark: SparkSession, tmp_path: Path) 
         matches(KEYED, events, shards=5, slices=1).count()
 
 
+def test_keys_are_counted_in_all_of_the_time(spark: SparkSession, tmp_path: Path) -> None:
+    """A key that has nothing but the beginning is not hot, and one that comes later is."""
+    others = [f"<urn:x{n}>" for n in range(10_000)]
+    for name, thirds in (
+        ("early", (["<urn:a>"] * 10_000, others, others)),
+        ("late", (others, *[["<urn:a>"] * 10_000] * 2)),
+    ):
+        keys = [key for third in thirds for key in third]
+        times, same = [n * SECOND for n in range(30_000)], {"p": ["<urn:p>"] * 30_000, "o": ["<urn:o>"] * 30_000}
+        pq.write_table(pa.table({"end": times, "s": keys, **same}), tmp_path / f"{name}.parquet", row_group_size=10_000)
+        files = local_files(spark.read.parquet(str(tmp_path / f"{name}.parquet")))
+        keyed = plan(KEYED, 2, None, "rdfs", None)[1]
+        assert files is not None
+        assert LookedUp(files, keyed, 2, keyed).hot(2) == ({0} if name == "late" else set())
+
+
 @pytest.mark.parametrize("large", [False, True])
 def test_cuts_divide_a_batch_evenly(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool
