@@ -14,8 +14,8 @@ three times, and the first run, in which the JVM compiles, is not counted; nor a
 and those that end the stream.  Beside each, in turn, runs a plain job of Spark that reads the same rows, routes them by
 their subjects, sorts them by time and hands them to Python, which counts them; beside a stream, a stateful function
 that counts the rows.  ``classes`` is the reasoning of [EP] Test 2 over 40,080 sub-classes.  ``pairs``
-are two keys in sequence, ten seconds apart: no key divides them, so they are run from Parquet in slices of time, and
-each number of slices is compared with the first.
+are two keys in sequence, ten seconds apart: no key divides them, so they are run from Parquet in slices of time, with a
+filter and without, and each number of slices is compared with the first.
 
 The processor time is that of the JVM and all workers.  It says more than the time where other work runs beside.  At the
 end comes the table of docs/spark-sizes.md; without ``--only`` and ``--source`` it has all its rows.  The session's
@@ -62,6 +62,7 @@ ROWS = (
     ("nquads", "W1"),
     *(("stream", name) for name in ("W1", "W2", "W4")),
     ("slices", PAIRS),
+    ("filtered slices", PAIRS),
 )
 TITLES = {
     "W1": "W1, `a SEQ b`",
@@ -78,7 +79,7 @@ SOURCES_OF = {
 HEAD = """
 | | thousand events/s | µs of processor time an event | times as long as a plain job | processor time |
 |---|---|---|---|---|"""
-BARS = {"nquads": 350_000, "slices": 700_000}
+BARS = {"nquads": 350_000, "slices": 700_000, "filtered slices": 700_000}
 WITHIN = 1.3  # times as long as the plain job
 COMPILING = 3  # runs of a batch: the first starts workers, and the JVM compiles in all of them
 WARMING = 2  # batches of a stream: the first starts workers and stores
@@ -120,7 +121,7 @@ class Result:
     def __str__(self) -> str:
         answer = "right" if self.right else "WRONG"
         counted = "events a batch" if self.source == "stream" else "events"
-        source = f"{self.slices} slices" if self.slices else self.source
+        source = self.source.replace("slices", f"{self.slices} slices") if self.slices else self.source
         return (
             f"{self.workload:<8} {source:<8} {self.rate:>10,.0f} events/s, {self.work_of_event:.2f} µs of processor "
             f"time an event, {self._compared}{self._asked}  ({self.events:,} {counted}, {self.matches:,} matches, "
@@ -131,9 +132,12 @@ class Result:
     def row(self) -> str:
         """The row of the table."""
         if self.slices:
-            title = f"two keys in sequence: {self.slices} slices of time, {self.faster:.2f} times as fast as one"
+            behind = " behind a filter" * self.source.startswith("filtered")
+            title = (
+                f"two keys in sequence{behind}: {self.slices} slices of time, {self.faster:.2f} times as fast as one"
+            )
             if self.slices == 1:
-                title = "two keys in sequence, ten seconds apart, from Parquet: 1 slice of time"
+                title = f"two keys in sequence, ten seconds apart, from Parquet{behind}: 1 slice of time"
         else:
             title = f"{SOURCES_OF[self.source]}: {TITLES[self.workload]}, {self.matches:,} matches"
         beside = ("", "") if self.beside is None else (f"{self._times:.2f}", f"{self.beside.work:.2f}")
@@ -210,20 +214,23 @@ def _beside(seconds: Sequence[float], plain: Sequence[float], worked: Sequence[f
     return Beside(statistics.median(seconds), statistics.median(worked) / max(statistics.median(plain), 0.01))
 
 
-def measure_slices(spark: SparkSession, case: Case, shards: int, every: Sequence[int], repeat: int) -> Iterator[Result]:
+def measure_slices(
+    spark: SparkSession, case: Case, source: str, shards: int, every: Sequence[int], repeat: int
+) -> Iterator[Result]:
     """The pairs from Parquet in so many slices of time."""
     with tempfile.TemporaryDirectory() as name:
         write_files(Path(name), case.events, -(-len(case.events) // FILES))
         one = 0.0
         for slices in every:
-            runs = [batch_run(case, spark.read.parquet(name), shards, slices) for _ in range(repeat + 1)]
+            read = source.removesuffix(" slices")
+            runs = [batch_run(case, _read(spark, read, name), shards, slices) for _ in range(repeat + 1)]
             right = all(run.answers == case.answers for run in runs)
             first, *others = (run.seconds for run in runs)
             work, taken = statistics.median(run.work for run in runs[1:]), statistics.median(others)
             one = one or taken
             size, matches = len(case.events), case.answers[0]
             yield Result(
-                case.name, "slices", size, matches, shards, tuple(others), first, right, work, None, slices, one / taken
+                case.name, source, size, matches, shards, tuple(others), first, right, work, None, slices, one / taken
             )
 
 
@@ -231,8 +238,8 @@ def _chosen(only: Sequence[str] | None, sources: Sequence[str] | None) -> list[t
     """Sources and workloads: those of the table, or what was asked for."""
     if only is not None and sources is not None:
         asked = [(source, name) for source in sources for name in only if name != PAIRS]
-        return [*asked, *[("slices", PAIRS)] * (PAIRS in only)]
-    names, kinds = only or NAMES, sources or (*SOURCES, "slices")
+        return [*asked, *((source, name) for source, name in ROWS if name == PAIRS and name in only)]
+    names, kinds = only or NAMES, sources or {source for source, _ in ROWS}
     return [(source, name) for source, name in ROWS if name in names and source in kinds]
 
 
@@ -260,9 +267,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         for source, name in _chosen(options.only, options.source):
             events = options.events or (OF_STREAM if source == "stream" else MANY)
-            if source == "slices":
+            if name == PAIRS:
                 pairs = case(PAIRS, events)
-                measured = measure_slices(spark, pairs, options.shards, options.slices, options.repeat)
+                measured = measure_slices(spark, pairs, source, options.shards, options.slices, options.repeat)
             else:
                 many = events * (options.repeat + WARMING) if source == "stream" else events
                 measured = iter([measure(spark, case(name, many), source, options.shards, options.repeat)])
