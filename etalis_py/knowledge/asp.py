@@ -7,15 +7,16 @@ does not grow however many new IRIs a stream brings: terms unknown to the backgr
 slots while an atom about them is true.  (A program in *rounds* is grounded anew instead, with the true atoms as facts;
 its numbers are the same.)
 
-Cost: an instant costs one solver call over the grounded program; memory is that of the grounded program and of the
-atoms that are true.
+Cost: an instant costs one solver call over the grounded program (with a key: one for each key that has an event in
+it); memory is that of the grounded program and of the atoms that are true.
 """
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable
-from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
 from typing import Any
 
 import clingo
@@ -33,7 +34,8 @@ from etalis_py.knowledge.asp_border import (
     shows,
 )
 from etalis_py.knowledge.asp_grounding import Atom, Ground, Grounding, InRounds, Switched
-from etalis_py.knowledge.asp_interface import AspProgram, EventAtom, parse_program
+from etalis_py.knowledge.asp_interface import AspProgram, Declared, EventAtom, parse_program
+from etalis_py.knowledge.asp_slots import Slots
 from etalis_py.knowledge.entail import Numbering
 from etalis_py.knowledge.errors import KnowledgeError
 from etalis_py.knowledge.graph import Graph
@@ -48,11 +50,13 @@ class Outcome:
     """What a program says at one time: the offered triples, or that it has no answer set.
 
     ``ignored`` counts the event triples that matched a declaration but are outside what its ``over`` allows.
+    ``without`` are the keys that have no answer set, where each has a program of its own.
     """
 
     triples: tuple[Triple, ...]
     inconsistent: bool = False
     ignored: int = 0
+    without: tuple[str, ...] = ()
 
 
 def static_answers(program: AspProgram, graph: Graph, limits: Limits = LIMITS) -> Outcome:
@@ -75,8 +79,20 @@ def static_answers(program: AspProgram, graph: Graph, limits: Limits = LIMITS) -
     return Outcome(tuple(sorted(set(triples))))
 
 
+@dataclass(slots=True)
+class _Group:
+    """The true atoms of one key (of the only one, where a program has none), and the outcome while they stay."""
+
+    slots: Slots
+    atoms: dict[Key, Atom] = field(default_factory=dict)
+    last: Outcome | None = None
+
+
 class LiveProgram:
     """A program that reads events, with the event atoms that are true now.
+
+    With a key it is grounded once all the same: the true atoms of a key are switched on while it is solved for this
+    one, and those of the others are off.  What is kept for a key goes with its last true atom.
 
     ``conflicts`` limits the search at one instant; unlike a limit of time it stops the same run at the same place.
     """
@@ -91,25 +107,31 @@ class LiveProgram:
         facts = read_facts(program, graph, numbering)
         self._known = numbering.numbers
         self._terms = dict(enumerate(self._known))
-        first = len(self._known)
-        self._free = list(range(first, first + program.slots))
-        heapify(self._free)  # the lowest free slot is taken, so that few are ever used
-        self._slot: dict[str, int] = {}
-        self._uses: dict[int, int] = {}
-        self._true: dict[Key, tuple[int | None, Atom]] = {}  # the last time an atom is true, and the atom in numbers
+        self._true: dict[Key, int | None] = {}  # the last time an atom is true
         self._ends: list[tuple[int, Key]] = []  # a heap; an entry counts only while it agrees with ``_true``
         self._until: dict[Triple, dict[Key, None]] = {}  # the true atoms that a triple ends
+        self._groups: dict[str, _Group] = {}
+        self._active = ""  # the key whose atoms are switched on
         self._offers = offers(program)
         self._patterns = tuple(dict.fromkeys(program.patterns))
-        self._last: Outcome | None = None
-        ground = Ground(program, facts, constants(program, numbering), first, limits)
+        # Where the key stands among the arguments of each event, and of each offered atom.
+        self._key_of = [_place(program.key, event.atom) for event in program.events]
+        self._offered_key = {signature: _place(program.key, declared) for signature, declared in self._offers.items()}
+        ground = Ground(program, facts, constants(program, numbering), len(self._known), limits)
         self._grounding: Grounding = InRounds(ground, program.rounds) if program.rounds else Switched(ground)
 
     # ------------------------------------------------------------------------------------------------------- time
 
     def reads(self, triple: Triple) -> bool:
         """Whether a streamed triple is one that begins an event or ends one."""
-        return any(match(pattern, triple) is not None for pattern in self._patterns)
+        return bool(self._keys(triple))
+
+    def _keys(self, triple: Triple) -> list[str]:
+        """The keys whose events a triple begins or ends, of those that are this engine's; without a key the one."""
+        matches = [values for pattern in self._patterns if (values := match(pattern, triple)) is not None]
+        if not self.program.key:
+            return [""] if matches else []
+        return [key for key in dict.fromkeys(v[self.program.key] for v in matches) if self.program.owns(key)]
 
     def step(self, time: int, triples: Iterable[Triple] = ()) -> Outcome:
         """The outcome at an instant in which these triples occur.
@@ -120,7 +142,7 @@ class LiveProgram:
         ended = [key for triple in given for key in self._until.get(triple, ())]
         while self._ends and self._ends[0][0] < time:
             due, key = heappop(self._ends)
-            if key in self._true and self._true[key][0] == due:
+            if self._true.get(key) == due:
                 ended.append(key)
         begun: dict[Key, int | None] = {}
         for index, event in enumerate(self.program.events):
@@ -128,26 +150,39 @@ class LiveProgram:
                 values = match(event.atom.pattern, triple)
                 if values is not None:
                     key = (index, tuple(values[a.name] for a in event.atom.arguments))
-                    begun[key] = None if event.within is None else time + event.within
-        changed = False
+                    if self.program.owns(self._group_of(key)):
+                        begun[key] = None if event.within is None else time + event.within
         for key in dict.fromkeys(ended):
             if key not in begun:
                 self._switch_off(key)
-                changed = True
         ignored = 0
         for key, end in begun.items():
             if key in self._true:
-                self._lasts(key, end, self._true[key][1])
-            elif self._switch_on(key, end):
-                changed = True
-            else:
+                self._lasts(key, end)
+            elif not self._switch_on(key, end):
                 ignored += 1
-        if changed or self._last is None:
-            self._last = self._solve()
-        return Outcome(self._last.triples, self._last.inconsistent, ignored)
+        return self._outcome(given, ignored)
 
-    def _lasts(self, key: Key, end: int | None, atom: Atom) -> None:
-        self._true[key] = (end, atom)
+    def _outcome(self, given: Iterable[Triple], ignored: int) -> Outcome:
+        """What the program says of the keys that are concerned."""
+        keys = dict.fromkeys(key for triple in given for key in self._keys(triple)) if self.program.key else {"": None}
+        outcomes = {key: self._answer(key) for key in keys}
+        if not self.program.key:
+            return replace(outcomes[""], ignored=ignored)
+        triples = {triple for outcome in outcomes.values() for triple in outcome.triples}
+        without = tuple(sorted(key for key, outcome in outcomes.items() if outcome.inconsistent))
+        return Outcome(tuple(sorted(triples)), bool(without), ignored, without)
+
+    def _answer(self, key: str) -> Outcome:
+        group = self._group(key)
+        if group.last is None:
+            self._activate(key)
+            group.last = self._solve(key, group.slots)
+        self._forget_empty(key)
+        return group.last
+
+    def _lasts(self, key: Key, end: int | None) -> None:
+        self._true[key] = end
         if end is not None:
             heappush(self._ends, (end, key))
 
@@ -162,14 +197,34 @@ class LiveProgram:
 
     # ---------------------------------------------------------------------------------------------------- symbols
 
+    def _group_of(self, key: Key) -> str:
+        place = self._key_of[key[0]]
+        return "" if place is None else key[1][place]
+
+    def _group(self, key: str) -> _Group:
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = _Group(Slots(self.program, self._known))
+        return group
+
+    def _activate(self, key: str) -> None:
+        """Switch to the true atoms of a key."""
+        if key == self._active:
+            return
+        for on, group in ((False, self._groups.get(self._active)), (True, self._groups.get(key))):
+            for atom in () if group is None else group.atoms.values():
+                self._grounding.switch(atom, on)
+        self._active = key
+
     def _switch_on(self, key: Key, end: int | None) -> bool:
         """Make an atom true; false when the program has no such atom."""
         event = self.program.events[key[0]]
+        group = self._group(self._group_of(key))
         borrowed: list[str] = []
         allowed = False
         try:
             numbers = tuple(
-                integer(argument, term) if argument.integer else self._number(term, borrowed)
+                integer(argument, term) if argument.integer else group.slots.borrow(term, borrowed)
                 for argument, term in zip(event.atom.arguments, key[1], strict=True)
             )
             atom = (key[0], numbers)
@@ -177,55 +232,43 @@ class LiveProgram:
         finally:
             if not allowed:
                 for term in borrowed:
-                    self._release(term)
+                    group.slots.release(term)
         if not allowed:
+            self._forget_empty(self._group_of(key))
             return False
-        for term in key[1]:
-            if term in self._slot:
-                self._uses[self._slot[term]] += 1
-        self._grounding.switch(atom, True)
-        self._lasts(key, end, atom)
+        group.slots.hold(key[1])
+        group.atoms[key] = atom
+        group.last = None
+        if self._group_of(key) == self._active:
+            self._grounding.switch(atom, True)
+        self._lasts(key, end)
         if triple := self._ending(key):
             self._until.setdefault(triple, {})[key] = None
         return True
 
     def _switch_off(self, key: Key) -> None:
-        _, atom = self._true.pop(key)
-        self._grounding.switch(atom, False)
+        del self._true[key]
+        name = self._group_of(key)
+        group = self._groups[name]
+        atom = group.atoms.pop(key)
+        group.last = None
+        if name == self._active:
+            self._grounding.switch(atom, False)
         if triple := self._ending(key):
             del self._until[triple][key]
             if not self._until[triple]:
                 del self._until[triple]
-        for term in key[1]:
-            if term in self._slot:
-                self._uses[self._slot[term]] -= 1
-                if not self._uses[self._slot[term]]:
-                    self._release(term)
+        group.slots.let_go(key[1])
+        self._forget_empty(name)
 
-    def _number(self, term: str, borrowed: list[str]) -> int | None:
-        number = self._known.get(term, self._slot.get(term))
-        if number is not None or not self.program.slots:
-            return number
-        if not self._free:
-            raise KnowledgeError(
-                f"all {self.program.slots} slots are taken, and {term} needs one",
-                source=self.program.source,
-                hint="declare more with %! slots, or let the events that hold them end (within, until)",
-            )
-        number = self._slot[term] = heappop(self._free)
-        self._uses[number] = 0
-        self._terms[number] = term
-        borrowed.append(term)
-        return number
-
-    def _release(self, term: str) -> None:
-        number = self._slot.pop(term)
-        del self._uses[number], self._terms[number]
-        heappush(self._free, number)
+    def _forget_empty(self, name: str) -> None:
+        """What is kept for a key goes with its last true atom."""
+        if self.program.key and not self._groups[name].atoms:
+            del self._groups[name]
 
     # ------------------------------------------------------------------------------------------------------ solve
 
-    def _solve(self) -> Outcome:
+    def _solve(self, key: str, slots: Slots) -> Outcome:
         last: list[clingo.Symbol] | None = None
         control = self._grounding.control()
         options: Any = control.configuration.solve
@@ -245,28 +288,31 @@ class LiveProgram:
             )
         if last is None:
             return Outcome((), inconsistent=True)
-        triples = {
-            offered_triple(self.program, self._offers[atom.name, len(atom.arguments)], atom.arguments, self._terms)
-            for atom in last
-            if atom.type is clingo.SymbolType.Function and (atom.name, len(atom.arguments)) in self._offers
-        }
+        number, terms = slots.number(key), ChainMap(slots.terms, self._terms)
+        triples = set()
+        for atom in last:
+            if atom.type is not clingo.SymbolType.Function:
+                continue
+            signature = atom.name, len(atom.arguments)
+            if signature in self._offers and _is_of(atom, self._offered_key[signature], number):
+                triples.add(offered_triple(self.program, self._offers[signature], atom.arguments, terms))
         return Outcome(tuple(sorted(triples)))
 
     # ------------------------------------------------------------------------------------------------------ state
 
     def snapshot(self) -> list[tuple[int, list[str], int | None]]:
         """The event atoms that are true, as plain data."""
-        return [(index, list(terms), end) for (index, terms), (end, _) in self._true.items()]
+        return [(index, list(terms), end) for (index, terms), end in self._true.items()]
 
     def over(self, graph: Graph) -> tuple[LiveProgram, int]:
         """The program over another version of the background, and how many true atoms it no longer has."""
         renewed = LiveProgram(self.program, graph, conflicts=self.conflicts, limits=self.limits)
-        dropped = sum(not renewed._switch_on(key, end) for key, (end, _) in self._true.items())
+        dropped = sum(not renewed._switch_on(key, end) for key, end in self._true.items())
         return renewed, dropped
 
     def true(self) -> dict[Key, int | None]:
         """The event atoms that are true, with the last time at which they are."""
-        return {key: end for key, (end, _) in self._true.items()}
+        return dict(self._true)
 
     def change(self, on: Iterable[tuple[Key, int | None]], off: Iterable[Key]) -> None:
         """Make atoms false, then others true."""
@@ -275,18 +321,32 @@ class LiveProgram:
                 self._switch_off(key)
         for key, end in on:
             if key in self._true:
-                self._lasts(key, end, self._true[key][1])
+                self._lasts(key, end)
             elif not self._switch_on(key, end):
                 raise KnowledgeError(
                     f"the stored state has an atom that this program does not know: {key[0]} {list(key[1])}",
                     source=self.program.source,
                     hint="restore with the program and the background that it was stored with",
                 )
-        self._last = None
+        for group in self._groups.values():
+            group.last = None
 
     def restore(self, snapshot: Iterable[tuple[int, Iterable[str], int | None]]) -> None:
         """Make exactly the atoms of a snapshot true."""
         self.change((((index, tuple(terms)), end) for index, terms, end in snapshot), list(self._true))
+
+
+def _place(key: str, declared: Declared) -> int | None:
+    """Where the key stands among the arguments of an atom."""
+    return next((i for i, argument in enumerate(declared.arguments) if argument.name == key), None)
+
+
+def _is_of(atom: clingo.Symbol, place: int | None, number: int | None) -> bool:
+    """Is an offered atom about the key with this number?  Without a key all are."""
+    if place is None:
+        return True
+    argument = atom.arguments[place]
+    return argument.type is clingo.SymbolType.Number and argument.number == number
 
 
 __all__ = ["AspProgram", "EventAtom", "LiveProgram", "Outcome", "parse_program", "static_answers"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import clingo
@@ -106,7 +106,7 @@ def offers(program: AspProgram) -> dict[Signature, Declared]:
     return {(d.name, len(d.arguments)): d for d in program.offers}
 
 
-def offered_triple(program: AspProgram, declared: Declared, values: Iterable[Any], terms: dict[int, str]) -> Triple:
+def offered_triple(program: AspProgram, declared: Declared, values: Iterable[Any], terms: Mapping[int, str]) -> Triple:
     """The triple that an offered atom stands for; values are clingo symbols, or ints and str."""
     bound: dict[str, str] = {}
     for argument, value in zip(declared.arguments, values, strict=True):

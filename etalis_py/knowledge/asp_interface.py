@@ -7,6 +7,7 @@
     %! event asks(A, X) from A :asksFor X over slot(A), node(X)
     %! slots 10
     %! offers way(A, X, Y) as A :goesFrom X
+    %! key A
     %! answers cautious
 
 A pattern is one triple of variables, IRIs (``<…>`` or prefixed, ``a`` for rdf:type) and literals.  Variables stand for
@@ -22,6 +23,9 @@ that bounds which atoms there can be: what is grounded once, before the first ev
 Rules that only serve these conditions may stand in a ``#program over.``
 *offers*: the atoms that become triples, when they are true in all answer sets (``cautious``) or in some (``brave``).
 Where the program prefers some (``#minimize``, ``#maximize``, ``:~``), those are the optimal answer sets.
+*key*: each value of this argument has a program of its own: the same rules over the same background, but only the
+event atoms with this value, offering only the atoms with it.  It has its own slots, is stepped by its own events, and
+has or lacks answer sets whatever the others have.  So every ``event`` (also its ``until``) and ``offers`` names it.
 
 A search that goes on for as long as there is something new is written in rounds:
 
@@ -40,6 +44,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from urllib.parse import quote
+from zlib import crc32
 
 from etalis_rules.durations import is_too_fine, parse_duration
 from etalis_rules.terms import RDF_TYPE, XSD, iri, literal
@@ -49,6 +54,7 @@ from etalis_py.knowledge.asp_check import BASE, OVER, Names, Signature, names_of
 from etalis_py.knowledge.errors import KnowledgeError
 
 INCONSISTENT = "<urn:etalis:Inconsistent>"
+INCONSISTENT_FOR = "<urn:etalis:inconsistentFor>"
 
 _ATOM = re.compile(r"\s*([a-z_]\w*)\s*\(([^()]*)\)\s*")
 _ARGUMENT = re.compile(r"([A-Z]\w*)(?::(int|(-?\d+)\.\.(-?\d+)))?")
@@ -67,6 +73,7 @@ _SHAPES = {
     "offers": "offers atom(X, Y) as X :p Y",
     "slots": "slots 10",
     "answers": "answers cautious or answers brave",
+    "key": "key X",
     "rounds": "rounds 100 of part, part until atom [then part]",
 }
 
@@ -118,7 +125,10 @@ class Rounds:
 
 @dataclass(frozen=True, slots=True)
 class AspProgram:
-    """An answer-set program with its interface."""
+    """An answer-set program with its interface.
+
+    ``share``: of so many engines that divide the keys among them by their hash, the number of this one.
+    """
 
     source: str
     text: str
@@ -130,6 +140,8 @@ class AspProgram:
     brave: bool = False
     rounds: Rounds | None = None
     optimizes: bool = False
+    key: str = ""
+    share: tuple[int, int] = (0, 1)
 
     @property
     def patterns(self) -> tuple[Triple, ...]:
@@ -148,8 +160,25 @@ class AspProgram:
         >>> print(*AspProgram("rules/delivery/routes.lp", "").inconsistency[::2])
         <urn:etalis:program:routes.lp> <urn:etalis:Inconsistent>
         """
+        return self._iri, RDF_TYPE, INCONSISTENT
+
+    def inconsistency_for(self, key: str) -> Triple:
+        """The triple that says that there is none for this key.
+
+        >>> print(*AspProgram("routes.lp", "").inconsistency_for("<urn:a>"))
+        <urn:etalis:program:routes.lp> <urn:etalis:inconsistentFor> <urn:a>
+        """
+        return self._iri, INCONSISTENT_FOR, key
+
+    @property
+    def _iri(self) -> str:
         name = quote(self.source.rsplit("/", 1)[-1], safe="-._~")
-        return f"<urn:etalis:program:{name}>", RDF_TYPE, INCONSISTENT
+        return f"<urn:etalis:program:{name}>"
+
+    def owns(self, key: str) -> bool:
+        """Is a key among those of this engine?"""
+        number, engines = self.share
+        return engines == 1 or crc32(key.encode()) % engines == number
 
 
 def parse_program(text: str, source: str = "program") -> AspProgram:
@@ -177,6 +206,7 @@ def parse_program(text: str, source: str = "program") -> AspProgram:
         reader.brave,
         reader.rounds,
         names.optimizes,
+        reader.key,
     )
     _check(program, names)
     return program
@@ -210,6 +240,39 @@ def _check(program: AspProgram, names: Names) -> None:
                 hint=f"write a rule with the head {offered.head}",
             )
     _check_parts(program, names)
+    _check_key(program)
+
+
+def _check_key(program: AspProgram) -> None:
+    """Every triple that a program reads from a stream or offers must tell whose it is."""
+    if not program.key:
+        return
+    if not program.events:
+        raise KnowledgeError(
+            "the program has a key but reads no events",
+            source=program.source,
+            hint="add an event line, or leave the key out: a program without events is solved once",
+        )
+    events = [
+        ("event", event.atom, (event.atom.pattern, event.until or event.atom.pattern)) for event in program.events
+    ]
+    for word, atom, patterns in [*events, *(("offers", atom, (atom.pattern,)) for atom in program.offers)]:
+        argument = next((a for a in atom.arguments if a.name == program.key), None)
+        if argument is None or any(program.key not in pattern for pattern in patterns):
+            where = "is no argument" if argument is None else "is not in a pattern"
+            raise KnowledgeError(
+                f"the key {program.key} {where} of {word} {atom.head}",
+                source=program.source,
+                line=atom.line,
+                hint=f"name it {program.key} in every event and offers line, or leave the key out",
+            )
+        if argument.integer:
+            raise KnowledgeError(
+                f"the key {program.key} of {word} {atom.head} is an integer",
+                source=program.source,
+                line=atom.line,
+                hint=f"a key is a term: write {program.key} without bounds",
+            )
 
 
 def _check_parts(program: AspProgram, names: Names) -> None:
@@ -253,7 +316,7 @@ class _Reader:
         self.reads: list[Declared] = []
         self.events: list[EventAtom] = []
         self.offers: list[Declared] = []
-        self.slots, self.brave = 0, False
+        self.slots, self.brave, self.key = 0, False, ""
         self.rounds: Rounds | None = None
 
     def error(self, problem: str, hint: str = "") -> KnowledgeError:
@@ -293,6 +356,13 @@ class _Reader:
         if rest not in ("cautious", "brave"):
             raise self._shape("answers", rest)
         self.brave = rest == "brave"
+
+    def _key(self, rest: str) -> None:
+        if not re.fullmatch(r"[A-Z]\w*", rest):
+            raise self._shape("key", rest)
+        if self.key:
+            raise self.error("there is a key already", "write one key line")
+        self.key = rest
 
     def _rounds(self, rest: str) -> None:
         match = _ROUNDS.fullmatch(rest)

@@ -6,9 +6,12 @@ instant, in the default stream.  In other instants it offers nothing: an event t
 answer, and what was reported is never taken back.  Programs do not read what rules, the schema or programs derive.
 
 A program without an answer set offers, in the place of its atoms, one triple ``<urn:etalis:program:NAME> rdf:type
-<urn:etalis:Inconsistent>``, and is counted.
+<urn:etalis:Inconsistent>``, and is counted.  Of a program with a key all this holds for each value of the key: it is
+stepped by the triples that concern its own atoms, and where it has no answer set the triple is
+``<urn:etalis:program:NAME> <urn:etalis:inconsistentFor> KEY``.
 
-Cost: one look-up for each triple, and one call of the solver for each instant that a program reads.
+Cost: one look-up for each triple, and one call of the solver for each instant that a program reads (by key: for each
+key in it).
 """
 
 from __future__ import annotations
@@ -84,7 +87,10 @@ class LivePrograms:
             outcome = live.step(t, read)
             self._counts.ignored += outcome.ignored
             offers = outcome.triples
-            if outcome.inconsistent:
+            if outcome.without:
+                self._counts.inconsistent += len(outcome.without)
+                offers += tuple(map(live.program.inconsistency_for, outcome.without))
+            elif outcome.inconsistent:
                 self._counts.inconsistent += 1
                 offers = (live.program.inconsistency,)
             offered += [(*triple, t, "") for triple in offers]
