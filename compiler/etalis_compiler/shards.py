@@ -4,7 +4,8 @@ A *stage* is one keyed operator.  Its leaves are routed by a position of the tri
 solution meets in one shard (``partition``).  A CONSTRUCT and the queries that read its triples share a stage when the
 derived triple holds the key at the very position that routes it; otherwise the derived events are routed anew, to a
 later stage.  What looks at all solutions together (aggregates without GROUP BY, ORDER BY, LIMIT, ASK) is computed in
-one shard, with the rules it depends on, from the events.
+one shard, with the rules it depends on, from the events.  Triples that answer-set programs offer in the shard of their
+key (``Offered``) are seen there by leaves that are routed by this key.
 
 >>> from etalis_compiler.pipeline import compile_sources, rules_of
 >>> from etalis_compiler.diagnostics import Source
@@ -47,6 +48,23 @@ class Stage:
     after: tuple[int, ...] = ()
     tagged: bool = False
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """What programs outside of the rules read and offer in the shards, by a key.
+
+    ``templates`` of the triples that they offer, each with the positions that hold the key; ``reads`` are leaves for
+    the triples that they read, each with the position that routes them.  ``reason`` is that of a query that sees what
+    they offer and cannot be routed by the key.
+    """
+
+    templates: tuple[tuple[ir.Template, frozenset[str]], ...] = ()
+    reads: tuple[tuple[ir.Leaf, str], ...] = ()
+    reason: str = ""
+
+
+NOTHING_OFFERED = Offered()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,20 +124,22 @@ class _Draft:
     reasons: list[str] = field(default_factory=list)
 
 
-def shard_plan(rules: ir.Rules) -> ShardPlan:
+def shard_plan(rules: ir.Rules, offered: Offered = NOTHING_OFFERED) -> ShardPlan:
     """The stages of a program."""
-    return _Planner(rules).plan()
+    return _Planner(rules, offered).plan()
 
 
 class _Planner:
-    def __init__(self, rules: ir.Rules):
+    def __init__(self, rules: ir.Rules, offered: Offered):
         self.rules = rules
+        self.offered = offered
         self.nodes = dict(rules.nodes)
         self.names = node_names(rules)
         self.outputs = {o.query: o for o in rules.outputs}
         self.partitioner = Partitioner(self.nodes, self.names)
         self.reads = {o.query: self._below(o.source.node) if o.source else {} for o in rules.outputs}
         self.fed = self._fed()
+        self.bound = self._bound()
         self.drafts: list[_Draft] = []
         self.evaluated: dict[str, int] = {}  # query → the stage that evaluates its pattern
         self.derives: dict[str, int] = {}  # query → the stage its derived triples come out of
@@ -166,6 +186,15 @@ class _Planner:
                         leaves.append((template, leaf))
         return fed
 
+    def _bound(self) -> dict[str, frozenset[str]]:
+        """The leaves that may see an offered triple, each with the positions that may route it."""
+        bound: dict[str, frozenset[str]] = {}
+        for name, node in self.nodes.items():
+            for template, positions in self.offered.templates if isinstance(node, ir.Leaf) else ():
+                if feeds(template, "", cast(ir.Leaf, node)):
+                    bound[name] = bound.get(name, positions) & positions
+        return bound
+
     def _fed_leaves(self, maker: str, reader: str) -> list[tuple[ir.Template, str]]:
         """The leaves of ``reader`` that see a derived triple of ``maker``, with the template of that triple."""
         return [(template, leaf) for template, leaf in self.fed[maker] if leaf in self.reads[reader]]
@@ -186,8 +215,11 @@ class _Planner:
             return _Choice((), reason="ASK answers once for all shards")
         if output.order or output.limit is not None or output.offset:
             return _Choice((), reason="ORDER BY, LIMIT and OFFSET count the matches of all shards")
+        possible = [p for p in partition.partitions if all(at in self.bound.get(leaf, (at,)) for leaf, at in p.routes)]
+        if not possible:
+            return _Choice((), reason=self.offered.reason)
         names = dict(zip(self.nodes[root].head, output.source.columns, strict=True))
-        options = tuple(_Option(p.routes, names.get(p.column, "")) for p in partition.partitions)
+        options = tuple(_Option(p.routes, names.get(p.column, "")) for p in possible)
         visible = tuple(o for o in options if o.variable in output.variables)
         if visible:
             return _Choice(visible)
@@ -323,13 +355,13 @@ class _Planner:
     def _positions(self, routes: Routes) -> str:
         return ", ".join(f"the {position} of {self.names[leaf]}" for leaf, position in routes)
 
-    def _overlap(self, routes: Routes) -> bool:
+    def _overlap(self, routes: Routes, others: tuple[tuple[ir.Leaf, str], ...] = ()) -> bool:
         """May one triple match two leaves that are routed by different positions?"""
-        if len({position for _, position in routes}) < 2:
+        leaves = [*((cast(ir.Leaf, self.nodes[name]), position) for name, position in routes), *others]
+        if len({position for _, position in leaves}) < 2:
             return False
         by_predicate: dict[str, list[tuple[ir.Leaf, str]]] = {}
-        for name, position in routes:
-            leaf = cast(ir.Leaf, self.nodes[name])
+        for leaf, position in leaves:
             predicate = leaf.predicate.term if isinstance(leaf.predicate, alg.Const) else ""
             by_predicate.setdefault(predicate, []).append((leaf, position))
         anything = by_predicate.get("", [])
@@ -346,6 +378,7 @@ class _Planner:
             reason = f"sharded by {'; '.join(keys)}"
         else:
             reason = "one shard: " + "; ".join(draft.reasons)
+        reads = () if self.bound.keys().isdisjoint(draft.nodes) else self.offered.reads
         return Stage(
             number=draft.number,
             sharded=draft.sharded,
@@ -354,7 +387,7 @@ class _Planner:
             nodes=tuple(n for n, _ in self.rules.nodes if n in draft.nodes),
             routes=draft.routes,
             after=tuple(sorted(draft.after)),
-            tagged=self._overlap(draft.routes),
+            tagged=draft.sharded and self._overlap(draft.routes, reads),
             reason=reason,
         )
 
@@ -383,4 +416,4 @@ def _terms(position: ir.Position) -> frozenset[str] | None:
     return None
 
 
-__all__ = ["Partition", "QueryShards", "ShardPlan", "Stage", "shard_plan"]
+__all__ = ["NOTHING_OFFERED", "Offered", "Partition", "QueryShards", "ShardPlan", "Stage", "shard_plan"]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -105,6 +106,14 @@ class Knowledge:
     def static(self) -> tuple[AspProgram, ...]:
         """The programs that read no events."""
         return self._static
+
+    def with_keys_of(self, share: tuple[int, int]) -> Knowledge:
+        """The same graphs for one of several engines, where programs deal with the keys of its share only."""
+        if share[1] == 1 or not any(program.key for program in self.programs):
+            return self
+        one = copy(self)
+        one.programs = tuple(replace(p, share=share) if p.key else p for p in self.programs)
+        return one
 
     def said(self, name: str = "") -> list[Triple]:
         """The triples of a graph as they were stated, in order, without what static programs offer."""

@@ -104,8 +104,10 @@ class ChangingShard(Shard):
 
     def _changing(self, spec: ProgramSpec, *, journal: bool) -> ChangingEngine:
         part = self.part
-        own = own_of(part, self.number)
-        engine = engine_of(spec, part.queries, live=part.live, journal=journal, own=own, kind=ChangingEngine)
+        own, share = own_of(part, self.number), (self.number, part.shards)
+        engine = engine_of(
+            spec, part.queries, live=part.live, share=share, journal=journal, own=own, kind=ChangingEngine
+        )
         assert isinstance(engine, ChangingEngine)
         return engine
 

@@ -1,19 +1,28 @@
 """What answer-set programs that read events mean for the parts of a job: what they are sent, and who may see them.
 
 At every instant in which a triple occurs that a program reads, it says anew what is true in it, of all that happened
-before.  So it needs all of these triples in one shard, and what sees an offer runs in that one.
+before.  So it needs all of these triples in one shard, and what sees an offer runs in that one.  Where all programs
+have a key, each value of it has its program in the shard of this value, and what sees an offer may run there if it is
+sharded by the same term.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from etalis_compiler.partition import POSITIONS
+from etalis_compiler.shards import NOTHING_OFFERED, Offered
 from etalis_compiler.stratify import feeds
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
+from etalis_py.events import Triple
 from etalis_py.knowledge import Knowledge
+
+if TYPE_CHECKING:
+    from etalis_py.knowledge.asp_interface import AspProgram
 
 Route = tuple[ir.Leaf, str]
 """A leaf, and the position that routes it; empty: to the only shard."""
@@ -21,11 +30,26 @@ Route = tuple[ir.Leaf, str]
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """``templates`` of the triples that programs offer, in the default stream; ``routes`` of those that they read."""
+    """``templates`` of the triples that programs offer, in the default stream; ``routes`` of those that they read.
+
+    ``keyed`` says the same by key, where all programs have one.  ``reason`` is that of the one shard, ``past`` that of
+    no slices of time.
+    """
 
     templates: tuple[ir.Template, ...] = ()
     routes: tuple[Route, ...] = ()
     reason: str = ""
+    past: str = ""
+    keyed: Offered = NOTHING_OFFERED
+
+    @property
+    def by_key(self) -> bool:
+        """Do all programs have a key?"""
+        return bool(self.keyed.templates)
+
+    def may_read(self, template: ir.Template, stream: str) -> bool:
+        """May a program take a triple of this template for one of its events?"""
+        return any(feeds(template, stream, leaf) for leaf, _ in self.keyed.reads)
 
     def reach(self, nodes: Iterable[ir.Node]) -> bool:
         """May one of these nodes see an offer?"""
@@ -41,23 +65,45 @@ def offers_of(knowledge: Knowledge | None) -> Offers:
     programs = () if knowledge is None else knowledge.programs
     if not programs:
         return NO_OFFERS
-    triples = [triple for p in programs for triple in (p.inconsistency, *(offered.pattern for offered in p.offers))]
     names = ", ".join(p.source.rsplit("/", 1)[-1] for p in programs)
     one = len(programs) == 1
-    return Offers(
-        tuple(ir.Template(*map(_term, triple)) for triple in triples),
-        tuple((_leaf(predicate), "") for predicate in sorted({x or "" for p in programs for x in p.predicates})),
-        f"the answer-set program{'' if one else 's'} {names} see{'s' if one else ''} all events together",
+    named = f"the answer-set program{'' if one else 's'} {names}"
+    triples = [(triple, p.key) for p in programs for triple in (_said_of_none(p), *(o.pattern for o in p.offers))]
+    templates = [ir.Template(*map(_term, triple)) for triple, _ in triples]
+    # With any triple of these predicates a program may be asked again.
+    routes = tuple(
+        (_leaf("s", predicate or "p", "o"), "")
+        for predicate in sorted({x or "" for p in programs for x in p.predicates})
     )
+    reason = f"{named} see{'s' if one else ''} all events together"
+    past = f"{named} draw{'s' if one else ''} on all the past"
+    if not all(p.key for p in programs):
+        return Offers(tuple(templates), routes, reason, past)
+    keyed = Offered(
+        tuple((template, _held(triple, key)) for template, (triple, key) in zip(templates, triples, strict=True)),
+        tuple((_leaf(*read), max(_held(read, p.key))) for p in programs for read in p.patterns),
+        f"what {named} offer{'s' if one else ''} is not looked at by the key of the program",
+    )
+    return Offers(tuple(templates), routes, keyed.reason, past, keyed)
+
+
+def _said_of_none(program: AspProgram) -> Triple:
+    """What says that there is no answer set."""
+    return program.inconsistency_for(program.key) if program.key else program.inconsistency
+
+
+def _held(triple: Triple, key: str) -> frozenset[str]:
+    """The positions that hold the key."""
+    return frozenset(position for position, term in zip(POSITIONS, triple, strict=True) if term == key)
 
 
 def _term(term: str) -> alg.Var | alg.Const:
     return alg.Const(term) if term[0] in '<"_' else alg.Var(term)
 
 
-def _leaf(predicate: str) -> ir.Leaf:
-    """All triples of a predicate, or all: with any of them a program is asked again."""
-    return ir.Leaf((), alg.Var("s"), alg.Const(predicate) if predicate else alg.Var("p"), alg.Var("o"))
+def _leaf(s: str, p: str, o: str) -> ir.Leaf:
+    """The triples of a pattern."""
+    return ir.Leaf((), _term(s), _term(p), _term(o))
 
 
 __all__ = ["NO_OFFERS", "Offers", "Route", "offers_of"]

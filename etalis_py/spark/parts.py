@@ -122,15 +122,16 @@ class _Draft:
 def parts_of(rules: ir.Rules, program: int, first: int, shards: int, offers: Offers = NO_OFFERS) -> list[RoutedPart]:
     """The parts of a program; numbers begin with ``first``.
 
-    ``offers``: what answer-set programs read and offer.  What may see an offer runs where they run, in one shard.
+    ``offers``: what answer-set programs read and offer.  What may see an offer runs where they run: in one shard, or
+    in the shards of their keys.
     """
-    plan = shard_plan(rules)
+    plan = shard_plan(rules, offers.keyed)
     outputs = {o.query: o for o in rules.outputs}
     nodes = dict(rules.nodes)
     feeders = feeders_of(rules)
     late = late_nodes(nodes)
     seeing = {o.query for o in rules.outputs if offers.reach(nodes[n] for n in below(o, nodes))}
-    live = set(seeing)  # these, and what runs with them
+    live = set() if offers.by_key else set(seeing)  # in one shard: these, and what runs with them
     drafts: list[_Draft] = []
     alone: list[str] = []
     reasons: dict[str, None] = {}
@@ -146,6 +147,11 @@ def parts_of(rules: ir.Rules, program: int, first: int, shards: int, offers: Off
             # Its triples end before the instant in which they are known: for another operator they would be too late.
             continue
         if not stage.sharded or not queries or not _tellable(stage, plan, queries):
+            continue
+        if seeing.intersection(queries) and any(
+            offers.may_read(t, outputs[m].stream) for m in makers for t in outputs[m].template
+        ):
+            # A program takes no derived triple for one of its events, and in another operator these look alike.
             continue
         reports = tuple(q for q in queries if plan.of(q).reported == stage.number)
         for query in queries:
@@ -171,8 +177,10 @@ def parts_of(rules: ir.Rules, program: int, first: int, shards: int, offers: Off
 
 def _with_offers(routed: RoutedPart, offers: Offers) -> RoutedPart:
     """A part in which answer-set programs run, with what they read."""
-    part, routes = replace(routed.part, live=True), (*routed.routes, *offers.routes)
-    return replace(routed, part=part, routes=routes, reach=endless(offers.reason))
+    read = offers.keyed.reads if routed.part.shards > 1 else offers.routes
+    return replace(
+        routed, part=replace(routed.part, live=True), routes=(*routed.routes, *read), reach=endless(offers.past)
+    )
 
 
 def _computed(stage: Stage, outputs: Mapping[str, ir.Output]) -> tuple[str, ...]:

@@ -96,7 +96,8 @@ class Shard:
         """The engine for the queries of the part."""
         part = self.part
         own = own_of(part, self.number)
-        return engine_of(spec, part.queries, live=part.live, journal=journal, revise=revise, own=own)
+        share = self.number, part.shards
+        return engine_of(spec, part.queries, live=part.live, share=share, journal=journal, revise=revise, own=own)
 
     @staticmethod
     def newest_of(events: Sequence[Plain]) -> int:

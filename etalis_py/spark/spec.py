@@ -332,6 +332,7 @@ def engine_of(
     queries: Iterable[str],
     *,
     live: bool = False,
+    share: tuple[int, int] = (0, 1),
     journal: bool = False,
     revise: int = 0,
     own: Mapping[str, Own] = NO_OWN,
@@ -339,14 +340,16 @@ def engine_of(
 ) -> Engine:
     """An engine for some queries of a program; ``live``: with the answer-set programs that read events.
 
+    ``share``: the number of the shard, of so many, whose keys these programs are solved for.
     ``own`` says for each family, where it is families that run, which of the queries are those of this engine.
     ``kind``: the class of engines.
     """
     program = _part_of(spec, queries, own)
     names = {plan.name for plan in program.plans}
+    knowledge = changing_knowledge(spec, live=live)
     return kind(
         program,
-        background=changing_knowledge(spec, live=live),
+        background=knowledge if knowledge is None else knowledge.with_keys_of(share),
         changes=spec.updates,
         journal=journal,
         revise=revise,
