@@ -26,19 +26,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from heapq import heapreplace
 from pathlib import Path
 from zlib import crc32
 
-from pyspark.sql import SparkSession
-
+from benchmarks.quiet import quiet_session
 from benchmarks.spark_runs import SECOND, Case, batch_run, case, write_parquet
 from benchmarks.workloads import w1_pairs
 from benchmarks.workloads.common import integer
 from etalis_py import Engine, Event, compile
-from etalis_py.spark import session
 from etalis_py.spark.slots import MOST_SHARDS
 
 CORES = (10, 32, 100, 320, 1_000, 3_200, 10_000)
@@ -60,12 +57,12 @@ class Costs:
     """
 
     event_routed: float = 0.6e-6  # 1.7 million rows/s on two cores, read and aggregated in the JVM
-    event_in_shard: float = 5.3e-6
-    fixed: float = 0.9
+    event_in_shard: float = 4.1e-6
+    fixed: float = 0.8
     task: float = 0.001
     bytes_of_event: float = 30.0
     bytes_of_goal: float = 35.0
-    goal_restored: float = 4e-6
+    goal_restored: float = 2e-6
     network: float = 1.25e9
     cores: int = 16
 
@@ -183,21 +180,10 @@ def measured(events: int) -> Costs:
     )
 
 
-@contextmanager
-def quiet_session(cores: int, partitions: int) -> Iterator[SparkSession]:
-    """A session on some cores of this machine."""
-    config = {"spark.ui.enabled": "false", "spark.log.level": "OFF", "spark.ui.showConsoleProgress": "false"}
-    spark = session(f"local[{cores}]", shards=partitions, config=config)
-    try:
-        yield spark
-    finally:
-        spark.stop()
-
-
 def runs(cases: Sequence[Case], cores: int, shards: Sequence[int]) -> dict[int, list[tuple[float, float]]]:
     """By number of shards, for each case: the fastest of three runs after one that warms up, and bytes of an event."""
     found: dict[int, list[tuple[float, float]]] = {}
-    with quiet_session(cores, max(shards)) as spark, tempfile.TemporaryDirectory() as name:
+    with quiet_session(f"local[{cores}]", max(shards)) as spark, tempfile.TemporaryDirectory() as name:
         for number, some in enumerate(cases):
             file = Path(name) / f"{number}.parquet"
             write_parquet(file, some.events)

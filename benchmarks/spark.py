@@ -36,6 +36,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
+from benchmarks.quiet import quiet_session
 from benchmarks.spark_runs import (
     CLASSES,
     FILES,
@@ -51,7 +52,6 @@ from benchmarks.spark_runs import (
     write_files,
     write_nquads,
 )
-from etalis_py.spark import session
 
 SOURCES = ("parquet", "filtered", "nquads", "stream")
 MANY, OF_STREAM = 2_000_000, 500_000
@@ -255,16 +255,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     options = parser.parse_args(arguments)
     began = time.perf_counter()
-    local = {
-        "spark.ui.enabled": "false",
-        "spark.log.level": "ERROR",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),  # small rows: see Sizes in docs/spark-sizes.md
-    }
-    spark = session(options.master, shards=options.shards, config=local)
-    print(f"the session started in {time.perf_counter() - began:.1f} s")
+    # Small rows: see Sizes in docs/spark-sizes.md.
+    config = {"spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1)}
     results = []
-    try:
+    with quiet_session(options.master, options.shards, config) as spark:
+        print(f"the session started in {time.perf_counter() - began:.1f} s")
         for source, name in _chosen(options.only, options.source):
             events = options.events or (OF_STREAM if source == "stream" else MANY)
             if name == PAIRS:
@@ -276,8 +271,6 @@ def main(arguments: Sequence[str]) -> int:
             for result in measured:
                 results.append(result)
                 print(result, flush=True)
-    finally:
-        spark.stop()
     print(HEAD, *(result.row for result in results), sep="\n")
     if options.json is not None:
         options.json.write_text(json.dumps([{**asdict(r), "rate": r.rate} for r in results], indent=1) + "\n")

@@ -29,12 +29,13 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from benchmarks.quiet import quiet_session
 from benchmarks.spark_runs import SECOND, write_parquet
 from benchmarks.workloads import w1_pairs
 from benchmarks.workloads.common import integer
 from etalis_py import Engine, Event, compile
 from etalis_py.kernel.garbage import few_collections
-from etalis_py.spark import matches, session
+from etalis_py.spark import matches
 from etalis_py.spark.schema import FLAT_EVENTS
 
 SMALL, BATCHES = 1_000, 10
@@ -165,16 +166,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--shards", type=int, default=2, help="shards and shuffle partitions (2)")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     options = parser.parse_args(arguments)
-    local = {"spark.ui.enabled": "false", "spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false"}
-    spark = session("local[2]", shards=options.shards, config=local)
     results = []
-    try:
+    with quiet_session("local[2]", options.shards) as spark:
         for goals in options.goals:
             result = measure(spark, goals, options.shards)
             results.append(result)
             print(result, flush=True)
-    finally:
-        spark.stop()
     if options.restore is not None:
         print(f"a shard of {options.restore:,} goals is restored in {restored(options.restore):.1f} s of a processor")
     if options.json is not None:

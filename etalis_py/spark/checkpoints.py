@@ -1,9 +1,10 @@
 """The folder of a run that goes on (``continued``), looked at and moved to another number of shards, offline.
 
-Spark can read its state (``format("statestore")``) and has no way to write it.  The folder, however, keeps every event
-that it has taken.  So it is moved by running them once more, call after call, into a new folder; the matches that stand
-there must be those that stand in the old one, by their ids, or nothing is left of it.  That takes the time of the
-events, not that of the goals; it holds for every kind of rule, also for those without a key.
+Spark has a public way to read its state (``format("statestore")``) but none to write it, and the goals of a shard could
+not be divided without its rules anyway.  The folder, however, keeps every event that it has taken.  So it is moved by
+running them once more, call after call, into a new folder; the matches that stand there must be those that stand in the
+old one, by their ids, or the new folder is removed.  That takes as long as running the events, however few goals are
+left, and works for every kind of rule, even one without a key.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def offers_of(knowledge: Knowledge | None) -> Offers:
     keyed = Offered(
         tuple((template, _held(triple, key)) for template, (triple, key) in zip(templates, triples, strict=True)),
         tuple((_leaf(*read), max(_held(read, p.key))) for p in programs for read in p.patterns),
-        f"what {named} offer{'s' if one else ''} is not looked at by the key of the program",
+        f"it uses what {named} offer{'s' if one else ''}, and its key is not that of the program",
     )
     return Offers(tuple(templates), routes, keyed.reason, past, keyed)
 
