@@ -30,6 +30,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from etalis_py.spark.errors import SparkError
+from etalis_py.spark.sessions import use_this_python
 from etalis_py.streams.clock import UNITS
 from etalis_py.streams.columns.native import spelled
 
@@ -92,6 +93,7 @@ def term_of(rows: DataFrame, given: str | Column, name: str) -> Column:
         datatype = "boolean" if isinstance(kind, T.BooleanType) else "integer"
         return F.concat(F.lit('"'), column.cast("string"), F.lit(f'"^^<{XSD}{datatype}>'))
     if isinstance(kind, _IN_ARROW):
+        use_this_python(rows.sparkSession)
         literals: Column = _literals(column)
         return literals
     raise SparkError(

@@ -32,7 +32,7 @@ from etalis_py.spark.parts import RoutedPart, parts_of
 from etalis_py.spark.routing import ends, flat_events, hand_on, route, row_kinds, shards_of, wanted_by
 from etalis_py.spark.scans import answers_of, apart_of, prunes
 from etalis_py.spark.schema import CHANGE, RETRACT
-from etalis_py.spark.sessions import PARTITIONS
+from etalis_py.spark.sessions import PARTITIONS, PROVIDER, ROCKSDB, use_this_python
 from etalis_py.spark.shares import telling_of
 from etalis_py.spark.shipping import Shipped, arrived, ship
 from etalis_py.spark.skew import SkewWatch, measured
@@ -67,6 +67,7 @@ def planned_matches(
     program: Programs, events: DataFrame, asked: Matching, *, stacklevel: int = 2
 ) -> tuple[DataFrame, SkewWatch]:
     """The matches, and what watches over the keys of a stream; ``stacklevel`` is for warnings."""
+    use_this_python(events.sparkSession)
     count, partitions = _divided(events, asked.shards)
     windows = WindowOptions(asked.report, asked.duplicates, asked.updates is not None)
     if asked.updates is not None:
@@ -162,6 +163,11 @@ def _divided(events: DataFrame, shards: int | None) -> tuple[int, int]:
         raise SparkError(f"the number of shards is {count}: choose 1 to {MOST_SHARDS}, about one or two for each core")
     if not events.isStreaming:
         return count, min(configured, max(count, enough))
+    if spark.conf.get(PROVIDER) != ROCKSDB:
+        raise SparkError(
+            f"the session keeps state with {spark.conf.get(PROVIDER)}, but Spark's stateful Python operators need "
+            f'RocksDB: set spark.conf.set("{PROVIDER}", "{ROCKSDB}") before'
+        )
     wanted = max(enough, shards or 0)
     if configured > 2 * wanted:
         raise SparkError(

@@ -15,10 +15,14 @@ from pyspark.sql import SparkSession
 from etalis_py.spark.datasource import EventSource
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 PARTITIONS = "spark.sql.shuffle.partitions"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
 """Between the JVM and Python.  TCP takes more time, and with some versions of Linux a full connection stands still."""
+
+DEFAULT_PYTHON = "python3"
+"""What PySpark starts for workers where nothing else is said."""
 
 
 def settings(shards: int) -> dict[str, str]:
@@ -27,13 +31,24 @@ def settings(shards: int) -> dict[str, str]:
     A change log is what a batch adds to the state; without it each batch would store RocksDB's files anew.
     """
     return {
-        "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
+        PROVIDER: ROCKSDB,
         CHANGELOG: "true",
         PARTITIONS: str(shards),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
     }
+
+
+def use_this_python(spark: SparkSession) -> None:
+    """Let workers on this machine be the interpreter that runs now, where nobody has chosen another.
+
+    PySpark would start the first ``python3`` of the path, which need not be that of this environment.
+    """
+    context = spark.sparkContext
+    chosen = os.environ.get("PYSPARK_PYTHON", sys.executable) != sys.executable
+    if str(context.master).startswith("local") and context.pythonExec == DEFAULT_PYTHON and not chosen:
+        context.pythonExec = sys.executable
 
 
 def session(
@@ -68,4 +83,5 @@ def session(
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     spark.dataSource.register(EventSource)
+    use_this_python(spark)
     return spark

@@ -22,9 +22,11 @@ from pyspark.sql import functions as F
 from etalis_py.events import Event, Retraction
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.spark.columns import term_of, time_of
+from etalis_py.spark.datasource import EventSource
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.reading import STATEMENTS, Reading, messages_of, reading, record_batches, statement_batches
 from etalis_py.spark.schema import ARROW_EVENTS, END_OF_STREAM, EVENTS
+from etalis_py.spark.sessions import use_this_python
 from etalis_py.streams.kafka import RETRACT, said
 
 _TIME = "timestamp_micros(`end`)"
@@ -48,6 +50,7 @@ def events_from_events(spark: SparkSession, events: Iterable[Event]) -> DataFram
         )
         for n, e in enumerate(events, time_ns())  # no two calls are as near as their events are many
     ]
+    use_this_python(spark)
     return _ordered_columns(spark.createDataFrame(rows, _WITHOUT_TIME))
 
 
@@ -225,6 +228,7 @@ def events_from_source(spark: SparkSession, source: str, *, streaming: bool = Fa
 
     ``options``: those of ``read_stream`` (a mapping is the name of a file), and ``max_files``.
     """
+    spark.dataSource.register(EventSource)
     reader = (spark.readStream if streaming else spark.read).format("etalis")
     # Spark's helpers run in the folder in which Spark was started, which need not be this one.
     if "mapping" in options:
@@ -246,6 +250,7 @@ def events_from_nquads(lines: DataFrame, *, time: Any, column: str = "value", st
         with few_collections():
             yield from statement_batches(batches)
 
+    use_this_python(lines.sparkSession)
     rows = chosen.mapInArrow(parse, STATEMENTS)
     return _flat(rows.withColumns({"start": F.col("end"), "stream": F.lit(stream)}))
 
@@ -297,6 +302,7 @@ def _parsed(
         with few_collections():
             yield from record_batches(_events(how, batches), _PARSED)
 
+    use_this_python(rows.sparkSession)
     return _ordered_columns(chosen.mapInArrow(parse, _WITHOUT_TIME))
 
 

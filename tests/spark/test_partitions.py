@@ -1,15 +1,24 @@
-"""How many partitions a session of the user's own gets, which comes with 200 for whatever shuffles."""
+"""A session of the user's own: 200 partitions for whatever shuffles, and workers of any Python that is found."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from etalis_py import Event
-from etalis_py.spark import SparkError, events_from_events, events_from_rate, matches
-from etalis_py.spark.sessions import PARTITIONS
+from etalis_py.spark import (
+    SparkError,
+    events_from_columns,
+    events_from_events,
+    events_from_nquads,
+    events_from_rate,
+    matches,
+)
+from etalis_py.spark.sessions import PARTITIONS, PROVIDER, ROCKSDB
 
 SEQUENCE = "SELECT ?c WHERE { ?c <urn:p> ?x } SEQ { ?c <urn:q> ?y }"
 EVENTS = [
@@ -41,6 +50,48 @@ def test_a_stream_with_very_many_partitions_is_refused_with_the_line_to_write(un
     with pytest.raises(SparkError, match="for 6 that are of use"):
         matches(SEQUENCE, events, lateness=0, shards=6)
     assert matches(SEQUENCE, events, lateness=0, shards=200).isStreaming
+
+
+def test_a_stream_without_rocksdb_is_refused_with_the_line_to_write(spark: SparkSession) -> None:
+    events = events_from_rate(spark, 10)
+    spark.conf.unset(PROVIDER)
+    try:
+        with pytest.raises(SparkError, match=r"HDFSBacked.* need RocksDB: set spark") as refused:
+            matches(SEQUENCE, events, lateness=0)
+        exec(str(refused.value).split(": set ")[1].removesuffix(" before"), {"spark": spark})
+        assert matches(SEQUENCE, events, lateness=0).isStreaming
+    finally:
+        spark.conf.set(PROVIDER, ROCKSDB)
+
+
+@pytest.fixture
+def unchosen(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkSession:
+    """The session as PySpark makes it where nobody says which Python the workers are."""
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", "python3")
+    return spark
+
+
+@pytest.mark.parametrize("source", ["events", "columns", "nquads"])
+def test_workers_are_the_python_that_runs_now(unchosen: SparkSession, source: str) -> None:
+    if source == "events":
+        found = matches(SEQUENCE, events_from_events(unchosen, EVENTS))
+    elif source == "columns":
+        rows = unchosen.range(2).select(
+            F.lit("<urn:b>").alias("s"), F.lit("<urn:p>").alias("p"), F.lit(1.5).alias("o"), "id"
+        )
+        found = events_from_columns(rows, s="s", p="p", o="o", time="id")
+    else:
+        lines = unchosen.range(1).select(F.lit("<urn:b> <urn:p> <urn:x> .").alias("value"), F.col("id").alias("time"))
+        found = events_from_nquads(lines, time="time")
+    assert unchosen.sparkContext.pythonExec == sys.executable
+    assert len(found.collect()) == {"events": 1, "columns": 2, "nquads": 1}[source]
+
+
+def test_a_python_that_was_chosen_stays(spark: SparkSession) -> None:
+    before = spark.sparkContext.pythonExec
+    matches(SEQUENCE, events_from_events(spark, EVENTS))
+    assert spark.sparkContext.pythonExec == before != sys.executable
 
 
 def test_workers_begin_with_the_engine_loaded(spark: SparkSession) -> None:
