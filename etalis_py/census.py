@@ -1,7 +1,7 @@
-"""What a program asks for and no event had: streams and predicates that are probably misspelt.
+"""Streams and predicates that a program asks for but no event has had: they are probably misspelt.
 
-A census is taken beside the engine, a batch at a time.  It looks at predicates until all that the program asks for have
-occurred, so a program that is right costs next to nothing.
+The census runs beside the engine, a batch at a time.  It looks at predicates until every one that the program asks for
+has occurred, so it costs a correct program next to nothing.
 
 >>> from etalis_py import compile, event
 >>> census = Census(compile("SELECT ?x { ?c :pirce ?x }"))
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from etalis_py.kernel.batch import Columns
     from etalis_py.program import Program
 
-MOST = 2000  # names that are kept to compare with
+MOST = 2000  # names kept for comparison
 _VOCABULARIES = (RDF, "http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2002/07/owl#")
 
 
 class Census:
-    """The streams and predicates that occurred, beside those that a program asks for.
+    """Compares the streams and predicates that occurred with those that a program asks for.
 
-    A predicate that an answer needs is reported when it never occurred; one that may be missing (in OPTIONAL, UNION,
-    MINUS, NOT EXISTS) only when a name much like it did.  State: the distinct names, at most ``MOST`` of each.
+    A predicate that every answer needs is reported if it never occurred; one that may be missing (in OPTIONAL, UNION,
+    MINUS, NOT EXISTS) is reported only if a similar name did.  State: the distinct names, at most ``MOST`` of each.
     """
 
     def __init__(self, program: Program) -> None:
@@ -48,7 +48,7 @@ class Census:
         patterns = list(_patterns(program))
         self._needed = {p for pattern in patterns for p in _predicates(_mandatory(pattern))}
         every = {p for pattern in patterns for p in _predicates(alg.subpatterns(pattern))}
-        # A rule whose predicate is a variable may make any.
+        # A rule whose predicate is a variable may derive any predicate.
         self._missing = set() if "" in makes else every - makes
         self._reads_all = "" in reads
         self._streams = reads - {"", *(unit.stream for unit in units)}
@@ -84,10 +84,10 @@ class Census:
             self._seen |= predicates
 
     def warnings(self, knowledge: Any = None, *, unread: bool = True) -> tuple[str, ...]:
-        """What probably is a slip.
+        """The probable slips.
 
-        ``knowledge`` is the background: where it changed, nothing is said of predicates.  ``unread``: name the streams
-        that no query reads as well.  Nothing is said of a stream that had no events at all.
+        ``knowledge`` is the background: if it has changed, predicates are not reported.  ``unread``: also name the
+        streams that no query reads.  If there were no events at all, nothing is reported.
         """
         if not self._any:
             return ()
@@ -167,7 +167,7 @@ def _predicates(patterns: Iterable[alg.Pattern]) -> Iterator[str]:
 
 
 def _mentions(knowledge: Any, predicate: str) -> bool:
-    """Does the background have it at any place?  Then its schema may entail it, as it may the vocabularies of RDF."""
+    """Whether the background has it in any position: then its schema may entail it, like the vocabularies of RDF."""
     graphs = [knowledge.graph(name) for name in ("", *knowledge.names())]
     if predicate[1:].startswith(_VOCABULARIES) and any(map(len, graphs)):
         return True

@@ -1,7 +1,7 @@
-"""Loops over numbers and bytes, compiled by Numba: compiled once on a machine, then kept.
+"""Loops over numbers and bytes, compiled by Numba once per machine and then kept.
 
-All of them together take some twenty seconds to compile.  So nobody waits for them who did not ask for columns: a
-process of its own compiles them (``etalis_py.warming``), and until it is done everything runs in rows.
+All of them together take about twenty seconds to compile.  Nobody has to wait for that unless they ask for columns: a
+separate process compiles them (``etalis_py.warming``), and until it is done everything runs in rows.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from typing import Any, TypeVar, cast
 from etalis_compiler.tables import cache_directory
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
-_ABANDONED = 600  # seconds after which a process that compiles must be gone
+_ABANDONED = 600  # seconds after which a compiling process is taken for dead
 
 
 def kernel(function: Kernel) -> Kernel:
     """The function, compiled on first use; the machine code is kept beside the source or in the user's cache.
 
-    It is given all arrays that it needs, and can neither make nor return one.  So Numba need not count references to
-    them, which it does at every call of another kernel and which takes longer than most of these loops.
+    It is given all arrays that it needs, and can neither create nor return one.  So Numba need not count references to
+    them; it would do so at every call of another kernel, which takes longer than most of these loops.
     """
     return _compiled(function, {})
 
 
 def section(function: Kernel) -> Kernel:
-    """A stretch of one kernel, called in one place: it is compiled as lines of that kernel and never for itself."""
+    """A stretch of one kernel, called in one place: it is inlined into that kernel and never compiled on its own."""
     return _compiled(function, {"inline": "always"})
 
 
@@ -47,21 +47,21 @@ def part(function: Kernel) -> Kernel:
 def _compiled(function: Kernel, more: dict[str, Any]) -> Kernel:
     import numba  # takes a while to import
 
-    # C calls none of this, and Python no part: what would pass their arguments on takes a while to compile too
+    # C calls none of these, and Python calls no ``part``: the wrappers for such calls take a while to compile too
     options = {"nogil": True, "_nrt": False, "no_cfunc_wrapper": True, **more}
     try:
         return cast(Kernel, numba.njit(cache=True, **options)(function))
-    except RuntimeError:  # there is no folder that can be written
+    except RuntimeError:  # no folder is writable
         return cast(Kernel, numba.njit(**options)(function))
 
 
 def can_compile() -> bool:
-    """Is there a Numba?"""
+    """Whether Numba is installed."""
     return find_spec("numba") is not None
 
 
 def ready() -> bool:
-    """Are the kernels compiled on this machine?  Where they are not, this starts it, once, and does not wait for it."""
+    """Whether the kernels are compiled on this machine.  If not, this starts compiling them, once, without waiting."""
     done = finished()
     if done.exists():
         return True
@@ -71,7 +71,7 @@ def ready() -> bool:
 
 @cache
 def finished() -> Path:
-    """The file that says that all kernels of this version are compiled on this machine."""
+    """The file that marks all kernels of this version as compiled on this machine."""
     here = Path(__file__).parent
     kernels = list(here.glob("executors/columns/kernels/*.py"))
     kernels += [here / f"kernel/{name}.py" for name in ("composing", "hashing", "words")]
@@ -85,7 +85,7 @@ def finished() -> Path:
 
 @cache
 def _compile_beside(done: Path) -> subprocess.Popen[bytes] | None:
-    """Start a process that compiles all kernels, unless one is at it."""
+    """Start a process that compiles all kernels, unless one is running."""
     begun = done.with_suffix(".begun")
     try:
         done.parent.mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ def _compile_beside(done: Path) -> subprocess.Popen[bytes] | None:
             pass
     except FileExistsError:
         return None
-    except OSError:  # nothing can be kept here, so there is nothing to compile ahead
+    except OSError:  # nothing can be kept here, so compiling ahead is no use
         return None
     nothing = subprocess.DEVNULL
     process = subprocess.Popen(

@@ -60,7 +60,7 @@ class Engine(Stored):
     []
     [<q1 [1, 2] ?c=<urn:c>>]
 
-    A windowed query answers when time has passed a time at which it is evaluated:
+    A windowed query answers once time has passed one of its evaluation times:
 
     >>> engine = Engine("SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT5S] { WINDOW :w { ?x :p ?y } }")
     >>> engine.push(event("<urn:a> :p 1", 3)), engine.push(event("<urn:b> :p 1", 11))
@@ -71,15 +71,15 @@ class Engine(Stored):
 
     def __init__(self, program: Given | None = None, **options: Unpack[EngineOptions]) -> None:
         given = Options(**options)
-        # With a horizon the journal is the input, which no executor has to keep.
+        # With a horizon the journal is the input, so executors need not keep one.
         super().__init__(replace(given, journal=given.journal and not given.revise))
         self._journals = given.journal
         self.knowledge: Any = knowledge_of(given.background, given.entailment, given.named, given.limits)
         self.programs: dict[str, Program] = {}
-        self.updates: list[tuple[int, str, list[Any], list[Any]]] = []  # of the background, for the next journal
+        self.updates: list[tuple[int, str, list[Any], list[Any]]] = []  # background updates for the journal
         self._graphs: TimeVarying | None = None
         self._registry: Registry | None = None
-        self._highest = 0  # of the numbers in names of programs
+        self._highest = 0  # highest number in the name of a program
         self._whole: Program | None = None  # all programs as one, where there are families
         self._alike: Counter[int] = Counter()  # how many texts of a wording have been added
         self._given = self.knowledge is not None
@@ -95,7 +95,7 @@ class Engine(Stored):
     # --- programs ---
 
     def add(self, program: Given, *, policy: str | None = None, name: str | None = None) -> str:
-        """Add a program while the engine runs; returns the id by which ``remove`` knows it."""
+        """Add a program while the engine runs; returns the id to give to ``remove``."""
         identifier = name or self._free_name()
         if identifier in self.programs:
             raise ValueError(f"there is a program named {identifier} already; remove it first or choose another name")
@@ -133,7 +133,7 @@ class Engine(Stored):
         return identifier
 
     def _free_name(self) -> str:
-        """A name for one more program, which none has that was named here before and still runs."""
+        """A name for one more program that no running program named here has."""
         number = len(self.programs) + 1
         if f"program{number}" in self.programs:
             number = self._highest + 1
@@ -143,7 +143,7 @@ class Engine(Stored):
         return f"program{number}"
 
     def remove(self, identifier: str) -> None:
-        """Stop a program: its goals and windows go, goals that it shares with others stay."""
+        """Stop a program: its goals and windows are dropped, goals that it shares with others stay."""
         if identifier not in self.programs:
             known = ", ".join(self.programs) or "none"
             raise KeyError(f"no program {identifier}; running: {known}")
@@ -165,20 +165,21 @@ class Engine(Stored):
             self._revision.restart()
 
     def knows(self, text: Text) -> bool:
-        """Does a query run that differs from this text in constants only, so that adding it compiles nothing?"""
+        """Whether a running query differs from this text only in constants, so that adding it compiles nothing."""
         if self._registry is None or self._revision is not None:
             return False
         return self._registry.find(source_of(text), self.options.policy or "unrestricted") is not None
 
     def _runs(self, query: str) -> bool:
-        """Is there a query of this name already?"""
+        """Whether there is a query of this name already."""
         if self._registry is None:
             return any(query in other.queries for other in self.programs.values())
         families = self._rule_stages[0][1].families
         return query in self._registry.rest or (families is not None and families.has(query))
 
     def _add_to_family(self, program: Given, policy: str | None, identifier: str) -> bool:
-        """Add a text that differs from queries that run in constants only: one more row, and nothing else changes."""
+        """Add a text that differs from running queries only in constants: it is one more row, and nothing else
+        changes."""
         if self._registry is None or self._revision is not None or not isinstance(program, Text):
             return False
         chosen = policy or self.options.policy or "unrestricted"
@@ -193,7 +194,8 @@ class Engine(Stored):
         return True
 
     def _stop_rows(self, program: Program) -> frozenset[str] | None:
-        """Stop what of a program is rows of families; returns its other queries, None where there are no families."""
+        """Stop those queries of a program that are rows of families; returns the others, or None if there are no
+        families."""
         if self._whole is None or self._revision is not None or program.windowed:
             return None
         families = self._rule_stages[0][1].families
@@ -203,7 +205,7 @@ class Engine(Stored):
         for group in compilation.groups if isinstance(compilation, GatheredQueries) else ():
             relation = families.relations.get(group.name)
             if relation is None:
-                continue  # its queries run one by one
+                continue  # the queries of this family run one by one
             for row in group.members:
                 relation.remove(row[0])
                 self._at.answered.discard(row[0])
@@ -211,7 +213,8 @@ class Engine(Stored):
         return frozenset(others)
 
     def _compiled(self, program: Given) -> Program:
-        """The program; a text whose like has been added often enough, or beside families, begins one."""
+        """The program; a text starts a family if similar ones have been added often enough, or if families run
+        already."""
         if isinstance(program, Text):
             text = source_of(program)
             wording = wording_of(text)
@@ -224,7 +227,7 @@ class Engine(Stored):
 
     @property
     def rules(self) -> ir.Rules:
-        """The rules of the EP-SPARQL queries that are loaded."""
+        """The rules of the loaded EP-SPARQL queries."""
         return self._rule_stages[0][0].rules if self._rule_stages else ir.Rules((), (), ())
 
     @property
@@ -234,12 +237,12 @@ class Engine(Stored):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is probably not meant, judging by the events so far."""
+        """What is probably unintended, judging by the events so far."""
         return tuple(warning for executor in self._windows for warning in executor.warnings)
 
     @property
     def outputs(self) -> tuple[ir.Output, ...]:
-        """The queries that report, without the rules that the schema of the background adds."""
+        """The queries that report; rules added by the schema of the background are left out."""
         return tuple(shape.output for shape in self._shapes if not shape.hidden)
 
     @property
@@ -253,7 +256,7 @@ class Engine(Stored):
         return bool(self._windows)
 
     def __repr__(self) -> str:
-        """Its queries, where it stands and what it holds."""
+        """Its queries, its place in the stream and what it holds."""
         queries = [query for program in self.programs.values() for query in program.queries]
         counters, at = self.counters, self._at
         kept = counters.kept()
@@ -267,13 +270,13 @@ class Engine(Stored):
     # --- planning ---
 
     def _load(self, added: Program | None = None) -> None:
-        """Plan all programs as one, of which ``added`` is new; the state of what stays is kept."""
+        """Plan all programs as one; ``added`` is new.  The state of what stays is kept."""
         with few_collections():
             self._plan_all(self._together(added))
 
     def _plan_all(self, program: Program) -> None:
-        """The executors and the numbers of their outputs, for all programs as one."""
-        self._whole = None  # until all is well
+        """Arrange the executors and number their outputs, for all programs as one."""
+        self._whole = None  # until everything has succeeded
         if program.windowed:
             knowledge, steps, groups = self._windowed(program)
         else:
@@ -309,7 +312,8 @@ class Engine(Stored):
             self._whole = replace(program, compilation=program.compilation.running(families))
 
     def _together(self, added: Program | None) -> Program:
-        """All programs as one: what runs already as it is now, so that nobody looks at each query of it."""
+        """All programs as one: what runs already is taken as it is, so that its queries need not be looked at one by
+        one."""
         if self._whole is None or self._registry is None or (added is not None and added.windowed):
             return merged(self.programs.values())
         assert isinstance(self._whole.compilation, GatheredQueries)
@@ -340,7 +344,7 @@ class Engine(Stored):
         return knowledge, steps | {fact.name: fact for fact in program.facts}, groups_of(stages)
 
     def _rules_stage(self, program: Program, names: Sequence[str], knowledge: Any, carry: Carried) -> RuleStage:
-        """The EP-SPARQL queries of these names: in a stage that ran before, or a new one."""
+        """A stage for the EP-SPARQL queries of these names: one that ran before, or a new one."""
         gathered = self._gathered(program)
         given = program.compilation.queries if gathered is None else gathered.kinds
         wanted = set(names)
@@ -363,7 +367,7 @@ class Engine(Stored):
         return plan, executor
 
     def _gathered(self, program: Program) -> GatheredQueries | None:
-        """The program with its families, each query with its policy, where this engine may run them as they are."""
+        """The program with its families, each query with its policy, if this engine may run them as families."""
         compilation = program.compilation
         if not isinstance(compilation, GatheredQueries) or program.windowed or self.options.explain:
             return None
@@ -376,9 +380,9 @@ class Engine(Stored):
     ) -> Any:
         """Change the background.
 
-        Where rules run, the open instant is over, and the new version holds from the next one on; windows see it in
-        the evaluations that have not happened yet.  ``at``, in microseconds: it has held since the instant at that time
-        was over, which takes ``Engine(…, revise=…)``; the next call reports what that changes.
+        If rules run, the open instant is closed, and the new version holds from the next instant on; windows see it in
+        the evaluations that are still to come.  ``at``, in microseconds: the new version has held since the end of the
+        instant at that time.  This needs ``Engine(…, revise=…)``; the next call reports what it changes.
         """
         if self._revision is not None:
             return self._revision.update(graph, list(add), list(remove), at)
@@ -387,7 +391,7 @@ class Engine(Stored):
         return self.change(graph, list(add), list(remove))
 
     def change(self, graph: str, add: list[Any], remove: list[Any]) -> Any:
-        """The same, from the next instant on."""
+        """The same as ``update``, from the next instant on."""
         self.check_change()
         at = self._at
         if self._rule_stages and at.pending:
@@ -397,7 +401,7 @@ class Engine(Stored):
         return self.learn(name, add, remove)
 
     def check_change(self) -> None:
-        """Raise ``ValueError`` where the background of this engine cannot change."""
+        """Raise ``ValueError`` if the background of this engine cannot change."""
         if self.knowledge is None or (self._graphs is not None and not self._graphs.given):
             raise ValueError("this engine has no background to change: make it with Engine(…, background=[])")
         if len(self._rule_stages) > 1:
@@ -407,7 +411,7 @@ class Engine(Stored):
             )
 
     def learn(self, graph: str, add: list[Any], remove: list[Any]) -> Any:
-        """Take an update over into the knowledge, the programs and, where it changes them, the rules."""
+        """Apply an update to the knowledge, the programs and, if it changes them, the rules."""
         if self._rule_stages:
             change, other_rules = self._rule_stages[0][0].learn(graph, add, remove)
         else:
@@ -418,7 +422,7 @@ class Engine(Stored):
         return change
 
     def renew(self, *, rules: bool) -> None:
-        """The background has another version; ``rules``: other rules follow from it."""
+        """Adapt to another version of the background; ``rules``: it gives other rules."""
         for executor in self._executors:
             executor.renew()
         if not rules:
@@ -438,7 +442,7 @@ class Engine(Stored):
 
 
 _FEW = 20
-"""So many queries are shown by name."""
+"""The number of queries that are shown by name."""
 
 
 def _running_already(queries: Sequence[str]) -> ValueError:
@@ -446,7 +450,7 @@ def _running_already(queries: Sequence[str]) -> ValueError:
 
 
 def knowledge_of(background: Any, entailment: str, named: Any = None, limits: Limits = LIMITS) -> Any:
-    """The background as it is given, or loaded from what is given; None where there is none."""
+    """The background as given, or loaded from what is given; None if there is none."""
     if named and hasattr(background, "default"):
         raise ValueError("named graphs are loaded with the background: give what load(…, named=…) makes, alone")
     if (background is None and not named) or hasattr(background, "default"):

@@ -1,9 +1,9 @@
 """Events: the items of a stream.
 
 An event is an RDF graph (usually one or a few triples) with an interval ``[start, end]`` in microseconds since the
-epoch.  Every triple of it is a triple occurrence.  Terms are canonical N-Triples spellings (``etalis_rules.terms``).
+epoch.  Each of its triples is a triple occurrence.  Terms are canonical N-Triples spellings (``etalis_rules.terms``).
 
-``Event`` is a plain tuple, because millions of them are made and unpacked.
+``Event`` is a plain tuple, because millions of them are created and unpacked.
 
 >>> Event(1_000_000, 1_000_000, (("<urn:a>", "<urn:p>", '"1"'),)).end
 1000000
@@ -28,10 +28,10 @@ class Event(NamedTuple):
 
 
 class Retraction(Event):
-    """An item that withdraws occurrences that the stream had before: those of its triples, in its interval.
+    """An item that withdraws earlier occurrences of the stream: those of its triples, in its interval.
 
-    Only an engine with a revision horizon takes it.  Everywhere else events are unpacked, and this one cannot be: so a
-    correction is never taken for an event by somebody who does not know of corrections.
+    Only an engine with a revision horizon takes it.  All other code unpacks events, and a retraction cannot be
+    unpacked: so code that knows nothing of corrections never mistakes one for an event.
     """
 
     __slots__ = ()
@@ -54,7 +54,7 @@ class Retraction(Event):
 
 
 class UnexpectedRetraction(ValueError):
-    """A correction that reached somebody who takes none."""
+    """A correction reached code that does not take corrections."""
 
 
 def event(
@@ -68,7 +68,7 @@ def event(
     """An event from Turtle (prefix ``:`` is ``http://example.org/``) and a time, for trying things out and for tests.
 
     Times are whole seconds, or dateTimes as text; a pair is an interval.  ``retract``: it withdraws what an earlier
-    event said.
+    event stated.
 
     >>> event(":a :price 3", 5)
     Event(start=5000000, end=5000000, triples=(('<http://example.org/a>', '<http://example.org/price>', \

@@ -1,4 +1,4 @@
-"""What ``explain`` says of a program: windows and facts, then the rules."""
+"""What ``explain`` prints for a program: windows and facts, then the rules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ProgramExplanation(Explanation):
     windows: str = ""
     windowed: Mapping[str, Any] = field(default_factory=dict)
     families: tuple[str, ...] = ()
-    """Which queries stand for how many that differ in constants only."""
+    """For each family, the query that stands for it and the number of queries, which differ only in constants."""
 
     @classmethod
     def of(
@@ -38,7 +38,7 @@ class ProgramExplanation(Explanation):
         readers: Mapping[str, Sequence[str]],
         knowledge: Any = None,
     ) -> ProgramExplanation:
-        """Explain plans, facts and rules; ``readers``: who reads what each query makes."""
+        """Explain plans, facts and rules; ``readers``: which queries read what each query makes."""
         explained = explain(rules, prefixes)
         same: dict[str, Any] = {f.name: getattr(explained, f.name) for f in fields(Explanation)}
         if rules.outputs:
@@ -75,7 +75,7 @@ class ProgramExplanation(Explanation):
 
 
 def large_batches(rules: ir.Rules, knowledge: Any = None) -> str:
-    """Which executor runs which of the rules over large batches, and why, where it is that of rows."""
+    """Which executor runs which rules over large batches, and if it is the row executor, why."""
     division = divide(rules, knowledge)
     reason, reasons = division.reason, division.reasons
     if (division.is_whole and not division.by_instant) or (reason is not None and len(set(reasons.values())) == 1):
@@ -84,7 +84,7 @@ def large_batches(rules: ir.Rules, knowledge: Any = None) -> str:
 
 
 def _by_query(division: Division) -> Iterator[str]:
-    """A line for what runs in columns, and one for each query that runs in rows, or in part instant by instant."""
+    """A line for what runs in columns, and one for each query that runs in rows, or partly instant by instant."""
     by_instant = division.by_instant
     fast = [query for query, reason in division.reasons.items() if reason is None and query not in by_instant]
     if fast:
@@ -97,5 +97,5 @@ def _by_query(division: Division) -> Iterator[str]:
 
 
 def in_words(reason: str | None) -> str:
-    """Where large batches run, by the reason for which they cannot run in columns."""
+    """Where large batches run, given the reason why they cannot run in columns."""
     return "run in columns" if reason is None else f"run in rows, because {reason}"

@@ -1,8 +1,8 @@
-"""Many queries of few kinds: texts that are equal up to constants are compiled once.
+"""Many queries of few kinds: texts that differ only in constants are compiled once.
 
-``gather`` sorts texts into families by their wording, compiles one text of each, and keeps of the others their name and
-their constants.  What comes out is a ``Compilation`` like any other: whoever asks for its queries gets them all, each
-compiled by itself; an engine that can takes the families as they are (``Engine``).
+``gather`` sorts texts into families by their wording, compiles one text of each, and of the others keeps only the name
+and the constants.  The result is a ``Compilation`` like any other: its ``queries`` are all of them, each compiled by
+itself.  An ``Engine`` takes the families as they are if it can.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from etalis_rules import program as ir
 from etalis_py.executors.rows.families import Families, Family, Gathered, Member, Running, member
 
 FEWEST = 4
-"""So many texts of one wording must there be in a program that they are compiled as one: from here on an event costs
-less than if each ran by itself (``benchmarks.many_queries``)."""
+"""The least number of texts of one wording in a program that are compiled as one: from here on an event costs less than
+if each ran by itself (``benchmarks.many_queries``)."""
 REPEATED = FEWEST
-"""So many texts of one wording must have been added to an engine one by one that the last begins a family."""
+"""The number of texts of one wording, added to an engine one by one, at which the last one starts a family."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The queries of a program that one template stands for; ``policy`` holds where the query names none."""
+    """The queries of a program that one template stands for; ``policy`` applies if the query names none."""
 
     template: Template
     members: Sequence[Member]
     policy: str
     plain: bool = True
-    """Whether its texts were read without a base, prefixes or an order of joins from outside."""
+    """Whether no base, prefixes or join order were given from outside when its texts were read."""
 
     @property
     def query(self) -> CompiledQuery:
@@ -51,11 +51,12 @@ class Group:
 
     @property
     def name(self) -> str:
-        """The name of the family: one that runs by another policy has other goals."""
+        """The name of the family; it includes the policy, since the same family under another policy has other
+        goals."""
         return self.name_by(self.policy)
 
     def name_by(self, policy: str) -> str:
-        """The name that it has if it runs by this policy where the query names none."""
+        """Its name if this policy applies where the query names none."""
         return f"{self.template.name} {self.template.query.syntax.policy or policy}"
 
     def rules(self, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> tuple[dict[str, ir.Node], ir.Output]:
@@ -70,18 +71,18 @@ class Group:
         return f"{names[0]} stands for {len(names):,} queries that differ in constants only: {few}"
 
     def moved(self, by: int, policy: str) -> Group:
-        """The same behind so many other queries, run by this policy where the query names none."""
+        """The same after ``by`` other queries, run by this policy if the query names none."""
         return replace(self, members=self.rows(by), policy=policy)
 
     def rows(self, by: int) -> Sequence[Member]:
-        """Its rows, behind so many other queries."""
+        """Its rows, after ``by`` other queries."""
         if not by:
             return self.members
         at = 1 + len(self.template.places)
         return tuple([(*row[:at], row[at] + by, *row[at + 1 :]) for row in self.members])
 
     def fits(self, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> bool:
-        """Are there rules for all together, by this policy and with this background, whatever becomes of it?"""
+        """Whether there are rules for all together, by this policy and with this background, however it changes."""
         try:
             self.rules(knowledge)
             if knowledge.changes:
@@ -91,7 +92,7 @@ class Group:
         return True
 
     def compiled(self, most: int | None = None) -> Iterator[tuple[int, CompiledQuery]]:
-        """Its queries, or so many of them, each compiled by itself, with their places in the program."""
+        """Its queries, or at most ``most`` of them, each compiled by itself, with their places in the program."""
         shared = self.query
         for place, name, text in islice(self.texts(), most):
             document = parse(text.text, base=shared.base, prefixes=dict(shared.prefixes))
@@ -107,7 +108,7 @@ class Group:
 
 
 def one_by_one(queries: Iterable[CompiledQuery]) -> tuple[str, ...]:
-    """What is said of queries that are alike and yet run one by one."""
+    """The note on queries that are alike but run one by one."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for query in queries:
         wording = wording_of(query.source)
@@ -118,7 +119,7 @@ def one_by_one(queries: Iterable[CompiledQuery]) -> tuple[str, ...]:
 
 
 class GatheredQueries(Compilation):
-    """A compilation of which many queries are only there as rows of constants.
+    """A compilation in which many queries exist only as rows of constants.
 
     ``rest`` are the queries that are compiled by themselves, ``places`` their places in the program.
     """
@@ -133,7 +134,7 @@ class GatheredQueries(Compilation):
         warnings: tuple[Diagnostic, ...] = (),
         size: int | None = None,
     ) -> None:
-        """``size``: as many places are taken, those of queries that are gone among them."""
+        """``size`` is the number of places taken, including those of queries that are gone."""
         for name, value in (
             ("rest", tuple(rest)),
             ("places", tuple(places)),
@@ -152,11 +153,12 @@ class GatheredQueries(Compilation):
 
     @property
     def size(self) -> int:
-        """How many places are taken."""
+        """The number of places taken."""
         return sum((len(g.members) for g in self.groups), len(self.rest)) if self._size is None else self._size
 
     def without(self, gone: frozenset[str]) -> GatheredQueries:
-        """The same without queries of these names, which are no rows of families that run; the others stay in place."""
+        """The same without the queries of these names, none of which is a row of a running family; the others stay in
+        place."""
         alone = [(q, place) for q, place in zip(self.rest, self.places, strict=True) if q.name not in gone]
         left = gone.difference(query.name for query in self.rest)
         groups = []
@@ -168,24 +170,24 @@ class GatheredQueries(Compilation):
         return GatheredQueries([q for q, _ in alone], [p for _, p in alone], groups, self.warnings, self.size)
 
     def running(self, families: Families) -> GatheredQueries:
-        """The same while these families run: their members are those that run at any time."""
+        """The same while these families run: the members are always those that run at the moment."""
         there = families.relations
         groups = [replace(g, members=Running(there[g.name])) if g.name in there else g for g in self.groups]
         return GatheredQueries(self.rest, self.places, groups, self.warnings, self.size)
 
     def sized(self, size: int) -> GatheredQueries:
-        """The same, with so many places taken; families of which no query runs any more are left out."""
+        """The same with ``size`` places taken; families with no query running any more are left out."""
         groups = [group for group in self.groups if len(group.members)]
         return GatheredQueries(self.rest, self.places, groups, self.warnings, size)
 
     def run_by(self, policy: str) -> GatheredQueries:
-        """The same, run by a policy where a query names none; what is no family by that policy runs one by one."""
+        """The same, with a policy for queries that name none; queries that are no family under it run one by one."""
         groups = [group.moved(0, policy) for group in self.groups]
         fits = [group.policy == policy for group in self.groups]
         return self._with(groups, [same or group.fits() for same, group in zip(fits, groups, strict=True)])
 
     def beside(self, knowledge: KnowledgeSummary) -> GatheredQueries:
-        """The same with this background; what is no family beside it runs one by one."""
+        """The same with this background; queries that are no family with it run one by one."""
         if knowledge is NO_KNOWLEDGE:
             return self
         return self._with(self.groups, [group.fits(knowledge) for group in self.groups])
@@ -201,7 +203,7 @@ class GatheredQueries(Compilation):
         return GatheredQueries(rest, places, kept, self.warnings, self.size)
 
     def with_hidden(self, queries: Sequence[CompiledQuery]) -> GatheredQueries:
-        """The same with queries that only feed others: what they report has no place in the program."""
+        """The same with queries that only feed others: their reports have no place in the program."""
         places = [-len(self.groups) - 1 - i for i in range(len(queries))]
         return GatheredQueries((*self.rest, *queries), (*self.places, *places), self.groups, self.warnings, self.size)
 
@@ -221,7 +223,7 @@ class GatheredQueries(Compilation):
 
     @property
     def queries(self) -> tuple[CompiledQuery, ...]:
-        """All queries, each compiled by itself: made when somebody asks."""
+        """All queries, each compiled by itself, on demand."""
         if self._expanded is None:
             object.__setattr__(self, "_expanded", self._compiled(None))
         return self._expanded or ()
@@ -232,7 +234,7 @@ class GatheredQueries(Compilation):
         return Compilation(self._compiled(1), self.warnings)
 
     def _compiled(self, most: int | None) -> tuple[CompiledQuery, ...]:
-        """The queries, of each family so many at most."""
+        """The queries, with at most ``most`` of each family."""
         every = list(zip(self.places, self.rest, strict=True))
         for group in self.groups:
             every += group.compiled(most)
@@ -240,12 +242,12 @@ class GatheredQueries(Compilation):
 
     @property
     def families(self) -> Gathered:
-        """The families as an executor takes them."""
+        """The families in the form that an executor takes."""
         families = (Family(g.name, g.template.is_numeric, g.members) for g in self.groups)
         return Gathered(tuple(families), self.places)
 
     def rules(self, policy: str, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> ir.Rules | None:
-        """The rules of all queries, those of a family as one; None where they have no order but query by query."""
+        """The rules of all queries, those of a family as one; None if they can only be ordered query by query."""
         try:
             alone = rules_of(Compilation(self.rest), knowledge, policy)
             nodes, outputs = dict(alone.nodes), list(alone.outputs)
@@ -279,13 +281,14 @@ def together(parts: Iterable[tuple[Compilation, str]]) -> GatheredQueries:
         warnings += part.warnings
     every = []
     for group, rows in groups.values():
-        # One that has nothing new has the very same rows, which tells that nothing has to be compared.
+        # A family without anything new keeps the very same object for its rows, which shows that nothing needs
+        # comparing.
         every.append(replace(group, members=rows[0] if len(rows) == 1 else tuple(chain.from_iterable(rows))))
     return GatheredQueries(rest, places, every, tuple(warnings), before)
 
 
 class Documents(Sequence[tuple[ast.Document, Source]]):
-    """The texts of a program with their syntax, made when somebody looks at them."""
+    """The texts of a program with their syntax, parsed on demand."""
 
     def __init__(self, make: Callable[[], Iterable[tuple[ast.Document, Source]]]) -> None:
         self._make = make
@@ -318,7 +321,7 @@ class Documents(Sequence[tuple[ast.Document, Source]]):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How texts are read: by which base and prefixes, coupling and policy."""
+    """How texts are read: base and prefixes, coupling and policy."""
 
     base: str
     prefixes: Mapping[str, str]
@@ -344,9 +347,9 @@ class Reading:
 def gather(
     texts: Sequence[Source], reading: Reading, fewest: int | None = None
 ) -> tuple[GatheredQueries, Documents] | None:
-    """The compilation of texts of which many are alike; None where none are, or where windows are among them.
+    """The compilation of texts many of which are alike; None if none are, or if some have windows.
 
-    ``fewest``: so many make a family, if not ``FEWEST``.
+    ``fewest``: the least size of a family, instead of ``FEWEST``.
     """
     fewest = FEWEST if fewest is None else fewest
     if len(texts) < fewest:
@@ -376,7 +379,7 @@ def _chosen(texts: Sequence[Source], reading: Reading, fewest: int) -> dict[int,
         some = pending.pop()
         if len(some) < fewest:
             continue
-        # A window of no length says nothing of its unit, so another text stands for all, if there is one.
+        # A window of length 0 does not show its unit, so another text stands for all, if there is one.
         first, example = min(some, key=lambda one: one[1].count("0"))
         source = texts[first]
         wording = wording_of(source)

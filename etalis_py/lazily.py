@@ -1,7 +1,7 @@
-"""Packages that import what they offer when somebody asks for it.
+"""Packages that import what they offer on first use.
 
-``import etalis_py`` and ``etalis --help`` shall be fast, and a query without background knowledge has no use for rdflib
-and clingo.  Type checkers read the imports under ``TYPE_CHECKING``; at run time this table is read instead.
+``import etalis_py`` and ``etalis --help`` should be fast, and a query without background knowledge has no use for
+rdflib and clingo.  Type checkers read the imports under ``TYPE_CHECKING``; at run time this table is read instead.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def lazily(package: str, offers: Mapping[str, tuple[str, ...]]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package (PEP 562); ``offers`` are the names that each module gives."""
+    """``__getattr__`` and ``__dir__`` of a package (PEP 562); ``offers`` are the names that come from each module."""
     homes = {name: module for module, names in offers.items() for name in names}
 
     def get(name: str) -> Any:

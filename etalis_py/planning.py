@@ -1,7 +1,7 @@
 """From programs and knowledge to rules: what the row and column executors of an engine run.
 
-Programs make rules for a vocabulary.  Rules of the schema (OWL 2 RL) that some query needs join them, and CONSTRUCTs
-over the background alone have their say before the stream starts: what they derive is background.
+Programs give rules for a vocabulary.  They are joined by the rules of the schema (OWL 2 RL) that some query needs.
+CONSTRUCTs over the background alone are evaluated before the stream starts: what they derive is background.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from etalis_py.values.limits import Limits
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 _POLICY = "unrestricted"
-"""Of queries that name none: here all of them do."""
+"""The policy of queries that name none; here all of them name one."""
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class RulePlan:
     """The EP-SPARQL queries that run together, the knowledge they see, and the rules that follow.
 
     ``makers``: which rules led to a node that was derived from the background alone (``templates.Making``).
-    ``gathered``: the queries with their families, if these run as such; ``queries`` has one query of each.
+    ``gathered``: the queries with their families, if they run as families; ``queries`` has one query of each.
     """
 
     knowledge: Any
@@ -53,7 +53,7 @@ class RulePlan:
         return frozenset(query.name for query in self.queries)
 
     def choose(self, queries: Sequence[CompiledQuery]) -> None:
-        """See what the FROM of these queries names, beside those of them that run already."""
+        """Choose the knowledge that the FROM clauses of these queries name; the queries that run already must agree."""
         running = tuple(query for query in queries if query.name in self.names)
         new = tuple(query for query in queries if query.name not in self.names)
         if new:
@@ -68,7 +68,7 @@ class RulePlan:
         lowered: ir.Rules | None = None,
         gathered: GatheredQueries | None = None,
     ) -> None:
-        """Make the rules; ``lowered`` are those that hold without a background, where they have been made already."""
+        """Make the rules; ``lowered`` are the rules without a background, if they have been made already."""
         running, before = () if self.gathered is None else self.gathered.groups, self._last
         self.queries, self.gathered = tuple(queries), None
         self.rules = self._compiled(lowered, gathered)
@@ -79,7 +79,8 @@ class RulePlan:
             self._check_families([group for group in running if group.name in wanted], before)
 
     def _check_families(self, running: Iterable[Group], before: KnowledgeSummary) -> None:
-        """Refuse rules by which queries that ran together would lose goals that each of them alone would keep."""
+        """Refuse rules with which queries that ran together would lose goals that each of them would keep on its
+        own."""
         together = () if self.gathered is None else {group.name for group in self.gathered.groups}
         for group in running:
             if group.name in together or not group.members:
@@ -94,7 +95,7 @@ class RulePlan:
                 )
 
     def learn(self, graph: str, add: Sequence[Any], remove: Sequence[Any]) -> tuple[Any, bool]:
-        """Change the knowledge; what changed, and whether other rules follow from it."""
+        """Change the knowledge; returns what changed, and whether that gives other rules."""
         before, known = self.knowledge.schema_version, self._vocabulary()
         change = self.knowledge.update(graph, add, remove)
         return change, self.knowledge.schema_version != before or not self._vocabulary() <= known
@@ -125,7 +126,7 @@ class RulePlan:
     def _of_families(
         self, gathered: GatheredQueries, summary: KnowledgeSummary, derived: Sequence[CompiledQuery]
     ) -> ir.Rules | None:
-        """The rules with families; None where the queries have no order but one by one."""
+        """The rules with families; None if they can only be ordered query by query."""
         if derived:
             rules = gathered.with_hidden(derived).rules(_POLICY, summary)
             kept = frozenset() if rules is None else needed(rules)
@@ -138,10 +139,11 @@ class RulePlan:
     # --- before the stream ---
 
     def _derive_background(self) -> bool:
-        """CONSTRUCTs over the background alone add to the background."""
+        """Add to the background what CONSTRUCTs over the background alone derive; returns whether there was anything
+        new."""
         grew = False
         for output in self.rules.outputs:
-            # The closure of the background has the conclusions of hidden rules.
+            # The closure of the background already has the conclusions of hidden rules.
             if output.form != "construct" or output.timeless is None or output.query.startswith(HIDDEN):
                 continue
             if self.knowledge is None:

@@ -1,4 +1,4 @@
-"""Programs: compiled queries, as a user holds them."""
+"""Programs: compiled queries in the form that users handle."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class Program:
     """One or more queries, rules and facts that run together.
 
     ``compilation`` has the EP-SPARQL queries, ``plans`` those with windows (RSP-QL, RSEP-QL) in the order in which they
-    are evaluated, ``facts`` what holds from one event until another.  ``policy`` holds for the EP-SPARQL queries that
-    name none themselves (``USING POLICY recent``).  ``documents`` are the texts as they were read, ``preset`` is that
-    which windowed queries were compiled with, ``doubts`` are the warnings about them.
+    are evaluated, ``facts`` what holds from one event until another.  ``policy`` applies to the EP-SPARQL queries that
+    name none themselves (``USING POLICY recent``).  ``documents`` are the texts as they were read, ``preset`` is the
+    one that windowed queries were compiled with, ``doubts`` are the warnings about them.
     """
 
     compilation: Compilation
@@ -66,7 +66,7 @@ class Program:
 
     @property
     def windowed(self) -> bool:
-        """Whether some query is evaluated over windows, or a fact."""
+        """Whether some query is evaluated over windows, or defines a fact."""
         return bool(self.plans or self.facts)
 
     @property
@@ -76,7 +76,7 @@ class Program:
 
     @property
     def kinds(self) -> list[str]:
-        """The names of the queries, one for all that differ in constants only."""
+        """The names of the queries, with one for all those that differ only in constants."""
         rules = (query.name for query in self.compilation.kinds)
         return [*(p.name for p in self.plans), *(f.name for f in self.facts), *rules]
 
@@ -86,7 +86,7 @@ class Program:
 
     @property
     def prefixes(self) -> dict[str, str]:
-        """The prefixes that the queries declare (those of the last one count), by which their terms are shown."""
+        """The prefixes that the queries declare, for showing their terms; where they differ, the last query wins."""
         if isinstance(self.compilation, GatheredQueries):
             return prefixes_of(Compilation(self.compilation.kinds))
         prefixes = prefixes_of(self.compilation)
@@ -119,11 +119,12 @@ class Program:
         return replace(explained, executor=executor, families=families)
 
     def explained(self, rules: ir.Rules, knowledge: Any = None) -> ProgramExplanation:
-        """The explanation with these rules: an engine may have others, made for its background."""
+        """The explanation with these rules: those of an engine may differ, because they are made for its background."""
         return ProgramExplanation.of(self.plans, self.facts, rules, self.prefixes, readers_of(self.units), knowledge)
 
     def check(self, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> tuple[Diagnostic, ...]:
-        """What is doubtful in the program: unbounded state, cross products, what can never hold, and the like."""
+        """What is doubtful in the program: unbounded state, cross products, conditions that can never hold, and the
+        like."""
         rules = check(self.compilation, knowledge, self.policy) if self.compilation.queries else ()
         return tuple(dict.fromkeys((*self.doubts, *rules)))
 
@@ -141,7 +142,7 @@ class Program:
     def stages(self, entails: Entails | None = None) -> tuple[Stage, ...]:
         """The order in which an instant passes the queries; ``entails``: what else holds where a triple does.
 
-        Raises ``Circle`` where there is none.
+        Raises ``Circle`` if there is no such order.
         """
         return stages_of(self.units, entails)
 
@@ -154,7 +155,7 @@ class Program:
 
     @property
     def unnamed(self) -> str:
-        """The stream that events belong to which name none: the only one from outside, else none."""
+        """The stream of events that name none: the only stream from outside, or ``""`` if there is not exactly one."""
         return next(iter(self.inputs)) if len(self.inputs) == 1 else ""
 
     def why_not(self, stream: Any, **asked: Any) -> Report:
@@ -162,7 +163,7 @@ class Program:
 
         ``where`` and ``at`` say which match was expected; ``str()`` of the report is the text.
         """
-        from etalis_py.whynot import why_not  # it runs an engine, which a program does not know
+        from etalis_py.whynot import why_not  # it runs an engine, and a program knows of none
 
         return why_not(self, stream, **asked)
 
@@ -188,11 +189,11 @@ def compile(  # the verb that the reader expects, as in ``re.compile``
     """Make a program of query texts or files; several form one program, in any mixture of EP-SPARQL and windows.
 
     Where nothing is consumed, chains of SEQ and AND are coupled as written (``order="left"``), from the right
-    (``"right"``), or so that the fewest goals are made (``"cost"``), by the ``rates`` of predicates, events per second.
-    ``preset`` (``c-sparql``, ``cqels``, ``sparqlstream``, ``ep-sparql-recent``, …) has every windowed query evaluated
-    as that system does; without it as it says, or as the language does whose spelling it uses.
-    A string with a line break, a space or a brace is a query, any other names a file.  Raises ``QueryError`` for a
-    query that cannot be used.
+    (``"right"``), or so that the fewest goals are made (``"cost"``), given the ``rates`` of predicates in events per
+    second.  ``preset`` (``c-sparql``, ``cqels``, ``sparqlstream``, ``ep-sparql-recent``, …) has every windowed query
+    evaluated as that system does; without it, a query is evaluated as it says itself, or else as the language whose
+    syntax it uses does.  A string with a line break, a space or a brace is a query, any other names a file.  Raises
+    ``QueryError`` for a query that cannot be used.
 
     >>> compile("SELECT ?c WHERE { ?c :p ?x } SEQ { ?c :p ?y }").queries
     ('q1',)
@@ -215,7 +216,7 @@ def compile(  # the verb that the reader expects, as in ``re.compile``
 
 
 def family_of(text: Source, policy: str) -> Program | None:
-    """A text as the first of its kind, so that the next one of it compiles nothing; None where it is none."""
+    """A text as the first of a family, so that the next one compiles nothing; None if it cannot start a family."""
     gathered = gather([text], Reading("", {}, AS_WRITTEN, policy), fewest=1)
     return None if gathered is None else Program(gathered[0], policy, documents=gathered[1])
 
@@ -271,7 +272,7 @@ def _with_windows(texts: Sequence[tuple[ast.Document, Source]], policy: str, pre
 
 
 def _named(query: ast.Query, name: str) -> ast.Query:
-    """The query under the name it has in this program."""
+    """The query under its name in this program."""
     return replace(query, register=ast.Register("QUERY", name, span=query.span))
 
 

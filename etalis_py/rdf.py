@@ -10,7 +10,7 @@ TOO_DEEP = f"a triple term holds more than {MOST_NESTED} others; give the inner 
 
 
 def spell(quad: ox.Quad) -> tuple[str, str, str, str]:
-    """A quad as term spellings: its N-Quads line cut up, which costs less than spelling term by term.
+    """A quad as term spellings: its N-Quads line is cut up, which costs less than spelling term by term.
 
     Raises ``ValueError`` for triple terms that are nested too deeply.
     """
@@ -20,18 +20,18 @@ def spell(quad: ox.Quad) -> tuple[str, str, str, str]:
             obj, _, graph = rest.partition(" ")
             return subject, predicate, obj, graph
         if rest.count("<<(") > MOST_NESTED:
-            spell_term(quad.object)  # the mark may stand in a literal
+            spell_term(quad.object)  # the mark may be inside a literal
         obj, gap, graph = (rest, "", "") if rest.endswith(")>>") else rest.rpartition(" ")
         return subject, predicate, obj, graph
     obj, gap, graph = rest.rpartition(" ")
-    # The last space may be one of the literal; then what follows it has the closing quote, which no graph's name has.
+    # The last space may be inside the literal; then what follows it has the closing quote, which no graph name has.
     if not (gap and '"' not in graph):
         obj, graph = rest, ""
     return subject, predicate, obj, graph
 
 
 def read_turtle(text: str) -> tuple[tuple[str, str, str], ...]:
-    """The triples of a Turtle text in which the empty prefix is ``http://example.org/``; ``SyntaxError`` if it is none.
+    """The triples of a Turtle text in which the empty prefix is ``http://example.org/``; raises ``SyntaxError``.
 
     >>> read_turtle(":acme :price 3 .")
     (('<http://example.org/acme>', '<http://example.org/price>', '"3"^^<http://www.w3.org/2001/XMLSchema#integer>'),)

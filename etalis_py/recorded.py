@@ -1,9 +1,9 @@
-"""Is the recorded output of an engine right?  ([RSPQL] Definitions 25 and 26.)
+"""Checks whether the recorded output of an engine is right ([RSPQL] Definitions 25 and 26).
 
-A query of C-SPARQL, CQELS or SPARQLstream leaves open when its first windows opened.  Its output is right when there
-is a t0 for each of its windows with which RSP-QL gives the same answers; by Theorem 1 it is enough to try one slide's
-worth of them from the registration time on.  The comparison starts at the latest t0 that was tried (Definition 26):
-what comes before is the start-up of the engine.
+A query of C-SPARQL, CQELS or SPARQLstream leaves open when its first windows opened.  Its output is right if there is a
+t0 for each of its windows with which RSP-QL gives the same answers; by Theorem 1 it is enough to try the t0 within one
+slide of the registration time.  The comparison starts at the latest t0 that was tried (Definition 26): anything before
+it belongs to the start-up of the engine.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ MAX_COMBINATIONS = 100_000
 
 
 class Unjudgeable(ValueError):
-    """What cannot be judged: several queries at a time, or too many combinations of t0."""
+    """The output cannot be judged: several queries at a time, or too many combinations of t0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """One answer of an engine: when it was given in microseconds, and its rows (variable → term as N-Triples).
 
-    A ``time`` of None says that the engine's times are not to be compared: its answers then only need the right order.
+    A ``time`` of None means that times are not compared: the answers then only need to be in the right order.
     """
 
     rows: tuple[Mapping[str, str], ...]
@@ -54,8 +54,8 @@ def which_t0(
 ) -> list[tuple[int, ...]]:
     """The t0 (one for each sliding window, in the order of the text) for which the recorded output is right.
 
-    Empty: the engine is wrong, or its clock or query is not what was said.  ``registered`` is the time a from which t0
-    is sought, in steps of ``unit`` (the unit of the engine's clock).  ``preset`` and ``options`` are those of
+    Empty: the engine is wrong, or its clock or query is not as stated.  ``registered`` is the time a from which t0 is
+    searched, in steps of ``unit`` (the unit of the engine's clock).  ``preset`` and ``options`` are those of
     ``compile`` and ``Engine``.
     """
     program = compile(query, preset=preset) if isinstance(query, str) else query
@@ -106,13 +106,13 @@ def _answers(program: Program, events: list[Event], options: Mapping[str, Any]) 
 
 
 def _agree(given: list[Recorded], answers: list[Recorded], begin: int) -> bool:
-    """The same answers that are not empty, as multisets of rows, at the same times where times were recorded."""
+    """Whether the non-empty answers are the same multisets of rows, at the same times where times were recorded."""
     timed = all(r.time is not None for r in given)
     if timed:
         given = [r for r in given if r.time is not None and r.time >= begin]
     right = [r for r in answers if r.rows]
     judged = [r for r in given if r.rows]
-    if not timed:  # the start-up cannot be cut off: what was recorded must end as the right answers do
+    if not timed:  # the start-up cannot be cut off: the recorded answers must end as the right ones do
         judged = judged[max(0, len(judged) - len(right)) :]
     return len(judged) == len(right) and all(
         (not timed or a.time == b.time) and same_rows(a.rows, b.rows) for a, b in zip(judged, right, strict=True)
@@ -120,8 +120,8 @@ def _agree(given: list[Recorded], answers: list[Recorded], begin: int) -> bool:
 
 
 def same_rows(rows: Sequence[Mapping[str, str]], others: Sequence[Mapping[str, str]]) -> bool:
-    """The same multiset of rows.  Two numbers are the same when SPARQL's ``=`` says so ("77.0" and "77"); every other
-    term by its spelling."""
+    """Whether the rows are the same multiset.  Numbers are compared by SPARQL's ``=`` ("77.0" and "77" are the same),
+    every other term by its spelling."""
     if len(rows) != len(others):
         return False
     alike: defaultdict[frozenset[tuple[str, Any]], list[Mapping[str, str]]] = defaultdict(list)

@@ -13,7 +13,7 @@ from etalis_py.families import GatheredQueries, Group, Member, member
 
 
 class Added(GatheredQueries):
-    """A text that was added to a family, kept as the row that runs: an engine may have a hundred thousand of them."""
+    """A text that was added to a family, kept as the row that runs: an engine may have a hundred thousand."""
 
     __slots__ = ("_family", "_row")
     rest = ()
@@ -65,7 +65,7 @@ class Registry:
         return None
 
     def add(self, family: Group, row: Member) -> Added:
-        """What was found as a program; its place is taken."""
+        """The row that was found, as a program; this takes its place."""
         self.size += 1
         return Added(family, row)
 

@@ -1,8 +1,8 @@
 """Small programs that call every kernel as large inputs do: Numba compiles a kernel for the types it is called with.
 
-There are two halves, for two processes (``warming``), which take about as long as each other.  Most of the rules are in
-one of them; in the other are the readers in columns and the largest loops, with that of consuming joins.  What one half
-has compiled the other finds, so the first one comes to these joins last.
+There are two halves, for two processes (``warming``), which take about equally long.  One has most of the rules; the
+other has the column readers and the largest loops, including that of consuming joins.  Each half finds what the other
+has compiled, so the first one comes to these joins last.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ PROGRAMS: tuple[tuple[str, str], ...] = (
 
 
 def _events() -> Iterator[Event]:
-    """A few hundred events: some at one time, some of two triples, with numbers of each sort and texts."""
+    """A few hundred events: some simultaneous, some with two triples, with numbers of every kind and texts."""
     kinds = ("integer", "decimal", "double", "double", "dateTime")
     for n in range(240):
         value = ("7", f"{n}.50", f"{n}.12345678901234567890123", "1e300", "2026-01-01T00:00:00Z")[n % 5]
@@ -69,7 +69,7 @@ def _events() -> Iterator[Event]:
 
 
 def _forms() -> Iterator[Columns]:
-    """Events as readers and others give them: with dictionaries and without."""
+    """Events as readers and others supply them: with dictionaries and without."""
     events = list(_events())
     yield Batch(events, events[-1].end).columns
     plain = [event._replace(stream="") for event in events]
@@ -95,12 +95,12 @@ def _run(query: str, policy: str, columns: Columns) -> None:
 
 
 def _spell() -> None:
-    """What only some spellings need."""
+    """Kernels that only some spellings need."""
     plain_literals(pa.array(['"1"']))
 
 
 def _read() -> None:
-    """The readers in columns."""
+    """The column readers."""
     quads = "".join(
         f'<urn:a> <urn:p> "{n}" <urn:g{n}> .\n'
         f'<urn:g{n}> <http://www.w3.org/ns/prov#generatedAtTime> "2026-01-01T00:00:{n % 60:02}Z"^^<{_XSD}dateTime> .\n'
@@ -114,7 +114,7 @@ def _read() -> None:
 
 
 def _recur() -> None:
-    """The largest loop, of rules that feed themselves."""
+    """The largest loop: rules that feed themselves."""
     nothing, none = np.zeros(0, np.int64), np.zeros(0, np.bool_)
     terms, keys, sources = np.zeros((0, 2), np.int32), np.zeros((2, 1), np.int64), np.zeros((2, 4), np.int64)
     fixed = np.zeros(2, np.bool_), nothing, nothing, terms, none, keys, sources, none
@@ -123,7 +123,7 @@ def _recur() -> None:
 
 
 def _slide() -> None:
-    """Windows that slide."""
+    """Sliding windows."""
     nothing, none = np.zeros(0, np.int64), np.zeros(0, np.bool_)
     at, ask, slots = np.zeros(9, np.int64), np.full(11, -1, np.int64), np.zeros(0, np.int32)
     facts, lists, sums, members, links, orders, answer = (np.zeros((0, n), np.int64) for n in (8, 2, 5, 2, 7, 3, 0))

@@ -23,7 +23,7 @@ BATCH = 1024
 
 
 class Run(Tabular, Iterator[Match]):
-    """The matches of a run as they are found, or all of them as a table."""
+    """The matches of a run as they arise, or all of them as a table."""
 
     def __init__(self, steps: Iterator[Matches], engine: Engine, census: Census, stream: object) -> None:
         self._steps = steps
@@ -38,7 +38,8 @@ class Run(Tabular, Iterator[Match]):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Streams and predicates that the program asks for and no event has had so far, with the nearest that one had.
+        """Streams and predicates that the program asks for but no event has had so far, with the most similar that
+        occurred.
 
         >>> from etalis_py import event
         >>> matches = run("SELECT ?x { ?c :pirce ?x }", [event(":acme :price 3", 1)])
@@ -49,7 +50,7 @@ class Run(Tabular, Iterator[Match]):
         return (*unmade, *self._engine.warnings, *self._census.warnings(self._engine.knowledge))
 
     def collect(self) -> Matches:
-        """The matches that are still to come, all of them: a notebook shows them as a table, or as a timeline.
+        """All matches that are still to come: a notebook shows them as a table, or as a timeline.
 
         >>> from etalis_py import event
         >>> matches = run("SELECT ?x { ?c :p ?x }", [event(":c :p 1", 1), event(":c :p 2", 2)]).collect()
@@ -79,11 +80,11 @@ def run(
     A stream is what ``read_stream`` gives, any events, or a frame (a table of pyarrow, pandas or polars): one of the
     flat form (``end``, ``s``, ``p``, ``o``), or any other with a ``mapping`` from its columns to triples.
 
-    ``until``, in microseconds, ends the run at this time: events after it are not read, and of what only time decides
-    (windows, absences) what falls due up to then is reported.  While a live stream (``read_stream(…, idle=1.0)``) is
-    silent, event time goes on with the wall clock: see ``streams.PassingTime``.
+    ``until``, in microseconds, ends the run at this time: events after it are not read, and whatever depends on time
+    alone (windows, absences) is reported if it falls due up to then.  While a live stream (``read_stream(…,
+    idle=1.0)``) is silent, event time follows the wall clock: see ``streams.PassingTime``.
 
-    Input that cannot be read is raised after the matches that end with the events before it.
+    An error in the input is raised after the matches of the events before it.
 
     >>> from etalis_py import event
     >>> [m["x"] for m in run("SELECT ?x { ?c :p ?x }", [event(":c :p 1", 1), event(":c :p 2", 2)])]
@@ -100,7 +101,8 @@ def run(
 
 
 def fall_due(engine: Engine, passing: PassingTime) -> Iterator[Matches]:
-    """What falls due by the wall clock, one time after the other; the engine never gets ahead of what is reported."""
+    """What falls due by the wall clock, one time after the other; the engine never gets ahead of what has been
+    reported."""
     reached = passing.reached()
     while reached is not None and (due := engine.next_due()) is not None and due <= reached:
         yield engine.advance(due)
@@ -118,7 +120,7 @@ def _steps(engine: Engine, stream: Stream | Iterable[Event], census: Census, unt
     newest: int | None = None
     size = at_once = BATCH if live is None else 1
     if live is not None and engine.options.revise:
-        live.gather()  # corrections that come together are one replay
+        live.gather()  # corrections that arrive together are one replay
     while True:
         try:
             item = next(items, None)
@@ -179,7 +181,7 @@ def _steps_in_bulk(engine: Engine, stream: Stream, census: Census) -> Iterator[M
             continue
         for events, signals in groupby(chunk, key=lambda item: isinstance(item, Event)):
             items = list(signals)
-            if events:  # together: corrections among them are one replay
+            if events:  # all at once: corrections among them are one replay
                 newest = max(newest or -(2**63), *(item.end for item in items))
                 census.see(items)
                 yield engine.push_all(items)

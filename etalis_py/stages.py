@@ -1,6 +1,6 @@
-"""How a program becomes stages: which executor runs its rules, which queries share one, how the outputs are numbered.
+"""How a program becomes stages: which executor runs its rules, which queries share it, how the outputs are numbered.
 
-``Engine`` decides when to plan; here are the decisions, as functions of the program, the background and the options.
+``Engine`` decides when to plan; this module makes the decisions, as functions of program, background and options.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from etalis_py.program import Program
 
 
 def rule_executor(options: Options, counters: Counters) -> RowExecutor:
-    """What runs rules, as the option ``executor`` says."""
+    """The executor of rules that the option ``executor`` asks for."""
     if options.executor == "rows":
         return RowExecutor(options, counters)
     if find_spec("numba") is None:
@@ -44,7 +44,8 @@ def rule_executor(options: Options, counters: Counters) -> RowExecutor:
 def window_executor(
     steps: Sequence[WindowPlan | Fact], graphs: TimeVarying, options: Options, counters: Counters, *, alone: bool
 ) -> WindowExecutor:
-    """What runs windowed queries and facts, as the option ``executor`` says; ``alone``: nothing else reads events."""
+    """The executor of windowed queries and facts that the option ``executor`` asks for; ``alone``: nothing else reads
+    events."""
     if options.executor == "rows" or find_spec("numba") is None:
         return WindowExecutor(steps, graphs, options, counters, alone=alone)
     always = options.executor == "columns"
@@ -73,22 +74,22 @@ def merged(programs: Iterable[Program]) -> Program:
 
 
 def with_policy(queries: Iterable[CompiledQuery], policy: str) -> tuple[CompiledQuery, ...]:
-    """The queries, each with the policy that it is run by: its own, or this one."""
+    """The queries, each with the policy that applies to it: its own, or this one."""
     return tuple(replace(q, syntax=replace(q.syntax, policy=q.syntax.policy or policy)) for q in queries)
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What goes on in a stage of rules: the stage whose executor it gets (None: a new one), and state of others."""
+    """What a stage of rules inherits: the stage whose executor it gets (None: a new one), and the state of others."""
 
     place: int | None
     states: tuple[Mapping[str, Any], ...] = ()
 
 
 def carry_over(stages: Sequence[frozenset[str]], before: Sequence[tuple[frozenset[str], RowExecutor]]) -> list[Carried]:
-    """For each stage, by the names of its queries, the one before it that shares most of them.
+    """For each stage, given by the names of its queries, the previous stage that shares most of them.
 
-    A query that comes from another stage brings its state along.
+    A query that moves from another stage brings its state along.
     """
     carried = []
     free = set(range(len(before)))
@@ -101,14 +102,14 @@ def carry_over(stages: Sequence[frozenset[str]], before: Sequence[tuple[frozense
 
 
 def entailed_by(knowledge: Knowledge) -> Any:
-    """What else holds where a streamed triple does; None where nothing does."""
+    """What else holds when a streamed triple does; None if nothing does."""
     if knowledge.entailment == "rdf" or not len(knowledge.default):
         return None
     return knowledge.schema.entailed
 
 
 def reporting_plans(plans: Sequence[WindowPlan], report: Any) -> tuple[WindowPlan, ...]:
-    """The plans with the report policies of the option ``report``, by name of the query."""
+    """The plans with the report policies of the option ``report``, given by the name of the query."""
     if report is None:
         return tuple(plans)
     unknown = sorted(set(report) - {"", *(plan.name for plan in plans)})
@@ -119,7 +120,7 @@ def reporting_plans(plans: Sequence[WindowPlan], report: Any) -> tuple[WindowPla
 
 
 def groups_of(stages: Iterable[Queries]) -> list[tuple[str, list[str]]]:
-    """The stages of executors: windows and facts that follow one another share one."""
+    """The stages that executors run: consecutive windows and facts share one."""
     groups: list[tuple[str, list[str]]] = []
     for stage in stages:
         kind = "rules" if stage.kind == "rules" else "windows"
@@ -133,7 +134,7 @@ def groups_of(stages: Iterable[Queries]) -> list[tuple[str, list[str]]]:
 def numbered_stages(executors: Sequence[Any], program: Program) -> tuple[list[Stage], Sequence[Shape]]:
     """The stages with the numbers of their outputs: windowed queries come first, in the order of the program.
 
-    The shapes of the outputs know the prefixes of the program, by which notebooks show terms.
+    The shapes of the outputs have the prefixes of the program, with which notebooks show terms.
     """
     place = {plan.name: number for number, plan in enumerate(program.plans)}
     if len(executors) == 1 and isinstance(executors[0].shapes, LazyShapes):

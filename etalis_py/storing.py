@@ -16,7 +16,7 @@ from etalis_py.kernel.stored import HORIZON, JOURNAL, SNAPSHOT, SnapshotError, r
 
 
 class Stored(Kernel, ABC):
-    """What an engine stores and goes back to; the engine itself plans the stages."""
+    """An engine's state, stored and restored; the engine itself plans the stages."""
 
     knowledge: Any
     updates: list[tuple[int, str, list[Any], list[Any]]]
@@ -25,11 +25,11 @@ class Stored(Kernel, ABC):
 
     @abstractmethod
     def learn(self, graph: str, add: list[Any], remove: list[Any]) -> Any:
-        """Take an update over into the knowledge, the programs and the rules."""
+        """Apply an update to the knowledge, the programs and the rules."""
 
     @abstractmethod
     def renew(self, *, rules: bool) -> None:
-        """The background has another version; ``rules``: other rules follow from it."""
+        """Adapt to another version of the background; ``rules``: it gives other rules."""
 
     # --- state ---
 
@@ -38,7 +38,7 @@ class Stored(Kernel, ABC):
         return self.save() if self._revision is None else written(HORIZON, self._revision.plain())
 
     def save(self) -> bytes:
-        """The same, without the revision horizon."""
+        """The same as ``snapshot``, without the revision horizon."""
         data = {
             **self._standing(),
             "knowledge": [None if known is None else known.snapshot() for known in self._known()],
@@ -49,10 +49,10 @@ class Stored(Kernel, ABC):
         return written(SNAPSHOT, data)
 
     def restore(self, data: bytes, *, fitted: bool = False) -> None:
-        """Go on from a snapshot that an engine with the same programs made.
+        """Continue from a snapshot that an engine with the same programs made.
 
-        ``fitted``: the programs may have changed since.  Goals of rules that are gone are left out, those of new ones
-        begin empty, and the background is the engine's own.
+        ``fitted``: the programs may have changed since.  Goals of rules that are gone are left out, new rules start
+        without goals, and the background is the engine's own.
         """
         if self._revision is None:
             self.go_back(data, fitted=fitted)
@@ -60,7 +60,7 @@ class Stored(Kernel, ABC):
             self._revision.go_on(read(HORIZON, data), fitted=fitted)
 
     def go_back(self, data: bytes, *, fitted: bool = False) -> None:
-        """The same, without the revision horizon."""
+        """The same as ``restore``, without the revision horizon."""
         old = old_snapshot(data)
         if old is None:
             self._restore(read(SNAPSHOT, data), fitted)
@@ -94,7 +94,8 @@ class Stored(Kernel, ABC):
         return raw
 
     def apply_journal(self, data: bytes, *, fitted: bool = False) -> None:
-        """Catch up by a journal that another engine with the same programs and state wrote; ``fitted`` as above."""
+        """Catch up with a journal that another engine with the same programs and state wrote; ``fitted`` as in
+        ``restore``."""
         old = old_journal(data)
         if old is None:
             state = read(JOURNAL, data)
@@ -123,7 +124,7 @@ class Stored(Kernel, ABC):
         return [stage.executor for stage in self._stages]
 
     def _kinds(self) -> list[tuple[str, frozenset[str]]]:
-        """What each stage runs, and its queries."""
+        """The kind of each stage, and its queries."""
         return [(executor.kind, queries_of(executor.shapes)) for executor in self._executors]
 
     def _matched(self, stages: Sequence[Any]) -> list[tuple[Any, Any]]:
@@ -148,14 +149,14 @@ class Stored(Kernel, ABC):
         self.updates.clear()
 
     def _known(self) -> list[Any]:
-        """The background, and what stages see of it where that is something else."""
+        """The background, and the parts of it that stages see, where they differ from it."""
         return [
             self.knowledge,
             *(plan.knowledge for plan, _ in self._rule_stages if plan.knowledge is not self.knowledge),
         ]
 
     def _go_to_version(self, versions: Sequence[Any]) -> None:
-        """Go to a version of the background; another vocabulary or schema makes other rules."""
+        """Go to a version of the background; another vocabulary or schema gives other rules."""
         changed = False
         for known, version in zip(self._known(), versions, strict=False):
             if version is None:
@@ -169,7 +170,7 @@ class Stored(Kernel, ABC):
             self.renew(rules=True)
 
     def _learn_again(self, updates: Sequence[Any]) -> None:
-        """Repeat updates of the background; where engines share it, it may have them already."""
+        """Repeat updates of the background; if engines share it, it may have them already."""
         before = None if self.knowledge is None else self.knowledge.version
         if before is not None and updates and updates[0][0] <= before:
             self.renew(rules=True)
@@ -186,12 +187,12 @@ class Stored(Kernel, ABC):
 
     @property
     def goals_in_columns(self) -> bool:
-        """Are the goals in columns now, and is a batch of columns worth making for them, however small?"""
+        """Whether the goals are in columns now, so that a batch of columns is worth making, however small."""
         return self.reads_columns and self._stages[0].executor.form == "columns"
 
     @property
     def journal_entries(self) -> int:
-        """How much there is to tell since the last journal."""
+        """The number of entries since the last journal."""
         if self._revision is not None:
             return self._revision.entries
         return sum(stage.executor.entries for stage in self._stages)
@@ -206,7 +207,7 @@ class Stored(Kernel, ABC):
 
     @contextmanager
     def without_journal(self) -> Iterator[None]:
-        """Keep no journal inside: the caller takes a snapshot afterwards."""
+        """Keep no journal inside the block: the caller takes a snapshot afterwards."""
         self._journaling(False)
         try:
             yield
@@ -215,7 +216,8 @@ class Stored(Kernel, ABC):
 
     @contextmanager
     def into_rows(self) -> Iterator[None]:
-        """Restore goals to where rows have them: a small batch comes next, and columns would have to give them back."""
+        """Restore goals into rows inside the block: a small batch comes next, and columns would have to hand them
+        back."""
         executors = self._executors
         for executor in executors:
             executor.rows_next = True
@@ -234,7 +236,7 @@ class Stored(Kernel, ABC):
 
 
 def queries_of(shapes: Sequence[Shape]) -> frozenset[str]:
-    """The names of the queries that have these shapes."""
+    """The names of the queries with these shapes."""
     return shapes.queries if isinstance(shapes, LazyShapes) else frozenset(shape.query for shape in shapes)
 
 

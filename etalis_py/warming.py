@@ -22,13 +22,13 @@ def main(arguments: Sequence[str]) -> None:
     from etalis_py.rehearsal import others, rules
 
     gc.freeze()
-    gc.set_threshold(100_000)  # a compiler keeps most of what it makes: looking at all of it often takes a while
+    gc.set_threshold(100_000)  # a compiler keeps most of what it creates, so frequent collections would be slow
     if process is None:
         others()
         return
     rules()
     if process.wait():
-        others()  # fails as it did there
+        others()  # fails here as it did there
     done.parent.mkdir(parents=True, exist_ok=True)
     done.touch()
     done.with_suffix(".begun").unlink(missing_ok=True)
