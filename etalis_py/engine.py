@@ -178,8 +178,7 @@ class Engine(Stored):
         return query in self._registry.rest or (families is not None and families.has(query))
 
     def _add_to_family(self, program: Given, policy: str | None, identifier: str) -> bool:
-        """Add a text that differs from running queries only in constants: it is one more row, and nothing else
-        changes."""
+        """Add a text that differs from running queries only in constants: one more row, and nothing else changes."""
         if self._registry is None or self._revision is not None or not isinstance(program, Text):
             return False
         chosen = policy or self.options.policy or "unrestricted"
@@ -194,8 +193,7 @@ class Engine(Stored):
         return True
 
     def _stop_rows(self, program: Program) -> frozenset[str] | None:
-        """Stop those queries of a program that are rows of families; returns the others, or None if there are no
-        families."""
+        """Stop a program's queries that are rows of families; returns the others, None if there are no families."""
         if self._whole is None or self._revision is not None or program.windowed:
             return None
         families = self._rule_stages[0][1].families
@@ -213,8 +211,7 @@ class Engine(Stored):
         return frozenset(others)
 
     def _compiled(self, program: Given) -> Program:
-        """The program; a text starts a family if similar ones have been added often enough, or if families run
-        already."""
+        """The program; a text starts a family if its like has been added often enough, or if families run already."""
         if isinstance(program, Text):
             text = source_of(program)
             wording = wording_of(text)
@@ -312,8 +309,7 @@ class Engine(Stored):
             self._whole = replace(program, compilation=program.compilation.running(families))
 
     def _together(self, added: Program | None) -> Program:
-        """All programs as one: what runs already is taken as it is, so that its queries need not be looked at one by
-        one."""
+        """All programs as one: those that run are taken as they are, so that nothing looks at each of their queries."""
         if self._whole is None or self._registry is None or (added is not None and added.windowed):
             return merged(self.programs.values())
         assert isinstance(self._whole.compilation, GatheredQueries)

@@ -51,8 +51,7 @@ class Group:
 
     @property
     def name(self) -> str:
-        """The name of the family; it includes the policy, since the same family under another policy has other
-        goals."""
+        """The name of the family; it includes the policy, since other goals are kept under another one."""
         return self.name_by(self.policy)
 
     def name_by(self, policy: str) -> str:
@@ -157,8 +156,7 @@ class GatheredQueries(Compilation):
         return sum((len(g.members) for g in self.groups), len(self.rest)) if self._size is None else self._size
 
     def without(self, gone: frozenset[str]) -> GatheredQueries:
-        """The same without the queries of these names, none of which is a row of a running family; the others stay in
-        place."""
+        """The same without these queries, none of which is a row of a running family; the others stay in place."""
         alone = [(q, place) for q, place in zip(self.rest, self.places, strict=True) if q.name not in gone]
         left = gone.difference(query.name for query in self.rest)
         groups = []

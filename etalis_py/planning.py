@@ -79,8 +79,7 @@ class RulePlan:
             self._check_families([group for group in running if group.name in wanted], before)
 
     def _check_families(self, running: Iterable[Group], before: KnowledgeSummary) -> None:
-        """Refuse rules with which queries that ran together would lose goals that each of them would keep on its
-        own."""
+        """Refuse rules that would make queries that ran together lose goals that each would keep on its own."""
         together = () if self.gathered is None else {group.name for group in self.gathered.groups}
         for group in running:
             if group.name in together or not group.members:
@@ -139,8 +138,7 @@ class RulePlan:
     # --- before the stream ---
 
     def _derive_background(self) -> bool:
-        """Add to the background what CONSTRUCTs over the background alone derive; returns whether there was anything
-        new."""
+        """Add to the background what CONSTRUCTs over it alone derive; returns whether any of that is new."""
         grew = False
         for output in self.rules.outputs:
             # The closure of the background already has the conclusions of hidden rules.

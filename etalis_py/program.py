@@ -123,8 +123,7 @@ class Program:
         return ProgramExplanation.of(self.plans, self.facts, rules, self.prefixes, readers_of(self.units), knowledge)
 
     def check(self, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> tuple[Diagnostic, ...]:
-        """What is doubtful in the program: unbounded state, cross products, conditions that can never hold, and the
-        like."""
+        """What is doubtful in the program: unbounded state, cross products, what can never hold, and so on."""
         rules = check(self.compilation, knowledge, self.policy) if self.compilation.queries else ()
         return tuple(dict.fromkeys((*self.doubts, *rules)))
 

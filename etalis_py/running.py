@@ -38,8 +38,7 @@ class Run(Tabular, Iterator[Match]):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Streams and predicates that the program asks for but no event has had so far, with the most similar that
-        occurred.
+        """Streams and predicates that the program asks for but no event has had so far, with the most similar one.
 
         >>> from etalis_py import event
         >>> matches = run("SELECT ?x { ?c :pirce ?x }", [event(":acme :price 3", 1)])
@@ -101,8 +100,7 @@ def run(
 
 
 def fall_due(engine: Engine, passing: PassingTime) -> Iterator[Matches]:
-    """What falls due by the wall clock, one time after the other; the engine never gets ahead of what has been
-    reported."""
+    """What falls due by the wall clock, one time after the other; the engine never gets ahead of the reports."""
     reached = passing.reached()
     while reached is not None and (due := engine.next_due()) is not None and due <= reached:
         yield engine.advance(due)

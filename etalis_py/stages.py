@@ -44,8 +44,7 @@ def rule_executor(options: Options, counters: Counters) -> RowExecutor:
 def window_executor(
     steps: Sequence[WindowPlan | Fact], graphs: TimeVarying, options: Options, counters: Counters, *, alone: bool
 ) -> WindowExecutor:
-    """The executor of windowed queries and facts that the option ``executor`` asks for; ``alone``: nothing else reads
-    events."""
+    """The executor of windowed queries and facts by the option ``executor``; ``alone``: nothing else reads events."""
     if options.executor == "rows" or find_spec("numba") is None:
         return WindowExecutor(steps, graphs, options, counters, alone=alone)
     always = options.executor == "columns"

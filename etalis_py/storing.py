@@ -94,8 +94,7 @@ class Stored(Kernel, ABC):
         return raw
 
     def apply_journal(self, data: bytes, *, fitted: bool = False) -> None:
-        """Catch up with a journal that another engine with the same programs and state wrote; ``fitted`` as in
-        ``restore``."""
+        """Replay the journal of another engine with the same programs and state; ``fitted`` as in ``restore``."""
         old = old_journal(data)
         if old is None:
             state = read(JOURNAL, data)
@@ -216,8 +215,7 @@ class Stored(Kernel, ABC):
 
     @contextmanager
     def into_rows(self) -> Iterator[None]:
-        """Restore goals into rows inside the block: a small batch comes next, and columns would have to hand them
-        back."""
+        """Restore goals into rows inside the block: a small batch comes next, and columns would hand them back."""
         executors = self._executors
         for executor in executors:
             executor.rows_next = True

@@ -1,4 +1,4 @@
-"""The loaded knowledge as the compiler wants to see it."""
+"""The loaded knowledge in the form that the compiler needs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from etalis_py.knowledge import Knowledge
 
 
 class _Asked(Mapping[str, frozenset[str]]):
-    """A mapping that asks the schema when it is looked at, so that nothing is copied."""
+    """A mapping that asks the schema at every look-up, so that nothing is copied."""
 
     def __init__(self, ask: Callable[[str], Collection[str]], any_: bool) -> None:
         self._ask = ask

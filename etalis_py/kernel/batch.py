@@ -1,6 +1,6 @@
 """What goes into an executor and what comes out: batches of complete instants, and reports.
 
-Both have a form of rows and a form of columns.  A batch makes the other form when it is asked for, once.
+Both exist as rows and as columns.  A batch converts itself to the other form on demand, once.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Row = tuple[Any, ...]
 """A solution as it is reported: end, start, then its terms as N-Triples spellings, ``""`` where unbound."""
 
 Report = tuple[int, int, list[Row]]
-"""The solutions of one instant: the number of the output, the instant, the rows in the order of the output."""
+"""The solutions of one instant: the number of the output, the instant, the rows in the output's order."""
 
 _FEW = 256
-"""So many terms are sooner looked up than made a dictionary of."""
+"""Up to so many terms, looking them up is quicker than making a dictionary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Columns:
     """Events in the flat form, one triple a row, ordered by ``end``.
 
     ``end`` and ``start`` are int64 (microseconds); ``s``, ``p``, ``o``, ``stream`` and ``graph`` are Arrow arrays of
-    N-Triples spellings, dictionary-encoded or not; ``stream`` and ``graph`` may be None, when no event names one.
-    Neighbouring rows with the same number in ``event`` are one event; where it is None, each row is one.
+    N-Triples spellings, dictionary-encoded or not; ``stream`` and ``graph`` may be None if no event names one.
+    Neighbouring rows with the same number in ``event`` are one event; if it is None, each row is one.
     """
 
     end: Any
@@ -59,11 +59,11 @@ class Columns:
 
 
 class ColumnReport(Protocol):
-    """The solutions of many instants for one output, in columns.  They become rows only where somebody wants rows.
+    """The solutions of many instants for one output, in columns.  They become rows only on demand.
 
-    ``outputs`` are the numbers of the queries that have solutions here: one, but for a family.
-    ``end``, ``start`` and ``instants`` are int64, one for each solution, ordered by instant and within it as the
-    output's rows are; ``terms`` are Arrow arrays of spellings, in the order of the output's columns.
+    ``outputs`` are the numbers of the queries that have solutions here: one, except for a family.  ``end``, ``start``
+    and ``instants`` are int64, one for each solution, ordered by instant and within an instant in the output's order;
+    ``terms`` are Arrow arrays of spellings, in the order of the output's columns.
     """
 
     output: int
@@ -81,14 +81,14 @@ class ColumnReport(Protocol):
 
 
 def are_rows(reports: Iterable[Any]) -> bool:
-    """Is none of them in columns?  (There may be one for each of a million instants.)"""
+    """Whether none of them is in columns.  (There may be one for each of a million instants.)"""
     return set(map(type, reports)) <= {tuple}
 
 
 def as_reported(reports: Sequence[Any], *, one_by_one: bool) -> list[Any]:
-    """Reports in order of time and output; where all are in columns they stay as they are.
+    """Reports in order of time and output; if all are in columns they stay as they are.
 
-    ``one_by_one``: each instant for itself, in rows.
+    ``one_by_one``: each instant separately, in rows.
     """
     if are_rows(reports):
         return list(reports)
@@ -111,7 +111,7 @@ def extent(columns: Columns) -> tuple[int, int, bool]:
 
 
 def cut_last_instant(columns: Columns) -> tuple[Columns, Columns]:
-    """All instants but the last, which may go on, and the last."""
+    """All instants but the last, and the last, which may not be complete yet."""
     import numpy as np  # takes a while to import
 
     end = np.asarray(columns.end)
@@ -120,7 +120,7 @@ def cut_last_instant(columns: Columns) -> tuple[Columns, Columns]:
 
 
 def on_stream(columns: Columns, name: str) -> Columns:
-    """The events, where those that name no stream are on this one."""
+    """The events, with those that name no stream assigned to this one."""
     import pyarrow as pa  # takes a while to import
     import pyarrow.compute as pc
 
@@ -139,7 +139,7 @@ def count_events(columns: Columns) -> int:
 
 
 def _count_runs(column: Any) -> int:
-    """How often the value changes from row to row, and one for the first row."""
+    """How often the value changes from row to row, plus one for the first row."""
     import numpy as np  # takes a while to import
 
     values = np.asarray(column)
@@ -197,7 +197,7 @@ class Batch:
 
     @property
     def came_in_columns(self) -> bool:
-        """Whether it was made of columns."""
+        """Whether it was made from columns."""
         return self._rows is None
 
     @property
@@ -220,13 +220,13 @@ class Batch:
             yield end, list(events)
 
     def count(self) -> tuple[int, int]:
-        """How many instants have a triple, and how many triples there are."""
+        """The number of instants that have a triple, and the number of triples."""
         if self._rows is None:
             return (0, 0) if self._columns is None else (_count_runs(self._columns.end), len(self._columns))
         return len({end for _, end, triples, _, _ in self._rows if triples}), sum(len(e[2]) for e in self._rows)
 
     def with_derived(self, derived: Iterable[Event]) -> Batch:
-        """The batch with events that earlier stages derived, each behind the others of its instant."""
+        """The batch with events that earlier stages derived, each after the other events of its instant."""
         more = list(derived)
         if not more:
             return self
@@ -245,7 +245,7 @@ def _events(columns: Columns) -> Iterator[Event]:
     )
     triples = zip(*spo, strict=True)
     if columns.event is None:
-        # zip makes the tuples without a loop of Python.
+        # zip makes the tuples without a Python loop.
         yield from map(Event._make, zip(start, end, zip(triples), streams, graphs, strict=True))
         return
     rows = zip(_list(columns.event), start, end, streams, graphs, triples, strict=True)
@@ -255,7 +255,7 @@ def _events(columns: Columns) -> Iterator[Event]:
 
 
 def _list(column: Any) -> list[Any]:
-    """The values of an array of NumPy or Arrow, which is slow at listing the values of a dictionary-encoded one."""
+    """The values of a NumPy or Arrow array; Arrow itself is slow to list those of a dictionary-encoded one."""
     if hasattr(column, "dictionary_decode"):
         column = column.dictionary_decode()
     values: list[Any] = column.to_pylist() if hasattr(column, "to_pylist") else column.tolist()
@@ -271,7 +271,7 @@ def _columns(events: Sequence[Event]) -> Columns:
     end, start = np.array(ends, np.int64), np.array(starts, np.int64)
 
     def texts(column: Sequence[str]) -> Any:
-        """A dictionary costs more than to look up a few terms."""
+        """A column of texts as Arrow; for a few terms, a dictionary would cost more than it saves."""
         plain = pa.array(column, pa.large_string())
         return plain.dictionary_encode() if len(column) > _FEW else plain
 

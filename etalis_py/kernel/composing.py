@@ -1,4 +1,4 @@
-"""The texts of which the ids of many matches are hashes, written in one go: see ``kernel.identity``."""
+"""Writes the texts whose hashes are the ids of many matches, in one go: see ``kernel.identity``."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _ONE = np.uint64(1)
 
 
 def texts_of_ids(columns: Sequence[Any], starts: Any, ends: Any, instants: Any) -> pa.LargeStringArray:
-    """For each match its terms, a line each, and "start end ordinal" (from 0, among equal ones of an instant).
+    """For each match its terms, one per line, and "start end ordinal" (from 0, among equal matches of an instant).
 
     ``columns`` are spellings, null where unbound, ``starts``, ``ends`` and ``instants`` numbers (int64).  Equal matches
-    stand together.
+    are neighbours.
     """
     size, width = len(starts), len(columns)
     plain = [pc.fill_null(c, "") if c.null_count else c for c in (x.cast(pa.large_string()) for x in columns)]
@@ -64,7 +64,7 @@ def _compose(data, begins, width, starts, ends, instants, digits, texts, offsets
 
 @section
 def _is_again(data, begins, width, starts, ends, instants, n):
-    """Is a match equal to the one before, and known in the same instant?"""
+    """Whether a match equals the one before, and was known in the same instant."""
     if n == 0 or instants[n] != instants[n - 1] or starts[n] != starts[n - 1] or ends[n] != ends[n - 1]:
         return False
     for k in range(width):

@@ -1,8 +1,9 @@
 """FROM and FROM NAMED: the background graphs that a program ranges over.
 
 Definition (SPARQL 1.1 §13.2).  With a dataset clause the default background is the merge of the FROM graphs, closed as
-one graph, and GRAPH sees the FROM NAMED graphs only; what else is loaded is not seen.  Without one everything loaded is
-seen as it is.  All queries of an engine have one dataset, since what they derive from the background is shared.
+one graph, and GRAPH sees the FROM NAMED graphs only; everything else that is loaded is hidden.  Without one everything
+loaded is visible as it is.  All queries of an engine have one dataset, since what they derive from the background is
+shared.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """The graphs of FROM and of FROM NAMED, as they are written."""
+    """The graphs of FROM and of FROM NAMED, as written."""
 
     default: tuple[str, ...]
     named: tuple[str, ...]
 
 
 def dataset_of(compilation: Compilation) -> Dataset | None:
-    """The dataset of a program; None when it has no FROM.  An error when its queries differ."""
+    """The dataset of a program; None if it has no FROM.  Raises an error if its queries differ."""
     chosen: list[Dataset | None] = []
     for query in compilation.queries:
         clauses = _clauses(query)
@@ -55,13 +56,13 @@ def _error(query: CompiledQuery, message: str) -> QueryError:
 def choose(
     knowledge: Knowledge | None, compilation: Compilation, running: Iterable[Compilation], changes: bool
 ) -> Knowledge | None:
-    """The knowledge that a program sees beside those that run already: what its dataset names, or all of it."""
+    """The knowledge for a program beside those that run already: what its dataset names, or all of it."""
     dataset = dataset_of(compilation)
     for other in running:
         if dataset != dataset_of(other):
             raise _error(compilation.queries[0], "this program has other FROM clauses than those that run already")
         return knowledge
-    knowledge = whole(knowledge)  # what was chosen from it is of programs that are gone
+    knowledge = whole(knowledge)  # any part chosen from it was for programs that are gone
     if dataset is None:
         return knowledge
     known = [] if knowledge is None else knowledge.names()
@@ -81,5 +82,5 @@ def choose(
 
 
 def whole(knowledge: Knowledge | None) -> Knowledge | None:
-    """All that is loaded, whatever part of it was chosen."""
+    """All knowledge that is loaded, whatever part of it was chosen."""
     return knowledge.base if isinstance(knowledge, ChosenKnowledge) else knowledge

@@ -33,7 +33,7 @@ _OPERATORS = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
-    """One step: ``rule`` says what was applied, ``parts`` to what.  A leaf is an event or background knowledge."""
+    """One step: ``rule`` was applied to ``parts``.  A leaf is an event or background knowledge."""
 
     rule: str
     parts: tuple[Explanation, ...] = ()

@@ -1,7 +1,8 @@
-"""Have Python look for cyclic garbage less often while many events are taken, or not at all.
+"""Makes Python look for cyclic garbage less often, or not at all, while many events are taken in.
 
-An engine makes many tuples and no cycles; each look at the youngest of them is in vain, and they take up to a third of
-the time.  The settings are the process's, so the first to come changes them and the last to go sets them back.
+An engine creates many tuples and no cycles, so each collection of the youngest generation is in vain; together they
+take up to a third of the time.  The settings belong to the process: the first block to begin changes them, and the last
+to end sets them back.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ _was_on = True
 
 @contextmanager
 def few_collections(taken: Iterable[Any] = ()) -> Iterator[None]:
-    """The thresholds are raised inside (never lowered, and a collector that is off stays off).
+    """Raise the thresholds inside the block (they are never lowered, and a collector that is off stays off).
 
-    ``taken``: what the block goes through.  When it is all there already, the block is bounded, and nothing is
-    collected in it.
+    ``taken``: the events that the block goes through.  If they are all there already, the block is bounded, and nothing
+    is collected in it.
     """
     global _inside, _before
     with _lock:
@@ -47,12 +48,13 @@ def few_collections(taken: Iterable[Any] = ()) -> Iterator[None]:
             if not _inside:
                 gc.set_threshold(*_before)
                 if _before[0] > 0 and gc.get_count()[1] > _before[1]:
-                    gc.collect(1)  # what was put off is done here, not in the caller's next line
+                    gc.collect(1)  # the deferred collection is done here, not in the caller's next line
 
 
 @contextmanager
 def _no_collections() -> Iterator[None]:
-    """The collector is off inside; what was made there is old when it is on again, and not looked through at once."""
+    """Turn the collector off inside the block; what was created there counts as old afterwards, so it is not searched
+    soon."""
     global _without, _was_on
     with _lock:
         if not _without:
@@ -65,7 +67,7 @@ def _no_collections() -> Iterator[None]:
         with _lock:
             _without -= 1
             if not _without and _was_on:
-                if not gc.get_freeze_count():  # who has frozen objects wants them to stay so
+                if not gc.get_freeze_count():  # a caller who has frozen objects wants them to stay frozen
                     gc.freeze()
                     gc.unfreeze()
                 gc.enable()

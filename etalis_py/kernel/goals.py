@@ -1,6 +1,6 @@
-"""Goals in columns, as stored state has them: an Arrow table without an object for any goal.
+"""Goals in columns, the form of stored state: an Arrow table, with no Python object per goal.
 
-A table has a row a goal, in order of their ends: how much later than the one before it ended (``after``), how long it
+A table has one row per goal, ordered by end: how much later it ended than the one before (``after``), how long it
 lasted, and its terms as spellings, null where unbound.  MessagePack carries it as an extension (``stored``).
 """
 
@@ -44,7 +44,7 @@ def plain_columns(table: pa.RecordBatch) -> list[list[Any]]:
 
 
 def texts_of(column: Any) -> list[str]:
-    """The spellings of a column, an unbound one as the empty text; equal ones are one object."""
+    """The spellings of a column, empty where unbound; equal ones are the same object."""
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     texts = [*encoded.dictionary.to_pylist(), ""]
     return [texts[i] for i in encoded.indices.fill_null(-1).to_pylist()]

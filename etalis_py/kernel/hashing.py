@@ -1,6 +1,6 @@
-"""BLAKE2b (RFC 7693) of many short texts: what ``hashlib`` gives for each, without an object for any.
+"""BLAKE2b (RFC 7693) of many short texts: the digests that ``hashlib`` gives, with no object per text.
 
-Sixteen texts are hashed beside each other, so that a processor takes a step for several of them at once.  Cost: 0.1 µs
+Sixteen texts are hashed side by side, so that a processor takes each step for several of them at once.  Cost: 0.1 µs
 for a text of up to 128 bytes, and half as much for each further 128.
 """
 
@@ -17,7 +17,7 @@ from etalis_py.kernel.words import copy_bytes
 SIZE = 16  # bytes of a digest
 _BLOCK, _WORDS = 128, 16
 _LANES = 16
-"""So many texts are hashed beside each other."""
+"""The number of texts that are hashed side by side."""
 
 _START = np.array(
     [
@@ -26,12 +26,12 @@ _START = np.array(
     ],
     np.uint64,
 )  # fmt: skip
-_FIRST = np.uint64(0x01010000 ^ SIZE)  # no key, one tree
+_FIRST = np.uint64(0x01010000 ^ SIZE)  # no key, sequential (fanout and depth 1)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def hexadecimal_digests(begun: bytes, texts: pa.LargeStringArray) -> pa.StringArray:
-    """The digest of ``begun`` and then each text, as ``blake2b(…, digest_size=16).hexdigest()`` has it."""
+    """For each text the digest of ``begun`` followed by it, as ``blake2b(…, digest_size=16).hexdigest()`` gives it."""
     size = len(texts)
     _, ends, data = texts.buffers()
     offsets = fixed(np.frombuffer(ends, np.int64)[texts.offset : texts.offset + size + 1])
@@ -39,7 +39,7 @@ def hexadecimal_digests(begun: bytes, texts: pa.LargeStringArray) -> pa.StringAr
     prefix, bytes_ = fixed(np.frombuffer(begun, np.uint8)), fixed(np.frombuffer(data, np.uint8))
     longest = len(begun) + int(np.diff(offsets).max(initial=0))
     room = max(-(-longest // _BLOCK), 1) * _BLOCK
-    lanes = np.zeros(_LANES * room, np.uint8)  # the text of each lane, behind what all begin with
+    lanes = np.zeros(_LANES * room, np.uint8)  # the text of each lane, after the common beginning
     words = lanes.view(np.uint64)  # little-endian, as Numba's machines are
     block, state = np.empty(_WORDS * _LANES, np.uint64), np.empty(8 * _LANES, np.uint64)
     lengths, marks = np.zeros(_LANES, np.int64), np.empty(3 * _LANES, np.uint64)
@@ -49,7 +49,7 @@ def hexadecimal_digests(begun: bytes, texts: pa.LargeStringArray) -> pa.StringAr
 
 
 def fixed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The same array as one that is not written to: kernels are compiled once more for those that may be."""
+    """A read-only view of the array: kernels would be compiled once more for writable ones."""
     array = array.view()
     array.flags.writeable = False
     return array
@@ -59,8 +59,8 @@ def fixed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def _hash_all(begun, data, offsets, texts, words, lengths, block, state, marks, written):
     """The digest of each text in hexadecimal.
 
-    ``texts`` has room for a whole number of blocks of each lane; ``words`` are its bytes.  A word of a block, and of a
-    state, stands beside the same word of the other lanes.
+    ``texts`` has room for a whole number of blocks of each lane; ``words`` are its bytes.  Each word of a block or
+    state is next to the same word of the other lanes.
     """
     prefix, rows, room = np.uint64(len(begun)), len(offsets) - 1, np.uint64(len(texts) // _LANES)
     for lane in range(_LANES):
@@ -114,8 +114,8 @@ def _digit(value):
 def _compress(h, m, marks):
     """Take a block of 16 words of each lane into its state.
 
-    ``marks``: for each lane how many bytes have been taken with it, whether it is the last, and whether it counts.
-    All of it is one loop without a branch, which makes vectors of it.
+    ``marks``: for each lane how many bytes have been taken including this block, whether it is the last, and whether it
+    counts. All of it is one loop without a branch, so that it is vectorized.
     """
     for lane in range(_LANES):
         v = (
@@ -177,7 +177,7 @@ def _compress(h, m, marks):
 
 @part
 def _mixed(v, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p):  # noqa: E741 - the words in their order in this round
-    """A round: the columns of the state, then its diagonals."""
+    """One round: the columns of the state, then its diagonals."""
     v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15 = v
     v0, v4, v8, v12 = _mix(v0, v4, v8, v12, a, b)
     v1, v5, v9, v13 = _mix(v1, v5, v9, v13, c, d)
@@ -205,5 +205,5 @@ def _mix(a, b, c, d, x, y):
 
 @part
 def _turned(word, many):
-    """The word with its bits turned to the right."""
+    """The word with its bits rotated to the right."""
     return word >> many | word << (np.uint64(64) - many)

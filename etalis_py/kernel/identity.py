@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def beginning(shape: Shape) -> bytes:
-    """The first two lines of what an id is made of."""
+    """The first two lines of the text whose hash is an id."""
     names = [v for v, i in zip(shape.variables, shape.places, strict=True) if i > 0]
     return f"{shape.output.query}\n{' '.join(names)}\n".encode()
 
 
 def identity_of(shape: Shape) -> Callable[[Row, int], str]:
-    """A hash of query, variables, terms, interval and ordinal, a line each; no name and no term holds a line break."""
+    """A hash of query, variables, terms, interval and ordinal, one per line; no name and no term has a line break."""
     places = (2,) if shape.output.form == "ask" else tuple(i for i in shape.places if i > 0)
     begun = blake2b(beginning(shape), digest_size=16)  # computed once, and copied for every match
     terms = "".join(f"{{row[{i}]}}\\n" for i in places)

@@ -1,8 +1,8 @@
-"""What is the same for every executor: the order of input, the stages of an instant, and the order of matches.
+"""Everything that all executors share: the order of input, the stages of an instant, and the order of matches.
 
 Events of one end form an instant, which closes when time moves on.  Everything is decided at instant close, so the
-order in which simultaneous events arrive does not matter.  What comes after its instant has closed is late: within the
-allowed lateness a buffer puts it in order, beyond it it goes to the dead letters and is counted.
+order in which simultaneous events arrive does not matter.  An event that arrives after its instant has closed is late:
+within the allowed lateness a buffer puts it in order; beyond that it goes to the dead letters and is counted.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Stage:
 class Kernel:
     """Puts events in order and runs them through stages of executors.
 
-    A program with one stage whose executor has functions for an instant is run by one loop that calls them; else
+    A program with one stage whose executor has functions for an instant runs in one loop that calls them; otherwise
     complete instants go from stage to stage in batches.
     """
 
@@ -60,8 +60,8 @@ class Kernel:
         start = NEVER if options.start is None else options.start - 1
         self._at = Position(now=start, closed=start)
         self._since_house = 0
-        self._reports: list[tuple[int, int, Report]] = []  # of several stages: instant, stage, report
-        self._unread: list[Matches] = []  # of stages that have been replaced, for the next call
+        self._reports: list[tuple[int, int, Report]] = []  # with several stages: instant, stage, report
+        self._unread: list[Matches] = []  # matches of replaced stages, for the next call
         self._revision: Revision | None = None
         self._arrange((), [])
 
@@ -71,7 +71,7 @@ class Kernel:
         """Run these stages from now on.
 
         ``unnamed`` is the stream of events that name none.  ``lockstep``: every stage sees an instant before any sees
-        the next, because what they read of the background changes from one to the other.
+        the next, because the background that they read changes from one instant to the next.
         """
         self._stages = tuple(stages)
         self._shapes = shapes
@@ -83,11 +83,11 @@ class Kernel:
         own = {number: shape.query for number, shape in there.items() if shape.once}
         self._once = shapes.once if isinstance(shapes, LazyShapes) else own
         self._hidden = frozenset(number for number, shape in there.items() if shape.hidden)
-        # In the fast loop the open instant is of plain tuples.
+        # The fast loop keeps the open instant as plain tuples.
         self._at.pending = [Event(*e[:3], e[3] or unnamed, e[4]) for e in self._at.pending]  # type: ignore[call-arg]
 
     def _set_aside(self) -> None:
-        """Keep what has been reported for the next call: other stages will number their outputs otherwise."""
+        """Keep what has been reported for the next call: other stages will number their outputs differently."""
         matches = self._matches()
         self._unread = [matches] if len(matches) else []
 
@@ -109,7 +109,7 @@ class Kernel:
             self._begin()
             self._take((event,))
             return self._matches()
-        # The way of ``_feed`` for the first event of an instant, without the loop around it.
+        # Does what ``_feed`` does for the first event of an instant, without the loop around it.
         if at.pending:
             self._run_instant(dispatch, at.now, at.pending)
         if dispatch.due is not None and dispatch.alarm[0] < event[1]:
@@ -135,14 +135,14 @@ class Kernel:
         return self._matches()
 
     def take_in_order(self, events: Iterable[Event]) -> Matches:
-        """The same for events of which none is late, whatever the lateness."""
+        """Take events none of which is late, whatever the lateness."""
         self._begin()
         with few_collections(events):
             self._take_ordered(events)
         return self._matches()
 
     def _take_columns(self, columns: Columns) -> None:
-        """Events in columns; where something is out of order, or nothing runs in columns, one by one."""
+        """Take events in columns; one by one if something is out of order or nothing runs in columns."""
         at = self._at
         first, last, in_order = extent(columns)
         begun = max(at.now, at.closed + 1)
@@ -165,22 +165,22 @@ class Kernel:
 
     @property
     def reads_columns(self) -> bool:
-        """Is a batch of columns worth making for it?"""
+        """Whether a batch of columns is worth making for it."""
         return self._in_columns()
 
     def _in_columns(self) -> bool:
-        """Can a batch of columns go through as it is?"""
+        """Whether a batch of columns can go through as it is."""
         alone = len(self._stages) == 1 and self._stages[0].executor.reads == "columns"
         return alone and not (self.lateness or self.options.eager)
 
     def _take(self, events: Iterable[Event]) -> None:
-        """Events as they come."""
+        """Take events in order of arrival."""
         self._take_ordered(self._at.ordered(events, self.lateness) if self.lateness else events)
 
     def _take_ordered(self, events: Iterable[Event]) -> None:
-        """Events in the order of their ends, but for late ones."""
+        """Take events in the order of their ends, except for late ones."""
         if self._dispatch is not None and self._stages[0].executor.form == "columns":
-            self._dispatch = self._stages[0].executor.dispatch()  # its goals go back into rows
+            self._dispatch = self._stages[0].executor.dispatch()  # its goals move back into rows
         if self._dispatch is None:
             self._gather(events)
         elif self.options.eager:
@@ -191,9 +191,9 @@ class Kernel:
             self._feed(self._dispatch, events)
 
     def _feed(self, dispatch: Dispatch, events: Iterable[Event]) -> None:
-        """Events in order of their ends, into the functions of an instant: one call for each.
+        """Pass events in order of their ends to the functions of an instant, one call per instant.
 
-        The loop is the price of every event, so an instant of one event is handed over without being collected.
+        Every event pays for this loop, so an instant of one event is handed over without being collected.
         """
         at = self._at
         now, closed, pending = at.now, at.closed, at.pending
@@ -241,7 +241,7 @@ class Kernel:
             raise error
 
     def _run_instant(self, dispatch: Dispatch, now: int, events: Sequence[Any]) -> None:
-        """All events of an instant, into its functions."""
+        """Pass all events of an instant to its functions."""
         if len(events) == 1 and len(events[0][2]) == 1 and dispatch.due is None:
             start, _, ((s, p, o),), stream, _ = events[0]
             dispatch.single.get(p, dispatch.other)(s, o, start, now, stream, p)
@@ -251,7 +251,7 @@ class Kernel:
             if not occurrences:
                 return
             if dispatch.due is not None and dispatch.alarm[0] <= now:
-                dispatch.due(now - 1)  # a restored engine has not looked yet what is due in its open instant
+                dispatch.due(now - 1)  # a restored engine has not yet checked what is due before its open instant
             dispatch.instant(now, occurrences)
             self.counters.triples += len(occurrences)
         self.counters.instants += 1
@@ -264,17 +264,17 @@ class Kernel:
             self._since_house = 0
 
     def _gather(self, events: Iterable[Event]) -> None:
-        """Events in order of their ends, as batches of complete instants; the stream is a set of occurrences."""
+        """Pass events in order of their ends on as batches of complete instants; the stream is a set of occurrences."""
         at = self._at
         now, closed, unnamed = at.now, at.closed, self._unnamed
         rows: list[Event] = list(at.pending)
-        opened = 0  # where the open instant begins
+        opened = 0  # place where the open instant begins
         there: set[Event] | None = None  # its events, when there are several
         count = 0
         error: ValueError | None = None
         for given in events:
             event = given if given[3] or not unnamed else given._replace(stream=unnamed)
-            end = event[1]  # a retraction has no second part: here nobody takes it
+            end = event[1]  # a retraction cannot be indexed, so it is refused here
             if end > now and event[0] <= end:
                 opened, there, now = len(rows), None, end
                 rows.append(event)
@@ -300,7 +300,7 @@ class Kernel:
             raise error
 
     def _refuse(self, event: Event) -> ValueError | None:
-        """Put a late event aside; returns the error for an invalid one, to raise after the others have been taken."""
+        """Put a late event aside; for an invalid one, return the error to raise after the others have been taken."""
         if event.start > event.end:
             return ValueError(f"an event starts at {event.start} and ends before, at {event.end}: swap the two")
         self.counters.late += 1
@@ -308,7 +308,7 @@ class Kernel:
         return None
 
     def _release(self, t: int) -> None:
-        """What the buffer holds up to ``t``."""
+        """Take what the buffer holds up to ``t``."""
         if ready := self._at.release(t):
             if self._dispatch is None:
                 self._gather(ready)
@@ -322,7 +322,7 @@ class Kernel:
         return self.reach(t) if self._revision is None else self._revision.advance(t)
 
     def reach(self, t: int) -> Matches:
-        """The same, without a look at corrections."""
+        """The same as ``advance``, regardless of corrections."""
         self._begin()
         self._release(t)
         at = self._at
@@ -340,7 +340,7 @@ class Kernel:
         return self.end(until) if self._revision is None else self._revision.close(until)
 
     def end(self, until: int | None = None) -> Matches:
-        """The same, without a look at corrections."""
+        """The same as ``close``, regardless of corrections."""
         self._begin()
         self._release(FOREVER if until is None else until)
         at = self._at
@@ -355,14 +355,15 @@ class Kernel:
         return self._matches()
 
     def _run_out(self, t: int) -> int:
-        """Time runs on after the end of the stream as long as an executor has something to say; where it ends."""
+        """Let time run on after the end of the stream while an executor has something to report; returns where it
+        ends."""
         furthest, rounds = NEVER, 0
         while True:
             last = max((h for s in self._stages if (h := s.executor.horizon()) is not None), default=None)
             due = self._due()
             if last is None or due is None or due > last:
                 return t
-            if last > furthest:  # what was reported after the end has started something new
+            if last > furthest:  # a report after the end has started something new
                 furthest, rounds = last, rounds + 1
             if rounds > self.limits.rounds:
                 raise LimitExceeded(
@@ -375,7 +376,7 @@ class Kernel:
     def next_due(self) -> int | None:
         """The next time at which there may be something to report without a further event, as far as is known now.
 
-        Tell the engine with ``advance`` when it has come.  None: nothing happens until the next event.
+        Call ``advance`` when it has come.  None: nothing happens until the next event.
         """
         at = self._at
         if at.finished:
@@ -385,12 +386,12 @@ class Kernel:
         return min((t for t in times if t is not None), default=None)
 
     def _due(self) -> int | None:
-        """The first time that is due in a stage."""
+        """The first time at which a stage has something due."""
         return min((t for s in self._stages if (t := s.executor.next_due()) is not None), default=None)
 
     @property
     def closed_at(self) -> int:
-        """Every instant up to here is over."""
+        """The time up to which every instant is over."""
         at = self._at
         return at.closed if at.now == NEVER else max(at.closed, at.now - 1)
 
@@ -412,7 +413,7 @@ class Kernel:
     # --- instants ---
 
     def _close_instant(self, through: int | None = None) -> None:
-        """The events of the open instant are all there; ``through``: time has reached this point."""
+        """Close the open instant, whose events are complete; ``through``: time has reached this point."""
         at = self._at
         pending, at.pending = at.pending, []
         if self._dispatch is not None and self._stages[0].executor.form == "rows":
@@ -424,7 +425,7 @@ class Kernel:
             self._pass(Batch(pending, at.now if through is None else through))
 
     def _pass(self, batch: Batch) -> None:
-        """Complete instants, through all stages; what one derives the later ones see."""
+        """Pass complete instants through all stages; later stages see what earlier ones derive."""
         instants, triples = batch.count()
         self.counters.instants += instants
         self.counters.triples += triples
@@ -438,7 +439,7 @@ class Kernel:
         self._pass_together(Batch((), batch.through))
 
     def _pass_due(self, t: int) -> None:
-        """The times without events up to ``t``, one after the other."""
+        """Pass the due times without events up to ``t`` through the stages, one after the other."""
         while (due := self._due()) is not None and due <= t:
             self._pass_together(Batch((), due))
 
@@ -449,7 +450,7 @@ class Kernel:
             self._collect(number, stage)
 
     def _collect(self, number: int, stage: Stage) -> None:
-        """Take over what a stage has reported; the reports of a single stage stay there until they are read."""
+        """Collect what a stage has reported; the reports of a single stage stay with it until they are read."""
         executor = stage.executor
         executor.derived.clear()
         if len(self._stages) > 1:
@@ -496,5 +497,5 @@ class Kernel:
         return total
 
     def count(self) -> Counters:
-        """The counters, which also tell what is kept now."""
+        """The counters, which also say what is kept now."""
         return self.counters

@@ -1,7 +1,7 @@
-"""Matches: what a query found, lazily made from the rows of the engine.
+"""Matches: the solutions of a query, made lazily from the rows of the engine.
 
-The order is fixed: by instant, then by query in the order of the program, then as the query orders its rows (ORDER BY,
-else end, start and the terms in alphabetical order of their variables).
+The order is fixed: by instant, then by query in the order of the program, then in the row order of the query (ORDER BY,
+otherwise end, start and the terms in alphabetical order of their variables).
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ ROWS = itemgetter(2)  # of a report
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How the rows of one query are read: its variables and where they stand; its template; its times.
+    """How to read the rows of one query: its variables and their places; its template; its times.
 
-    ``triples`` makes the triples of a CONSTRUCT or DESCRIBE from a row; ``explain`` the explanation of a row.
+    ``triples`` makes the triples of a CONSTRUCT or DESCRIBE from a row; ``explain`` makes the explanation of a row.
     """
 
     output: ir.Output
@@ -48,15 +48,15 @@ class Shape:
     triples: Callable[[Row], tuple[Triple, ...]] | None = None
     explain: Callable[[Row], Any] | None = None
     adjacent: bool = True
-    """Whether equal rows of a report stand together."""
+    """Whether equal rows of a report are neighbours."""
     once: bool = False
     """Whether only the first answer is reported (ASK)."""
     hidden: bool = False
-    """Whether its rows are only there for others."""
+    """Whether its rows only serve other queries."""
     retracted: bool = False
     """Whether its rows take earlier ones back."""
     prefixes: Mapping[str, str] = field(default_factory=lambda: PREFIXES)
-    """By which terms are shown."""
+    """The prefixes for showing terms."""
     identify: Callable[[Row, int], str] = field(init=False, compare=False, repr=False)
     """The id of a match, from its row and its ordinal."""
 
@@ -69,14 +69,14 @@ class Shape:
 
 
 class LazyShapes(Sequence[Shape]):
-    """Shapes by their numbers of which most are made when they are asked for; those of ``ordinary`` are there.
+    """Shapes by their numbers, most of them made on demand; only those in ``ordinary`` exist beforehand.
 
-    What is not there is not ``hidden``.
+    Shapes made on demand are never ``hidden``.
     """
 
     ordinary: Mapping[int, Shape]
     once: dict[int, str]
-    """Queries that answer once, by their numbers: all that have reported are here."""
+    """Queries that answer once, by their numbers; it has at least those that have reported."""
 
     @property
     @abstractmethod
@@ -87,13 +87,13 @@ class LazyShapes(Sequence[Shape]):
 class Match:
     """One solution of a query: its bindings, its interval, and what it constructs.
 
-    ``start`` and ``end`` are as the stream gave its times; both are None for a timeless solution.
+    ``start`` and ``end`` have the form of the stream's times; both are None for a timeless solution.
     """
 
     __slots__ = ("_row", "ordinal", "shape")
 
     retracted = False
-    """Whether this takes an earlier match back, the one of the same id."""
+    """Whether this takes back an earlier match, the one with the same id."""
 
     def __init__(self, shape: Shape, row: Row, ordinal: int = 0) -> None:
         self.shape = shape
@@ -190,7 +190,7 @@ class Match:
         return result
 
     def taken_back(self) -> Match:
-        """What says that this match does not hold any more."""
+        """The retraction of this match: it no longer holds."""
         return Retracted(self.shape, self._row, self.ordinal)
 
     def __eq__(self, other: object) -> bool:
@@ -218,7 +218,7 @@ class Match:
 
 
 class Retracted(Match):
-    """A match that was reported, and does not hold after a correction of the input."""
+    """A match that was reported but no longer holds after a correction of the input."""
 
     __slots__ = ()
 
@@ -246,7 +246,7 @@ def python_value(term: str) -> Any:
 
 
 class Tabular(ABC):
-    """What has a table of matches has it in the forms of other libraries, too."""
+    """A table of matches, also in the forms of other libraries."""
 
     __slots__ = ()
 
@@ -291,7 +291,7 @@ class Matches(Tabular, Sequence[Match]):
         return self.reports
 
     def __iter__(self) -> Iterator[Match]:
-        """Matches are made some thousand instants at a time: nothing else happens between them, not even garbage."""
+        """Make matches some thousand instants at a time, with nothing else in between, not even garbage collection."""
         reports = self._rows()
         for first in range(0, len(reports), AT_ONCE):
             some = reports if len(reports) <= AT_ONCE else reports[first : first + AT_ONCE]
@@ -304,7 +304,7 @@ class Matches(Tabular, Sequence[Match]):
             yield from matches
 
     def tables(self) -> Iterator[tuple[Shape, list[Row], list[int]]]:
-        """The rows of each query with their ordinals, for what takes many matches at once and by columns."""
+        """The rows of each query with their ordinals, for code that takes many matches at once, by columns."""
         tables: dict[int, tuple[list[Row], list[int]]] = {}
         for number, _, rows in self._rows():
             table = tables.get(number)
@@ -323,8 +323,8 @@ class Matches(Tabular, Sequence[Match]):
     def to_arrow(self, *, query: str | None = None) -> pa.Table:
         """A table with native types: a column for each variable, then ``start``, ``end`` and ``id``.
 
-        Numbers, booleans and dates are what they are, all else is text; a CONSTRUCT gives rows of triples (``s``, ``p``
-        and ``o``).  ``query`` names one of several queries.
+        Numbers, booleans and dates have their native types, everything else is text; a CONSTRUCT gives rows of triples
+        (``s``, ``p`` and ``o``).  ``query`` names one of several queries.
         """
         from etalis_py.kernel.tabular import arrow_table  # takes a while to import
 
@@ -348,7 +348,7 @@ class Matches(Tabular, Sequence[Match]):
 
     @staticmethod
     def _sorted(shape: Shape, rows: list[Row]) -> Iterator[Match]:
-        # Rows are sorted, so equal ones stand together.
+        # Rows are sorted, so equal ones are neighbours.
         places = [0, 1, *(i for i in shape.places if i > 0)]
         whole = sorted(places) == list(range(len(rows[0])))
         before: Any = None
@@ -390,7 +390,7 @@ class Matches(Tabular, Sequence[Match]):
         return matches_html(self, len(self), self.shapes)
 
     def timeline(self) -> Timeline:
-        """The matches as a picture, a row for each, over time; a notebook shows it."""
+        """The matches as a picture over time, one row per match; a notebook shows it."""
         from etalis_py.notebook import timeline_of
 
         return timeline_of(self)
@@ -412,7 +412,7 @@ class Revised(Matches):
         return iter(self.chosen)
 
     def tables(self) -> Iterator[tuple[Shape, list[Row], list[int]]]:
-        """The rows of each query, those that are taken back apart."""
+        """The rows of each query, with those that are taken back apart from the others."""
         tables: dict[tuple[str, bool], tuple[Shape, list[Row], list[int]]] = {}
         for match in self.chosen:
             name = match.query, match.retracted

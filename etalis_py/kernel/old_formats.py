@@ -1,7 +1,7 @@
-"""Readers for the snapshots and journals of earlier versions, as the plain data of this one.
+"""Reads the snapshots and journals of earlier versions into the plain data of this one.
 
-Earlier an engine of rules and one of windows each had a format of its own, without a checksum.  What they wrote is put
-into the form of ``Engine.snapshot``; damage that shows is a ``SnapshotError``.
+Engines of rules and engines of windows used to have separate formats, without a checksum.  Their data is converted to
+the form of ``Engine.snapshot``; damage that can be detected raises ``SnapshotError``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WINDOWS_COUNTED = ("events", "late", "unrouted", "outside", "evaluations", "mat
 def old_snapshot(raw: bytes) -> dict[str, Any] | None:
     """A snapshot of an earlier version; None if the bytes are something else.
 
-    Its ``rules`` are the states of the stages of rules in order, ``windows`` that of all windowed queries and facts.
+    Its ``rules`` are the states of the rule stages in order, ``windows`` is that of all windowed queries and facts.
     """
     with damage_as_error():
         if raw.startswith(RULES):
@@ -51,7 +51,7 @@ def old_journal(raw: bytes) -> dict[str, Any] | None:
 
 
 def stages_of(data: dict[str, Any], kinds: list[tuple[str, frozenset[str]]]) -> list[dict[str, Any]]:
-    """The stages of an old snapshot for an engine with these: kind and names of queries of each."""
+    """The stages of an old snapshot, for an engine whose stages have these kinds and query names."""
     rules = iter(data["rules"])
     windows = data["windows"]
     stages: list[dict[str, Any]] = []
@@ -74,7 +74,7 @@ def stages_of(data: dict[str, Any], kinds: list[tuple[str, frozenset[str]]]) -> 
 
 @contextmanager
 def damage_as_error() -> Iterator[None]:
-    """What goes wrong inside is an error of the stored bytes: the old formats have no checksum."""
+    """Treat any error inside the block as damage to the stored bytes: the old formats have no checksum."""
     try:
         yield
     except SnapshotError:
@@ -91,7 +91,7 @@ def _of_rules(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rules(data: dict[str, Any]) -> dict[str, Any]:
-    """The state of rules: goals were rows, with why they are there behind their columns."""
+    """The state of rules: goals were rows, with their provenance after the columns."""
     goals = []
     for node, side, rows in data["stores"]:
         why = [row[-1] for row in rows] if data["explain"] else None
@@ -102,7 +102,7 @@ def _rules(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _position(old: dict[str, Any]) -> dict[str, Any]:
-    """What was open were triples, it is events now."""
+    """The position: the open instant was stored as triples, now it is events."""
     pending = [[start, old["now"], [[s, p, o]], stream, ""] for s, p, o, start, stream in old["pending"]]
     arrivals = max((n for _, n, _ in old["buffer"]), default=0)
     same = ("answered", "now", "closed", "started", "finished", "newest", "buffer")
@@ -114,7 +114,7 @@ def _of_windows(body: list[Any]) -> dict[str, Any]:
     clock, counters, queries, first, instant, buffer, rules, facts, read_at, loaded = body
     now, done, newest, arrivals = clock
     inner = [decoded(raw[len(RULES) :]) for raw in rules]
-    # The items of the open instant were in the windows already: they are given back, and come again when it closes.
+    # The items of the open instant were in the windows already: they are taken out and added again when it closes.
     pending = [] if first is None else [first, *instant]
     if pending:
         queries = {name: _without(state, now) for name, state in queries.items()}
@@ -141,7 +141,7 @@ def _of_windows(body: list[Any]) -> dict[str, Any]:
 
 
 def _without(query: list[Any], now: int) -> list[Any]:
-    """A query without the items of the instant: they wait at the end of the state of each window on a stream."""
+    """A query without the items of the instant, which are at the end of the state of each window on a stream."""
     windows, *rest = query
     return [{name: _window_without(state, now) for name, state in windows.items()}, *rest]
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict
 from etalis_py.values.limits import Limits
 
 Render = Callable[[int], int | str]
-"""How a time is shown: microseconds to what the stream gave."""
+"""How a time is shown: microseconds to the form that the stream used."""
 
 
 class EngineOptions(TypedDict, total=False):
@@ -39,24 +39,24 @@ class EngineOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What may be asked of an engine beside its program.
+    """The settings of an engine beside its program.
 
     Knowledge: ``background`` (files, triples, or loaded knowledge), its ``entailment`` regime, ``named`` graphs by
     IRI; ``changes``: it will be updated while the engine runs.  ``graphs``: time-varying graphs by name (``""``: the
     default graph), read by windowed queries at every evaluation, or as often as RESCAN says.
 
-    Input: ``lateness`` in microseconds; ``revise``, in microseconds: how long what was said may still be corrected, by
-    events that come late and by retractions; ``eager``: close after every push; ``start``: windowed queries are
-    registered at this time instead of at the first event; ``stream``: the stream of events that name none (None: the
-    program's, where it reads one only).
+    Input: ``lateness`` in microseconds; ``revise``, in microseconds: how long earlier input may still be corrected, by
+    late events and by retractions; ``eager``: close after every push; ``start``: windowed queries are registered at
+    this time instead of at the first event; ``stream``: the stream of events that name none (None: the program's, if it
+    reads only one).
 
     Answers: the ``policy`` of queries that name none, ``explain``: matches can say why; ``render``: how times are
     shown; ``report``: report policies of windowed queries by name (``""``: all); ``duplicates``: windows count a triple
-    as often as items state it; ``listen`` is called with each ``Answer`` of a windowed query, the empty ones too.
+    as often as items state it; ``listen`` is called with each ``Answer`` of a windowed query, including the empty ones.
 
     Running: the ``executor`` of rules: one event at a time (``rows``), a batch of columns at a time (``columns``), or
-    each where it is quicker (``auto``); ``limits``, ``journal``: keep what is needed for ``take_journal``;
-    ``sweep_every``: how many events lie between two sweeps of expired goals.
+    whichever is quicker (``auto``); ``limits``; ``journal``: keep what ``take_journal`` needs; ``sweep_every``: the
+    number of events between two sweeps of expired goals.
     """
 
     background: Any = None
@@ -86,6 +86,6 @@ class Options:
 
 
 def seconds(us: int) -> int | str:
-    """Microseconds as whole seconds where they are, else as a decimal number of seconds."""
+    """Microseconds as an integer if they are whole seconds, otherwise as a decimal number of seconds."""
     whole, rest = divmod(us, 1_000_000)
     return whole if not rest else f"{whole}.{rest:06d}".rstrip("0")

@@ -1,8 +1,8 @@
-"""OWL 2 RL over streamed triples: the rules that the knowledge gives become rules of the program.
+"""OWL 2 RL over streamed triples: the rules of the knowledge become rules of the program.
 
-Definition (DESIGN §5).  What turns a streamed triple round or joins two of them is a CONSTRUCT rule, whose conclusions
-are occurrences with the hull of their premises.  Only the rules that some query needs, directly or through others, are
-loaded; they report nothing.
+Definition (DESIGN §5).  An axiom that reverses a streamed triple or joins two of them becomes a CONSTRUCT rule, whose
+conclusions are occurrences over the hull of their premises.  Only the rules that some query needs, directly or through
+others, are loaded; they report nothing.
 """
 
 from __future__ import annotations

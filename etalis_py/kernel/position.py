@@ -18,8 +18,8 @@ class Position:
     """Where an engine stands.
 
     ``now`` is the time of the open instant, whose events are ``pending``; every instant up to ``closed`` is over.
-    ``buffer`` holds what the lateness lets wait, by end and order of arrival; ``newest`` is the latest end in it so
-    far.  ``answered`` has the ASK queries that have been answered.
+    ``buffer`` holds the events that wait because of the lateness, by end and order of arrival; ``newest`` is the latest
+    end that it has had.  ``answered`` has the ASK queries that have been answered.
     """
 
     now: int = NEVER
@@ -33,7 +33,7 @@ class Position:
     answered: set[str] = field(default_factory=set)
 
     def ordered(self, events: Iterable[Event], lateness: int) -> list[Event]:
-        """Events whose time has come, in order; the others wait in the buffer."""
+        """The events whose time has come, in order; the others wait in the buffer."""
         ready: list[Event] = []
         for event in events:
             if event.end <= self.closed or event.end < self.now:
@@ -47,7 +47,7 @@ class Position:
         return ready
 
     def release(self, t: int) -> list[Event]:
-        """Take what has waited up to ``t`` out of the buffer."""
+        """Take the events up to ``t`` out of the buffer."""
         ready = []
         while self.buffer and self.buffer[0][0] <= t:
             ready.append(heapq.heappop(self.buffer)[2])
@@ -103,14 +103,16 @@ class Kept:
 class Counters:
     """What an engine has done, and what it keeps now.
 
-    ``events`` were taken in, with ``triples`` in instants that are over; ``late`` ones are in ``dead_letters``.
-    ``unrouted``: events of streams that no windowed query reads (where there are only windowed ones); ``outside``:
-    items that no window will ever hold.  ``evaluations`` are those of windowed queries.  ``inconsistent`` counts how
-    often an answer-set program had no answer set, ``ignored`` the events that are outside what such a program allows.
+    ``events`` counts those taken in, ``triples`` the triples in instants that are over; ``late`` events are in
+    ``dead_letters``.  ``unrouted``: events of streams that no windowed query reads (where there are only windowed
+    ones); ``outside``: items that no window will ever hold.  ``evaluations`` are those of windowed queries.
+    ``inconsistent`` counts how often an answer-set program had no answer set, ``ignored`` the events that are outside
+    what such a program allows.
 
-    ``corrections`` of the input were taken in (a burst counts as one), for which ``replayed`` events were taken again.
+    ``corrections`` counts those of the input (a burst counts as one), ``replayed`` the events that were taken again for
+    them.
 
-    ``goals``, ``items`` (in windows) and ``per_rule`` are counted when they are looked at.
+    ``goals``, ``items`` (in windows) and ``per_rule`` are counted on demand.
     """
 
     events: int = 0
@@ -145,7 +147,7 @@ class Counters:
         return {name: getattr(self, name) for name in STORED}
 
     def go_to(self, plain: Mapping[str, int]) -> None:
-        """The numbers that ``plain`` wrote; what it does not have stays."""
+        """The numbers that ``plain`` wrote; counters that are missing there stay as they are."""
         for name in STORED:
             setattr(self, name, plain.get(name, getattr(self, name)))
 

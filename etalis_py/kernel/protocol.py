@@ -1,9 +1,9 @@
-"""The contract of an executor: what runs the rules or windows of one stage of a program.
+"""The contract of an executor, which runs the rules or windows of one stage of a program.
 
 The kernel owns the clock.  It puts events in order, refuses late ones, cuts the stream into complete instants, passes
 them through the stages in order, and arranges what they report.  An executor computes: it takes complete instants and
-says which solutions they give.  It owns no clock, no lateness and no order of reports, and it never sees an instant
-again that is over.
+says which solutions they give.  It owns no clock, no lateness and no order of reports, and it never sees a closed
+instant again.
 
     push ──▶ order of input ──▶ Batch ──▶ stage 0 ──▶ (+ what it derives) ──▶ stage 1 ──▶ …  ──▶ Matches
                                             └── reports ───────────────────────┴── reports ───▶
@@ -56,27 +56,27 @@ Occurrence = tuple[str, str, str, int, str]
 class Dispatch:
     """The functions of an instant; both append to the ``reports`` of their executor.
 
-    ``single.get(p, other)(s, o, start, t, stream, p)`` runs an instant of one triple with predicate ``p``,
-    ``instant(t, occurrences)`` any other.
+    ``single.get(p, other)(s, o, start, t, stream, p)`` runs an instant of one triple with predicate ``p``; ``instant(t,
+    occurrences)`` runs any other.
     """
 
     single: Mapping[str, Callable[..., None]]
     other: Callable[..., None]
     instant: Callable[[int, Sequence[Occurrence]], None]
     keep: Callable[[int, int], None]
-    """``keep(events, now)`` after some thousand events, for what is done now and then."""
+    """``keep(events, now)`` is called every few thousand events, for periodic work."""
     due: Callable[[int], int | None] | None = None
-    """``due(t)`` reports what falls due up to ``t`` and returns the next such time; None where nothing ever does.
+    """``due(t)`` reports what falls due up to ``t`` and returns the next such time; None if nothing ever falls due.
 
-    An event that ends at that time makes an instant of its own with it, by ``instant``.
+    An event that ends at that time forms an instant together with it, run by ``instant``.
     """
     alarm: Sequence[int] = (0,)
-    """A time, which changes, before which nothing is due: ``due`` need not be asked."""
+    """A changing time before which nothing is due, so that ``due`` need not be called."""
 
 
 @dataclass(frozen=True, slots=True)
 class Goals:
-    """What waits on one side of a node: ends, starts, then the columns of the node in its order, as spellings.
+    """The goals that wait on one side of a node: ends, starts, then the node's columns in its order, as spellings.
 
     ``why`` has the provenance of each goal as plain data, when explanations are kept.
     """
@@ -88,16 +88,16 @@ class Goals:
 
 
 class Executor(Protocol):
-    """What runs one stage; see the module's docstring for what each call means."""
+    """Runs one stage; the module's docstring says what each call means."""
 
     kind: Literal["rules", "windows"]
-    """What it runs, as stored state names it."""
+    """What it runs; stored state uses the same name."""
     form: Literal["rows", "columns"]
     """The form in which it keeps its goals now."""
     reads: Literal["rows", "columns"]
-    """The form of batch that is best for it."""
+    """The form of batch that suits it best."""
     shapes: list[Shape]
-    """How the rows of each output are read; their places are the numbers in ``reports``."""
+    """How to read the rows of each output; the places here are the numbers in ``reports``."""
     reports: list[Any]
     """``Report`` or ``ColumnReport``."""
     derived: list[Event]
@@ -116,29 +116,29 @@ class Executor(Protocol):
     def close(self, t: int) -> None: ...
 
     def dispatch(self) -> Dispatch | None:
-        """The functions of the fast path; None where every instant has to come as a batch."""
+        """The functions of the fast path; None if every instant has to come as a batch."""
 
     def dump(self) -> dict[str, Any]:
         """The whole state as plain data; ``goals`` has lists of the fields of ``Goals``."""
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Go on from a dump of an executor with the same nodes; raises ``SnapshotError`` if they differ."""
+        """Continue from a dump of an executor with the same nodes; raises ``SnapshotError`` if they differ."""
 
     def journal(self) -> list[Any]:
         """What changed since the last ``journal``, ``dump`` or ``load``, as plain data."""
 
     def replay(self, entries: Sequence[Any]) -> None:
-        """Repeat a journal of an executor that stood where this one stands; reports nothing."""
+        """Repeat the journal of an executor that was in the same state as this one; reports nothing."""
 
     def forget_journal(self) -> None:
-        """As if ``journal`` had been called, for whoever writes a snapshot instead."""
+        """Drop the journal as ``journal`` would, for a caller that writes a snapshot instead."""
 
     def journaling(self, on: bool) -> None:
-        """Keep a journal from here on, or none: what happens without one is stored by a snapshot."""
+        """Turn the journal on or off: what happens while it is off is stored by a snapshot."""
 
     @property
     def entries(self) -> int:
-        """How much the next journal has to tell."""
+        """The number of entries in the next journal."""
 
     def kept(self) -> Kept:
         """What it keeps now."""

@@ -1,4 +1,4 @@
-"""What is checked and left out when reports are read: the answers of an ASK after the first, and too many matches."""
+"""Checks on reading reports: answers of an ASK after the first are left out, and too many matches are refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from etalis_py.values.limits import Limits
 
 
 def check_matches(reports: Sequence[Report], limits: Limits, render: Callable[[int], int | str]) -> None:
-    """Fail if some instant alone has more matches than the limit."""
+    """Fail if a single instant has more matches than the limit."""
     rows: dict[int, int] = {}
     for _, t, some in as_reported(reports, one_by_one=True):
         rows[t] = rows.get(t, 0) + len(some)
@@ -24,10 +24,10 @@ def check_matches(reports: Sequence[Report], limits: Limits, render: Callable[[i
 
 
 def first_answers(reports: Iterable[Report], once: Mapping[int, str], answered: set[str]) -> list[Report]:
-    """The reports, of each ASK only its first answer.
+    """The reports, with only the first answer of each ASK.
 
     ``once`` has the ASK queries by the numbers of their outputs, ``answered`` those that have answered before; those
-    that answer now join it.
+    that answer now are added to it.
     """
     first = []
     for report in reports:

@@ -1,21 +1,22 @@
 """Corrections: an engine whose answers are those of the corrected input, within a horizon.
 
-What an engine reports is a function of its input, so a correction needs no truth maintenance.  The input of the
-horizon is kept, with a snapshot of the engine every so often; a correction at t goes back to the last snapshot before
-t, takes the corrected input again, and reports the difference by the ids of matches.  All corrections of one call are
-one replay.
+What an engine reports is a function of its input, so a correction needs no truth maintenance.  The input within the
+horizon is kept, with occasional snapshots of the engine; a correction at t goes back to the last snapshot before t,
+takes the corrected input again, and reports the difference by the ids of matches.  All corrections of one call are one
+replay.
 
     input    1 2 3 4 │ 5 6 7 8 │ 9 10          │: a snapshot (a *point*)
     correct        6: back to the point after 4, take 5 6′ 7 8 9 10, and compare what was reported since
 
-Cost: a correction takes the input since the point before it again: what came since its own time, and at most a quarter
-of the horizon (and 1,024 events) more.  Points lie an eighth to a quarter of the horizon apart.
-Writing one costs as much as its state is large, and a small share of the work may be spent on points that are nearer
-than a quarter: of the events taken in, and, since they save replays, a larger one of the events that were replayed.
-So where nothing is corrected points are few, and where much is corrected they are near.  Only where a quarter of the
-horizon holds so few events that writing the state takes more than a sixteenth of their time, points are farther apart.
-Memory: the events of the horizon, the matches reported in it, and
-the points; ``Limits.horizon`` bounds the events, loudly.
+Cost: a correction replays the input since the point before it: what came since its own time, and at most a quarter of
+the horizon (and 1,024 events) more.  Points are an eighth to a quarter of the horizon apart.  Writing one costs in
+proportion to its state.  Points closer than a quarter may take a small share of the work on events taken in and, since
+they save replays, a larger share of that on replayed events.  So points are sparse when nothing is corrected and close
+together when much is.  They are farther apart only if a quarter of the horizon holds so few events that writing the
+state takes more than a sixteenth of their time.
+
+Memory: the events of the horizon, the matches reported in it, and the points; ``Limits.horizon`` bounds the events by
+raising an error.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ from etalis_py.kernel.position import FOREVER, NEVER, Counters, Position
 from etalis_py.values.errors import LimitExceeded
 from etalis_py.values.limits import Limits
 
-EIGHTH, QUARTER = 8, 4  # of the horizon: the least and the greatest distance of two points
-WORTH = 16  # so many times what a point costs the events since the last one must have cost, if it is due
-FEWEST = 1024  # events between two points, and taken at once
-BYTES = 256  # of a state: what it takes to write them is about what an event takes
-SPARE, AFTER = 1 / 64, 1 / 4  # the share of the work on events, and on replays, that is spent on points
+EIGHTH, QUARTER = 8, 4  # fractions of the horizon: the least and the greatest distance between points
+WORTH = 16  # a point is due only if the events since the last one cost this many times as much as the point
+FEWEST = 1024  # fewest events between two points; also how many are taken at once
+BYTES = 256  # bytes of state that take about as long to write as an event takes to process
+SPARE, AFTER = 1 / 64, 1 / 4  # the shares of the work on events and on replays that may be spent on points
 _end = attrgetter("end")
 _second = itemgetter(1)
 
 
 class Revisable(Protocol):
-    """What is asked of an engine: its input in order, its time, its state."""
+    """What a revision needs of an engine: its input in order, its time, its state."""
 
     counters: Counters
     limits: Limits
@@ -74,7 +75,7 @@ Item = Event | Update
 
 @dataclass(slots=True)
 class Point:
-    """The state of the engine at a time, and what came and was reported after it, until the next point."""
+    """The state of the engine at a time, and the input and reports after it, until the next point."""
 
     now: int
     state: bytes
@@ -83,13 +84,13 @@ class Point:
 
 
 class Revision:
-    """The horizon of one engine, ``horizon`` microseconds long, and what is needed to correct what lies in it."""
+    """The horizon of one engine, ``horizon`` microseconds long, with what is needed to correct the input in it."""
 
     def __init__(self, engine: Revisable, horizon: int, lateness: int, *, journal: bool = False) -> None:
         self.engine = engine
         self.recording = journal
         self._inputs: list[list[Any]] = []
-        self.entries = 0  # how much they have to tell
+        self.entries = 0  # the number of journal entries
         self.horizon = horizon
         self.lateness = lateness
         self.newest = NEVER
@@ -97,17 +98,17 @@ class Revision:
         self.arrivals = 0
         self.points: list[Point] = []
         self._credit = 0.0  # the events' worth of work that may be spent on points
-        self.unreported: list[Matches] = []  # of updates, for the next call
+        self.unreported: list[Matches] = []  # matches of updates, for the next call
         self.restart()
 
     def restart(self) -> None:
-        """Nothing before now can be corrected: the programs have changed."""
+        """Start afresh because the programs have changed: nothing before now can be corrected."""
         self.points = [Point(self.engine._at.now, self.engine.save())]
 
     # --- input ---
 
     def take(self, events: Iterable[Event]) -> Matches:
-        """Events and corrections as they come: what they report, and what is taken back."""
+        """Take events and corrections as they come; returns new matches and matches taken back."""
         arrived = events if isinstance(events, (list, tuple)) else list(events)
         if self.recording:
             self._record("take", [_written(event) for event in arrived], len(arrived))
@@ -125,7 +126,7 @@ class Revision:
         return as_one([*before, matches])
 
     def _are_in_order(self, events: Sequence[Event]) -> bool:
-        """Is there nothing to correct in them?  This is the price of every event."""
+        """Whether they need no correction.  Every event pays for this check."""
         if self.lateness:
             return False
         try:
@@ -133,15 +134,15 @@ class Revision:
         except UnexpectedRetraction:
             return False
         at = self.engine._at
-        # Where the newest event was withdrawn, the engine stands before it; what is too old stays too old.
+        # If the newest event was withdrawn, the engine is before it; what was too old stays too old.
         reached = max(at.now, at.closed + 1, self.newest - self.horizon)
         return ends[0] >= reached and ends == sorted(ends)
 
     def _sorted_out(self, arrived: Iterable[Event]) -> Matches:
-        """Some of them are late, or corrections."""
+        """Take events some of which are late, or corrections."""
         at = self.engine._at
         reached = max(at.now, at.closed + 1)
-        ready: list[Event] = []  # in order of arrival; what is late stands where it came
+        ready: list[Event] = []  # in order of arrival, including late ones
         earliest: int | None = None
         inserts = False
         error: ValueError | None = None
@@ -172,7 +173,7 @@ class Revision:
         return matches
 
     def _in_time(self, event: Event) -> Iterator[Event]:
-        """The event, and with a lateness those whose time has come by it."""
+        """The event; with a lateness, the events whose time it brings."""
         if not self.lateness:
             yield event
             return
@@ -182,7 +183,7 @@ class Revision:
             yield heapq.heappop(self.buffer)[2]
 
     def _withdraw_waiting(self, event: Retraction) -> bool:
-        """Withdraw from the buffer of the lateness: whether all of it was there."""
+        """Withdraw from the lateness buffer; returns whether all of it was there."""
         kept = [(end, n, other) for end, n, other in self.buffer]
         if not any(end == event.end for end, _, _ in kept):
             return False
@@ -204,7 +205,7 @@ class Revision:
     # --- going forward ---
 
     def _fed(self, items: Sequence[Item]) -> Matches:
-        """Items in order into the engine, with points between them; what is reported."""
+        """Feed items in order to the engine, with points between them; returns the reports."""
         engine = self.engine
         every: list[Matches] = []
         if not items:
@@ -220,7 +221,7 @@ class Revision:
             self.points[-1].items.extend(some)
             self._credit += len(some) * SPARE
             if after is None or isinstance(after, Update) or after[-1].end >= oldest:
-                self._mark()  # else there will be a later one before the horizon
+                self._mark()  # otherwise there will be a later one before the horizon
         self._forget()
         return as_one(every)
 
@@ -230,7 +231,7 @@ class Revision:
         return matches
 
     def _mark(self) -> None:
-        """A point, if the last one is far enough away."""
+        """Make a point if the last one is far enough away."""
         last, now = self.points[-1], self.engine._at.now
         cost = len(last.state) / BYTES
         if len(last.items) < FEWEST or now - last.now < self.horizon // EIGHTH:
@@ -241,7 +242,7 @@ class Revision:
             self._credit -= len(self.points[-1].state) / BYTES
 
     def _forget(self) -> None:
-        """Leave out what lies before the horizon."""
+        """Drop what is before the horizon."""
         points, oldest = self.points, self.newest - self.horizon
         while len(points) > 1 and points[1].now < oldest:
             del points[0]
@@ -255,7 +256,7 @@ class Revision:
     # --- going back ---
 
     def _corrected(self, ready: Sequence[Event], earliest: int, inserts: bool) -> Matches:
-        """The difference that corrections make, ``earliest`` the first time that one is about; one replay for all."""
+        """The difference that corrections make, in one replay; ``earliest`` is the first time that one concerns."""
         place = max(i for i, point in enumerate(self.points) if point.now < earliest or i == 0)
         items = list(chain.from_iterable(point.items for point in self.points[place:]))
         corrected, missing, withdrawn = _applied(items, ready)
@@ -266,7 +267,7 @@ class Revision:
         return self._replayed(place, corrected)
 
     def _replayed(self, place: int, items: Sequence[Item]) -> Matches:
-        """Go back to a point, take other items from there on, and report the difference."""
+        """Go back to a point, take these items from there on instead, and report the difference."""
         engine, counters = self.engine, self.engine.counters
         before = list(chain.from_iterable(chain.from_iterable(p.reported for p in self.points[place:])))
         reached = max(engine._at.now, engine._at.closed + 1) - 1
@@ -306,7 +307,7 @@ class Revision:
         return self._fed(ready)
 
     def update(self, graph: str, add: list[Any], remove: list[Any], at: int | None) -> Any:
-        """Change the background now, or as it was after the events that ended at ``at``; the next call reports."""
+        """Change the background now, or as of the end of the instant at ``at``; the next call reports the effect."""
         self._record("update", [graph, add, remove, at], 1 + len(add) + len(remove))
         now = self.engine._at.now
         if at is None or at >= now:
@@ -329,12 +330,12 @@ class Revision:
             self.entries += size
 
     def journal(self) -> list[list[Any]]:
-        """The input since the last call: with a horizon, taking it again is all there is to tell."""
+        """The input since the last call: with a horizon, the journal only has to have it taken again."""
         inputs, self._inputs, self.entries = self._inputs, [], 0
         return inputs
 
     def replay(self, inputs: Iterable[Sequence[Any]]) -> None:
-        """Take again what ``journal`` told; what that reports has been reported."""
+        """Take the input of ``journal`` again; its reports have been made before and are dropped."""
         recording, self.recording = self.recording, False
         for step, given in inputs:
             if step == "take":
@@ -349,7 +350,7 @@ class Revision:
         self.engine.dead_letters.clear()
 
     def plain(self) -> dict[str, Any]:
-        """What is needed to go on: the first point, what came since, and where time is."""
+        """The state to continue from: the first point, the input since then, and the time."""
         at = self.engine._at
         items = [
             [i.end, i.graph, i.add, i.remove] if isinstance(i, Update) else list(i)
@@ -367,7 +368,7 @@ class Revision:
         }
 
     def go_on(self, plain: dict[str, Any], *, fitted: bool = False) -> None:
-        """Go on from what ``plain`` wrote: the horizon is taken in again."""
+        """Continue from the state that ``plain`` wrote: the horizon is taken in again."""
         engine = self.engine
         engine.go_back(plain["state"], fitted=fitted)
         self.points = [Point(plain["now"], plain["state"])]
@@ -384,7 +385,7 @@ class Revision:
 
 
 def difference(shapes: Sequence[Shape], before: Iterable[Match], after: Iterable[Match]) -> Matches:
-    """What is taken back, then what is new, by ids."""
+    """The matches taken back, then the new ones, compared by id."""
     old, new = ({match.id: match for match in matches} for matches in (before, after))
     gone = [match.taken_back() for name, match in old.items() if name not in new]
     return Revised(shapes, [*gone, *(match for name, match in new.items() if name not in old)])
@@ -403,8 +404,8 @@ def as_one(parts: Sequence[Matches]) -> Matches:
 
 
 def _pieces(items: Sequence[Item], oldest: int) -> Iterator[Any]:
-    """Events some thousands at a time, and the updates between them; what ends before ``oldest`` needs no points."""
-    if Update not in set(map(type, items)):  # nearly always, and this is a price of every event
+    """Events in runs of up to a few thousand, and the updates between them; events before ``oldest`` need no points."""
+    if Update not in set(map(type, items)):  # nearly always, and every event pays for this
         within = bisect_left(items, oldest, key=_end)
         if within:
             yield items[:within]
@@ -425,7 +426,7 @@ def _pieces(items: Sequence[Item], oldest: int) -> Iterator[Any]:
 
 
 def _applied(items: Sequence[Item], arrived: Iterable[Event]) -> tuple[list[Item], list[Event], bool]:
-    """The items in order with what arrived taken in; the corrections of what never was; whether any corrects."""
+    """The items in order with the arrivals applied; the corrections of what never occurred; whether any applied."""
     arrived = list(arrived)
     wanted = {event.end for event in arrived if isinstance(event, Retraction)}
     rest: list[Item] = []
@@ -450,9 +451,9 @@ def _applied(items: Sequence[Item], arrived: Iterable[Event]) -> tuple[list[Item
 
 
 def withdraw(events: list[Event], retraction: Retraction) -> tuple[Any, ...]:
-    """Take the occurrences out of the events, in place; the triples that are in none of them.
+    """Take the occurrences out of the events, in place; returns the triples that are in none of them.
 
-    A retraction that names a graph leaves alone what came in another one.
+    A retraction that names a graph leaves events of other graphs alone.
     """
     gone = set(retraction.triples)
     there = set()
@@ -470,7 +471,7 @@ def _order(item: Item) -> tuple[int, bool]:
 
 
 def _written(event: Event) -> list[Any]:
-    """An event, or what withdraws one, as plain data."""
+    """An event or a retraction as plain data."""
     if isinstance(event, Retraction):
         return [*event.withdrawn(), True]
     return list(event)

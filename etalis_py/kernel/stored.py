@@ -3,9 +3,9 @@
     ETALIS-STATE \\x04 | kind | 16 bytes of BLAKE2b over all but themselves | body
 
 The kinds are S (snapshot), J (journal) and H (snapshot of an engine with a revision horizon).  An Arrow table in the
-body is an extension of MessagePack.  Version 3, which had none, is read as well.
+body is an extension of MessagePack.  Version 3, which had no tables, can be read as well.
 
-Whatever happened to the bytes, reading them gives what was written or a ``SnapshotError``.
+Whatever has happened to the bytes, reading them gives what was written or raises ``SnapshotError``.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ BEFORE = b"ETALIS-STATE\x03"
 SNAPSHOT, JOURNAL, HORIZON = b"S", b"J", b"H"
 _SUM = 16
 _TABLE = 1
-"""The code of the extension."""
+"""The code of the extension for tables."""
 _NAMES = {SNAPSHOT: "snapshot", JOURNAL: "journal", HORIZON: "snapshot with a revision horizon"}
 
 
 class SnapshotError(ValueError):
-    """Bytes that are no snapshot or journal, or one of another program."""
+    """The bytes are not a snapshot or journal, or belong to another program."""
 
 
 def written(kind: bytes, data: Any) -> bytes:
@@ -59,7 +59,7 @@ def decoded(body: bytes) -> Any:
 
 
 def _extension(value: Any) -> msgspec.msgpack.Ext:
-    from etalis_py.kernel.goals import written_table  # loads Arrow, which whoever has a table has loaded
+    from etalis_py.kernel.goals import written_table  # loads Arrow, which is loaded already if there is a table
 
     return msgspec.msgpack.Ext(_TABLE, written_table(value))
 

@@ -1,4 +1,4 @@
-"""Matches as tables: the rows of a ``Matches`` in the columns that ``streams`` makes Arrow tables of."""
+"""Matches as tables: the rows of a ``Matches`` as columns, from which ``streams`` makes Arrow tables."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from etalis_py.kernel.matches import Matches, Shape
 
 PIECE = 1 << 14
-"""Matches that are worth a table of their own."""
+"""The number of matches that are worth a table of their own."""
 
 
 def results(matches: Matches, query: str | None = None) -> list[Results]:
-    """The matches of each query that has some, or of the one that is named, in columns."""
+    """The matches of each query that has some, or of the named query, in columns."""
     whole = of_columns(matches)
     if whole is not None:
         return [whole] if query in (None, whole.query) else []
@@ -31,7 +31,7 @@ def results(matches: Matches, query: str | None = None) -> list[Results]:
 
 
 def arrow_table(parts: Iterable[Matches], query: str | None = None) -> pa.Table:
-    """The matches of some steps of a run as one table; without a match it has the columns alone."""
+    """The matches of some steps of a run as one table; without matches it has only the columns."""
     shapes: dict[str, Shape] = {}
     tables = []
     for matches in parts:
@@ -73,7 +73,7 @@ def _results(shape: Shape, rows: list[Row], ordinals: list[int]) -> Results:
 
 
 def of_columns(matches: Matches) -> Results | None:
-    """The matches of one SELECT, where all of them were reported in columns: without a row for any."""
+    """The matches of one SELECT, if all were reported in columns: no rows are made."""
     known = _reported(matches)
     return None if known is None else _table(*known)
 
@@ -81,7 +81,7 @@ def of_columns(matches: Matches) -> Results | None:
 def pieces_of_columns(matches: Matches) -> Iterator[tuple[Results, Any]]:
     """The same in pieces of at least PIECE, each with the instants in which its matches were known.
 
-    What is made of them takes memory for a piece, which is used again for the next.
+    So what is made of them takes memory for one piece at a time, which is used again for the next.
     """
     known = _reported(matches)
     if known is None:
@@ -92,14 +92,14 @@ def pieces_of_columns(matches: Matches) -> Iterator[tuple[Results, Any]]:
     for report, following in zip_longest(reports, reports[1:]):
         piece.append(report)
         size += len(report)
-        # Equal matches of an instant are told apart by their number, so they stay together.
+        # Equal matches of an instant are numbered to tell them apart, so they have to stay together.
         if following is None or (size >= PIECE and following.instants[0] != report.instants[-1]):
             yield _table(shape, piece), _times(piece, "instants")
             piece, size = [], 0
 
 
 def _reported(matches: Matches) -> tuple[Shape, list[ColumnReport]] | None:
-    """The one SELECT that has matches, and its reports, where all of them are in columns."""
+    """The one SELECT that has matches, and its reports, if all of them are in columns."""
     reports: list[Any] = [report for report in matches.reports if not isinstance(report, tuple)]
     if not reports or len(reports) < len(matches.reports):
         return None
@@ -146,8 +146,8 @@ def _one_column(parts: list[Any]) -> Any:
 
 def _ids(shape: Shape, columns: list[Any], start: Any, end: Any, instants: Any) -> pa.StringArray:
     """What ``shape.identify`` gives for each row."""
-    from etalis_py.kernel.composing import texts_of_ids  # loads Numba, which rules in columns have loaded
+    from etalis_py.kernel.composing import texts_of_ids  # loads Numba, which column rules have loaded already
     from etalis_py.kernel.hashing import hexadecimal_digests
 
-    # Rows are sorted, so equal ones stand together.
+    # Rows are sorted, so equal ones are neighbours.
     return hexadecimal_digests(beginning(shape), texts_of_ids(columns, start, end, instants))

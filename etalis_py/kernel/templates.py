@@ -1,4 +1,4 @@
-"""What a CONSTRUCT template makes of a solution, and the blank nodes in it."""
+"""The triples that a CONSTRUCT template makes from a solution, with their blank nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Fresh = Callable[[Row], tuple[str, ...]]
 def template_triples(
     output: ir.Output, columns: tuple[str, ...], fresh: Callable[[Row], dict[str, str]] | None
 ) -> Callable[[Row], tuple[Triple, ...]]:
-    """A function from a row to the triples of the template; one that would not be RDF is left out (SPARQL §16.2)."""
+    """A function from a row to the template's triples; a triple that would not be RDF is left out (SPARQL §16.2)."""
     places = {name: 2 + i for i, name in enumerate(columns)}
 
     def make(row: Row) -> tuple[Triple, ...]:
@@ -41,10 +41,10 @@ def template_triples(
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """A CONSTRUCT rule that makes new nodes, and what it must know to come to an end.
+    """A CONSTRUCT rule that makes new nodes, and what it needs in order to terminate.
 
-    It is not applied to a solution with a node that would not be there, in this instant, without the rule itself: so
-    new nodes do not lead to ever newer ones.  ``labels`` are those of its template.
+    It is not applied to a solution with a node that, in this instant, would not exist without the rule itself: so new
+    nodes do not lead to ever more of them.  ``labels`` are the blank node labels of its template.
     """
 
     labels: tuple[str, ...]
@@ -70,7 +70,7 @@ class Making:
 
 
 def making(output: ir.Output, columns: tuple[str, ...], makers: dict[str, Any]) -> Making | None:
-    """How a rule makes blank nodes; ``makers`` is emptied when the instant is over."""
+    """How a rule makes blank nodes, or None if it makes none; ``makers`` is emptied when the instant is over."""
     blanks = fresh_nodes_of(output, columns)
     if blanks is None:
         return None
@@ -90,7 +90,7 @@ def fresh_nodes_of(output: ir.Output, columns: tuple[str, ...]) -> tuple[tuple[s
     )
     if not labels:
         return None
-    # μ is what the query shows of the solution: its source may carry more columns.
+    # μ is the part of the solution that the query projects: its source may have more columns.
     order = [2 + columns.index(v) for v in sorted(output.variables) if v in columns]
 
     def fresh(x: Row) -> tuple[str, ...]:

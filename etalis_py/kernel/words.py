@@ -1,4 +1,4 @@
-"""Texts in kernels, eight bytes at a time where that is possible.  What counts bytes is unsigned."""
+"""Texts in kernels, eight bytes at a time where possible.  Byte counts are unsigned."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def store_word(word, target, at):
 
 @part
 def copy_bytes(source, begin, target, at, length):
-    """Copy some bytes to another array.  Eight at a time, of which the last eight may overlap those before."""
+    """Copy bytes to another array, eight at a time; the last eight may overlap the ones before."""
     i = np.uint64(0)
     if length < _EIGHT:
         while i < length:
@@ -55,7 +55,7 @@ def copy_bytes(source, begin, target, at, length):
 
 @part
 def same_bytes(one, begin, other, at, length):
-    """Are these bytes equal?  Eight at a time, of which the last eight may overlap those before."""
+    """Whether these bytes are equal, compared eight at a time; the last eight may overlap the ones before."""
     i = np.uint64(0)
     if length < _EIGHT:
         while i < length:
