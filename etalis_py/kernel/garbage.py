@@ -53,8 +53,7 @@ def few_collections(taken: Iterable[Any] = ()) -> Iterator[None]:
 
 @contextmanager
 def _no_collections() -> Iterator[None]:
-    """Turn the collector off inside the block; what was created there counts as old afterwards, so it is not searched
-    soon."""
+    """Turn the collector off inside the block; objects created there then count as old and are not searched soon."""
     global _without, _was_on
     with _lock:
         if not _without:

@@ -355,8 +355,7 @@ class Kernel:
         return self._matches()
 
     def _run_out(self, t: int) -> int:
-        """Let time run on after the end of the stream while an executor has something to report; returns where it
-        ends."""
+        """Let time run on after the end while an executor has something to report; returns where it stops."""
         furthest, rounds = NEVER, 0
         while True:
             last = max((h for s in self._stages if (h := s.executor.horizon()) is not None), default=None)

@@ -1,7 +1,7 @@
 """Background knowledge: RDF graphs that queries join with streams, what they entail, and how they change.
 
-This room turns files and rdflib objects into indexes over the original spellings, closes them under RDFS or OWL 2 RL
-by clingo (the programs are in the rules room), keeps the closure through updates and on disk, and tells what follows
+This package turns files and rdflib objects into indexes over the original spellings, closes them under RDFS or OWL 2 RL
+with clingo (the logic programs are in ``rules/``), keeps the closure through updates and on disk, and says what follows
 from a single streamed triple.  It knows triples, schemas and logic programs; it knows nothing of queries, of the engine
 or of Spark.
 """

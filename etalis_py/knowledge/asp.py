@@ -1,14 +1,14 @@
 """Answer-set programs over background knowledge and streams.
 
-A program without ``event`` lines is *static*: solved once for a version of the knowledge, in a process of its own.  One
-with them is *live*: it is grounded once, with every event atom there can be as an external; events only switch
-externals and the program is solved again.  Nothing is grounded and no symbol is made after the start, so the process
-does not grow however many new IRIs a stream brings: terms unknown to the background borrow one of a fixed number of
-slots while an atom about them is true.  (A program in *rounds* is grounded anew instead, with the true atoms as facts;
-its numbers are the same.)
+A program without ``event`` lines is *static*: it is solved once for each version of the knowledge, in a separate
+process.  One with them is *live*: it is grounded once, with every possible event atom as an external; events only
+switch externals, and the program is solved again.  Nothing is grounded and no symbol is created after the start, so the
+process does not grow however many new IRIs a stream brings: terms unknown to the background borrow one of a fixed
+number of slots while an atom about them is true.  (A program in *rounds* is grounded again instead, with the true atoms
+as facts; it numbers terms in the same way.)
 
-Cost: an instant costs one solver call over the grounded program (with a key: one for each key that has an event in
-it); memory is that of the grounded program and of the atoms that are true.
+Cost: an instant costs one solver call over the grounded program (with a key: one for each key that has an event in it);
+memory is that of the grounded program and of the true atoms.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ Key = tuple[int, tuple[str, ...]]  # which event atom, and the terms of its argu
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a program says at one time: the offered triples, or that it has no answer set.
+    """The result of a program at one time: the offered triples, or that it has no answer set.
 
-    ``ignored`` counts the event triples that matched a declaration but are outside what its ``over`` allows.
-    ``without`` are the keys that have no answer set, where each has a program of its own.
+    ``ignored`` counts the event triples that matched a declaration but that its ``over`` does not allow. ``without``
+    has the keys without an answer set, if each key has its own program.
     """
 
     triples: tuple[Triple, ...]
@@ -81,7 +81,7 @@ def static_answers(program: AspProgram, graph: Graph, limits: Limits = LIMITS) -
 
 @dataclass(slots=True)
 class _Group:
-    """The true atoms of one key (of the only one, where a program has none), and the outcome while they stay."""
+    """The true atoms of one key (or all, if the program has no key), and the outcome while they stay the same."""
 
     slots: Slots
     atoms: dict[Key, Atom] = field(default_factory=dict)
@@ -89,12 +89,12 @@ class _Group:
 
 
 class LiveProgram:
-    """A program that reads events, with the event atoms that are true now.
+    """A program that reads events, with the event atoms that are currently true.
 
-    With a key it is grounded once all the same: the true atoms of a key are switched on while it is solved for this
-    one, and those of the others are off.  What is kept for a key goes with its last true atom.
+    With a key it is still grounded only once: the true atoms of a key are switched on while the program is solved for
+    it, and those of the other keys are off.  The state of a key is dropped with its last true atom.
 
-    ``conflicts`` limits the search at one instant; unlike a limit of time it stops the same run at the same place.
+    ``conflicts`` limits the search at one instant; unlike a time limit, it stops equal runs at the same place.
     """
 
     def __init__(
@@ -107,14 +107,14 @@ class LiveProgram:
         facts = read_facts(program, graph, numbering)
         self._known = numbering.numbers
         self._terms = dict(enumerate(self._known))
-        self._true: dict[Key, int | None] = {}  # the last time an atom is true
+        self._true: dict[Key, int | None] = {}  # the last time at which an atom is true
         self._ends: list[tuple[int, Key]] = []  # a heap; an entry counts only while it agrees with ``_true``
         self._until: dict[Triple, dict[Key, None]] = {}  # the true atoms that a triple ends
         self._groups: dict[str, _Group] = {}
         self._active = ""  # the key whose atoms are switched on
         self._offers = offers(program)
         self._patterns = tuple(dict.fromkeys(program.patterns))
-        # Where the key stands among the arguments of each event, and of each offered atom.
+        # The place of the key among the arguments of each event, and of each offered atom.
         self._key_of = [_place(program.key, event.atom) for event in program.events]
         self._offered_key = {signature: _place(program.key, declared) for signature, declared in self._offers.items()}
         ground = Ground(program, facts, constants(program, numbering), len(self._known), limits)
@@ -123,11 +123,11 @@ class LiveProgram:
     # ------------------------------------------------------------------------------------------------------- time
 
     def reads(self, triple: Triple) -> bool:
-        """Whether a streamed triple is one that begins an event or ends one."""
+        """Whether a streamed triple begins or ends an event."""
         return bool(self._keys(triple))
 
     def _keys(self, triple: Triple) -> list[str]:
-        """The keys whose events a triple begins or ends, of those that are this engine's; without a key the one."""
+        """The keys of this engine whose events a triple begins or ends; without a key, the empty one."""
         matches = [values for pattern in self._patterns if (values := match(pattern, triple)) is not None]
         if not self.program.key:
             return [""] if matches else []
@@ -136,7 +136,7 @@ class LiveProgram:
     def step(self, time: int, triples: Iterable[Triple] = ()) -> Outcome:
         """The outcome at an instant in which these triples occur.
 
-        An ``until`` and its event in the same instant: the atom is true afterwards.
+        If an ``until`` and its event are in the same instant, the atom is true afterwards.
         """
         given = list(dict.fromkeys(triples))
         ended = [key for triple in given for key in self._until.get(triple, ())]
@@ -164,7 +164,7 @@ class LiveProgram:
         return self._outcome(given, ignored)
 
     def _outcome(self, given: Iterable[Triple], ignored: int) -> Outcome:
-        """What the program says of the keys that are concerned."""
+        """The outcome of the program for the keys that these triples concern."""
         keys = dict.fromkeys(key for triple in given for key in self._keys(triple)) if self.program.key else {"": None}
         outcomes = {key: self._answer(key) for key in keys}
         if not self.program.key:
@@ -187,7 +187,7 @@ class LiveProgram:
             heappush(self._ends, (end, key))
 
     def _ending(self, key: Key) -> Triple | None:
-        """The triple that makes an atom false."""
+        """The triple that would make an atom false."""
         event = self.program.events[key[0]]
         if event.until is None:
             return None
@@ -217,7 +217,7 @@ class LiveProgram:
         self._active = key
 
     def _switch_on(self, key: Key, end: int | None) -> bool:
-        """Make an atom true; false when the program has no such atom."""
+        """Make an atom true; returns false if the program has no such atom."""
         event = self.program.events[key[0]]
         group = self._group(self._group_of(key))
         borrowed: list[str] = []
@@ -262,7 +262,7 @@ class LiveProgram:
         self._forget_empty(name)
 
     def _forget_empty(self, name: str) -> None:
-        """What is kept for a key goes with its last true atom."""
+        """Drop the state of a key once it has no true atom."""
         if self.program.key and not self._groups[name].atoms:
             del self._groups[name]
 
@@ -301,17 +301,17 @@ class LiveProgram:
     # ------------------------------------------------------------------------------------------------------ state
 
     def snapshot(self) -> list[tuple[int, list[str], int | None]]:
-        """The event atoms that are true, as plain data."""
+        """The true event atoms as plain data."""
         return [(index, list(terms), end) for (index, terms), end in self._true.items()]
 
     def over(self, graph: Graph) -> tuple[LiveProgram, int]:
-        """The program over another version of the background, and how many true atoms it no longer has."""
+        """The program over another version of the background, and the number of true atoms that it no longer has."""
         renewed = LiveProgram(self.program, graph, conflicts=self.conflicts, limits=self.limits)
         dropped = sum(not renewed._switch_on(key, end) for key, end in self._true.items())
         return renewed, dropped
 
     def true(self) -> dict[Key, int | None]:
-        """The event atoms that are true, with the last time at which they are."""
+        """The true event atoms, each with the last time at which it is true."""
         return dict(self._true)
 
     def change(self, on: Iterable[tuple[Key, int | None]], off: Iterable[Key]) -> None:
@@ -337,12 +337,12 @@ class LiveProgram:
 
 
 def _place(key: str, declared: Declared) -> int | None:
-    """Where the key stands among the arguments of an atom."""
+    """The place of the key among the arguments of an atom."""
     return next((i for i, argument in enumerate(declared.arguments) if argument.name == key), None)
 
 
 def _is_of(atom: clingo.Symbol, place: int | None, number: int | None) -> bool:
-    """Is an offered atom about the key with this number?  Without a key all are."""
+    """Whether an offered atom is about the key with this number.  Without a key all are."""
     if place is None:
         return True
     argument = atom.arguments[place]

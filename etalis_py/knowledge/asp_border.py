@@ -25,8 +25,8 @@ _ATOM = re.compile(r'(?<![\w"])([a-z_]\w*)\(((?:[^()"]|"(?:[^"\\]|\\.)*")*)\)')
 def read_facts(program: AspProgram, graph: Graph, numbering: Numbering) -> Facts:
     """The facts that a program reads from a graph; a predicate without any has an empty entry.
 
-    Terms are numbered in the order of their spellings, so that a program that prefers the lowest number says the same
-    in whatever order the graph was made.
+    Terms are numbered in the order of their spellings, so that a program that prefers the lowest number gives the same
+    result in whatever order the graph was built.
     """
     read = [
         (declared, triple, values)
@@ -66,7 +66,7 @@ def _candidates(graph: Graph, pattern: Triple) -> Iterator[Triple]:
 
 
 def match(pattern: Triple, triple: Triple) -> dict[str, str] | None:
-    """The values of the pattern's variables, when the triple fits."""
+    """The values of the pattern's variables if the triple matches, else None."""
     values: dict[str, str] = {}
     for wanted, term in zip(pattern, triple, strict=True):
         if wanted[0] in '<"_':
@@ -94,7 +94,7 @@ def constants(program: AspProgram, numbering: Numbering) -> dict[str, int]:
 
 
 def shows(program: AspProgram) -> list[str]:
-    """What makes clingo show the offered atoms and no others."""
+    """The lines that make clingo show the offered atoms and no others."""
     return [
         "#show.",
         *(f"#show {d.name}/{len(d.arguments)}. #defined {d.name}/{len(d.arguments)}." for d in program.offers),

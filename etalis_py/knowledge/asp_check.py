@@ -1,7 +1,7 @@
-"""What is wrong with an answer-set program, told before it runs and with the line: syntax, unsafe rules, loose names.
+"""Checks an answer-set program before it runs, with errors at their lines: syntax, unsafe rules, undefined names.
 
-clingo takes an atom that nothing defines as false without a word, so that a misspelled one is never found.  Here it is
-an error: an atom must be the head of some rule, declared in a ``%!`` line, or named by ``#defined``.
+clingo silently takes an atom that nothing defines as false, so a misspelled one goes unnoticed.  Here it is an error:
+an atom must be the head of some rule, declared in a ``%!`` line, or named by ``#defined``.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _RENAMED = {"EOF": "end of the program"}
 
 @dataclass(slots=True)
 class Names:
-    """The atoms that a program defines, those it uses, and its parts with the number of their parameters.
+    """The atoms that a program defines, those it uses, and its parts with their numbers of parameters.
 
-    ``optimizes``: it prefers some answer sets.  ``called`` are functions of code, as ``@f``.
+    ``optimizes``: it prefers some answer sets.  ``called`` has the code functions that it calls (``@f``).
     """
 
     defined: set[Signature] = field(default_factory=set)
@@ -106,7 +106,7 @@ def _signatures(symbol: Any, sign: str = "") -> Iterable[Signature]:
 
 
 def names_of(text: str, source: str) -> Names:
-    """The names of a program; an error at the line that is not one."""
+    """The names of a program; raises an error at the line that is not well-formed."""
     names = Names()
     walk = _Walk(names)
     messages: list[str] = []
@@ -114,7 +114,7 @@ def names_of(text: str, source: str) -> Names:
         syntax.parse_string(text, walk.statement, logger=lambda _, message: messages.append(message))
         control = clingo.Control(["--warn=none"], logger=lambda _, message: messages.append(message))
         control.add(BASE, [], text)
-        control.ground([])  # no part: whether the rules are safe is looked at all the same
+        control.ground([])  # no part, but the safety of the rules is still checked
     except RuntimeError as error:
         raise clingo_error(messages or [str(error)], source, text.splitlines()) from None
     for name, (line, column) in names.called:
@@ -129,7 +129,7 @@ def names_of(text: str, source: str) -> Names:
 
 
 def clingo_error(messages: Sequence[str], source: str, lines: Sequence[str]) -> KnowledgeError:
-    """What clingo said, as an error at the line of the program that it is about."""
+    """clingo's messages as an error at the line of the program that they are about."""
     first = messages[0].strip()
     place = _PLACE.match(first)
     line, column = (int(place[1]), int(place[2])) if place else (0, 0)
@@ -155,7 +155,7 @@ def clingo_error(messages: Sequence[str], source: str, lines: Sequence[str]) -> 
 
 
 def require_defined(used: Iterable[tuple[Signature, Place]], defined: Iterable[Signature], source: str) -> None:
-    """An error at the first atom that nothing defines."""
+    """Raise an error at the first atom that nothing defines."""
     known = sorted(set(defined))
     for (name, arity), (line, column) in used:
         if (name, arity) in known:

@@ -1,10 +1,10 @@
-"""The two ways to ground a program that reads events: once with externals, or anew in rounds.
+"""The two ways to ground a program that reads events: once with externals, or again and again in rounds.
 
-*Switched*: the program is grounded once, with every event atom there can be as an external; an event only switches its
-external.  *InRounds*: what is true is entered as facts and the program is grounded anew for each answer, part by part,
-so that rules without choices are decided while they are grounded.
+*Switched*: the program is grounded once, with every possible event atom as an external; an event only switches its
+external.  *InRounds*: the true atoms are entered as facts and the program is grounded again for each answer, part by
+part, so that rules without choices are decided during grounding.
 
-Both enter what was read from the background as symbols that are made once: reading them as text, or one by one through
+Both enter the facts of the background as symbols that are created once: entering them as text, or one by one through
 the backend, takes three times as long as reasoning over them.
 """
 
@@ -28,29 +28,29 @@ from etalis_py.knowledge.solving import too_costly
 from etalis_py.values.limits import LIMITS, Limits
 
 Numbers = tuple[int | None, ...]
-Atom = tuple[int, Numbers]  # an event declaration by its place, and the numbers of the arguments
+Atom = tuple[int, Numbers]  # the place of an event declaration, and the numbers of the arguments
 
-_LOOK_EVERY = 4_096  # ground rules
+_LOOK_EVERY = 4_096  # ground rules between two looks
 _DOMAIN = re.compile(r"(?<!\w)(?:entity|known|slot)\s*\(")
 _COMMENT = re.compile(r"%[^\n]*")
 _SLOT = re.compile(r"slot\(\s*([A-Z]\w*)\s*\)")
 
 
 class Grounding(Protocol):
-    """Which event atoms there are, which of them are true, and the program with them."""
+    """The possible event atoms, which of them are true, and the program with them."""
 
     def has(self, atom: Atom) -> bool:
         """Whether the program allows for an atom."""
 
     def switch(self, atom: Atom, on: bool) -> None:
-        """Make an atom that it allows for true or false."""
+        """Make an atom that the program allows for true or false."""
 
     def control(self) -> clingo.Control:
         """The program, ready to be solved."""
 
 
 class Ground:
-    """What all groundings of one program share: its text, its constants and the facts of the background."""
+    """The parts that all groundings of one program share: its text, its constants and the facts of the background."""
 
     def __init__(
         self, program: AspProgram, facts: Facts, constants: dict[str, int], known: int, limits: Limits = LIMITS
@@ -100,7 +100,7 @@ class Ground:
 
 
 class _Watch(clingo.Observer):
-    """Looks at the clock and at the memory of the process while rules are grounded, and stops what takes too much."""
+    """Watches the clock and the memory of the process during grounding, and stops it if it takes too much."""
 
     def __init__(self, limits: Limits, source: str) -> None:
         self._limits, self._source = limits, source
@@ -118,11 +118,11 @@ class _Watch(clingo.Observer):
         elif resident_bytes() > self._most:
             self.stopped = too_costly(f"{self._limits.grounding_bytes} bytes", "grounding_bytes", self._source)
         if self.stopped is not None:
-            raise RuntimeError("a limit was reached")  # clingo makes another of it
+            raise RuntimeError("a limit was reached")  # clingo turns it into another error
 
 
 def resident_bytes() -> int:
-    """The memory that the process holds now; where the system does not say, the most that it has held."""
+    """The current memory of the process; if the system does not say, the most that it has had."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * resource.getpagesize()
@@ -139,7 +139,7 @@ def _giver(symbols: list[clingo.Symbol]) -> Callable[[], list[clingo.Symbol]]:
 
 
 def entering(name: str, arity: int, function: str) -> str:
-    """The rule by which the tuples that a function gives become atoms."""
+    """The rule that turns the tuples of a function into atoms."""
     variables = ",".join(f"X{n}" for n in range(arity))
     return f"{name}({variables}) :- ({variables}{',' if arity == 1 else ''}) = @{function}."
 
@@ -159,7 +159,7 @@ class Switched:
         externals = [f"#external {e.atom.head} : {e.over or '#true'}." for e in events]
         text = [f"#program {OVER}.", *externals, "#program base.", *ground.facts, *ground.domains, *ground.shows]
         self._control = ground.ground((BASE, OVER), text)
-        # Looked up by numbers, so that an event makes no symbol.
+        # Looked up by numbers, so that an event creates no symbol.
         self._literals: dict[Atom, int] = {
             (n, tuple(a.number for a in atom.symbol.arguments)): atom.literal
             for n, event in enumerate(events)
@@ -178,10 +178,10 @@ class Switched:
 
 
 class InRounds:
-    """Grounded anew, round after round, with the true atoms as facts.
+    """Grounded again for each answer, round after round, with the true atoms as facts.
 
-    Which atoms there can be is asked of the conditions once, without the arguments that range over all slots: their
-    number costs nothing.
+    The conditions give the possible atoms once, without the arguments that range over all slots, so the number of slots
+    costs nothing.
     """
 
     def __init__(self, ground: Ground, rounds: Rounds) -> None:
@@ -200,12 +200,12 @@ class InRounds:
         base = ["#program base.", *ground.facts, *declared, *ground.shows]
         text = [f"#program {OVER}.", *bounds, *base, *ground.domains]
         control = ground.ground((BASE, OVER), text)
-        atoms = control.symbolic_atoms  # only for as long as the control is there
+        atoms = control.symbolic_atoms  # only valid while the control exists
         self._allowed = [
             {tuple(a.number for a in atom.symbol.arguments) for atom in atoms.by_signature(f"etalis_over_{n}", len(x))}
             for n, x in enumerate(asked)
         ]
-        used = _DOMAIN.search(_COMMENT.sub("", program.text))  # elsewhere than in ``over``, which stands in comments
+        used = _DOMAIN.search(_COMMENT.sub("", program.text))  # outside of ``over``, which is in comments
         self._text = [*base, *(ground.domains if used else ())]
 
     def _pairs(self) -> Iterator[tuple[Any, tuple[int, ...]]]:
@@ -229,7 +229,7 @@ class InRounds:
     def control(self) -> clingo.Control:
         text, symbols = list(self._text), {}
         for n, event in enumerate(self._ground.program.events):
-            # In the order of their numbers, so that the same atoms always give the same program.
+            # Ordered by their numbers, so that the same atoms always give the same program.
             true = [symbol for (index, _), symbol in sorted(self._true.items()) if index == n]
             if true:
                 symbols[f"etalis_event_{n}"] = true
@@ -252,7 +252,7 @@ class InRounds:
 
 
 def _literals(condition: str) -> list[str]:
-    """The literals of a condition: it is cut at the commas outside of brackets.
+    """The literals of a condition, which is cut at the commas outside brackets.
 
     >>> _literals("slot(R), link(X, Y), X < 3")
     ['slot(R)', 'link(X, Y)', 'X < 3']
@@ -267,7 +267,7 @@ def _literals(condition: str) -> list[str]:
 
 
 def _free(condition: str, names: list[str]) -> tuple[int, ...]:
-    """The places of the arguments of which a condition says that they are slots, and nothing else."""
+    """The places of the arguments about which a condition says only that they are slots."""
     literals = _literals(condition)
     slots = {slot[1] for literal in literals if (slot := _SLOT.fullmatch(literal))}
     return tuple(
@@ -276,6 +276,6 @@ def _free(condition: str, names: list[str]) -> tuple[int, ...]:
 
 
 def _without(condition: str, names: set[str]) -> str:
-    """A condition without what it says of these arguments."""
+    """A condition without the literals about these arguments."""
     kept = [x for x in _literals(condition) if not ((slot := _SLOT.fullmatch(x)) and slot[1] in names)]
     return ", ".join(kept)

@@ -1,4 +1,4 @@
-"""How an answer-set program says what it reads and offers: the ``%!`` lines of its file.
+"""How an answer-set program declares what it reads and offers: the ``%!`` lines of its file.
 
     %! prefix : <http://example.org/>
     %! const depot = :Depot
@@ -12,30 +12,30 @@
 
 A pattern is one triple of variables, IRIs (``<…>`` or prefixed, ``a`` for rdf:type) and literals.  Variables stand for
 terms, which the program sees as numbers: equal numbers are equal terms.  ``M:int`` is an integer's value instead, and
-``M:0..9`` in an ``event`` one within bounds.  Every variable of an atom that is read must be in its pattern, and every
-variable of an offered pattern in its atom.  A program may hold no ``#script``, no ``#include`` and no ``@function``.
+``M:0..9`` in an ``event`` a value within bounds.  Every variable of an atom that is read must be in its pattern, and
+every variable of an offered pattern in its atom.  A program may not contain ``#script``, ``#include`` or ``@function``.
 
 *reads*: true of the background.  *event*: true in the instant of a streamed triple; with ``within PT5M`` also for that
 long after it; with ``until PATTERN`` from then until a triple of that pattern.  ``over`` is a condition of the program
-that bounds which atoms there can be: what is grounded once, before the first event.  ``slot(A)`` in it ranges over
+that bounds the possible atoms, which are grounded once, before the first event.  ``slot(A)`` in it ranges over
 ``slots`` numbers that stand for terms the background does not have, each for as long as a true atom needs it;
-``known(A)`` over the terms read from the background; ``entity(A)``, which is meant when nothing is said, over both.
-Rules that only serve these conditions may stand in a ``#program over.``
-*offers*: the atoms that become triples, when they are true in all answer sets (``cautious``) or in some (``brave``).
-Where the program prefers some (``#minimize``, ``#maximize``, ``:~``), those are the optimal answer sets.
-*key*: each value of this argument has a program of its own: the same rules over the same background, but only the
-event atoms with this value, offering only the atoms with it.  It has its own slots, is stepped by its own events, and
-has or lacks answer sets whatever the others have.  So every ``event`` (also its ``until``) and ``offers`` names it.
+``known(A)`` over the terms read from the background; ``entity(A)``, the default, over both. Rules that only serve these
+conditions may be in a ``#program over.`` *offers*: the atoms that become triples if they are true in all answer sets
+(``cautious``) or in some (``brave``). If the program has preferences (``#minimize``, ``#maximize``, ``:~``), only the
+optimal answer sets count.  *key*: each value of this argument has its own program: the same rules over the same
+background, but only the event atoms with this value, offering only the atoms with it.  It has its own slots, is stepped
+by its own events, and has or lacks answer sets independently of the others.  So every ``event`` (also its ``until``)
+and ``offers`` names it.
 
-A search that goes on for as long as there is something new is written in rounds:
+A search that continues as long as it derives something new is written in rounds:
 
     %! rounds 500 of look, step until done then finish
 
-The program is then grounded anew with what is true whenever that has changed: first its base, then its parts
-``look(k)`` and ``step(k)`` for k = 1, 2, … until ``done(k)`` is a fact, then ``finish(k)``.  What an earlier part says
-is known when a later one is grounded, and what none has said yet is false there, so that rules without choices cost
-what they derive.  It is an error when ``done`` is not reached in so many rounds.  A slot costs nothing here until it is
-taken.  Arguments are numbers here too, and rounds are limited, so the symbols that clingo keeps come from a fixed
+Whenever the true atoms have changed, the program is then grounded again with them: first its base, then its parts
+``look(k)`` and ``step(k)`` for k = 1, 2, … until ``done(k)`` is a fact, then ``finish(k)``.  Atoms of earlier parts are
+known when a later part is grounded, and atoms not derived by then are false there, so that rules without choices cost
+only what they derive.  It is an error if ``done`` is not reached in so many rounds.  A slot costs nothing here until it
+is taken.  Arguments are numbers here too, and rounds are limited, so the symbols that clingo keeps come from a fixed
 range.
 """
 
@@ -63,7 +63,7 @@ _TERM = re.compile(
     r'|(?P<string>"(?:[^"\\]|\\.)*")|(?P<type>a)(?![\w:-])|(?P<prefix>[A-Za-z][\w-]*)?:(?P<local>[\w-]*))'
 )
 _ROUNDS = re.compile(r"(\d+) of ([a-z]\w*(?:\s*,\s*[a-z]\w*)*) until ([a-z]\w*)(?: then ([a-z]\w*))?")
-# Code and other files: refused wherever they are written, even in a comment, so that no trick of quoting lets one in.
+# Code and other files: refused anywhere, even in a comment, so that no quoting trick lets one in.
 _FOREIGN = re.compile(r"#\s*(?:script|include)\b")
 _SHAPES = {
     "prefix": "prefix name: <IRI>",
@@ -90,7 +90,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """An atom and the triple pattern it stands for; a variable of the pattern is its name without brackets."""
+    """An atom and the triple pattern it stands for; the pattern has variables as bare names, without brackets."""
 
     name: str
     arguments: tuple[Argument, ...]
@@ -127,7 +127,7 @@ class Rounds:
 class AspProgram:
     """An answer-set program with its interface.
 
-    ``share``: of so many engines that divide the keys among them by their hash, the number of this one.
+    ``share``: the number of this engine, and how many engines divide the keys among them by hash.
     """
 
     source: str
@@ -150,7 +150,7 @@ class AspProgram:
 
     @property
     def predicates(self) -> frozenset[str | None]:
-        """Their predicates; None stands for a variable one: then it may read any triple."""
+        """The predicates of these patterns; None stands for a variable, which means that it may read any triple."""
         return frozenset(None if _is_variable(predicate) else predicate for _, predicate, _ in self.patterns)
 
     @property
@@ -163,7 +163,7 @@ class AspProgram:
         return self._iri, RDF_TYPE, INCONSISTENT
 
     def inconsistency_for(self, key: str) -> Triple:
-        """The triple that says that there is none for this key.
+        """The triple that says that there is no answer set for this key.
 
         >>> print(*AspProgram("routes.lp", "").inconsistency_for("<urn:a>"))
         <urn:etalis:program:routes.lp> <urn:etalis:inconsistentFor> <urn:a>
@@ -176,7 +176,7 @@ class AspProgram:
         return f"<urn:etalis:program:{name}>"
 
     def owns(self, key: str) -> bool:
-        """Is a key among those of this engine?"""
+        """Whether a key is one of this engine's."""
         number, engines = self.share
         return engines == 1 or crc32(key.encode()) % engines == number
 
@@ -213,7 +213,7 @@ def parse_program(text: str, source: str = "program") -> AspProgram:
 
 
 def _check(program: AspProgram, names: Names) -> None:
-    """Everything that is named must be there: atoms, parts, and what the conditions of events speak of."""
+    """Check that everything named exists: atoms, parts, and the names in the conditions of events."""
     declared = [*program.reads, *(event.atom for event in program.events)]
     defined = names.defined | {(d.name, len(d.arguments)) for d in declared}
     if program.events:
@@ -244,7 +244,7 @@ def _check(program: AspProgram, names: Names) -> None:
 
 
 def _check_key(program: AspProgram) -> None:
-    """Every triple that a program reads from a stream or offers must tell whose it is."""
+    """Check that every triple that a program reads from a stream or offers has the key."""
     if not program.key:
         return
     if not program.events:

@@ -1,4 +1,4 @@
-"""The numbers that terms have in a live program: those of the background for good, others a slot while it is needed."""
+"""The numbers of terms in a live program: permanent for the background, for other terms a slot while it is needed."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Slots:
         self.terms: dict[int, str] = {}  # the terms that have a slot now
 
     def number(self, term: str) -> int | None:
-        """The number that a term has now."""
+        """The current number of a term."""
         return self._known.get(term, self._taken.get(term))
 
     def borrow(self, term: str, borrowed: list[str]) -> int | None:
-        """The number of a term; a term that had none has a slot then, and is added to ``borrowed``."""
+        """The number of a term; a term without one gets a slot and is added to ``borrowed``."""
         number = self.number(term)
         if number is not None or not self._program.slots:
             return number
@@ -45,13 +45,13 @@ class Slots:
         return number
 
     def hold(self, terms: Iterable[str]) -> None:
-        """An atom about these terms is true."""
+        """Keep the slots of these terms: an atom about them is true."""
         for term in terms:
             if term in self._taken:
                 self._uses[self._taken[term]] += 1
 
     def let_go(self, terms: Iterable[str]) -> None:
-        """It is no longer."""
+        """Undo one ``hold``: the atom is no longer true."""
         for term in terms:
             if term in self._taken:
                 self._uses[self._taken[term]] -= 1

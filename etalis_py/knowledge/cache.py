@@ -31,7 +31,7 @@ from etalis_py.knowledge.solving import program_text
 MAGIC = b"etalis-knowledge"
 VERSION = 1
 KEPT = 32
-WORTH_SECONDS = 0.2  # what took less than this to make is not kept
+WORTH_SECONDS = 0.2  # results that took less time than this are not kept
 _DIGEST = 16
 
 
@@ -61,7 +61,7 @@ class _Knowledge(msgspec.Struct, array_like=True):
 
 
 def entry(folder: Path, regime: str, parts: Iterable[str]) -> Path:
-    """The file of an entry; ``parts`` identify the documents and the graphs they go to."""
+    """The file of an entry; ``parts`` identify the documents and their graphs."""
     digest = hashlib.blake2b(f"{VERSION} {regime}\n".encode(), digest_size=_DIGEST)
     if regime != "rdf":
         digest.update(program_text(regime.removesuffix("-full")).encode())
@@ -74,7 +74,7 @@ def entry(folder: Path, regime: str, parts: Iterable[str]) -> Path:
 
 
 def write(file: Path, graphs: dict[str, ClosedGraph]) -> None:
-    """Write an entry; where that is not possible, warn and go on without."""
+    """Write an entry; if that is not possible, warn and continue without."""
     payload = msgspec.msgpack.encode(_encode(graphs))
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +99,7 @@ def write(file: Path, graphs: dict[str, ClosedGraph]) -> None:
 
 
 def header(payload: bytes | memoryview) -> bytes:
-    """What a file with this payload begins with."""
+    """The header of a file with this payload."""
     return MAGIC + bytes([VERSION]) + hashlib.blake2b(payload, digest_size=_DIGEST).digest()
 
 
@@ -118,7 +118,7 @@ def _encode(graphs: dict[str, ClosedGraph]) -> _Knowledge:
 
 
 def _encode_table(numbering: Numbering, predicate: str, table: Table) -> _Table:
-    """The pairs of a subject stand together, so that they are quickly read."""
+    """Encode a table with the pairs of each subject together, so that they can be read quickly."""
     number = numbering.number
     pairs = ((s, o) for s, objects in table.forward.items() for o in objects)
     flat = array("i", (number(term) for pair in pairs for term in pair))
@@ -150,7 +150,7 @@ def _to_bytes(numbers: array[int]) -> bytes:
 
 
 def read(file: Path, regime: str) -> dict[str, ClosedGraph] | None:
-    """The graphs of an entry; ``None`` when there is no entry, or a damaged one (then with a warning)."""
+    """The graphs of an entry; ``None`` if there is no entry, or a damaged one (then with a warning)."""
     try:
         data = file.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -185,7 +185,7 @@ def _decode_graph(terms: list[str], record: _Graph, regime: str) -> ClosedGraph:
 
 
 def _decode_tables(terms: list[str], records: list[_Table]) -> dict[str, Table]:
-    """The tables, whose numbers are looked up later: each must be that of a term."""
+    """The tables; their numbers are looked up later, so each is checked to be that of a term."""
     tables = {}
     for record in records:
         subjects, objects = _from_bytes(record.subjects), _from_bytes(record.objects)

@@ -1,4 +1,4 @@
-"""Some of the graphs of some knowledge: the merge of a few as the default graph, others by their names."""
+"""A selection of graphs: some merged as the default graph, others by their names."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from etalis_py.knowledge.knowledge import Change, Knowledge
 
 
 class ChosenKnowledge(Knowledge):
-    """What FROM (``default``) and FROM NAMED (``named``) choose; the rest of ``base`` is not seen.
+    """What FROM (``default``) and FROM NAMED (``named``) choose; the rest of ``base`` is hidden.
 
-    An update of a chosen graph is one of ``base``, and of the default graph where that is merged from it.
+    An update of a chosen graph also updates ``base``, and the default graph if that is merged from it.
     """
 
     __slots__ = ("_base", "_merged", "_own")
 
     def __init__(self, base: Knowledge, default: Iterable[str], named: Iterable[str]) -> None:
         self._base, self._merged = base, tuple(default)
-        self._own: set[Triple] = set()  # what was said of the default graph itself, beside the graphs it is merged from
+        self._own: set[Triple] = set()  # stated in the default graph itself, beside the graphs it is merged from
         merged = Graph(dict.fromkeys(t for name in self._merged for t in base.stated(name).match(None, None, None)))
         graphs = {"": ClosedGraph.of(merged, base.entailment)}
         graphs |= {name: base._closed(name) for name in named}
@@ -28,16 +28,16 @@ class ChosenKnowledge(Knowledge):
 
     @property
     def base(self) -> Knowledge:
-        """What it was chosen from."""
+        """The knowledge that this was chosen from."""
         return self._base
 
     @property
     def own(self) -> frozenset[Triple]:
-        """What was said of the default graph itself, beside the graphs that it is merged from."""
+        """The triples stated in the default graph itself, beside the graphs that it is merged from."""
         return frozenset(self._own)
 
     def update(self, graph: str = "", add: Iterable[Triple] = (), remove: Iterable[Triple] = ()) -> Change:
-        """As ``Knowledge.update``."""
+        """Like ``Knowledge.update``."""
         add, remove = list(add), list(remove)
         if not graph:
             change = super().update("", add, remove)

@@ -1,8 +1,8 @@
 """One graph with what it entails, maintained over updates.
 
 ``asserted`` is what was stated, ``closed`` what is stated or entailed.  A predicate about which nothing is entailed has
-one table in both.  An update of instances is a small change to both; when the schema changes, the closure is computed
-anew and the difference entered into ``closed``, whose indexes therefore stay the same objects for ever.
+one table in both.  An update of instances is a small change to both; if the schema changes, the closure is computed
+again and the difference entered into ``closed``, so its indexes always stay the same objects.
 """
 
 from __future__ import annotations
@@ -57,19 +57,19 @@ class ClosedGraph:
 
     @classmethod
     def of(cls, asserted: Graph, regime: str) -> ClosedGraph:
-        """Close a graph, by clingo."""
+        """Close a graph with clingo."""
         closure = _CLOSERS[regime](asserted)
         return cls(asserted, regime, closure, derive(asserted, closure, Schema.of(closure), regime))
 
     def derived_tables(self) -> dict[str, Table]:
-        """The tables in which the closed graph is not the stated one."""
+        """The tables in which the closed graph differs from the stated one."""
         stated = self.asserted.tables
         return {p: table for p, table in self.closed.tables.items() if len(table) and stated.get(p) is not table}
 
     # ----------------------------------------------------------------------------------------------------- update
 
     def update(self, add: Iterable[Triple], remove: Iterable[Triple]) -> Changed:
-        """Remove triples, then add triples; what follows from them goes and comes with them."""
+        """Remove triples, then add triples; their consequences are removed and added with them."""
         new = dict.fromkeys(add)
         removed = [t for t in dict.fromkeys(remove) if t not in new and t in self.asserted]
         added = [t for t in new if t not in self.asserted]
@@ -80,16 +80,16 @@ class ClosedGraph:
             return Changed(sum(self.asserted.add(*t) for t in added), gone, False)
         if not (self._keeps_schema(removed) and self._keeps_schema(added)):
             return self._close_again(added, removed, None)
-        if self.schema.type_is_ruled:  # one triple's consequences may then be about any term
+        if self.schema.type_is_ruled:  # then the consequences of one triple may be about any term
             return self._close_again(added, removed, self.closure)
-        came = sum(map(self._assert, added))  # first, so that what both need is neither going nor coming
+        came = sum(map(self._assert, added))  # first: what both entail is then neither removed nor added
         return Changed(came, sum(map(self._retract, removed)), False)
 
     def _keeps_schema(self, triples: list[Triple]) -> bool:
         return self.regime == "rdfs" and not any(feeds_schema(self.closure, t) for t in triples)
 
     def _shares(self, p: str) -> bool:
-        """Whether stated and closed graph have one table for a predicate; they begin to when both have none yet."""
+        """Whether stated and closed graph share the table of a predicate; if neither has one yet, they start to."""
         stated, closed = self.asserted.table(p), self.closed.table(p)
         if stated is not closed and not stated and not closed:
             self.asserted.tables[p] = closed
@@ -113,7 +113,7 @@ class ClosedGraph:
         self.asserted.remove(*triple)
         if not shared:
             count = self._forget(triple)
-        elif self._supported(triple):  # stated no more, entailed still
+        elif self._supported(triple):  # no longer stated, but still entailed
             self.asserted.detach(triple[1])
             self.closed.add(*triple)
             count = 0
@@ -128,7 +128,7 @@ class ClosedGraph:
         return int(self.closed.remove(*triple))
 
     def _supported(self, triple: Triple) -> bool:
-        """Whether a stated triple entails this one; only the few that could are looked at."""
+        """Whether a stated triple entails this one; only the few candidates are looked at."""
         if triple in self._derived:
             return True
         s, p, o = triple
@@ -147,8 +147,8 @@ class ClosedGraph:
         )
 
     def _close_again(self, added: list[Triple], removed: list[Triple], same: Closure | None) -> Changed:
-        """The closed graph anew, entered as a difference; by the ``same`` closure, or one that clingo computes."""
-        # What fails (clingo, say) must leave everything as it was: compute on a copy of what changes.
+        """Compute the closed graph again and enter the difference, with the ``same`` closure or one from clingo."""
+        # A failure (of clingo, say) must leave everything as it was: compute on a copy of what changes.
         future = Graph.of_tables(dict(self.asserted.tables))
         for p in {t[1] for t in (*added, *removed)}:
             future.tables[p] = future.tables[p].copy() if p in future.tables else Table()

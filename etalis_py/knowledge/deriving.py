@@ -1,4 +1,4 @@
-"""What follows from the triples of a graph, by a closed schema: the tables of the closed graph."""
+"""The consequences of the triples of a graph by a closed schema: the tables of the closed graph."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from etalis_py.knowledge.schema import Schema
 
 
 def derive(asserted: Graph, closure: Closure, schema: Schema, regime: str) -> dict[str, Table]:
-    """The tables of the closed graph that differ from the stated ones, complete."""
+    """The complete tables of the closed graph that differ from the stated ones."""
     tables: dict[str, Table] = {}
     stated = asserted.tables
 

@@ -1,9 +1,9 @@
 """The closure of a graph's schema under RDFS, by the logic program ``rdfs.lp``.
 
-The program sees the schema as numbers and answers two things: the closed schema itself, and for each predicate that
-the schema speaks of what follows from a *specimen* of it, a triple of two fresh terms.  What follows from a specimen
-follows from every triple, so instances and streamed triples are entailed by look-up (``schema.Schema``) and need not
-pass through clingo.  Only instance triples that can change the schema do (a predicate below ``rdfs:subClassOf``, say).
+The program sees the schema as numbers and computes two things: the closed schema itself and, for each predicate in the
+schema, the consequences of a *specimen* of it, a triple of two fresh terms.  They hold for every triple of the
+predicate, so instances and streamed triples are entailed by look-up (``schema.Schema``) and need not pass through
+clingo.  Only instance triples that can change the schema do (a predicate below ``rdfs:subClassOf``, say).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _OTHERS = re.compile(rb"\b(sub_property|has_domain|has_range|type|derived|specim
 
 @dataclass(frozen=True, slots=True)
 class Specimen:
-    """What follows from every triple ⟨s, p, o⟩ of one predicate."""
+    """The consequences of every triple ⟨s, p, o⟩ of one predicate."""
 
     predicates: tuple[str, ...] = ()  # ⟨s, q, o⟩ for each q
     subject_classes: tuple[str, ...] = ()  # ⟨s, rdf:type, c⟩ for each c
@@ -56,8 +56,8 @@ class Specimen:
 class Closure:
     """The answer of a logic program over one graph.
 
-    ``schema`` has the closed pairs of each schema predicate, ``derived`` what else follows from the triples given to
-    the program alone, ``feeding`` and ``feeding_classes`` the predicates and classes whose triples belong to the
+    ``schema`` has the closed pairs of each schema predicate, ``derived`` has the other consequences of the triples
+    given to the program, ``feeding`` and ``feeding_classes`` the predicates and classes whose triples belong to the
     schema.
     """
 
@@ -85,7 +85,7 @@ def close_rdfs(asserted: Graph) -> Closure:
 
 
 def feeds_schema(closure: Closure, triple: Triple) -> bool:
-    """Whether the schema may be another one with or without this triple."""
+    """Whether the schema may differ with and without this triple."""
     _, p, o = triple
     return p in closure.feeding or (p == RDF_TYPE and o in closure.feeding_classes)
 
@@ -100,7 +100,7 @@ def _schema_triples(graph: Graph, predicates: frozenset[str], classes: frozenset
 
 
 def _more(graph: Graph, closure: Closure, predicates: frozenset[str], classes: frozenset[str]) -> bool:
-    """Whether the graph has triples that feed the schema and were not given yet."""
+    """Whether the graph has triples that feed the schema but have not been given to the program yet."""
     return any(graph.pairs(p) for p in closure.feeding - predicates) or any(
         graph.subjects(RDF_TYPE, c) for c in closure.feeding_classes - classes
     )
@@ -116,7 +116,7 @@ class Numbering:
         return self.numbers.setdefault(term, len(self.numbers))
 
     def facts(self, given: Iterable[Triple]) -> str:
-        """The triples, and what is a blank node or a literal among their terms, as the facts of a program."""
+        """The facts of a program: the triples, and which of their terms are blank nodes or literals."""
         number = self.number
         lines = [f"given({number(s)},{number(p)},{number(o)})." for s, p, o in given]
         lines += (f"blank({n})." for term, n in self.numbers.items() if is_blank(term))

@@ -1,4 +1,4 @@
-"""What can go wrong with background knowledge, as errors that say where and what to do."""
+"""Errors in background knowledge, which say where the problem is and what to do."""
 
 from __future__ import annotations
 

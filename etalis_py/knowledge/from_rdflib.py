@@ -18,7 +18,7 @@ _lock = threading.Lock()
 
 
 class Unreadable(ValueError):
-    """A document that rdflib's parser refuses, with the line where it says so (else 0)."""
+    """A document that rdflib's parser refuses, with the line if it gives one (else 0)."""
 
     def __init__(self, error: Any):
         self.message = f"{type(error).__name__}: {error}"
@@ -41,7 +41,7 @@ def parse(data: bytes, syntax: str, base: str) -> Iterator[tuple[str, Triple]]:
 
 
 def is_graph(source: object) -> TypeGuard[rdflib.Graph]:
-    """Is it one of rdflib's graphs or datasets?"""
+    """Whether it is an rdflib graph or dataset."""
     return isinstance(source, rdflib.Graph)
 
 

@@ -1,14 +1,14 @@
-"""All of RDFS for the background: with the rules and triples that say the same of every graph.
+"""All of RDFS for the background, including the rules and triples that hold for every graph.
 
 ``rdfs`` leaves these out (rdfs1, 4a, 4b, 6, 8, 10, rdfD2 and the axiomatic triples of RDF 1.1 Semantics §8 and §9),
-because an answer to ``?x a ?c`` would list every term as a resource.  Of the axiomatic triples about ``rdf:_n``
-those are here whose n occurs.  What is streamed is entailed as under ``rdfs``, by the schema that follows.
+because an answer to ``?x a ?c`` would list every term as a resource.  Of the axiomatic triples about ``rdf:_n``, only
+those whose n occurs are included.  Streamed triples are entailed as under ``rdfs``, by the resulting schema.
 
 Definition: the least set that holds the graph and the axiomatic triples and is closed under all rules.  It is computed
-by turns: ``rdfs.lp`` closes what there is, then the rules below say what they say of it, until they say nothing new.
+in turns: ``rdfs.lp`` closes what there is, then the rules below are applied, until they give nothing new.
 
-Cost: as many turns as the new triples feed the schema, three or four; the closed graph has some triples more for each
-term and each predicate, and is computed anew with every update.
+Cost: one turn for each time that new triples feed the schema, three or four in all; the closed graph has a few more
+triples for each term and each predicate, and is computed again at every update.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _DATATYPES = (*PARSERS, f"{RDF}langString")
 
 
 def axioms(terms: Iterable[str]) -> Iterator[Triple]:
-    """The axiomatic triples; ``terms`` are those of the graph, among which the membership properties are sought."""
+    """The axiomatic triples; ``terms`` are those of the graph, which are searched for membership properties."""
     for p, (domain, range) in _ENDS.items():
         yield p, DOMAIN, domain
         yield p, RANGE, range
@@ -74,7 +74,7 @@ def axioms(terms: Iterable[str]) -> Iterator[Triple]:
 
 
 def close_rdfs_full(asserted: Graph) -> Closure:
-    """The closure of a graph under all rules of RDFS; its ``derived`` is all that is not stated."""
+    """The closure of a graph under all rules of RDFS; its ``derived`` has everything that is not stated."""
     plain = close_rdfs(asserted)
     named = dict.fromkeys(term for triple in asserted for term in triple)
     known = dict.fromkeys([*asserted, *axioms(named)])

@@ -1,10 +1,10 @@
 """An indexed RDF graph over spellings, made for many look-ups and small changes.
 
 The graph is one *table* for each predicate: pairs (subject, object) indexed by subject (``forward``) and by object
-(``backward``).  An index is built when it is first asked for and maintained from then on, by the addition or removal of
-single entries: the dictionaries that ``forward`` and ``backward`` give stay the same objects for the life of the
-graph, so generated code may keep them.  Their values are tuples while small and dictionaries without values above
-(``in``, ``len`` and iteration in order of entry work on both); a value is not to be kept over a change.
+(``backward``).  An index is built on first use and maintained from then on, by adding or removing single entries: the
+dictionaries that ``forward`` and ``backward`` give stay the same objects for the life of the graph, so generated code
+may keep them.  Their values are tuples while small and dictionaries without values when larger (``in``, ``len`` and
+iteration in order of entry work on both); a value must not be kept across a change.
 
 A look-up with a bound predicate costs one or two dictionary accesses; with an unbound one, that for each predicate.
 """
@@ -20,12 +20,12 @@ from etalis_py.events import Triple
 Pair = tuple[str, str]
 Index = dict[str, Collection[str]]
 
-_SMALL = 8  # above this an entry's values are a dict, so that membership and removal stay constant
+_SMALL = 8  # with more than this, an entry's values are a dict, so that membership and removal take constant time
 _NONE: tuple[str, ...] = ()
 
 
 def _insert(index: Index, key: str, value: str) -> bool:
-    """Enter a value under a key; false when it was there."""
+    """Enter a value under a key; returns false if it was there already."""
     values = index.get(key)
     if values is None:
         index[key] = (value,)
@@ -44,7 +44,7 @@ def _insert(index: Index, key: str, value: str) -> bool:
 
 
 def _delete(index: Index, key: str, value: str) -> bool:
-    """Remove a value from under a key; false when it was not there."""
+    """Remove a value from under a key; returns false if it was not there."""
     values = index.get(key)
     if values is None or value not in values:
         return False
@@ -76,9 +76,9 @@ def _grouped(pairs: Iterable[Pair]) -> Index:
 
 
 class Columns:
-    """The pairs of a table as two columns of numbers into a list of terms: what a cache holds, decoded on demand.
+    """The pairs of a table as two columns of numbers into a list of terms: the form in a cache, decoded on demand.
 
-    Where the pairs of a subject stand together, as in a cache, they are grouped at a third of the cost.
+    If the pairs of each subject are together, as in a cache, grouping them costs a third.
     """
 
     __slots__ = ("objects", "subjects", "terms")
@@ -161,7 +161,7 @@ class Table:
         return Table(self)
 
     def add(self, s: str, o: str) -> bool:
-        """Add a pair; false when it was there."""
+        """Add a pair; returns false if it was there already."""
         if not _insert(self.forward, s, o):
             return False
         if self._backward is not None:
@@ -170,7 +170,7 @@ class Table:
         return True
 
     def remove(self, s: str, o: str) -> bool:
-        """Remove a pair; false when it was not there."""
+        """Remove a pair; returns false if it was not there."""
         if not _delete(self.forward, s, o):
             return False
         if self._backward is not None:
@@ -210,7 +210,7 @@ class Graph:
     # ------------------------------------------------------------------------------------------- direct accessors
 
     def table(self, p: str) -> Table:
-        """The table of a predicate, made empty when there is none: it will hold what comes later."""
+        """The table of a predicate; if there is none, an empty one is made, which will hold later pairs."""
         table = self._tables.get(p)
         if table is None:
             table = self._tables[p] = Table()
@@ -218,7 +218,7 @@ class Graph:
 
     @property
     def tables(self) -> dict[str, Table]:
-        """All tables by predicate, the empty ones among them."""
+        """All tables by predicate, including empty ones."""
         return self._tables
 
     def forward(self, p: str) -> Index:
@@ -252,7 +252,7 @@ class Graph:
     # ------------------------------------------------------------------------------------------------- any binding
 
     def match(self, s: str | None, p: str | None, o: str | None) -> Iterator[Triple]:
-        """The triples that agree with the terms given; ``None`` stands for any."""
+        """The triples that match the given terms; ``None`` stands for any."""
         if p is not None:
             table = self._tables.get(p)
             if table is not None:
@@ -276,16 +276,16 @@ class Graph:
     # ----------------------------------------------------------------------------------------------------- changes
 
     def add(self, s: str, p: str, o: str) -> bool:
-        """Add a triple; false when it was there."""
+        """Add a triple; returns false if it was there already."""
         return self.table(p).add(s, o)
 
     def remove(self, s: str, p: str, o: str) -> bool:
-        """Remove a triple; false when it was not there."""
+        """Remove a triple; returns false if it was not there."""
         table = self._tables.get(p)
         return table is not None and table.remove(s, o)
 
     def detach(self, p: str) -> None:
-        """Replace the table of a predicate by a copy, leaving the old one to whoever shares it."""
+        """Replace the table of a predicate by a copy, leaving the old one to the graph that shares it."""
         self._tables[p] = self._tables[p].copy()
 
 

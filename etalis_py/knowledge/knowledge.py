@@ -1,7 +1,7 @@
 """Background knowledge: a default graph and named graphs, closed under an entailment regime, in versions.
 
-Each graph is closed by itself, as SPARQL's entailment regimes have it; the schema of the default graph is also the one
-by which streams are entailed.
+Each graph is closed by itself, as in SPARQL's entailment regimes; the schema of the default graph also applies to
+streams.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one update did: the version it made, and the triples (stated or entailed) that came and went.
+    """The effect of one update: the new version, and the triples (stated or entailed) that were added and removed.
 
-    What a static program offered before and offers again is counted in both.  ``inconsistent`` has the names of the
-    static programs that have no answer set in this version.
+    A triple that a static program offered before and offers again counts as both.  ``inconsistent`` has the names of
+    the static programs that have no answer set in this version.
     """
 
     version: int
@@ -52,10 +52,11 @@ class Knowledge:
     """Graphs and their closures.  ``version`` counts updates, ``schema_version`` those that changed a schema.
 
     The graphs that ``graph`` gives, and the indexes that they give, stay the same objects over all versions: they
-    always show the current one.  A ``schema`` belongs to its ``schema_version``; after a change ask again.
+    always show the current one.  A ``schema`` belongs to its ``schema_version``; after a change, ask for it again.
 
-    Static programs read the closed default graph and offer triples to it, anew for each version; they do not read what
-    programs offer.  Programs that read events are kept in ``programs``, for whoever has the events (``LiveProgram``).
+    Static programs read the closed default graph and offer triples to it, again for each version; they do not read what
+    programs offer.  Programs that read events are kept in ``programs``, for the code that has the events
+    (``LiveProgram``).
     """
 
     __slots__ = (
@@ -87,7 +88,7 @@ class Knowledge:
         self.programs = tuple(p for p in programs if p.events)
         self._static = tuple(p for p in programs if not p.events)
         self._offered: list[Triple] = []
-        self._changes: dict[str, dict[Triple, bool]] = {}  # since the start: true is stated now, false is no more
+        self._changes: dict[str, dict[Triple, bool]] = {}  # since the start: newly stated (true) or no longer
         self.inconsistent: tuple[str, ...] = ()
         graphs.setdefault("", ClosedGraph.of(Graph(), entailment))
         self._offer()
@@ -99,7 +100,7 @@ class Knowledge:
 
     @property
     def schema(self) -> Schema:
-        """The schema of the default graph: what streams are entailed by."""
+        """The schema of the default graph, which also applies to streams."""
         return self._graphs[""].schema
 
     @property
@@ -108,7 +109,7 @@ class Knowledge:
         return self._static
 
     def with_keys_of(self, share: tuple[int, int]) -> Knowledge:
-        """The same graphs for one of several engines, where programs deal with the keys of its share only."""
+        """The same graphs for one of several engines, with programs that only deal with the keys of its share."""
         if share[1] == 1 or not any(program.key for program in self.programs):
             return self
         one = copy(self)
@@ -125,18 +126,18 @@ class Knowledge:
         return [name for name, graph in self._graphs.items() if name and len(graph.closed)]
 
     def graph(self, name: str = "") -> Graph:
-        """A graph, closed; one that nothing was said of is empty, and holds what updates say later."""
+        """A closed graph; an unknown one is empty, and will hold what later updates add."""
         return self._closed(name).closed
 
     def stated(self, name: str = "") -> Graph:
-        """A graph as it was stated or offered, without what it entails; ask again after an update."""
+        """A graph as stated or offered, without its entailments; ask for it again after an update."""
         return self._closed(name).asserted
 
     def update(self, graph: str = "", add: Iterable[Triple] = (), remove: Iterable[Triple] = ()) -> Change:
         """Remove triples from a graph, then add triples to it: the next version.
 
-        Entailments follow.  Instance triples cost what they entail; a change of the schema (or any under ``owlrl``)
-        computes the closure anew.  A bad triple is an error and changes nothing.
+        Entailments follow.  Instance triples cost what they entail; a change of the schema (or any change under
+        ``owlrl``) computes the closure again.  A bad triple is an error and changes nothing.
         """
         if graph and not (is_iri(graph) or is_blank(graph)):
             raise KnowledgeError(
@@ -153,7 +154,7 @@ class Knowledge:
         if not graph and self._static:
             try:
                 parts.append(self._offer())
-            except KnowledgeError:  # data that a program cannot read: as if nothing had been asked
+            except KnowledgeError:  # a program cannot read the data: undo everything
                 self._closed(graph).update(*back)
                 raise
         self._note(graph, came, True)
@@ -168,14 +169,14 @@ class Knowledge:
         changes = self._changes.setdefault(graph, {})
         for triple in triples:
             if changes.get(triple, stated) is not stated:
-                del changes[triple]  # back to what it was at the start
+                del changes[triple]  # as it was at the start
             else:
                 changes[triple] = stated
 
     # ------------------------------------------------------------------------------------------------------ state
 
     def snapshot(self) -> dict[str, Any]:
-        """The version, and by graph what is stated now and was not at the start (``added``) or the reverse.
+        """The version and, by graph, the triples stated since the start (``added``) or no longer stated (``removed``).
 
         Plain data: lists, strings and numbers.  Its size is that of the difference, not of the knowledge.
         """
@@ -190,7 +191,7 @@ class Knowledge:
         return {"version": self.version, "schema_version": self.schema_version, "graphs": graphs}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Go to a snapshot's version, from any version of knowledge loaded from the same sources."""
+        """Go to the version of a snapshot, from any version of knowledge that was loaded from the same sources."""
         for name in dict.fromkeys((*self._changes, *snapshot["graphs"])):
             now = dict(self._changes.get(name, {}))
             record = snapshot["graphs"].get(name, {"added": [], "removed": []})
@@ -235,10 +236,10 @@ def load(
 
     ``background`` goes to the default graph (quads of its files to the graphs they name), ``named`` gives sources for
     graphs by IRI (with or without angle brackets).  A ``.lp`` file in ``background`` is an answer-set program with the
-    interface that ``asp_interface`` describes; a static one without an answer set is warned of.  ``entailment`` is
-    ``rdf`` (nothing), ``rdfs``, ``rdfs-full`` or ``owlrl``.
-    ``cache`` is a folder, ``True`` for the default one, or ``False``; what is quickly made is not kept there.
-    ``limits``: what an answer-set program may cost.  ``programs``: further programs, which have been read already.
+    interface that ``asp_interface`` describes; a static one without an answer set gives a warning.  ``entailment`` is
+    ``rdf`` (nothing), ``rdfs``, ``rdfs-full`` or ``owlrl``.  ``cache`` is a folder, ``True`` for the default one, or
+    ``False``; results that were quick to compute are not kept there.  ``limits``: what an answer-set program may cost.
+    ``programs``: further programs, already read.
     """
     if entailment not in REGIMES:
         raise KnowledgeError(f"{entailment!r} is not an entailment regime", hint=f"one of {', '.join(REGIMES)}")

@@ -3,7 +3,8 @@
 A *document* is one file or one object in memory; parsing it gives its triples by graph name (``""`` is the default
 graph).  Either all of a document is read or none of it: an error names the file and the line.  Lexical forms stay as
 they were written (``"01"^^xsd:integer`` stays), nothing is ever fetched from the network, and the blank nodes of two
-documents never meet: their labels carry a hash of their document, so that the same document always gives the same.
+documents are always distinct: their labels carry a hash of their document, so that the same document always gives the
+same labels.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Document:
 def documents(source: Source, *, base: str = "", suffix: str = "") -> list[Document]:
     """The documents of a source: a file, all files of a glob or folder, an rdflib Graph or Dataset, or triples.
 
-    ``suffix`` (such as ``".ttl"``) overrides the syntax that the file's name tells; ``.gz`` is looked through.
+    ``suffix`` (such as ``".ttl"``) overrides the syntax given by the file's name; a ``.gz`` ending is skipped.
     """
     if isinstance(source, str | Path):
         return [_file(path, base, suffix) for path in expand(source)]
@@ -78,7 +79,7 @@ def documents(source: Source, *, base: str = "", suffix: str = "") -> list[Docum
 
 
 def expand(source: str | Path) -> list[Path]:
-    """The files that a path or glob names, in the order of their names."""
+    """The files that a path or glob names, sorted by name."""
     text = str(source)
     if text.startswith(("http://", "https://", "ftp://")):
         raise KnowledgeError(
@@ -113,7 +114,7 @@ def parse(document: Document) -> ByGraph:
 
 
 def read(source: Source, *, graph: str = "", base: str = "", suffix: str = "") -> ByGraph:
-    """All triples of a source by graph name; its default graph becomes ``graph`` when one is given."""
+    """All triples of a source by graph name; its default graph becomes ``graph`` if that is given."""
     result: ByGraph = {}
     for document in documents(source, base=base, suffix=suffix):
         for name, triples in parse(document).items():
@@ -194,7 +195,7 @@ class _Blanks(dict[str, str]):
 def _syntax_error(document: Document, data: bytes, error: SyntaxError) -> KnowledgeError:
     message = str(error.msg or error)
     line, column = error.lineno or 0, error.offset or 0
-    if line:  # the parser's own text repeats the place
+    if line:  # the parser's own message repeats the place
         message = message.partition(": ")[2] or message
     elif document.suffix in (".rdf", ".owl", ".xml"):
         message, line, column = _xml_place(data, message)
@@ -208,7 +209,7 @@ def _syntax_error(document: Document, data: bytes, error: SyntaxError) -> Knowle
 
 
 def _xml_place(data: bytes, message: str) -> tuple[str, int, int]:
-    """The place of an XML error, which the RDF/XML parser does not tell."""
+    """The place of an XML error, which the RDF/XML parser does not give."""
     named = _IRI.search(message)
     if named:
         lines = [m.start() + 1 for m in re.finditer(b"[\"']" + re.escape(named[1].encode()) + b"[\"']", data)]
@@ -225,7 +226,7 @@ def _xml_place(data: bytes, message: str) -> tuple[str, int, int]:
 
 
 def _parse_by_rdflib(document: Document, data: bytes) -> ByGraph:
-    """For the syntaxes that only rdflib reads."""
+    """Parse the syntaxes that only rdflib reads."""
     from etalis_py.knowledge import from_rdflib  # rdflib takes a while to load
 
     try:
@@ -241,8 +242,8 @@ def _parse_by_rdflib(document: Document, data: bytes) -> ByGraph:
 
 
 def _quads_of(source: object) -> tuple[str, tuple[tuple[str, Triple], ...]]:
-    """What triples in memory are called in messages, and the triples with their graphs."""
-    if "rdflib" in sys.modules:  # else nobody has made a graph of it
+    """The name of in-memory triples in messages, and the triples with their graphs."""
+    if "rdflib" in sys.modules:  # otherwise it cannot be an rdflib graph
         from etalis_py.knowledge import from_rdflib
 
         if from_rdflib.is_graph(source):

@@ -1,8 +1,8 @@
 """OWL 2 RL over a graph, by the logic program ``owlrl.lp``.
 
-For the graph as a whole the program says everything that follows.  A single streamed triple is entailed by what OWL
-says in RDFS's terms: in the closure, equivalent classes and properties, intersections and unions are sub-classes and
-sub-properties.  What turns a triple round, or joins two, is given as rules by ``owl_rules``.
+For the graph as a whole the program computes everything that follows.  A single streamed triple is entailed by the part
+of OWL that RDFS can express: in the closure, equivalent classes and properties, intersections and unions become
+sub-classes and sub-properties.  ``owl_rules`` gives rules for axioms that reverse a triple or join two.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The OWL 2 RL rules that a stream needs, as CONSTRUCT rules.
 
-A streamed triple is entailed by the schema one by one (``schema.Schema``).  What turns a triple round (inverses) or
-joins two of them (transitivity, intersections, restrictions) concludes an occurrence of its own, whose interval is the
-hull of its premises: so it is a rule of the query language, and any of its premises may also be background.
+The schema entails consequences of single streamed triples (``schema.Schema``).  An axiom that reverses a triple
+(inverses) or joins two of them (transitivity, intersections, restrictions) concludes a new occurrence, whose interval
+is the hull of its premises: so it is a rule of the query language, and any of its premises may also be background.
 
-A class that has no name (a restriction written with ``[]``) is put in by its definition.  Equality is concluded but not
+A class without a name (a restriction written with ``[]``) is replaced by its definition.  Equality is concluded but not
 substituted: a streamed ``owl:sameAs`` does not rename what was streamed before.
 """
 
@@ -38,7 +38,7 @@ from etalis_py.knowledge.owl import (
 
 
 def construct_rules(closed: Graph) -> list[str]:
-    """The rules for a closed graph, each the text of a CONSTRUCT query without prologue, in the order of their text.
+    """The rules for a closed graph, each the text of a CONSTRUCT query without prologue, sorted by text.
 
     >>> construct_rules(Graph([("<urn:in>", INVERSE_OF, "<urn:holds>")]))[0]
     'CONSTRUCT { ?y <urn:holds> ?x } WHERE { ?x <urn:in> ?y FILTER(!isLiteral(?y)) }'
@@ -72,7 +72,7 @@ def _property_rules(g: Graph) -> Iterator[str]:
 
 
 def _class_rules(g: Graph) -> Iterator[str]:
-    """Rules into a class from its definition, and out of it by what a restriction demands."""
+    """Rules that conclude a class from its definition, and rules from a class to what its restriction demands."""
     for c in dict.fromkeys([*(c for c, _ in g.pairs(ON_PROPERTY)), *(c for c, _ in g.pairs(INTERSECTION))]):
         names = [c] if is_iri(c) else [d for d in g.objects(c, SUB_CLASS_OF) if is_iri(d)]
         for body in _definitions(g, c, "x", frozenset()):
@@ -89,7 +89,7 @@ def _class_rules(g: Graph) -> Iterator[str]:
 
 
 def _definitions(g: Graph, c: str, x: str, above: frozenset[str]) -> Iterator[str]:
-    """The patterns that say, by a definition of c, that ``?x`` is one."""
+    """The patterns that, by a definition of c, imply that ``?x`` is a c."""
     if c in above:  # a definition that uses itself adds nothing
         return
     above |= {c}
@@ -107,7 +107,7 @@ def _definitions(g: Graph, c: str, x: str, above: frozenset[str]) -> Iterator[st
         parts = [list(_is_a(g, d, f"{x}{n}", above)) for n, d in enumerate(_members(g, cell))]
         for choice in itertools.product(*parts):
             if choice:
-                # The members speak of the same thing: only their inner variables differ.
+                # The members are about the same thing: only their inner variables differ.
                 yield " . ".join(part.replace(f"?{x}{n} ", f"?{x} ") for n, part in enumerate(choice))
 
 
@@ -119,7 +119,7 @@ def _is_a(g: Graph, c: str, x: str, above: frozenset[str]) -> Iterator[str]:
 
 
 def _members(g: Graph, cell: str) -> list[str]:
-    """The members of an RDF list; none when it is no list."""
+    """The members of an RDF list; none if it is not a list."""
     members: list[str] = []
     seen: set[str] = set()
     while cell != NIL:

@@ -1,8 +1,7 @@
-"""What a closed schema says of single triples: the part of entailment that streams and instances need.
+"""The consequences of single triples under a closed schema: the part of entailment that streams and instances need.
 
-All rules of ``rdfs.lp`` have at most one premise that is not of the schema.  Once the schema is closed, the
-consequences of a graph are therefore the consequences of its triples one by one, and those of a streamed triple are
-found without looking at any other.
+All rules of ``rdfs.lp`` have at most one premise outside the schema.  Once the schema is closed, the consequences of a
+graph are therefore those of its single triples, and those of a streamed triple are found without looking at any other.
 
 A triple of a stream never changes the schema: a streamed ``:A rdfs:subClassOf :B`` is an occurrence like any other.
 """
@@ -23,7 +22,7 @@ _NO_SPECIMEN = Specimen()
 
 @dataclass(frozen=True, slots=True)
 class TypeTests:
-    """When a triple ⟨s, p, o⟩ says that something is a C.
+    """The conditions under which a triple ⟨s, p, o⟩ says that something is a C.
 
     ⟨x, p, d⟩ with p in ``type_predicates`` and d in ``classes`` says it of x; a triple with p in ``subject_of`` says
     it of its subject; one with p in ``object_of`` says it of its object, unless that is a literal.
@@ -56,7 +55,7 @@ class Schema:
 
     @classmethod
     def of(cls, closure: Closure, tables: Mapping[str, Table] | None = None) -> Schema:
-        """The schema of a closure; ``tables`` are used where given instead of making them from the closure."""
+        """The schema of a closure; ``tables`` are used if given, instead of making them from the closure."""
         tables = tables or {}
 
         def table(predicate: str) -> Table:
@@ -77,7 +76,7 @@ class Schema:
 
     @property
     def type_is_ruled(self) -> bool:
-        """Whether the schema speaks of ``rdf:type`` itself.
+        """Whether the schema makes statements about ``rdf:type`` itself.
 
         Then an entailed type has consequences of its own, and only ``entailed`` (no set of leaf tests) finds them all.
         """
@@ -86,11 +85,11 @@ class Schema:
     # ------------------------------------------------------------------------------------------------ upwards
 
     def super_classes(self, c: str) -> Collection[str]:
-        """All super-classes of a class; itself only when the schema says so by a cycle."""
+        """All super-classes of a class; the class itself only if the schema has a cycle."""
         return self.classes.forward.get(c, ())
 
     def super_properties(self, p: str) -> tuple[str, ...]:
-        """All other predicates that follow from a triple with this one."""
+        """All other predicates that a triple with this one entails."""
         return self.specimens.get(p, _NO_SPECIMEN).predicates
 
     def subject_classes(self, p: str) -> tuple[str, ...]:
@@ -104,15 +103,15 @@ class Schema:
     # ---------------------------------------------------------------------------------------------- downwards
 
     def sub_classes(self, c: str) -> Collection[str]:
-        """All sub-classes of a class; itself only when the schema says so by a cycle."""
+        """All sub-classes of a class; the class itself only if the schema has a cycle."""
         return self.classes.backward.get(c, ())
 
     def sub_properties(self, p: str) -> tuple[str, ...]:
-        """All other predicates from which this one follows."""
+        """All other predicates that entail this one."""
         return self._sub_predicates.get(p, ())
 
     def predicate_test(self, p: str) -> frozenset[str]:
-        """The predicates of the triples that give ⟨s, p, o⟩."""
+        """The predicates of the triples that entail ⟨s, p, o⟩."""
         return frozenset((p, *self.sub_properties(p)))
 
     def type_tests(self, c: str) -> TypeTests:

@@ -1,10 +1,9 @@
-"""Asking clingo, in a process of its own.
+"""Runs clingo in a separate process.
 
 clingo keeps every symbol it has seen for the life of the process (85 to 160 bytes each), so a program over changing
-knowledge is solved in a process that ends with the answer.  Terms are numbered at this border and never become
-symbols, and the shown atoms of an answer come back as one line of text.  (Reading 743,241
-atoms through clingo's Python objects takes 5.4 s, a ground program with a line for each 3.9 s, this 2.2 s, of which
-1.2 s is the reasoning.)
+knowledge is solved in a process that ends with the answer.  Terms are numbered at this border and never become symbols,
+and the shown atoms of an answer come back as one line of text.  (Reading 743,241 atoms through clingo's Python objects
+takes 5.4 s, a ground program with one line per atom 3.9 s, and this 2.2 s, of which 1.2 s is reasoning.)
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from etalis_py.knowledge.errors import KnowledgeError
 from etalis_py.values.limits import LIMITS, Limits
 
 OPTIMAL = "optN"
-"""clingo's mode that finds an optimum first, and then what the answer sets that are as good have in common."""
+"""clingo's mode that first finds an optimum and then enumerates the equally good answer sets."""
 
 
 def program_text(name: str) -> str:
@@ -33,7 +32,7 @@ _LIMITED = (
 
 
 def answer_set(program: str, constants: Mapping[str, int], *, name: str) -> bytes:
-    """The shown atoms of the answer set of a program that has just one, separated by spaces."""
+    """The shown atoms of the only answer set of a program, separated by spaces."""
     atoms = _run(program, constants, ["--models=1"], name)
     if atoms is None:
         raise KnowledgeError("the program has no answer set", source=name)
@@ -49,21 +48,21 @@ def consequences(
     limits: Limits = LIMITS,
     optimal: bool = False,
 ) -> str | None:
-    """The shown atoms that are true in all answer sets (``brave``: in some); ``None`` when there is no answer set.
+    """The shown atoms that are true in all answer sets (``brave``: in some); ``None`` if there is no answer set.
 
-    ``optimal``: of the answer sets that the program prefers.
+    ``optimal``: only the answer sets that the program prefers count.
     """
     mode = "brave" if brave else "cautious"
     options = ["--models=0", f"--enum-mode={mode}", *([f"--opt-mode={OPTIMAL}"] if optimal else [])]
     atoms = _run(program, constants, options, name, limits)
     if atoms is None:
         return None
-    # An estimate is printed each time it gets better, and after it how good it is; the last one is the answer.
+    # clingo prints each better estimate, followed by its quality; the last one is the answer.
     return [line for line in atoms.decode().split("\n") if not line.startswith(("Consequences:", "Optimization:"))][-1]
 
 
 def too_costly(amount: str, limit: str, name: str) -> KnowledgeError:
-    """The error of a program that takes more than a limit allows for."""
+    """The error for a program that exceeds a limit."""
     return KnowledgeError(
         f"the program was not grounded and solved within {amount}",
         source=name,
@@ -93,7 +92,7 @@ def _run(
     if verdict in (
         b"SATISFIABLE",
         b"OPTIMUM FOUND",
-    ):  # the exit code tells less: it differs between the ways of starting clingo
+    ):  # the exit code says less: it depends on how clingo was started
         return atoms
     if verdict == b"UNSATISFIABLE":
         return None

@@ -1,4 +1,4 @@
-"""What a compiler may know of the background: plain frozen data, without the data itself."""
+"""What the compiler may know about the background: plain frozen data, without the triples themselves."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _KINDS = {
 class Summary:
     """The vocabulary and the closed schema of one ``schema_version`` of the knowledge.
 
-    ``predicates`` and ``classes`` are those with a triple now, stated or entailed; with ``updates`` others may come.
-    ``super_properties``, ``super_classes``, ``subject_classes`` and ``object_classes`` are closed and hold only what
-    has a consequence; the classes' map is not made when there are more than ``limit`` pairs: ask the schema then.
-    Under ``owlrl``, ``axioms`` has the predicates of each kind (``symmetric``, ``transitive``, ``functional``,
-    ``inverse_functional``), ``inverses`` the pairs both ways round, and ``rules`` the CONSTRUCT rules for streams.
+    ``predicates`` and ``classes`` are those that have a triple now, stated or entailed; with ``updates`` others may be
+    added.  ``super_properties``, ``super_classes``, ``subject_classes`` and ``object_classes`` are closed and only have
+    entries with consequences; the map of classes is not made if there are more than ``limit`` pairs: ask the schema
+    then.  Under ``owlrl``, ``axioms`` has the predicates of each kind (``symmetric``, ``transitive``, ``functional``,
+    ``inverse_functional``), ``inverses`` the pairs in both directions, and ``rules`` the CONSTRUCT rules for streams.
     """
 
     entailment: str

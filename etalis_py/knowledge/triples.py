@@ -1,4 +1,4 @@
-"""What can be a triple of a graph."""
+"""Checks that terms form a triple of a graph."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from etalis_py.knowledge.errors import KnowledgeError
 
 
 def check_triple(triple: tuple[str, ...]) -> Triple:
-    """The triple, or an error that says which of its terms cannot stand where it stands."""
+    """The triple; raises an error that says which term cannot be in its position."""
     s, p, o = triple
     if not (isinstance(s, str) and (is_iri(s) or is_blank(s))):
         raise KnowledgeError(f"{s!r} cannot be a subject", hint="an IRI in angle brackets or a blank node _:x")

@@ -1,8 +1,8 @@
-"""The pipeline on Spark: DataFrames of events in, DataFrames of matches out, the same rules in shards.
+"""The pipeline on Spark: DataFrames of events in, DataFrames of matches out, with the same rules in shards.
 
-The compiler says by which term of a triple each leaf is routed (``etalis_compiler.shards``); the JVM filters and routes
-(``routing``); one group is one shard, and in it works the very engine of the embedded mode (``shard``).  This room may
-know everything of the run time; nothing but the command line knows it.
+The compiler says which term of a triple routes each leaf (``etalis_compiler.shards``); the JVM filters and routes
+(``routing``); each group is one shard, which runs the same engine as the embedded mode (``shard``).  This package may
+import everything of the run time; only the command line imports it.
 
 >>> from etalis_py.spark import matches, session                            # doctest: +SKIP
 >>> spark = session(shards=4)                                                # doctest: +SKIP

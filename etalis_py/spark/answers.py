@@ -1,7 +1,7 @@
-"""What a shard gives, on its way to Spark: single rows, and tables of matches that are written column by column.
+"""The answers of a shard on their way to Spark: single rows, and tables of matches that are written column by column.
 
-A match as a row of its own costs as much as finding it.  The matches of a SELECT need nothing that their query's other
-matches do not have too, so they stay together as a ``Table`` until there is a frame or an Arrow batch to fill.
+To make a separate row of a match costs as much as to find it.  All matches of a SELECT have the same fields, so they
+stay together as a ``Table`` until there is a frame or an Arrow batch to fill.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from etalis_py.values.time import TIMELESS_END
 Row = tuple[Any, ...]  # the columns of schema.MATCHES
 CHUNK = 50_000
 FEW = 16
-"""Matches of one query, which cost more as a table of their own."""
+"""Up to so many matches of one query, a separate table would cost more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Table:
             )  # fmt: skip
 
     def pieces(self) -> Iterator[ColumnTable]:
-        """In columns, in tables of a bearable size."""
+        """The same in columns, in tables of a limited size."""
         for i in range(0, len(self.solutions), CHUNK):
             rows, ordinals = self.solutions[i : i + CHUNK], self.ordinals[i : i + CHUNK]
             yield Table(self.program, self.shard, self.shape, rows, ordinals).in_columns()
@@ -86,7 +86,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class ColumnTable:
-    """The same of an engine that reported in columns; ``places`` are the places in the embedded engine's order."""
+    """The same from an engine that reported in columns; ``places`` are the places in the embedded engine's order."""
 
     program: str
     shard: int
@@ -103,7 +103,7 @@ class ColumnTable:
             yield tuple(dict(row[name]) if name == "bindings" else row[name] for name in COLUMNS)
 
     def pieces(self) -> Iterator[ColumnTable]:
-        """As it is: what came in columns came in batches of a bearable size."""
+        """Itself: what was reported in columns came in batches of a limited size."""
         yield self
 
     def record_batch(self) -> pa.RecordBatch:
@@ -124,7 +124,7 @@ class ColumnTable:
 
 
 def _record_batch(columns: Mapping[str, Any], size: int) -> pa.RecordBatch:
-    """The columns of MATCHES, those that are not given as nulls."""
+    """The columns of MATCHES; those that are not given are nulls."""
     given = [(columns.get(field.name), field.type) for field in ARROW_MATCHES]
     arrays = [pa.nulls(size, kind) if column is None else column for column, kind in given]
     return pa.RecordBatch.from_arrays(arrays, schema=ARROW_MATCHES)
@@ -134,7 +134,7 @@ Answer: TypeAlias = Row | Table | ColumnTable
 
 
 def _map_of(results: Results) -> pa.MapArray:
-    """The variables that are bound, with their terms: those of a match stand together."""
+    """The bound variables with their terms, match by match."""
     size, width = len(results), len(results.variables)
     if not width:
         return pa.array([[]] * size, ARROW_MATCHES.field("bindings").type)
@@ -150,7 +150,7 @@ def _map_of(results: Results) -> pa.MapArray:
 
 
 def are_timed(rows: Sequence[tuple[Any, ...]]) -> bool:
-    """Has each of an engine's rows an interval?"""
+    """Whether each of an engine's rows has an interval."""
     return TIMELESS_END not in map(itemgetter(0), rows)
 
 
@@ -163,12 +163,12 @@ def row_batch(rows: Sequence[Row]) -> pa.RecordBatch:
 
 
 def single(rows: Iterable[Answer]) -> list[Row]:
-    """All as single rows."""
+    """All answers as single rows."""
     return [row for item in rows for row in ((item,) if isinstance(item, tuple) else item.rows())]
 
 
 def pieces(rows: Iterable[Answer]) -> Iterator[ColumnTable | list[Row]]:
-    """Tables as they come, and the single rows between them together."""
+    """Tables as they come, and the single rows between them in one list."""
     waiting: list[Row] = []
     for item in rows:
         if not isinstance(item, tuple) and len(item) > FEW:

@@ -1,7 +1,7 @@
 """The operator on a batch DataFrame: rows sorted by shard and time go through one engine after the other.
 
 Each shard's rows end with a row of mark END, so every instant closes and what is only known at the end is reported.
-Nothing but the engine's own state is held, and of an engine that reads columns the rows of its next batch.
+Only the engine's own state is held and, if the engine reads columns, the rows of its next batch.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def batch_operator(
 ) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
     """The function for ``mapInArrow``, from columns ROUTED to those of ``wire``.
 
-    What withdraws something stands before the other rows of its time.
+    Rows that withdraw something come before the other rows of their time.
     """
 
     def operate(chunks: Iterable[pa.RecordBatch]) -> Batches:
@@ -63,7 +63,7 @@ def batch_operator(
 
 
 class FedShard:
-    """A shard and the rows that it is to take next."""
+    """A shard and the rows that it will take next."""
 
     def __init__(self, shard: Shard) -> None:
         self.shard = shard
@@ -72,7 +72,7 @@ class FedShard:
 
     @property
     def reads_columns(self) -> bool:
-        """Is it worth waiting for more rows?"""
+        """Whether it is worth waiting for more rows."""
         return self.shard.engine.reads_columns and not (self.shard.withdrawals or self.shard.waiting)
 
     def hold(self, rows: pa.RecordBatch) -> None:
@@ -80,7 +80,7 @@ class FedShard:
         self.count += len(rows)
 
     def release(self) -> list[Answer]:
-        """Take what is held."""
+        """Take the rows that are held."""
         if not self._held:
             return []
         rows, shard = pa.Table.from_batches(self._held), self.shard

@@ -1,14 +1,14 @@
-"""Changes among the events of a shard: updates of the background, and queries that come and go (``standing``).
+"""Changes among the events of a shard: updates of the background, and queries that are added or removed (``standing``).
 
-A change travels and waits like an event, and is taken before the first event that does not end before its time; an
-update at t has the time t + 1, because it holds from the first instant after t.  So every shard takes it at one
-position in the stream, however that is cut into batches.  Where its time is over, it holds from the watermark on, in
-all shards and levels alike.
+A change travels and waits like an event, and is applied before the first event that ends at its time or later; an
+update at t has the time t + 1, because it holds from the first instant after t.  So every shard applies it at the same
+position in the stream, however the stream is cut into batches.  If its time is already over, it holds from the
+watermark on, in all shards and levels alike.
 
-A shard whose background changes has one of its own, because another shard of the same process may be further.
+A shard whose background changes has its own copy, because another shard of the same process may be further ahead.
 
-State: the engine's, whose snapshot has the difference from the background at the start.  A journal is made of the
-engine's journals with the changes between them, because other rules may follow from a change.
+State: the engine's, whose snapshot has the difference from the initial background.  A journal consists of the engine's
+journals with the changes between them, because a change may give other rules.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ from etalis_py.streams import StreamError
 from etalis_py.streams.updates import graph_named, stated
 
 BEGINNING = NEVER + 1
-"""The time of a change that holds from what is not over yet."""
+"""The time of a change that holds from the first instant that is not over yet."""
 
 Change = tuple[str, ...]
-"""An update (graph, what is added, what is removed), or a query (name, text)."""
+"""An update (graph, added, removed), or a query (name, text)."""
 
 
 class ChangingEngine(Engine):
-    """An engine whose journals know what changed between its events."""
+    """An engine whose journals include the changes between its events."""
 
     def __init__(self, program: Program | None = None, **options: Unpack[EngineOptions]) -> None:
         self._between: list[bytes | Change] = []  # the journals and changes before the engine's own journal
         super().__init__(program, **options)
 
     def take_change(self, *change: str) -> None:
-        """Make a change; ``StreamError`` and ``KnowledgeError`` say that an update cannot be made, and is not."""
+        """Make a change; ``StreamError`` or ``KnowledgeError`` means that an update was refused."""
         if self.options.journal:
             self._between.append(super().take_journal())
         self._change(*change)
         if self.options.journal:
             self._between.append(change)
-            self.updates.clear()  # it is told as a change
+            self.updates.clear()  # it is in the journal as a change
 
     def _change(self, *change: str) -> None:
         graph, add, remove = change
@@ -86,20 +86,20 @@ class ChangingEngine(Engine):
         self.updates.clear()
 
     def _restore(self, state: dict[str, Any], fitted: bool) -> None:
-        if fitted and self.options.changes:  # the background is the one of before, and so is what has changed in it
+        if fitted and self.options.changes:  # the background and its changes are as before
             self._go_to_version(state["knowledge"])
         super()._restore(state, fitted)
 
 
 class ChangingShard(Shard):
-    """A shard among whose events changes stand."""
+    """A shard with changes among its events."""
 
     engine: ChangingEngine
 
     def _engine(self, spec: ProgramSpec, *, journal: bool, revise: int) -> Engine:
         self._spec = spec
         self._held: list[Plain] = []  # changes after the last event so far
-        self.overdue = 0  # updates whose time was over when they came
+        self.overdue = 0  # updates whose time was already over on arrival
         return self._changing(spec, journal=journal)
 
     def _changing(self, spec: ProgramSpec, *, journal: bool) -> ChangingEngine:
@@ -119,7 +119,7 @@ class ChangingShard(Shard):
         return not any(map(is_change, self.waiting)) and super().reads_at_once(size)
 
     def wait(self, events: Sequence[Plain], over: int = NEVER) -> list[Row]:
-        """A change whose time is over holds from the watermark on, which is the same for all shards and levels."""
+        """Keep events; a change whose time is over holds from the watermark on, the same in all shards and levels."""
         changes = [event for event in events if is_change(event)]
         if not changes:
             return super().wait(events, over)
@@ -152,7 +152,7 @@ class ChangingShard(Shard):
         return [*self._apply_held(), *super().take(columns)]
 
     def settle(self, *, ended: bool = False) -> list[Answer]:
-        """An update after the last event holds for what time alone makes known; a query has nothing to answer then."""
+        """Apply an update after the last event: matches may depend on time alone.  A query has no answers then."""
         if ended:
             self._held = [change for change in self._held if _predicate(change) == UPDATE]
         return self._apply_held()
@@ -164,7 +164,7 @@ class ChangingShard(Shard):
         return super().metric(background_version=version, overdue_updates=self.overdue, **more)
 
     def _apply_held(self) -> list[Answer]:
-        """The changes before the next event: the instants before their time are over."""
+        """Apply the changes before the next event: the instants before their time are over."""
         rows: list[Answer] = []
         for change in self._held:
             end = change[1]
@@ -175,14 +175,14 @@ class ChangingShard(Shard):
         return rows
 
     def _taken(self, change: Plain) -> list[Row]:
-        """Make a change; a dead letter where it cannot be made."""
+        """Make a change; returns a dead letter if it is refused."""
         ((graph, _, texts),) = change[2]
         add, remove = msgspec.json.decode(texts)
         before = self.engine.rules
         try:
             self.engine.take_change(graph, add, remove)
         except (StreamError, KnowledgeError) as error:
-            # Every shard refuses it; one says so.
+            # Every shard refuses it; only one reports that.
             return [] if self.number else [self._refused(change, str(error))]
         except QueryError as error:
             raise SparkError(f"an update of the background makes a program impossible: {error}") from error
@@ -199,7 +199,7 @@ class ChangingShard(Shard):
 
 
 def is_change(event: Plain) -> bool:
-    """Is it no event, but a change?"""
+    """Whether it is a change instead of an event."""
     return _predicate(event) in (STANDING, UPDATE)
 
 
@@ -208,7 +208,7 @@ def _predicate(event: Plain) -> str:
 
 
 def _in_turn(event: Plain) -> tuple[int, int, int, str]:
-    """Changes come before the events of their time: updates as they are numbered, then queries that go and come."""
+    """Changes come before the events of their time: first updates by number, then removed and added queries."""
     (_, predicate, text), *_ = event[2]
     if predicate == UPDATE:
         return event[1], 0, event[0], text

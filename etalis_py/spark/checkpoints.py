@@ -1,10 +1,10 @@
-"""The folder of a run that goes on (``continued``), looked at and moved to another number of shards, offline.
+"""Offline tools for the folder of a continued run (``continued``): describe it, or move it to another number of shards.
 
 Spark has a public way to read its state (``format("statestore")``) but none to write it, and the goals of a shard could
-not be divided without its rules anyway.  The folder, however, keeps every event that it has taken.  So it is moved by
-running them once more, call after call, into a new folder; the matches that stand there must be those that stand in the
-old one, by their ids, or the new folder is removed.  That takes as long as running the events, however few goals are
-left, and works for every kind of rule, even one without a key.
+not be divided without its rules anyway.  But the folder keeps every event that it has taken.  So it is moved by running
+these once more, call by call, into a new folder; the matches that stand there must have the same ids as those in the
+old one, or the new folder is removed.  This takes as long as running the events, however few goals are left, and works
+for every kind of rule, even one without a key.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _OPERATOR = "transformWithStateInPandasExec"
 
 @dataclass(frozen=True, slots=True)
 class ShardState:
-    """What is stored of one shard.  ``goals`` are counted when the program is given; so is what ``waits``."""
+    """The stored state of one shard.  ``goals`` and ``waits`` are only counted if the program is given."""
 
     level: int
     part: int
@@ -64,7 +64,7 @@ class Checkpoint:
     shards: tuple[ShardState, ...]
 
     def lines(self) -> Iterator[str]:
-        """In words."""
+        """The checkpoint as text."""
         job = self.job
         divided = f"{_many(job.shards, 'shard')} in {_many(job.partitions, 'partition')}"
         yield f"{self.folder}: made by etalis-py {job.package}, {divided}"
@@ -86,7 +86,7 @@ class Checkpoint:
 def describe(
     spark: SparkSession, folder: str | Path, program: Programs | None = None, asked: Running | None = None
 ) -> Checkpoint:
-    """What a checkpoint holds.  With the program (and the options that it ran with) its state is read and counted."""
+    """Describe a checkpoint.  With the program (and the options that it ran with) its state is read and counted."""
     root = Path(folder)
     state = state_of(root)
     job, shards = _stored(spark, root, program, asked or Running())
@@ -100,7 +100,7 @@ def describe(
 def move(
     spark: SparkSession, folder: str | Path, output: str | Path, shards: int, program: Programs, asked: Running
 ) -> Checkpoint:
-    """A checkpoint for another number of shards in a new folder, read back.  The old one stays as it is."""
+    """Make a checkpoint for another number of shards in a new folder, and read it back.  The old one stays as it is."""
     root, target = Path(folder), Path(output)
     state = state_of(root)
     if any(number > state.told for number, _ in batches(root)):
@@ -108,7 +108,7 @@ def move(
     if target.exists():
         raise SparkError(f"{target} is there already: give a folder that is not")
     try:
-        # With their times, by which Spark takes them in order.
+        # With their modification times, since Spark takes files in that order.
         shutil.copytree(root / "events", target / "events")
         if state.updates:
             shutil.copytree(root / "updates", target / "updates")
@@ -116,7 +116,7 @@ def move(
         go_on(spark, program, target, -1, asked.matching(shards, lateness), at_once=1)
         same_matches(spark, root, target, shards)
         last = max((number for number, _ in batches(target)), default=-1)
-        # A folder without this is not a checkpoint.
+        # Written last: a folder without it is not a checkpoint.
         write_state(target, Continued(shards, last, state.over, state.updates))
         return describe(spark, target, program, asked)
     except BaseException:
@@ -125,7 +125,7 @@ def move(
 
 
 def state_of(folder: Path) -> Continued:
-    """How far the run of a folder is; refused where it is none."""
+    """How far the run in a folder has come; raises ``SparkError`` if there is none."""
     state = read_state(folder)
     if state is None or not (folder / "state" / "commits").is_dir():
         raise SparkError(f"{folder} is not a checkpoint of etalis run --engine spark --checkpoint, or of run_on_spark")
@@ -133,7 +133,7 @@ def state_of(folder: Path) -> Continued:
 
 
 def _standing(spark: SparkSession, folder: Path) -> DataFrame:
-    """The matches that have not been taken back, as often as they were found."""
+    """The matches that have not been taken back, with their multiplicities."""
     kept = [str(path) for _, path in batches(folder)]
     rows = spark.read.schema(MATCHES).parquet(*kept) if kept else spark.createDataFrame([], MATCHES)
     times = F.sum(F.when(F.col("retracted"), -1).otherwise(1)).alias("times")
@@ -142,7 +142,7 @@ def _standing(spark: SparkSession, folder: Path) -> DataFrame:
 
 
 def same_matches(spark: SparkSession, before: Path, after: Path, shards: int) -> None:
-    """Refuse a folder in which other matches stand than in the one before."""
+    """Refuse a folder whose standing matches differ from those of the folder before."""
     was, now = _standing(spark, before), _standing(spark, after)
     missing, extra = was.exceptAll(now).count(), now.exceptAll(was).count()
     if missing or extra:
@@ -157,7 +157,7 @@ def same_matches(spark: SparkSession, before: Path, after: Path, shards: int) ->
 
 
 class _Read:
-    """A state of a group that was read offline."""
+    """One state of a group, read offline."""
 
     def __init__(self, rows: Iterable[tuple[Any, ...]], *, single: bool) -> None:
         self._rows, self._single = list(rows), single

@@ -1,7 +1,7 @@
-"""What ``routing`` says of a row, said of Arrow columns: which rows of a file a shard takes, and which have a null.
+"""The tests of ``routing``, on Arrow columns: which rows of a file a shard takes, and which have a null.
 
-As in SQL, what a test says of a row may be null: not known, because the row has a null.  A column that is a dictionary
-has its terms looked at, not its rows.
+As in SQL, the result of a test may be null: unknown, because the row has a null.  In a dictionary-encoded column the
+test looks at the terms, not at the rows.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from etalis_py.spark.routing import PLACES
 from etalis_py.spark.schema import COLUMNS
 
 Test: TypeAlias = pa.BooleanArray | None
-"""What is said of each row; None: every row passes."""
+"""The result for each row; None: every row passes."""
 
 
 def own_of(rows: pa.RecordBatch, routed: RoutedPart, shard: int) -> Test:
-    """Does a shard take a row?  The time, of which a slice takes some, is not asked for."""
+    """Whether a shard takes a row.  The time range of a slice is not tested."""
     part = routed.part
     if part.begins or part.shards == 1:
         return asked_of(rows, routed)
@@ -42,19 +42,19 @@ def own_of(rows: pa.RecordBatch, routed: RoutedPart, shard: int) -> Test:
 
 
 def asked_of(rows: pa.RecordBatch, routed: RoutedPart) -> Test:
-    """Does a part want a row, whatever its key?"""
+    """Whether a part wants a row, whatever its key."""
     if routed.everything:
         return None
     return _any(rows, (_matching(rows, leaf, routed.unnamed) for leaf, _ in routed.routes))
 
 
 def asked_by(rows: pa.RecordBatch, parts: Iterable[RoutedPart]) -> Test:
-    """Does any of the parts want a row?"""
+    """Whether any of the parts wants a row."""
     return _any(rows, (asked_of(rows, routed) for routed in parts))
 
 
 def looked_at(routed: RoutedPart) -> list[str]:
-    """The columns that tell whether a part wants a row, and its key."""
+    """The columns that decide whether a part wants a row, and those with its key."""
     names = {PLACES[position] for _, position in routed.routes if position}
     for leaf, _ in routed.routes:
         positions = [getattr(leaf, place) for place in PLACES]
@@ -68,7 +68,7 @@ def looked_at(routed: RoutedPart) -> list[str]:
 
 
 def keys_in(rows: pa.RecordBatch, routed: RoutedPart) -> pa.Array:
-    """The term by which a row is routed to a shard of the part, or null where it is not."""
+    """The term that routes a row to a shard of the part; null if none does."""
     keys = []
     for place, name in PLACES.items():
         leaves = [leaf for leaf, position in routed.routes if position == place]
@@ -80,7 +80,7 @@ def keys_in(rows: pa.RecordBatch, routed: RoutedPart) -> pa.Array:
 
 
 def null_in(rows: pa.RecordBatch) -> pa.BooleanArray | None:
-    """Has a row a null where an event has none?  None: no row has."""
+    """Whether a row has a null where an event has none.  None: no row has."""
     columns = [rows.column(name) for name in (*TERMS, *TIMES)]
     tests = [column.is_null() for column in columns if column.null_count]
     return reduce(pc.or_, tests) if tests else None
@@ -104,7 +104,7 @@ def dead_letters(rows: pa.RecordBatch, refusing: Sequence[RoutedPart]) -> list[R
 
 def _matching(rows: pa.RecordBatch, leaf: ir.Leaf, unnamed: str) -> Test:
     if leaf.entailed:
-        return None  # what follows from the triple may match where the triple itself does not
+        return None  # a triple that it entails may match even if it does not match itself
     tests: list[Test] = []
     seen: dict[str, str] = {}
     for place, name in PLACES.items():
@@ -132,14 +132,14 @@ def _among(column: pa.Array, terms: Iterable[str]) -> pa.BooleanArray:
 
 
 def _of_terms(column: pa.Array, test: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """A test of terms for each row."""
+    """The result of a test of terms for each row."""
     if isinstance(column, pa.DictionaryArray):
         return test(column.dictionary).take(column.indices)
     return test(column)
 
 
 def _keys_of_shard(terms: pa.Array, shard: int, shards: int) -> pa.BooleanArray:
-    """Are terms keys of a shard?"""
+    """Whether terms are keys of a shard."""
     encoded = terms.dictionary_encode()
     spelled = encoded.dictionary.cast(pa.binary()).to_pylist()
     own = np.fromiter((crc32(term) % shards == shard for term in spelled), np.bool_, len(spelled))
@@ -152,7 +152,7 @@ def _all(tests: Iterable[Test]) -> Test:
 
 
 def _any(rows: pa.RecordBatch, tests: Iterable[Test]) -> Test:
-    """Without a test it is false."""
+    """Whether any test passes; false if there are none."""
     every = list(tests)
     given = [test for test in every if test is not None]
     if len(given) < len(every):

@@ -14,8 +14,8 @@ time, day-time interval     refused                               xsd:time, xsd:
 void                        null                                  null
 =========================== ===================================== =============================================
 
-Any other type is refused, and so is one that is no string for a subject or a predicate, when the query is planned.
-The literals are those that ``streams.columns.native`` makes of the same Arrow values.
+Any other type is refused when the query is planned, and so is any type but string for a subject or a predicate.  The
+literals are those that ``streams.columns.native`` makes of the same Arrow values.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _DAY = 86_400_000_000
 
 
 def time_of(rows: DataFrame, given: str | Column, name: str, unit: str = "us") -> Column:
-    """A column as microseconds since the epoch; ``name`` is what errors call it, ``unit`` what its numbers count."""
+    """A column as microseconds since the epoch; ``name`` is its name in errors, ``unit`` the unit of its numbers."""
     column, kind = typed(rows, given)
     if unit not in UNITS:
         raise SparkError(f"{unit!r} is not a unit of time, but one of {', '.join(UNITS)}")

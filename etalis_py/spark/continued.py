@@ -1,14 +1,13 @@
-"""A streaming run that is called again with further events: what its folder holds, and one such call.
+"""A streaming run that is called again with further events: the contents of its folder, and one such call.
 
 ========== =======================================================================================================
-events/    one Parquet file for each call
-updates/   the same for updates of the background, where a run has them
-state/     the checkpoint of Spark's stream
-matches/   one folder of Parquet files for each batch of the stream, written anew when a batch is repeated
-etalis.json the number of shards, which is fixed; the last batch whose matches have been told; up to where time has gone
-========== =======================================================================================================
+events/    one Parquet file for each call updates/   the same for updates of the background, if the run has them state/
+the checkpoint of Spark's stream matches/   one folder of Parquet files for each batch of the stream, written anew when
+a batch is repeated etalis.json the number of shards, which is fixed; the last batch whose matches have been told; up to
+where time has gone ==========
+=======================================================================================================
 
-A call that fails after its events were taken loses nothing: the next one goes on with them.  Matches are returned until
+A call that fails after taking its events loses nothing: the next one continues with them.  Matches are returned until
 the caller confirms them, so after a failure some may be returned again, with the same ids.
 """
 
@@ -31,7 +30,7 @@ META = "etalis.json"
 
 
 class Continued(msgspec.Struct):
-    """What a call must know of those before it.  ``over``: every instant before it is over.
+    """What a call needs to know about earlier calls.  ``over``: every instant before it is over.
 
     ``updates``: the background changes while it runs.
     """
@@ -43,7 +42,7 @@ class Continued(msgspec.Struct):
 
 
 def read_state(folder: Path) -> Continued | None:
-    """What is known in the folder of a run; None in a new one."""
+    """The state in the folder of a run; None in a new folder."""
     try:
         return msgspec.json.decode((folder / META).read_bytes(), type=Continued)
     except FileNotFoundError:
@@ -56,7 +55,7 @@ def read_state(folder: Path) -> Continued | None:
 
 
 def same_shards(folder: Path, state: Continued, shards: int) -> None:
-    """The number of shards is fixed in a checkpoint."""
+    """Refuse another number of shards: a checkpoint fixes it."""
     if state.shards != shards:
         raise SparkError(
             f"the checkpoint {folder} was made with {state.shards} shards, now {shards} are asked for: go on with "
@@ -65,7 +64,7 @@ def same_shards(folder: Path, state: Continued, shards: int) -> None:
 
 
 def same_updates(folder: Path, state: Continued, updates: bool) -> None:
-    """Whether there are updates is fixed in a checkpoint, because Spark's stream then has a second source."""
+    """Refuse updates in only one of them: a checkpoint fixes whether there are any, since they are a second source."""
     if state.updates and not updates:
         raise SparkError(
             f"the checkpoint {folder} was made with updates of the background: give them again, those that are new; "
@@ -79,7 +78,7 @@ def same_updates(folder: Path, state: Continued, updates: bool) -> None:
 
 
 def put_updates(folder: Path, name: str, updates: Iterable[Update]) -> None:
-    """The updates of a call beside its events, also where there are none."""
+    """Write the updates of a call beside its events, even if there are none."""
     kept = folder / "updates"
     kept.mkdir(exist_ok=True)
     write_updates(folder / "updates.part", updates, first=int(Path(name).stem) << 40)
@@ -93,7 +92,7 @@ def write_state(folder: Path, state: Continued) -> None:
 
 
 def next_file(folder: Path) -> Path:
-    """Where the events of this call go; first they are written beside it."""
+    """The file for the events of this call; they are written beside it first."""
     events = folder / "events"
     events.mkdir(parents=True, exist_ok=True)
     return events / f"{len(list(events.glob('*.parquet'))):06d}.parquet"
@@ -107,9 +106,9 @@ def go_on(
     options: MatchOptions,
     at_once: int | None = None,
 ) -> DataFrame:
-    """Run the stream over what is new, to its end; the matches that have not been told.
+    """Run the stream over the new events, to their end; returns the unreported matches.
 
-    ``at_once``: so many files in a batch, else all.
+    ``at_once``: the number of files in a batch (default: all).
     """
     read = spark.readStream.schema(EVENTS)
     if at_once is not None:
@@ -134,7 +133,7 @@ def go_on(
     )
     try:
         query.awaitTermination()
-        for progress in query.recentProgress:  # the listener may be told when the session is gone
+        for progress in query.recentProgress:  # the listener may only be called after the session is gone
             watch.look(progress.observedMetrics)
     finally:
         query.stop()
@@ -143,5 +142,5 @@ def go_on(
 
 
 def batches(folder: Path) -> list[tuple[int, Path]]:
-    """The batches whose matches are kept."""
+    """The batches whose matches are in the folder."""
     return sorted((int(path.name), path) for path in (folder / "matches").glob("*") if path.name.isdigit())

@@ -1,9 +1,10 @@
-"""Which parts of a batch are cut into slices of time, and where; and whether a key is so hot that it has to be.
+"""Which parts of a batch are cut into slices of time, and where; and whether a hot key requires it.
 
-One query over the batch, before it is routed, tells both: a sample of the ends, whose quantiles are the cuts, and a
-sample of the keys; where these are few, another one tells the first and the last end.  They read the columns that they
-need only, so they are for sources that can (Parquet and others); any other source is read as a whole for them, which is
-done where slices are asked for.  Files of this machine are looked into instead: see ``local_cuts``.
+One query over the batch, before it is routed, gives both: a sample of the ends, whose quantiles are the cuts, and a
+sample of the keys; if the sample is small, another query gives the first and the last end.  These queries read only the
+columns that they need, so they are meant for sources that support that (Parquet and others); any other source would be
+read as a whole, so there they only run if slices were asked for.  Files of this machine are inspected directly instead:
+see ``local_cuts``.
 """
 
 from __future__ import annotations
@@ -21,32 +22,32 @@ from etalis_py.spark.routing import asked_by, keys_of
 from etalis_py.spark.slices import in_slices
 
 SAMPLED = 16
-"""One instant of so many is in the sample."""
-ENOUGH = 1_000  # rows in the sample that say something
+"""One in so many instants is in the sample."""
+ENOUGH = 1_000  # least size of a sample that says something
 _CUTS = 10_000  # accuracy of the quantiles
 
 
 class Measured(Protocol):
-    """What is known of a batch."""
+    """Measurements of a batch."""
 
     def begins(self) -> list[int]:
-        """Where slices begin that have about as many events each; fewer where too few instants are there."""
+        """The beginnings of slices with about equally many events; there are fewer if there are too few instants."""
 
     def hot(self, shards: int) -> set[int]:
-        """The parts of which one key has more than the share of a shard."""
+        """The parts in which one key has more than the share of a shard."""
 
 
 Measure: TypeAlias = Callable[[int, Sequence[RoutedPart]], Measured]
-"""Of a number of slices and the parts whose keys are asked for."""
+"""Measures a batch, given a number of slices and the parts whose keys are asked for."""
 
 
 def cut(
     parts: Sequence[RoutedPart], shards: int, slices: int | None, by_time: bool, measure: Measure
 ) -> list[RoutedPart]:
-    """The parts, those in slices of time that can be and gain by it.
+    """The parts, cut into slices of time where that is possible and useful.
 
-    ``slices``: so many for each part that can; without it, as many as there are shards, for what has no key and for
-    what has a hot one, if the source can be read ``by_time``.
+    ``slices``: the number for each part that can be cut.  Default: the number of shards, for parts without a key or
+    with a hot one, if the source can be read ``by_time``.
     """
     if slices is not None and slices < 1:
         raise SparkError(f"the number of slices is {slices}: it must be 1 or more, where 1 cuts nothing")
@@ -69,14 +70,14 @@ def cut(
 
 
 class AskedOfSpark:
-    """What one query over the batch says of it."""
+    """Measurements by one query over the batch."""
 
     def __init__(self, flat: DataFrame, parts: Sequence[RoutedPart], slices: int, keyed: Sequence[RoutedPart]) -> None:
         asked_for = asked_by(parts, 1)
         self._rows = flat if asked_for is None else flat.where(asked_for)
         self._slices = slices
         self._keys = {routed.part.number: keys_of(routed) for routed in keyed}
-        # Only what is sampled comes to the aggregates that Spark does not compile; what decides it is an integer.
+        # Only the sample gets to the aggregates, which Spark does not compile; an integer decides what is sampled.
         chosen = f"pmod(xxhash64(`end`), {SAMPLED}) = 0"
         sampled = flat.where(chosen if asked_for is None else all_of([chosen, asked_for]))
         asked = ["count(1) AS sampled", "min(`end`) AS first"]

@@ -1,6 +1,6 @@
-"""Spark's Python daemon with the engine loaded: its workers are forks of it, and need not load the engine again.
+"""Spark's Python daemon with the engine loaded: its workers are forked from it and need not load the engine again.
 
-What starts threads (numpy, pyarrow and pandas) must not be loaded before a fork, so a worker still does that itself.
+Libraries that start threads (numpy, pyarrow and pandas) must not be loaded before a fork, so each worker loads those.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _work = daemon.worker
 
 
 def work(sock: socket.socket, authenticated: bool) -> int:
-    """A worker, to its end; any number but 0 says that it takes no more tasks.
+    """Run a worker to its end; any result but 0 means that it takes no more tasks.
 
-    Where Spark has closed the connection, which it does with idle workers, nothing is wrong.
+    It is no error if Spark has closed the connection: it does so with idle workers.
     """
     try:
         return _work(sock, authenticated)
@@ -29,5 +29,5 @@ def work(sock: socket.socket, authenticated: bool) -> int:
 
 if __name__ == "__main__":
     daemon.worker = work
-    gc.freeze()  # so that the pages of what is loaded stay shared
+    gc.freeze()  # so that the memory pages of loaded modules stay shared
     daemon.manager()

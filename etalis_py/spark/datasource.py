@@ -1,4 +1,4 @@
-"""``format("etalis")``: what Spark cannot read by itself, read by the readers of ``etalis_py.streams``.
+"""``format("etalis")``: sources that Spark cannot read by itself, read with ``etalis_py.streams``.
 
     spark.readStream.format("etalis").option("stream", "urn:s").load("/data/events")
     spark.read.format("etalis").option("mapping", "prices.toml").load("prices.csv.gz")
@@ -8,8 +8,8 @@
   file system.  (``events_from_files`` reads through Spark's own file systems.)
 - A *stream container*, ``http://`` or ``https://``, by the numbers of its members.
 
-An offset says what was taken, so a batch that is repeated after a failure reads the same bytes or members again: what
-is computed from them is exactly once.  The columns are those of EVENTS.
+An offset says what was taken, so a batch that is repeated after a failure reads the same bytes or members again:
+results are exactly-once.  The columns are those of EVENTS.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Piece(InputPartition):
 
 
 class Files:
-    """Files; an offset is a mapping from each to its bytes that were taken."""
+    """Files; an offset maps each file to the number of its bytes that were taken."""
 
     def __init__(self, path: str, how: Reading) -> None:
         self.path, self.how = os.path.abspath(path), how
@@ -154,7 +154,7 @@ class Container:
 
 
 class BatchReader(DataSourceReader):
-    """All that is there."""
+    """Reads everything that is there."""
 
     def __init__(self, source: Files | Container) -> None:
         self.source = source
@@ -167,7 +167,7 @@ class BatchReader(DataSourceReader):
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """What is new since an offset."""
+    """Reads what is new since an offset."""
 
     def __init__(self, source: Files | Container, max_files: int | None) -> None:
         self.source, self.max_files = source, max_files
@@ -190,7 +190,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         available = self.source.available(start)
         if self.target is None:
             return available
-        # What came after the run began is for the next run.
+        # Whatever arrived after the run began is for the next run.
         return {name: min(available[name], self.target[name]) for name in available if name in self.target}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:

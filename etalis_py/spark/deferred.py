@@ -1,7 +1,7 @@
-"""The processor of a level as Spark gets it: plain data until the first rows come.
+"""The processor of a level in the form that Spark gets: plain data until the first rows come.
 
-For each level of each run Spark starts an interpreter on the driver that asks the processor for its states and for
-nothing else.  Without the engine and pandas, which it has no use for, that takes a third of the time.
+For each level of each run, Spark starts an interpreter on the driver that only asks the processor for its states. It
+has no use for the engine and pandas, and without them this takes a third of the time.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Deferred(StatefulProcessor):
     """Makes a ``ShardProcessor`` for the first rows, and calls it.
 
-    ``work`` is an encoded ``streaming.Work``, broadcast where it is large.  The backgrounds of the programs are left
-    out in it: Spark has to see the broadcast variables that they may be in.
+    ``work`` is an encoded ``streaming.Work``, broadcast if it is large.  It leaves out the backgrounds of the programs:
+    they may be in broadcast variables, and Spark has to see those.
     """
 
     def __init__(self, work: bytes | Shipped, backgrounds: tuple[bytes | Shipped, ...]) -> None:
@@ -51,7 +51,7 @@ class Deferred(StatefulProcessor):
         yield from self._opened.wake(key, timerValues)
 
     def close(self) -> None:
-        """Nothing to give back: live engines stay for the next batch."""
+        """Nothing to release: live engines stay for the next batch."""
 
     @property
     def _opened(self) -> ShardProcessor:

@@ -1,10 +1,10 @@
-"""Families of queries on Spark: their queries are divided among the shards.
+"""Families of queries on Spark: the queries are divided among the shards.
 
-Every query of a family is in one shard, its home: that of the constant which most of its triple patterns have, or of
-its name where they have none.  So alerts about one company are in one shard, and what happens to it goes there.
-A triple goes to the shards with queries that have its term as a constant: a table that is broadcast says which
-(``routing``), however many queries there are.  A pattern without a constant is for all shards.  What one query of a
-family finds does not depend on the others, so nothing else has to meet.
+Every query of a family is in one shard, its home: that of the constant in most of its triple patterns, or that of its
+name if they have none.  So alerts about one company are in one shard, and the events of that company go there.  A
+triple goes to the shards with queries that have its term as a constant: a broadcast table says which (``routing``),
+however many queries there are.  Triples for a pattern without a constant go to all shards.  The matches of one query of
+a family do not depend on the others, so nothing else has to be in the same shard.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ POSITIONS = ("subject", "object")
 
 
 def are_apart(rules: ir.Rules, families: Iterable[str]) -> bool:
-    """Does no family derive what a query reads, nor read what one derives?"""
+    """Whether no family derives what a query reads, or reads what a query derives."""
     feeders, names = feeders_of(rules), set(families)
     return all(not makers & names and not (makers and reader in names) for reader, makers in feeders.items())
 
@@ -36,9 +36,9 @@ def are_apart(rules: ir.Rules, families: Iterable[str]) -> bool:
 def with_families(
     program: Program, name: str, number: int, first: int, shards: int
 ) -> tuple[ProgramSpec, list[RoutedPart]] | None:
-    """A program with families as it travels, and its parts; None where its queries run one by one.
+    """The specification of a program with families, and its parts; None if its queries run one by one.
 
-    Families that feed other queries, or are fed, do so; and where the program has more than its texts say.
+    They do if families feed other queries or are fed by them, or if the program has more than its texts say.
     """
     assert isinstance(program.compilation, GatheredQueries)
     compilation = program.compilation.run_by(program.policy)
@@ -54,7 +54,7 @@ def with_families(
 
 
 def _parts(compilation: GatheredQueries, rules: ir.Rules, program: int, first: int, shards: int) -> list[RoutedPart]:
-    """The parts of a program with families: one for all of these, after those of the other queries."""
+    """The parts of a program with families: those of the other queries, then one for all families."""
     families = {group.name for group in compilation.groups}
     others = replace(rules, outputs=tuple(output for output in rules.outputs if output.query not in families))
     parts = parts_of(others, program, first, shards) if others.outputs else []
@@ -109,7 +109,7 @@ def home_of(row: Member, place: int, shards: int) -> int:
 
 
 def own_of(part: Part, shard: int) -> Mapping[str, Own]:
-    """For each family of a part, whether a query of it is in this shard."""
+    """For each family of a part, the test whether a query of it is in this shard."""
 
     def own(home: int) -> Own:
         return lambda row: home_of(row, home, part.shards) == shard
@@ -118,7 +118,7 @@ def own_of(part: Part, shard: int) -> Mapping[str, Own]:
 
 
 def order_in(spec: ProgramSpec, part: Part) -> tuple[tuple[str, int], ...]:
-    """The queries that a part reports, each with its rank in an instant; empty where nobody asks for the order."""
+    """The queries that a part reports, each with its rank in an instant; empty if no order was asked for."""
     if not (part.homes and part.order):
         return part.order
     compilation = compiled(spec).compilation
@@ -127,7 +127,7 @@ def order_in(spec: ProgramSpec, part: Part) -> tuple[tuple[str, int], ...]:
 
 
 def _by_constants(here: Iterable[ir.Node], nodes: Mapping[str, ir.Node]) -> Iterator[tuple[ir.Leaf, str, int]]:
-    """Leaves whose triples are looked up by a constant: its position, and the place of the constant in the rows."""
+    """Leaves whose triples are looked up by a constant, with its position and its place in the family's rows."""
     for node in here:
         if (equal := _equal(node, nodes)) is not None:
             assert isinstance(node, ir.Map)
@@ -138,7 +138,7 @@ def _by_constants(here: Iterable[ir.Node], nodes: Mapping[str, ir.Node]) -> Iter
 
 
 def _without_constants(output: ir.Output, here: Iterable[ir.Node], nodes: Mapping[str, ir.Node]) -> Iterator[ir.Leaf]:
-    """Leaves whose triples may be for any query."""
+    """Leaves whose triples may concern any query."""
     refs = [ref.node for node in here if _equal(node, nodes) is None for ref in ir.refs(node)]
     for name in refs if output.source is None else (*refs, output.source.node):
         node = nodes[name]
@@ -147,7 +147,7 @@ def _without_constants(output: ir.Output, here: Iterable[ir.Node], nodes: Mappin
 
 
 def _equal(node: ir.Node, nodes: Mapping[str, ir.Node]) -> tuple[str, int] | None:
-    """The column of a leaf that is a constant of the query, and the place of the constant."""
+    """The column of a leaf that equals a constant of the query, and the place of the constant."""
     if not isinstance(node, ir.Map) or not isinstance(nodes[node.child.node], ir.Leaf):
         return None
     return next((step.equal[0] for step in node.steps if isinstance(step, ir.Parameters) and step.equal), None)

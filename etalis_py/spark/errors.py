@@ -1,14 +1,14 @@
-"""What cannot be run on Spark, apart from what loads the engine."""
+"""Errors and warnings of the pipeline, importable without loading the engine."""
 
 from __future__ import annotations
 
 
 class SparkError(ValueError):
-    """Something that cannot be run on Spark, or a state that does not belong to what is run."""
+    """Something cannot run on Spark, or stored state belongs to something else."""
 
 
 class SkewWarning(UserWarning):
-    """One key has so many of the events that the other shards wait for its own."""
+    """One key has so many of the events that the other shards wait for its shard."""
 
 
 __all__ = ["SkewWarning", "SparkError"]

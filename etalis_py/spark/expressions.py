@@ -1,7 +1,7 @@
 """Expressions of Spark as text.
 
-Every function of PySpark that makes a column asks the JVM a dozen times, so the plan of a small program took half a
-second of both; a text is one question.
+Every PySpark function that makes a column calls the JVM a dozen times, so the plan of a small program took half a
+second; a text takes a single call.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _HARMLESS = re.compile(r"[\w .:,;/#<>?=&()+*\"^@~%!|{}\[\]-]*", re.ASCII)
 
 
 def text(value: str) -> str:
-    """A string as an expression; what a parser could take for something else is written in hexadecimal digits.
+    """A string as an expression; one that a parser could misread is written in hexadecimal digits.
 
     >>> print(text("q1"), text("it's"))
     'q1' CAST(X'69742773' AS STRING)
@@ -30,7 +30,7 @@ def all_of(tests: Iterable[str]) -> str:
 
 
 def any_of(tests: Iterable[str]) -> str:
-    """Without a test it is false."""
+    """Whether any test passes; false if there are none."""
     return f"({' OR '.join(f'({test})' for test in tests) or 'FALSE'})"
 
 

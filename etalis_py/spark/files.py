@@ -1,8 +1,8 @@
-"""Files that may grow, cut into pieces that can be read again: what is new since an offset, and its parts.
+"""Files that may grow, cut into pieces that can be read again: the new bytes since an offset, and pieces of them.
 
-An offset is a mapping from a file to the number of its bytes that were taken.  JSON lines may be appended to: of
-them the whole lines are taken.  A file of another format is taken at once, so it has to appear complete (write it
-under a name that begins with ``.`` or ``_``, then rename it) and may not change afterwards.
+An offset maps each file to the number of its bytes that were taken.  JSON lines may be appended to: only whole lines
+are taken.  A file of another format is taken as a whole, so it has to appear complete (write it under a name that
+begins with ``.`` or ``_``, then rename it) and may not change afterwards.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ Piece = tuple[str, int, int]
 
 
 def grows(path: str, format: str) -> bool:
-    """May this file be appended to?"""
+    """Whether this file may be appended to."""
     return (format or format_of(path)) == "jsonl" and not path.lower().endswith(".gz")
 
 
 def listing(path: str) -> list[str]:
-    """The files of a folder, a pattern or a name, in the order of their names; hidden ones are left out."""
+    """The files of a folder, a pattern or a name, sorted by name; hidden files are left out."""
     paths = sorted(glob.glob(os.path.join(path, "*") if os.path.isdir(path) else path))
     if not paths and not glob.has_magic(path):
-        # A folder may be empty; what is not there at all is a mistake.
+        # A folder may be empty, but a path that does not exist is a mistake.
         if not os.path.isdir(path):
             raise StreamError("there is no such file or folder", source=path, hint="it must be seen by every worker")
         return []
@@ -58,7 +58,7 @@ def _length(file: str, format: str, taken: int) -> int:
 
 
 def _whole_lines(file: str, taken: int, size: int) -> int:
-    """Up to where there are whole lines; a last line without its end counts when it is a whole JSON object."""
+    """The end of the last whole line; a last line without a line break counts if it is a whole JSON object."""
     with Path(file).open("rb") as opened:
         end, tail = size, b""
         while end > taken:
@@ -78,14 +78,14 @@ def _whole_lines(file: str, taken: int, size: int) -> int:
 
 
 def up_to(start: Taken, available: Taken, most: int | None) -> dict[str, int]:
-    """The next offset: what is there, but at most so many files more; files that are gone are forgotten."""
+    """The next offset: all that is available, but at most ``most`` more files; files that are gone are forgotten."""
     kept = {file: taken for file, taken in start.items() if file in available}
     new = [file for file in available if available[file] > kept.get(file, 0)]
     return kept | {file: available[file] for file in new[:most]}
 
 
 def pieces(start: Taken, end: Taken, format: str, size: int = PIECE) -> list[Piece]:
-    """What lies between two offsets; long files of lines in several pieces."""
+    """The pieces between two offsets; long files of lines are several."""
     every: list[Piece] = []
     for file, last in end.items():
         first = start.get(file, 0)
@@ -101,7 +101,7 @@ class Lines:
         self.name, begin, self._end = piece
         self._file = Path(self.name).open("rb")  # noqa: SIM115 (closed below)
         if begin:
-            # A line that began before belongs to the piece before.
+            # A line that began earlier belongs to the previous piece.
             self._file.seek(begin - 1)
             self._file.readline()
         self._at = self._file.tell()

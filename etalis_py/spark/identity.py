@@ -1,16 +1,16 @@
-"""What a checkpoint is a checkpoint of: the programs, their stages and their shards, as plain data.
+"""What a checkpoint belongs to: the programs, their stages and their shards, as plain data.
 
 Every shard keeps this description with its state.  When a run begins again, it is compared with that of the run:
 
 * The number of shards, the number of partitions, the stages and the routing decide where a solution is kept.  A
   change of any of them is refused.
-* A query that is the same (its rules, not its spelling) goes on.  One that is gone is forgotten with the goals that no
-  other one shares; one that is new begins with what happens from now on.  One that has kept its name but has become
-  another one is refused, because both could be meant.
+* A query that is the same (its rules, not its spelling) continues.  One that is gone is forgotten, with the goals that
+  no other query shares; a new one starts with the events from now on.  One that kept its name but has other rules is
+  refused, because either could be meant.
 * The background may change as long as the rules stay the same; it holds from the next instant on, as with
-  ``Engine.update``.  If they do not (another vocabulary or schema makes other rules), the queries are not the same.
-* Answer-set programs that read events are the same, because the state has their atoms.
-* Windowed queries (RSP-QL) go on as they are, with the background they have, or not at all.
+  ``Engine.update``.  If they do not (another vocabulary or schema gives other rules), the queries are not the same.
+* Answer-set programs that read events must be the same, because the state has their atoms.
+* Windowed queries (RSP-QL) must be the same, with the same background.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ADVICE = "go on with what the checkpoint was made by, or start from a new checkp
 
 
 class ProgramIdentity(msgspec.Struct, frozen=True):
-    """A program: its name, its policy, and digests of its background and of the programs there that are solved anew.
+    """A program: its name, its policy, and digests of its background and of its static answer-set programs.
 
     ``updates``: the background changes while it runs.
     """
@@ -127,12 +127,12 @@ def _package() -> str:
 
 
 def decoded(data: bytes) -> JobIdentity:
-    """Raises ``msgspec.MsgspecError`` for bytes that are no identity."""
+    """The identity from its bytes; raises ``msgspec.MsgspecError`` for any other bytes."""
     return msgspec.msgpack.decode(data, type=JobIdentity)
 
 
 def differences(before: JobIdentity, now: JobIdentity) -> list[str]:
-    """What keeps a job from going on with the state of another one, in words; nothing: it can go on."""
+    """The reasons why a job cannot continue with the state of another one, as text; empty: it can."""
     divided = any(stage.shards > 1 for stage in (*before.stages, *now.stages))
     if before.shards != now.shards and divided:
         return [
@@ -156,7 +156,7 @@ def differences(before: JobIdentity, now: JobIdentity) -> list[str]:
 
 
 def _other_queries(before: JobIdentity, now: JobIdentity) -> Iterator[str]:
-    """Queries that have kept their names and nothing else."""
+    """Queries that have the same name but other rules."""
     was, programs = _queries(before), {p.name: p for p in before.programs}
     are = {p.name: p for p in now.programs}
     for (program, query), meaning in _queries(now).items():
@@ -175,14 +175,14 @@ def _other_queries(before: JobIdentity, now: JobIdentity) -> Iterator[str]:
 
 
 def _other_answer_sets(before: JobIdentity, now: JobIdentity) -> Iterator[str]:
-    """Programs whose atoms the state has."""
+    """Changes of the answer-set programs whose atoms the state has."""
     was = {p.name: p.live for p in before.programs}
     if any(was.get(program.name, program.live) != program.live for program in now.programs):
         yield "the answer-set programs that the job solves are no longer those that the checkpoint was made with"
 
 
 def _other_updates(before: JobIdentity, now: JobIdentity) -> Iterator[str]:
-    """What the state has of a background that changed is its difference from the one at the start."""
+    """Changes of an updated background: the state only has its difference from the initial one."""
     are = {p.name: p for p in now.programs}
     changed = [(old, are[old.name]) for old in before.programs if old.updates and old.name in are]
     if any(not new.updates for _, new in changed):
@@ -200,7 +200,7 @@ def _named(program: str, query: str) -> str:
 
 
 def _other_stages(before: JobIdentity, now: JobIdentity) -> Iterator[str]:
-    """Stages that came, went or are routed otherwise."""
+    """Stages that were added, removed or are routed differently."""
     was = {s.number: s for s in before.stages}
     are = {s.number: s for s in now.stages}
     for number in sorted(was.keys() | are.keys()):
@@ -231,7 +231,7 @@ def _changed(old: StageIdentity, new: StageIdentity) -> Iterator[str]:
 
 
 def _moved(before: JobIdentity, now: JobIdentity) -> Iterator[str]:
-    """Queries that would report, or derive for others, in another stage than before: their state is in the old one."""
+    """Queries that would report, or derive for others, in another stage: their state is in the old one."""
     for role in ("reports", "feeds"):
         was, are = _places(before, role), _places(now, role)
         for (program, query), number in are.items():

@@ -1,4 +1,4 @@
-"""Which class of shard a part runs in."""
+"""The class of shard that a part runs in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from etalis_py.spark.standing import StandingShard
 
 
 def shard_kind(spec: ProgramSpec, part: Part) -> type[Shard]:
-    """Shards into which queries come, those whose background changes, and all others."""
+    """The class of shards with standing queries, with a changing background, or of all others."""
     if part.standing:
         return StandingShard
     return ChangingShard if spec.updates else Shard

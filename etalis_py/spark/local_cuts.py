@@ -1,7 +1,7 @@
-"""What files of this machine tell of a batch, without a query of Spark: where it may be cut, and which keys are hot.
+"""Measures a batch from files on this machine, without a Spark query: where it may be cut, and which keys are hot.
 
-Keys are counted at the beginnings of some pieces of the files.  The ends of a small batch are all looked at; of a large
-one, what the files say of their pieces: their first and last ends and their numbers of rows.
+Keys are counted at the beginnings of some pieces of the files.  For a small batch, all ends are read; for a large one,
+only what the files state about their pieces: the first and last end and the number of rows.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from etalis_py.spark.local_files import NEVER, FileReader, LocalFiles
 from etalis_py.spark.parts import RoutedPart
 
 MOST_ROWS = 1 << 18
-"""Of more rows than these, the ends are not looked at if there are enough pieces,"""
+"""With more rows than this, the ends are not read if there are enough pieces;"""
 MOST_IN_FEW = 1 << 22
-"""and of more than these, whatever the pieces."""
+"""with more than this, they are never read."""
 SAMPLED_ROWS = 1 << 18
-"""Keys are counted in so many rows."""
-_PIECES = 2  # for each slice, which are enough
+"""The number of rows in which keys are counted."""
+_PIECES = 2  # enough pieces per slice
 _SAMPLED = 64  # pieces in which keys are counted
-_POINTS = 64  # of a piece of a large batch
+_POINTS = 64  # times per piece of a large batch
 
 
 class LookedUp:
-    """What the files of a batch tell of it."""
+    """Measurements from the files of a batch."""
 
     def __init__(
         self, files: LocalFiles, parts: Sequence[RoutedPart], slices: int, keyed: Sequence[RoutedPart]
@@ -65,14 +65,14 @@ class LookedUp:
         return {routed.part.number for routed in self._keyed if _times(batches, routed) * shards > sampled}
 
     def _ends(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """All ends that are asked for, one of each row."""
+        """The end of each row that is asked for."""
         batches = self._reader.batches(self._reader.groups, self._names)
         ends = [_filtered(rows, asked_by(rows, self._parts)).column("end").drop_null().to_numpy() for rows in batches]
         every = np.concatenate(ends) if ends else np.zeros(0, np.int64)
         return every, np.ones(len(every))
 
     def _told(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Some times of each piece, as if its rows were evenly spread, and the number of rows that each stands for."""
+        """Some times of each piece, as if its rows were spread evenly, and the number of rows that each stands for."""
         known = [group for group in self._reader.groups if group.first > NEVER]
         ends = [np.linspace(group.first, group.last, _POINTS).astype(np.int64) for group in known]
         weights = [np.full(_POINTS, group.rows / _POINTS) for group in known]
@@ -84,7 +84,7 @@ def _filtered(rows: pa.RecordBatch, test: Test) -> pa.RecordBatch:
 
 
 def _times(batches: Sequence[pa.RecordBatch], routed: RoutedPart) -> int:
-    """How often the most frequent key of a part is there."""
+    """How often the most frequent key of a part occurs."""
     keys = pa.chunked_array([keys_in(rows, routed).cast(pa.string()) for rows in batches], pa.string()).drop_null()
     times: int = pc.max(pc.value_counts(keys).field("counts")).as_py() or 0
     return times

@@ -1,11 +1,11 @@
-"""Parquet files on this machine that a batch is read from as they are: their rows in columns, in order of time.
+"""Parquet files on this machine that a batch reads directly: their rows in columns, in order of time.
 
-Spark hands a row to Python for about half a microsecond, and once for each shard that reads all of a source.  Arrow
-decodes it in a tenth of that, with repeated terms as the codes that they are in the file.  So where a DataFrame is
-nothing but the columns of such files, its shards read them without Spark, which still runs them.
+Spark takes about half a microsecond to hand a row to Python, once for each shard that reads all of a source.  Arrow
+decodes it in a tenth of that and keeps repeated terms as the codes that the file has.  So if a DataFrame is nothing but
+the columns of such files, its shards are still run by Spark but read the files without it.
 
-The files are those that Spark lists, of types that both read alike; whatever else there may be to a source (filters,
-expressions, partitions by folder, a file that is to be passed over if it is broken, other file systems) is Spark's.
+The files are those that Spark lists, with types that both read alike; sources with anything else (filters, expressions,
+partitions by folder, an option to skip broken files, other file systems) are left to Spark.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from etalis_py.streams.columns.flat import constant
 from etalis_py.streams.columns.native import plain, spelled
 
 MOST_FILES = 200
-"""So many are looked into, some milliseconds each, when a batch is planned."""
+"""At most so many are inspected, a few milliseconds each, when a batch is planned."""
 _TIMES = {"bigint": pa.int64(), "timestamp": pa.timestamp("us", "UTC"), "timestamp_ntz": pa.timestamp("us")}
 _TEXTS = {"string": pa.string()}
 _OBJECTS = _TEXTS | {
@@ -39,10 +39,10 @@ _OBJECTS = _TEXTS | {
     "boolean": pa.bool_(),
 }
 _KINDS = {"end": _TIMES, "start": _TIMES, "s": _TEXTS, "p": _TEXTS, "o": _OBJECTS, "stream": _TEXTS}
-"""The types that columns may have in Spark, and what Arrow has to read from the files then."""
+"""The types that columns may have in Spark, and the types that Arrow must then read from the files."""
 _COMPRESSED = {"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"}
 _OLD_CALENDAR = b"org.apache.spark.legacyDateTime"
-"""Spark computes the times of files with this mark anew, and of those that were made before it had the mark."""
+"""Spark converts the times of files with this mark, and of files from before the mark existed."""
 _AS_THEY_ARE = "spark.sql.parquet.datetimeRebaseModeInRead"
 _READ_ALIKE = {"path", "recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter"}
 """Options that say which files there are; Spark has listed them."""
@@ -50,7 +50,7 @@ _PASSED_OVER = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMis
 _SPARK = "org.apache.spark.sql.execution.datasources"
 _CODED = pa.dictionary(pa.int32(), pa.string())
 NEVER, _ALWAYS = -(2**63), 2**63 - 1
-"""The times of a piece that does not tell its own."""
+"""The times of a piece that does not state its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +68,14 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True)
 class LocalFiles:
-    """The files, and the names that columns of events have in them."""
+    """The files, and the names of the event columns in them."""
 
     paths: tuple[str, ...]
     names: Mapping[str, str]
 
 
 class FileReader:
-    """Reads the rows of files; ``groups`` are all of their pieces, by time."""
+    """Reads the rows of files; ``groups`` has all pieces, by time."""
 
     def __init__(self, files: LocalFiles) -> None:
         self._names = files.names
@@ -94,7 +94,7 @@ class FileReader:
                 yield self._events(rows, columns)
 
     def beginnings(self, groups: Iterable[RowGroup], columns: Sequence[str], size: int) -> Iterator[pa.RecordBatch]:
-        """The first rows of pieces, so many of each."""
+        """The first rows of pieces, at most ``size`` of each."""
         for group in groups:
             file, stored = self._file(group.path), self._stored(columns)
             for rows in islice(file.iter_batches(size, [group.number], stored, use_threads=False), 1):
@@ -104,13 +104,13 @@ class FileReader:
         return [self._names[name] for name in columns if name in self._names]
 
     def _file(self, path: str) -> parquet.ParquetFile:
-        """The file, which is open until another one is."""
+        """The file, which stays open until another one is opened."""
         if self._open is None or self._open[0] != path:
             self._open = path, parquet.ParquetFile(path, metadata=self._metadata[path], read_dictionary=self._coded)
         return self._open[1]
 
     def _events(self, rows: pa.RecordBatch, columns: Iterable[str]) -> pa.RecordBatch:
-        """Rows of a file with the types and names of flat events."""
+        """The rows of a file, with the types and names of flat events."""
         found: dict[str, pa.Array] = {}
         for name in columns:
             stored = self._names.get(name)
@@ -124,14 +124,14 @@ class FileReader:
 
 
 def local_files(events: DataFrame) -> LocalFiles | None:
-    """The files that a DataFrame of flat events is, column by column; None where there is more to it."""
+    """The files whose columns make up a DataFrame of flat events; None if there is more to it."""
     kinds = dict(events.dtypes)
     wanted = {name: kinds[name] for name in _KINDS if name in kinds}
     if {"triples", "retract"} & set(kinds) or not {"end", "s", "p", "o"} <= set(kinds):
         return None
     if any(kind not in _KINDS[name] for name, kind in wanted.items()):
         return None
-    # The plan of a DataFrame does not see that it has been cached since; another one does.
+    # The plan of a DataFrame does not see a later cache; that of a new DataFrame does.
     plan = events.select("*")._jdf.queryExecution().optimizedPlan()
     relation = plan.children().apply(0) if str(plan.nodeName()) == "Project" else plan
     if not str(relation.nodeName()).startswith("LogicalRelation"):
@@ -145,12 +145,12 @@ def local_files(events: DataFrame) -> LocalFiles | None:
     stored = {found.names[name]: _KINDS[name][kind] for name, kind in wanted.items()}
     try:
         return found if found.paths and all(_is_read_alike(path, stored) for path in found.paths) else None
-    except (OSError, pa.ArrowException):  # what Spark says of it is better known
+    except (OSError, pa.ArrowException):  # Spark's own error is better known
         return None
 
 
 def runs_of(groups: Sequence[RowGroup]) -> list[list[RowGroup]]:
-    """Pieces by time, in runs that do not overlap: one holds nothing that comes after the begin of the next."""
+    """Pieces by time, in runs that do not overlap: nothing in a run comes after the beginning of the next."""
     runs: list[list[RowGroup]] = []
     last = NEVER
     for group in groups:
@@ -163,13 +163,13 @@ def runs_of(groups: Sequence[RowGroup]) -> list[list[RowGroup]]:
 
 
 def held_at_once(files: LocalFiles) -> int:
-    """The bytes of the pieces that overlap in time, so that a shard has to hold its rows of all of them."""
+    """The bytes of the pieces that overlap in time: a shard has to hold its rows of all of them at once."""
     runs = runs_of(FileReader(files).groups)
     return max((sum(group.bytes for group in run) for run in runs if len(run) > 1), default=0)
 
 
 def _names(plan: list[dict[str, Any]]) -> dict[str, str]:
-    """The columns of a plan that are columns of its relation, whatever they are called."""
+    """The columns of a plan that are columns of its relation, possibly renamed."""
     *above, relation = plan
     if "parquet.field.id" in json.dumps(relation["output"]):
         return {}
@@ -185,7 +185,7 @@ def _names(plan: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def _paths(relation: Any, events: DataFrame) -> tuple[str, ...]:
-    """The files of a relation of Spark; none where these are not all of it."""
+    """The files of a Spark relation; none if the relation is more than its files."""
     if relation.getClass().getName() != f"{_SPARK}.HadoopFsRelation" or not relation.partitionSchema().isEmpty():
         return ()
     if relation.fileFormat().getClass().getName() != f"{_SPARK}.parquet.ParquetFileFormat":
@@ -204,13 +204,13 @@ def _paths(relation: Any, events: DataFrame) -> tuple[str, ...]:
     paths = [unquote(address.path) for address in addresses]
     if len(set(paths)) < len(paths) or any(a.scheme != "file" or a.netloc for a in addresses):
         return ()
-    # Spark lists files that only tell of others, and does not read them.
+    # Spark lists files that only describe others, but does not read them.
     paths = [path for path in paths if not basename(path).startswith(("_", "."))]
     return tuple(sorted(paths)) if len(paths) <= MOST_FILES else ()
 
 
 def _is_read_alike(path: str, wanted: Mapping[str, pa.DataType]) -> bool:
-    """Has a file all columns, stored as Arrow and Spark read them alike?"""
+    """Whether a file has all columns, stored in a way that Arrow and Spark read alike."""
     metadata = parquet.read_metadata(path)
     told = metadata.metadata or {}
     if _OLD_CALENDAR in told or told.get(b"org.apache.spark.version", b"3").startswith((b"1.", b"2.")):
@@ -239,7 +239,7 @@ def _is_read_as(found: pa.DataType, kind: pa.DataType) -> bool:
         inner = found.value_type if pa.types.is_dictionary(found) else found
         return bool(pa.types.is_string(inner) or pa.types.is_large_string(inner) or pa.types.is_string_view(inner))
     if pa.types.is_timestamp(found) and found.tz is not None:
-        found = pa.timestamp(found.unit, "UTC")  # a zone is how a time is shown
+        found = pa.timestamp(found.unit, "UTC")  # a zone only affects how a time is shown
     return bool(found == kind)
 
 
@@ -259,7 +259,7 @@ def _row_groups(path: str, metadata: parquet.FileMetaData, files: LocalFiles) ->
 
 
 def _together(groups: Iterable[RowGroup]) -> Iterator[tuple[str, list[int]]]:
-    """Neighbours of one file, as many as are read at once."""
+    """Neighbouring pieces of one file, as many as are read at once."""
     path, numbers, rows = "", list[int](), 0
     for group in groups:
         if numbers and (group.path != path or rows >= AT_ONCE):

@@ -1,7 +1,7 @@
 """Shards of a batch that read files on this machine themselves: see ``local_files``.
 
-Each is a task that decodes the pieces of files of its time, and keeps the rows that are its own.  Where pieces follow
-each other in time, it goes from one to the next and holds no more than the rows that the engine takes at once.
+Each is a task that decodes the pieces of files in its time, and keeps its own rows.  If pieces follow each other in
+time, it goes from one to the next and holds no more rows than the engine takes at once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from etalis_py.spark.spec import ProgramSpec
 from etalis_py.spark.wire import Wire, wire_of
 
 _WIDE = 8
-"""A dictionary of so many terms for each row is made anew."""
+"""A dictionary with more terms per row than this is rebuilt."""
 
 
 def local_answers(
@@ -39,7 +39,7 @@ def local_answers(
 ) -> DataFrame:
     """The matches of parts over files: a task for each shard.
 
-    ``refusing``: the first one gives dead letters for the rows with a null that one of these parts may want.
+    ``refusing``: the first shard gives dead letters for rows with a null that one of these parts may want.
     """
     shards = [(routed, number) for routed in parts for number in range(routed.part.shards)]
     wire = wire_of([routed.part for routed, number in shards if not number], [spec.name for spec in specs])
@@ -86,7 +86,7 @@ def groups_of(groups: Iterable[RowGroup], part: Part, shard: int) -> list[RowGro
 
 
 def _tables(reader: FileReader, routed: RoutedPart, shard: int) -> Iterator[pa.Table]:
-    """The rows of a shard, in tables that follow each other in time."""
+    """The rows of a shard, in tables that are consecutive in time."""
     columns = ["end", "start", "s", "p", "o"]
     if any(leaf.stream for leaf, _ in routed.routes):
         columns.append("stream")
@@ -101,7 +101,7 @@ def _tables(reader: FileReader, routed: RoutedPart, shard: int) -> Iterator[pa.T
 
 
 def _runs_together(groups: Sequence[RowGroup]) -> Iterator[list[RowGroup]]:
-    """Runs, as many as are read at once."""
+    """Runs, joined until they have as many rows as the engine takes at once."""
     some: list[RowGroup] = []
     for run in runs_of(groups):
         some += run
@@ -129,7 +129,7 @@ def _own(rows: pa.RecordBatch, routed: RoutedPart, shard: int) -> pa.RecordBatch
 
 
 def _lean(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows without the terms of a piece that few of them have."""
+    """The rows, with dictionaries rebuilt if few of a piece's terms occur in them."""
     columns = {}
     for name in rows.schema.names:
         column = columns[name] = rows.column(name)

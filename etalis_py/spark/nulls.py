@@ -1,8 +1,8 @@
-"""Rows with a null where an event has none: they become dead letters, with the reason, and are never just left out.
+"""Rows with a null where an event has none: they become dead letters with a reason and are never silently dropped.
 
-A filter of SQL leaves out what it cannot tell, so a null would make a triple disappear that somebody may want.  Here a
-row stays when some triple pattern *might* want it, were the null filled; it then goes through one shard to the dead
-letters.  What nobody can want is still left out by the reader.
+An SQL filter drops a row if the result is unknown, so a null would make a triple disappear that some pattern may want.
+Here a row stays if some triple pattern *might* match it with the null filled in; it then goes through one shard to the
+dead letters.  The reader still drops rows that no pattern can match.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from etalis_py.spark.schema import TRIPLE
 TERMS = ("s", "p", "o")
 TIMES = ("start", "end")
 WHY = "an event must have all of s, p, o, start and end, and here is null: "
-"""What a dead letter says before the names."""
+"""The text of a dead letter before the names."""
 
 
 def has_null(columns: tuple[str, ...] = (*TERMS, *TIMES)) -> str:
@@ -24,27 +24,27 @@ def has_null(columns: tuple[str, ...] = (*TERMS, *TIMES)) -> str:
 
 
 def has_null_within(triples: str) -> str:
-    """Has an event, whose triples are in this column, a null anywhere?"""
+    """Whether an event, whose triples are in this column, has a null anywhere."""
     return any_of([has_null(TIMES), f"exists({triples}, t -> t.s IS NULL OR t.p IS NULL OR t.o IS NULL)"])
 
 
 def no_null_list(triples: str) -> Column:
-    """The triples of an event; where there is no list, a list of one triple of nulls, so that the event is not lost."""
+    """The triples of an event; if the list is null, a list of one triple of nulls, so that the event is not lost."""
     nothing = F.lit(None).cast("string")
     one = F.array(F.struct(nothing.alias("s"), nothing.alias("p"), nothing.alias("o")).cast(TRIPLE))
     return F.coalesce(F.col(triples), one)
 
 
 def may_be(test: str) -> str:
-    """Rows that pass, and those of which a null keeps one from knowing.
+    """Rows that pass, and rows whose result is unknown because of a null.
 
-    The first half says nothing that the second does not; it is there because a Parquet reader understands it.
+    The first half is implied by the second; it is there because a Parquet reader understands it.
     """
     return all_of([any_of([test, has_null(TERMS)]), f"coalesce({test}, TRUE)"])
 
 
 def dead_letter() -> str:
-    """The row as a row of matches, in JSON, as rows travel that only pass through an operator."""
+    """The row as a row of matches, in the JSON form of rows that only pass through an operator."""
     missing = ", ".join(f"IF(`{c}` IS NULL, '{c}', NULL)" for c in (*TERMS, *TIMES))
     detail = f"concat({text(WHY)}, concat_ws(', ', {missing}))"
     triple = ", ".join(f"'{c}', CAST(`{c}` AS STRING)" for c in TERMS)

@@ -1,8 +1,8 @@
-"""What answer-set programs that read events mean for the parts of a job: what they are sent, and who may see them.
+"""How answer-set programs that read events affect the parts of a job: what they are sent, and which parts see offers.
 
-At every instant in which a triple occurs that a program reads, it says anew what is true in it, of all that happened
-before.  So it needs all of these triples in one shard, and what sees an offer runs in that one.  Where all programs
-have a key, each value of it has its program in the shard of this value, and what sees an offer may run there if it is
+At every instant with a triple that a program reads, it says anew what is true in it, given all that happened before. So
+it needs all of these triples in one shard, and whatever sees an offer runs in that shard.  If all programs have a key,
+each value of it has its own program in the shard of that value, and a query that sees an offer may run there if it is
 sharded by the same term.
 """
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from etalis_py.knowledge.asp_interface import AspProgram
 
 Route = tuple[ir.Leaf, str]
-"""A leaf, and the position that routes it; empty: to the only shard."""
+"""A leaf, and the position that routes it; empty: it goes to the only shard."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offers:
     """``templates`` of the triples that programs offer, in the default stream; ``routes`` of those that they read.
 
-    ``keyed`` says the same by key, where all programs have one.  ``reason`` is that of the one shard, ``past`` that of
-    no slices of time.
+    ``keyed`` has the same by key, if all programs have one.  ``reason`` says why there is one shard, ``past`` why there
+    are no slices of time.
     """
 
     templates: tuple[ir.Template, ...] = ()
@@ -44,15 +44,15 @@ class Offers:
 
     @property
     def by_key(self) -> bool:
-        """Do all programs have a key?"""
+        """Whether all programs have a key."""
         return bool(self.keyed.templates)
 
     def may_read(self, template: ir.Template, stream: str) -> bool:
-        """May a program take a triple of this template for one of its events?"""
+        """Whether a program may take a triple of this template for one of its events."""
         return any(feeds(template, stream, leaf) for leaf, _ in self.keyed.reads)
 
     def reach(self, nodes: Iterable[ir.Node]) -> bool:
-        """May one of these nodes see an offer?"""
+        """Whether one of these nodes may see an offer."""
         leaves = [node for node in nodes if isinstance(node, ir.Leaf)]
         return any(feeds(template, "", leaf) for leaf in leaves for template in self.templates)
 
@@ -70,7 +70,7 @@ def offers_of(knowledge: Knowledge | None) -> Offers:
     named = f"the answer-set program{'' if one else 's'} {names}"
     triples = [(triple, p.key) for p in programs for triple in (_said_of_none(p), *(o.pattern for o in p.offers))]
     templates = [ir.Template(*map(_term, triple)) for triple, _ in triples]
-    # With any triple of these predicates a program may be asked again.
+    # Any triple of these predicates may make a program be solved again.
     routes = tuple(
         (_leaf("s", predicate or "p", "o"), "")
         for predicate in sorted({x or "" for p in programs for x in p.predicates})
@@ -88,7 +88,7 @@ def offers_of(knowledge: Knowledge | None) -> Offers:
 
 
 def _said_of_none(program: AspProgram) -> Triple:
-    """What says that there is no answer set."""
+    """The triple that says that there is no answer set."""
     return program.inconsistency_for(program.key) if program.key else program.inconsistency
 
 

@@ -34,16 +34,16 @@ class MatchOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matching:
-    """What may be asked of ``matches`` beside its program.
+    """The settings of ``matches`` beside its program.
 
-    ``shards``: how many shards what has a key is computed in (default: the number of shuffle partitions, and for a
-    batch at most two for each core).  ``slices``: for batches, how many slices of time all is cut into that reaches
-    back a bounded time, whether it has a key or not (1: nothing is cut; default: what has no key or a hot one, into as
-    many slices as shards, where the source can be read by time).  ``lateness``: for streams, by how many microseconds
-    events may come late; None when the DataFrame has a watermark already.  ``revise``: for streams, how many
-    microseconds back what was said may still be corrected, by events that come later than the lateness and by those
-    with a true ``retract``; matches may then be taken back (``retracted``).
-    A batch is always corrected as a whole.  ``background``, ``entailment``, ``policy``: as for ``Engine``.
+    ``shards``: the number of shards for parts with a key (default: the number of shuffle partitions, and for a batch at
+    most two per core).  ``slices``: for batches, the number of slices of time for every part that reaches back a
+    bounded time, with or without a key (1: nothing is cut; default: parts without a key or with a hot one are cut into
+    as many slices as shards, if the source can be read by time).  ``lateness``: for streams, how many microseconds late
+    events may be; None if the DataFrame has a watermark already.  ``revise``: for streams, how many microseconds back
+    the input may still be corrected, by events that are later than the lateness and by those with a true ``retract``;
+    matches may then be taken back (``retracted``). A batch is always corrected as a whole.  ``background``,
+    ``entailment``, ``policy``: as for ``Engine``.
 
     ``metrics``: also a row of kind ``metric`` for each shard and batch.  ``observe``: have Spark count the matches and
     the late events (with ``metrics`` also the live goals and the bytes of state) under this name.  ``ordered``: have
@@ -51,13 +51,13 @@ class Matching:
 
     ``report``, ``duplicates``: as for ``Engine``, for the windowed queries.
 
-    ``queries``: queries that come and go while the job runs: a DataFrame, streaming where the events are, with the
-    columns ``name``, ``text`` (null: the query is removed) and ``end``, the time from which on the row holds (null or
-    missing: from what is not over yet).
+    ``queries``: queries that are added and removed while the job runs: a DataFrame, streaming if the events are, with
+    the columns ``name``, ``text`` (null: the query is removed) and ``end``, the time from which the row holds (null or
+    missing: from the first instant that is not over yet).
 
-    ``updates``: changes of the background, which reach every shard at their time: a DataFrame, streaming where the
-    events are, with the columns ``end``, ``add`` and ``remove`` (Turtle; may be null), and may be ``graph`` and
-    ``arrived`` (which orders those of one time).
+    ``updates``: changes of the background, which reach every shard at their time: a DataFrame, streaming if the events
+    are, with the columns ``end``, ``add`` and ``remove`` (Turtle; may be null), and optionally ``graph`` and
+    ``arrived`` (which orders updates of the same time).
     """
 
     shards: int | None = None
@@ -92,14 +92,13 @@ class RunOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """What may be asked of a run beside its program and its session.
+    """The settings of a run beside its program and its session.
 
-    ``shards``, ``background``, ``entailment``, ``policy``: as for ``matches``.  ``lateness``: by how many microseconds
-    an event may come late, as for ``Engine``; None puts the events of one call in order, whatever their order was.
-    ``revise``: for how many microseconds what was said may be corrected, as for ``Engine``.
-    ``checkpoint``: the folder of a run that goes on where the last call ended.  ``render``: how times are given.
-    ``updates`` of the background, in order of time (``streams.updates.read_updates``); with a checkpoint those that are
-    new, as the events are.
+    ``shards``, ``background``, ``entailment``, ``policy``: as for ``matches``.  ``lateness``: how many microseconds
+    late an event may be, as for ``Engine``; None puts the events of one call in order, whatever their order was.
+    ``revise``: how many microseconds back the input may be corrected, as for ``Engine``.  ``checkpoint``: the folder of
+    a run that continues where the last call ended.  ``render``: how times are shown.  ``updates`` of the background, in
+    order of time (``streams.updates.read_updates``); with a checkpoint only the new ones, like the events.
     """
 
     shards: int | None = None

@@ -1,9 +1,9 @@
-"""Many routed rows in one, on their way to the operator of a stream.
+"""Packs many routed rows into one, on their way to the operator of a stream.
 
-PySpark gives a stateful operator its rows one at a time, however they came, which costs more than most rules do.  So
-the rows of a shard are put together before they are sent there, as one Arrow stream with its terms in dictionaries: a
-term that comes often is sent, and made a string of Python, once.  A column of which most terms differ is sent as it is.
-The operator gets few rows of bytes.
+PySpark gives a stateful operator its rows one at a time, whatever form they came in, which costs more than most rules
+do.  So the rows of a shard are combined before they are sent, as one Arrow stream with dictionary-encoded terms: a
+frequent term is sent, and made a Python string, only once.  A column whose terms mostly differ is sent as it is.  The
+operator gets a few rows of bytes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import pyarrow as pa
 from etalis_py.spark.schema import EVERY_SLOT, ROUTED
 
 PACKED = "slot int, rows binary"
-AT_ONCE = 50_000  # rows, or
-AT_MOST = 16 << 20  # bytes, after which they are sent
+AT_ONCE = 50_000  # rows that are sent at once, or
+AT_MOST = 16 << 20  # bytes
 
 _SCHEMA = pa.schema([("slot", pa.int32()), ("rows", pa.binary())])
 _KEPT = [name for name in ROUTED if name != "slot"]
@@ -31,9 +31,9 @@ Chunks = Iterator[pa.RecordBatch]
 
 
 def packer(slots: Sequence[int]) -> Callable[[Iterable[pa.RecordBatch]], Chunks]:
-    """The function for ``mapInArrow``: columns ROUTED to columns PACKED; the rows of a shard stay in order.
+    """The function for ``mapInArrow``, from columns ROUTED to columns PACKED; the rows of a shard stay in order.
 
-    ``slots``: those that a row for all shards goes to.
+    ``slots``: where a row for all shards goes.
     """
     every = tuple(slots)
 
@@ -56,7 +56,7 @@ def packer(slots: Sequence[int]) -> Callable[[Iterable[pa.RecordBatch]], Chunks]
 
 
 def unpack(data: bytes) -> pa.Table:
-    """The rows again; columns ROUTED without the slot, and without ``arrived`` where it is not known of any row."""
+    """The rows again: columns ROUTED without the slot, and without ``arrived`` if no row has it."""
     return pa.ipc.open_stream(data).read_all()
 
 
@@ -74,7 +74,7 @@ def split(chunk: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 
 def together(tables: Sequence[pa.Table]) -> pa.Table:
-    """The rows of some tables: the table that begins first comes first."""
+    """The rows of some tables, ordered by the beginnings of the tables."""
     filled = [table for table in tables if len(table)] or list(tables[:1])
     filled.sort(key=lambda table: table.column("end")[0].as_py() if len(table) else 0)
     kinds = {name: {table.schema.field(name).type for table in filled} for name in _TERMS}
@@ -90,7 +90,7 @@ def _plain(table: pa.Table, names: Sequence[str]) -> pa.Table:
 
 
 def differing(column: pa.Array) -> bool:
-    """Are most values of a column different ones, as far as the first tell?"""
+    """Whether most values of a column are distinct, judging by the first ones."""
     first = column.slice(0, _SAMPLE)
     return not column.null_count and 2 * len(first.unique()) > _SAMPLE
 

@@ -1,9 +1,9 @@
 """From the compiler's stages to the parts of a Spark job.
 
 A *part* is a set of queries with one routing, computed in one or many shards.  A sharded stage is a part.  The queries
-that have to be finished in one shard are a part of their own, which computes them, and the rules they depend on, from
-the events; so it waits for no other part.  A part that reads what another part derives stands on a later *level*.
-All parts of a level, of all programs, are one stateful operator: the part is in the key of the group.
+that have to be finished in one shard form a separate part, which computes them, and the rules they depend on, from the
+events; so it waits for no other part.  A part that reads what another part derives is on a later *level*.  All parts of
+a level, of all programs, are one stateful operator: the part is in the key of the group.
 
 Cost: the queries of the one-shard part recompute the rules they depend on.
 """
@@ -27,18 +27,16 @@ from etalis_py.spark.offers import NO_OFFERS, Offers, Route
 class Part:
     """What the shards of a part need to know.
 
-    ``reports`` are the queries whose matches come out, ``feeds`` those whose derived triples go to later levels,
-    ``takes`` those of earlier levels whose derived triples come here.
-    ``keys``: matches of these queries belong to the shard of this variable, others are not this shard's to report
-    (a triple may have come here for another leaf).  ``once``: their timeless rows are reported by shard 0.
-    ``order``: see ``order_of``; without it matches do not tell their place in the order of the embedded engine.
-    ``selects``: the SELECT queries among ``reports``, with their variables.
-    ``live``: answer-set programs that read events run in it.
-    ``homes``: its shards divide the queries of these families: see ``divided``.
-    ``standing``: its shards divide the queries that come while the job runs: see ``standing``.
-    ``begins``: its shards are slices of time, of which the first has no beginning and the others have these, in
-    microseconds; each also reads the events of ``overlap`` microseconds before it.
-    ``measured``: the columns that hold the keys of its shards, where it is watched how frequent these are.
+    ``reports`` are the queries whose matches are reported, ``feeds`` those whose derived triples go to later levels,
+    ``takes`` those of earlier levels whose derived triples come here. ``keys``: matches of these queries belong to the
+    shard of this variable; this shard does not report the others (a triple may have come here for another leaf).
+    ``once``: their timeless rows are reported by shard 0.  ``order``: see ``order_of``; without it matches do not state
+    their place in the order of the embedded engine.  ``selects``: the SELECT queries among ``reports``, with their
+    variables.  ``live``: answer-set programs that read events run in it.  ``homes``: its shards divide the queries of
+    these families: see ``divided``. ``standing``: its shards divide the queries that are added while the job runs: see
+    ``standing``. ``begins``: its shards are slices of time; the first has no beginning and the others have these, in
+    microseconds; each also reads the events of ``overlap`` microseconds before it. ``measured``: the columns that hold
+    the keys of its shards, if their frequency is watched.
     """
 
     number: int
@@ -63,11 +61,11 @@ class Part:
 
     @property
     def divided(self) -> bool:
-        """Do its shards divide queries, and report whatever these find?"""
+        """Whether its shards divide queries, and report all their matches."""
         return bool(self.homes) or self.standing
 
     def span(self, shard: int) -> tuple[int | None, int | None]:
-        """The first instant of a slice and that of the one after it; None: from the beginning, or to the end."""
+        """The first instant of a slice and that of the next slice; None: from the beginning, or to the end."""
         if not self.begins:
             return None, None
         bounds = (None, *self.begins, None)
@@ -76,7 +74,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Triples that some leaves see are for these shards, by the term at a position, and for no others."""
+    """The only shards that need the triples which some leaves see, by the term at a position."""
 
     position: str
     leaves: tuple[ir.Leaf, ...]
@@ -87,10 +85,10 @@ class Lookup:
 class RoutedPart:
     """A part with its routing: the leaves, each with the position that routes it (empty: to the only shard).
 
-    ``everything``: all triples are wanted, whatever the leaves say.  ``items``: whole events are, each as one row.
-    ``unnamed``: the stream that events without a stream belong to.  ``meanings``: a digest of the rules of each query.
-    ``lookups``: for a part of families, which shards the triples with a term are for.
-    ``reach``: how far back its matches reach, which tells whether it can run in slices of time.
+    ``everything``: all triples are wanted, whatever the leaves say.  ``items``: whole events are wanted, each as one
+    row.  ``unnamed``: the stream that events without a stream belong to.  ``meanings``: a digest of the rules of each
+    query.  ``lookups``: for a part of families, which shards need the triples with a term.  ``reach``: how far back its
+    matches reach, which decides whether it can run in slices of time.
     """
 
     part: Part
@@ -104,7 +102,7 @@ class RoutedPart:
 
     @property
     def uncut(self) -> str:
-        """Why the part cannot run in slices of time; empty where it can."""
+        """Why the part cannot run in slices of time; empty if it can."""
         if self.part.level > 1 or self.part.takes:
             return f"it reads what {', '.join(self.part.takes)} derives in an earlier level"
         return self.reach.reason
@@ -122,8 +120,8 @@ class _Draft:
 def parts_of(rules: ir.Rules, program: int, first: int, shards: int, offers: Offers = NO_OFFERS) -> list[RoutedPart]:
     """The parts of a program; numbers begin with ``first``.
 
-    ``offers``: what answer-set programs read and offer.  What may see an offer runs where they run: in one shard, or
-    in the shards of their keys.
+    ``offers``: what answer-set programs read and offer.  Queries that may see an offer run where the programs run: in
+    one shard, or in the shards of their keys.
     """
     plan = shard_plan(rules, offers.keyed)
     outputs = {o.query: o for o in rules.outputs}
@@ -131,12 +129,12 @@ def parts_of(rules: ir.Rules, program: int, first: int, shards: int, offers: Off
     feeders = feeders_of(rules)
     late = late_nodes(nodes)
     seeing = {o.query for o in rules.outputs if offers.reach(nodes[n] for n in below(o, nodes))}
-    live = set() if offers.by_key else set(seeing)  # in one shard: these, and what runs with them
+    live = set() if offers.by_key else set(seeing)  # in one shard: these queries, and those that run with them
     drafts: list[_Draft] = []
     alone: list[str] = []
     reasons: dict[str, None] = {}
     derives: dict[str, int] = {}  # query → the draft that hands its derived triples on
-    # The engine adds the rules that the schema makes (owl:inverseOf and the like) by itself: all of them in one shard.
+    # The engine itself adds the rules of the schema (owl:inverseOf and the like): all of them in one shard.
     ruled = any(query.startswith(HIDDEN) for query in outputs)
     for stage in plan.stages if shards > 1 and not ruled else ():
         computed = _computed(stage, outputs)
@@ -144,14 +142,14 @@ def parts_of(rules: ir.Rules, program: int, first: int, shards: int, offers: Off
         queries = tuple(q for q in computed if q not in together)
         makers = {m for q in queries for m in feeders[q] if m not in queries}
         if any((source := outputs[m].source) is not None and source.node in late for m in makers):
-            # Its triples end before the instant in which they are known: for another operator they would be too late.
+            # Its triples end before the instant in which they become known: another operator would get them too late.
             continue
         if not stage.sharded or not queries or not _tellable(stage, plan, queries):
             continue
         if seeing.intersection(queries) and any(
             offers.may_read(t, outputs[m].stream) for m in makers for t in outputs[m].template
         ):
-            # A program takes no derived triple for one of its events, and in another operator these look alike.
+            # A program must not take a derived triple for an event, and in another operator the two look alike.
             continue
         reports = tuple(q for q in queries if plan.of(q).reported == stage.number)
         for query in queries:
@@ -176,7 +174,7 @@ def parts_of(rules: ir.Rules, program: int, first: int, shards: int, offers: Off
 
 
 def _with_offers(routed: RoutedPart, offers: Offers) -> RoutedPart:
-    """A part in which answer-set programs run, with what they read."""
+    """A part in which answer-set programs run, extended by what they read."""
     read = offers.keyed.reads if routed.part.shards > 1 else offers.routes
     return replace(
         routed, part=replace(routed.part, live=True), routes=(*routed.routes, *read), reach=endless(offers.past)
@@ -194,7 +192,7 @@ def _computed(stage: Stage, outputs: Mapping[str, ir.Output]) -> tuple[str, ...]
 
 
 def _led_to(some: Iterable[str], among: Iterable[str], feeders: Mapping[str, set[str]]) -> set[str]:
-    """Some queries, and those among others that read what these derive."""
+    """Some queries, and those among ``among`` that read, directly or indirectly, what these derive."""
     every = set(some)
     while further := {q for q in among if q not in every and feeders[q] & every}:
         every |= further
@@ -202,7 +200,7 @@ def _led_to(some: Iterable[str], among: Iterable[str], feeders: Mapping[str, set
 
 
 def _tellable(stage: Stage, plan: ShardPlan, queries: Iterable[str]) -> bool:
-    """Can a shard tell its own matches, where a triple may come to two shards for two leaves?"""
+    """Whether a shard can recognize its own matches, even though a triple may go to two shards for two leaves."""
     return not stage.tagged or all(
         plan.of(q).key.startswith("?") and plan.of(q).reported == stage.number for q in queries
     )
@@ -240,7 +238,7 @@ def below(output: ir.Output, nodes: Mapping[str, ir.Node]) -> list[str]:
 def _useful(
     drafts: list[_Draft], derives: Mapping[str, int], feeders: Mapping[str, set[str]]
 ) -> tuple[list[_Draft], dict[str, int]]:
-    """Without the drafts that report nothing, and whose derived triples no other one takes."""
+    """The drafts without those that report nothing and whose derived triples no other one takes."""
     kept = set(range(len(drafts)))
     while True:
         taken = {derives[m] for n in kept for q in drafts[n].queries for m in feeders[q] if m not in drafts[n].queries}
@@ -335,7 +333,7 @@ def selects_of(reports: Iterable[str], outputs: Iterable[ir.Output]) -> tuple[tu
 
 
 def meaning_of(output: ir.Output) -> str:
-    """A digest of a query: of its nodes, whose ids are digests of theirs, and of how it reports."""
+    """A digest of a query: of its nodes, whose ids are digests of their own, and of how it reports."""
     return blake2s(repr(output).encode(), digest_size=16).hexdigest()
 
 

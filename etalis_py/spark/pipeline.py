@@ -53,7 +53,7 @@ class ShardWarning(UserWarning):
 
 
 def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions]) -> DataFrame:
-    """The matches of a program over a DataFrame of events, batch or streaming; columns as ``schema`` has them.
+    """The matches of a program over a DataFrame of events, batch or streaming; ``schema`` lists the columns.
 
     ``program``: a program, its text or its file, or several by name, which then share one stateful operator; the name
     is in the column ``program``.  ``options`` are those of ``spark.options.Matching``.
@@ -66,7 +66,7 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
 def planned_matches(
     program: Programs, events: DataFrame, asked: Matching, *, stacklevel: int = 2
 ) -> tuple[DataFrame, SkewWatch]:
-    """The matches, and what watches over the keys of a stream; ``stacklevel`` is for warnings."""
+    """The matches, and the watch on the keys of a stream; ``stacklevel`` is for warnings."""
     use_this_python(events.sparkSession)
     count, partitions = _divided(events, asked.shards)
     windows = WindowOptions(asked.report, asked.duplicates, asked.updates is not None)
@@ -136,7 +136,7 @@ def planned_matches(
             ordered = rows.repartition(partitions, "slot").sortWithinPartitions(*order)  # type: ignore[arg-type]
             out = wire.read(ordered.mapInArrow(batch_operator(specs, slots, wire, asked.metrics, telling), wire.schema))
     if apart:
-        # Rows with a null are told of once: by what is routed, if anything is.
+        # Rows with a null are reported once: by the routed parts, if there are any.
         refusing = apart if out is None else ()
         if files is None:
             answers = answers_of(flat, apart, specs, asked.metrics, telling, refusing)
@@ -150,10 +150,10 @@ def planned_matches(
 
 
 def _divided(events: DataFrame, shards: int | None) -> tuple[int, int]:
-    """The number of shards and of the partitions that they are in.
+    """The number of shards, and of the partitions that hold them.
 
     A batch has a partition for each shard, whatever the session's setting is.  A stream's operators have as many as the
-    session says: where these are far too many, which is what Spark comes with, it is refused.
+    session says; far too many, as in Spark's default, are refused.
     """
     spark = events.sparkSession
     configured = int(spark.conf.get(PARTITIONS) or 200)
@@ -178,7 +178,7 @@ def _divided(events: DataFrame, shards: int | None) -> tuple[int, int]:
 
 
 def _shipped(spark: SparkSession, specs: Iterable[ProgramSpec]) -> tuple[ProgramSpec, ...]:
-    """The specifications with each background broadcast once, whatever the number of programs that have it."""
+    """The specifications, with each background broadcast once, however many programs have it."""
     shipped: dict[bytes | Shipped, bytes | Shipped] = {}
     with_background = []
     for spec in specs:
@@ -193,7 +193,7 @@ def _hands_on(parts: Iterable[RoutedPart]) -> bool:
 
 
 def _observed(metrics: bool) -> list[Column]:
-    """What Spark is to count while rows pass."""
+    """What Spark should count while rows pass."""
     counts = [
         F.count_if(F.col("kind") == "match").alias("matches"),
         F.count_if(F.col("kind") == "dead_letter").alias("late"),
@@ -208,11 +208,11 @@ def _observed(metrics: bool) -> list[Column]:
 def _with_watermark(
     flat: DataFrame, parts: Sequence[RoutedPart], partitions: int, lateness: int | None, levels: int
 ) -> DataFrame:
-    """The watermark is on a column that the operator does not get: Spark drops rows by the one it gets.
+    """Put the watermark on a column that the operator does not get: Spark would drop late rows by the one it gets.
 
-    Spark moves filters in front of the watermark, which then counts the wanted rows only.  With several levels every
-    level reads the events, and the slowest of their watermarks holds for all: so all get the same filter, and their own
-    one mentions the column of the watermark, which keeps it behind.
+    Spark moves filters before the watermark, which then only counts the wanted rows.  With several levels every level
+    reads the events, and the slowest of their watermarks holds for all: so all levels get the same filter, and each
+    level's own filter mentions the watermark column, which keeps it after the watermark.
     """
     if lateness is not None:
         if lateness < 0:
@@ -270,7 +270,7 @@ def plan(
                 continue
             compiled = program_of(compiled.documents, policy=compiled.policy)
         engine = Engine(compiled, background=knowledge, changes=options.updates)
-        # What rules derive from the background alone is in the engine's knowledge now, and travels with it.
+        # The conclusions from the background alone are now in the engine's knowledge, and travel with it.
         spec = spec_of(compiled, name, engine.knowledge)
         specs.append(with_updates(spec, engine, shards) if options.updates else spec)
         parts += parts_of(engine.rules, len(specs) - 1, len(parts), shards, offers_of(engine.knowledge))

@@ -1,4 +1,4 @@
-"""What runs where on Spark, in words: the parts of a program, level by level.
+"""What runs where on Spark, as text: the parts of a program, level by level.
 
 >>> from etalis_compiler.reach import Reach, endless
 >>> from etalis_py.spark.parts import Part, RoutedPart
@@ -34,9 +34,9 @@ _PERIODS = {
 
 
 def placement(parts: Iterable[RoutedPart], slices: int) -> Iterator[str]:
-    """A line for each part and, indented, why it is one.  A level waits for what earlier ones hand on.
+    """A line for each part and, indented, the reason for it.  A level waits for what earlier ones hand on.
 
-    ``slices``: into how many slices of time a batch is cut.
+    ``slices``: the number of slices of time for a batch.
     """
     for routed in sorted(parts, key=lambda p: (p.part.level, -p.part.shards, p.part.number)):
         part = routed.part

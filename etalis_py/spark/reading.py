@@ -90,7 +90,7 @@ def source_events(how: Reading, source: str | IO[bytes]) -> Iterator[Event]:
 def record_batches(
     events: Iterable[tuple[Event, int | None]], schema: pa.Schema = ARROW_EVENTS
 ) -> Iterator[pa.RecordBatch]:
-    """Events, each with the number in which it came, as Arrow, with the columns of EVENTS (or some of them)."""
+    """Events, each with its arrival number, as Arrow with the columns of EVENTS (or some of them)."""
     iterator = iter(events)
     while some := list(islice(iterator, AT_ONCE)):
         chunk, arrived = zip(*some, strict=True)
@@ -109,7 +109,7 @@ def record_batches(
 
 
 def statement_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of an N-Quads statement and its time as the columns STATEMENTS; rows without a statement are left out."""
+    """Rows of an N-Quads statement and its time, as the columns STATEMENTS; rows without a statement are left out."""
     for batch in batches:
         terms, times = _terms(batch.column(0)), batch.column(1)
         there = pc.not_equal(terms[0], "")
@@ -121,7 +121,7 @@ def statement_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBa
 def _terms(texts: pa.Array) -> list[pa.Array]:
     """Subject, predicate, object and graph of each text; empty for a blank line or a comment.
 
-    In bulk, where the loops for that are compiled; what they do not take is read one by one.
+    They are read in bulk if the loops for that are compiled; statements that these do not handle are read one by one.
     """
     if texts.null_count:
         raise SparkError("a row has no text: leave out rows whose column is null")
@@ -147,7 +147,7 @@ def _quads(texts: list[str]) -> list[tuple[str, ...]]:
     text = "\n".join(texts)
     quads: list[tuple[str, ...]] = list(split_lines(text)) if texts else []
     if text.endswith("\n"):
-        quads.append(("",) * 6)  # an empty text after the last line break
+        quads.append(("",) * 6)  # for an empty text after the last line break
     if len(quads) != len(texts):
         several = next(text for text in texts if text and "\n" in text)
         raise SparkError(f"a row holds several lines, give each statement a row of its own: {several}")

@@ -1,6 +1,6 @@
-"""What a run on Spark has found, in the order of the embedded engine, without holding all of it.
+"""The matches of a run on Spark, in the order of the embedded engine, without holding all of them.
 
-Each match tells its place (``shard``), so that Spark can sort them; they are fetched one sorted piece after the other.
+Each match states its place (``shard``), so that Spark can sort them; they are fetched in sorted pieces.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SparkMatch:
     end_us: int | None
     render: Callable[[int], int | str] = field(compare=False, repr=False)
     retracted: bool = False
-    """Whether this takes an earlier match back, the one of the same id."""
+    """Whether this takes back an earlier match, the one with the same id."""
 
     @property
     def start(self) -> int | str | None:
@@ -60,10 +60,10 @@ class SparkMatch:
 
 
 class SparkRun:
-    """The result of a run, while its session and its files are there.
+    """The result of a run, while its session and its files exist.
 
-    ``events`` were taken, ``count`` matches found, and ``late`` rows came out for events that Spark's watermark had
-    passed.  Iterating gives the matches in order; ``done`` says that they have arrived where they should.
+    ``events`` counts the events taken, ``count`` the matches, and ``late`` the rows for events that Spark's watermark
+    had passed.  Iterating gives the matches in order; ``done`` confirms that they have arrived.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class SparkRun:
             )
 
     def late_events(self) -> Iterator[Event]:
-        """What came too late for Spark, a triple at a time."""
+        """The events that came too late for Spark, a triple at a time."""
         if self.late:
             columns = ("start", "end", "stream", "triples", "retracted")
             rows = self._rows.where("kind = 'dead_letter' AND triples IS NOT NULL").select(*columns).distinct()
@@ -117,9 +117,9 @@ class SparkRun:
 def order_columns(variables: Sequence[str]) -> list[Column]:
     """The order of the embedded engine, for ``matches(…, ordered=True)``.
 
-    First the place that a match tells: the instant, the query, and its number where the query has an order of its own.
+    First the place that a match states: the instant, the query, and its number if the query has an order of its own.
     Then, among the matches of all shards, the end, the start, and the terms of the ``variables`` (those of all queries,
-    in alphabetical order: where a query has none, its matches agree).  Last its number in its shard.
+    in alphabetical order: the matches of a query agree in those that it does not have).  Last its number in its shard.
     """
     place = F.from_json("detail", "array<bigint>")
     terms = [F.coalesce(F.col("bindings")[name], F.lit("")) for name in variables]

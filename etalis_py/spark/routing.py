@@ -1,8 +1,8 @@
 """Routing in the JVM: which triples go to which shards, as Catalyst expressions.
 
-A leaf becomes a test on the columns s, p, o and stream; constants reach a Parquet reader as pushed filters when the
-events are flat.  The shard is ``pmod(crc32(key), shards)``.  A triple goes once to every shard
-that some leaf wants it in.
+A leaf becomes a test on the columns s, p, o and stream; constants reach a Parquet reader as pushed filters if the
+events are flat.  The shard is ``pmod(crc32(key), shards)``.  A triple goes once to every shard in which some leaf wants
+it.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from etalis_py.spark.schema import (
 )
 from etalis_py.spark.slots import slots_of
 
-_FEW = 16  # predicates that are sent as numbers
+_FEW = 16  # at most so many predicates are sent as numbers
 PLACES = {"subject": "s", "predicate": "p", "object": "o"}
 
 
 def row_kinds(parts: Iterable[RoutedPart]) -> tuple[bool, bool]:
-    """Do parts want events as rows of triples, and do they want them whole?"""
+    """Whether parts want events as rows of triples, and whether they want them whole."""
     wanted = {routed.items for routed in parts}
     return False in wanted, True in wanted
 
 
 def flat_events(events: DataFrame, triples: bool = True, items: bool = False, *, timed: bool = True) -> DataFrame:
-    """Any DataFrame of events as one row a triple: start, end, stream, s, p, o (and retract and arrived, when there;
-    ``timed``: time as well).
+    """Any DataFrame of events as one row per triple: start, end, stream, s, p, o (and retract and arrived, if they
+    exist; ``timed``: time as well).
 
     With ``items`` there is a column ``item``, and for each event also a row (without ``triples``: only this row) that
     holds it whole; the event that ends the stream is no such item.
@@ -121,9 +121,9 @@ def _with_items(events: DataFrame, kept: Sequence[Column], triples: bool) -> Dat
 
 
 def test_of(leaf: ir.Leaf, unnamed: str) -> str | None:
-    """Does a row match the leaf?  None: every row does.  ``unnamed``: the stream of events that name none."""
+    """Whether a row matches the leaf.  None: every row does.  ``unnamed``: the stream of events that name none."""
     if leaf.entailed:
-        return None  # what follows from the triple may match where the triple itself does not
+        return None  # a triple that it entails may match even if it does not match itself
     tests: list[str] = []
     seen: dict[str, str] = {}
     for place, column in PLACES.items():
@@ -149,7 +149,7 @@ def _any(tests: Iterable[str | None]) -> str | None:
 
 
 def _wanted(routed: RoutedPart, partitions: int, items: bool = False) -> list[tuple[str | None, str]]:
-    """Tests, each with the slot that a row that passes goes to; ``items``: whole events stand among the rows."""
+    """Tests, each with the slot for rows that pass; ``items``: whole events are among the rows."""
     if items:
         kind = "item IS NOT NULL" if routed.items else "item IS NULL"
         pairs = _wanted(routed, partitions)
@@ -167,7 +167,7 @@ def _wanted(routed: RoutedPart, partitions: int, items: bool = False) -> list[tu
 
 
 def _keyed(routed: RoutedPart) -> list[tuple[str | None, str]]:
-    """Tests, each with the shard that the key of a row that passes belongs to."""
+    """Tests, each with the shard of the key, for rows that pass."""
     wanted = []
     for place, column in PLACES.items():
         leaves = [leaf for leaf, position in routed.routes if position == place]
@@ -186,7 +186,7 @@ def _array(numbers: Iterable[int]) -> str:
 
 
 def _listed(routed: RoutedPart) -> list[tuple[str, str]]:
-    """Tests, each with the slots that a row that passes goes to: those of its term in the table of ``with_slots``."""
+    """Tests, each with the slots for rows that pass: those of the row's term in the table of ``with_slots``."""
     pairs = []
     for lookup in routed.lookups:
         slots = _slots_by(routed, lookup)
@@ -201,7 +201,7 @@ def _slots_by(routed: RoutedPart, lookup: Lookup) -> str:
 
 
 def with_slots(rows: DataFrame, parts: Iterable[RoutedPart], partitions: int) -> DataFrame:
-    """The rows with the slots that their terms are for, where a part says so: a table that is broadcast."""
+    """The rows with the slots of their terms, for parts that have lookups: a table that is broadcast."""
     schema = pa.schema([("term", pa.string()), ("slots", pa.list_(pa.int32()))])
     for routed in parts:
         slots = slots_of(routed.part, partitions)
@@ -215,7 +215,7 @@ def with_slots(rows: DataFrame, parts: Iterable[RoutedPart], partitions: int) ->
 
 
 def keys_of(routed: RoutedPart) -> str:
-    """The term by which a row is routed to a shard of the part, or null where it is not."""
+    """The term that routes a row to a shard of the part; null if none does."""
     keys = []
     for place, column in PLACES.items():
         leaves = [leaf for leaf, position in routed.routes if position == place]
@@ -224,17 +224,17 @@ def keys_of(routed: RoutedPart) -> str:
 
 
 def _where(test: str | None, value: str) -> str:
-    """The value where a row passes the test, else null."""
+    """The value if a row passes the test, else null."""
     return value if test is None else f"CASE WHEN {test} THEN {value} END"
 
 
 def _in_time(part: Part, shard: int, slot: str) -> str:
-    """The slot where a row is one that the slice of time reads, else null."""
+    """The slot if the slice of time reads the row, else null."""
     return _where(reads(part, shard), slot)
 
 
 def reads(part: Part, shard: int) -> str | None:
-    """Does a slice of time read a row?  None: the part has no slices."""
+    """Whether a slice of time reads a row.  None: the part has no slices."""
     begin, following = part.span(shard)
     tests = [] if begin is None else [f"`end` >= {begin - part.overlap}L"]
     tests += [] if following is None else [f"`end` < {following}L"]
@@ -242,7 +242,7 @@ def reads(part: Part, shard: int) -> str | None:
 
 
 def scanned(flat: DataFrame, routed: RoutedPart, shard: int, refusing: Sequence[RoutedPart] = ()) -> DataFrame:
-    """The rows that a shard takes from the source itself: no more columns than it needs.
+    """The rows that a shard takes directly from the source, with no more columns than it needs.
 
     The predicate is a number: its place among ``predicates_of``; a single one is not sent at all.  ``refusing``: also
     the rows with a null that one of these parts may want, as dead letters in a column ``passed``.
@@ -268,14 +268,14 @@ def scanned(flat: DataFrame, routed: RoutedPart, shard: int, refusing: Sequence[
         return flat.where(all_of([f"NOT {has_null()}", *tests])).selectExpr(*columns)
     wanted = asked_by(refusing, 1)
     wrong = has_null() if wanted is None else all_of([has_null(), may_be(wanted)])
-    # The first ones say nothing that the last does not, but they are what a reader understands.
+    # The first ones are implied by the last, but they are in a form that a reader understands.
     pushed = [any_of([test, has_null()]) for test in (read, asked) if test is not None]
     rows = flat.where(all_of([*pushed, any_of([wrong, all_of([f"NOT {has_null()}", *tests])])]))
     return rows.selectExpr(*columns, f"CASE WHEN {has_null()} THEN {dead_letter()} END AS passed")
 
 
 def predicates_of(routed: RoutedPart) -> tuple[str, ...]:
-    """The predicates that a part reads, where these are few and constant; else none."""
+    """The predicates that a part reads, if they are few and constant; else none."""
     selected: dict[str, None] = {}
     for leaf, _ in routed.routes:
         match leaf.predicate:
@@ -293,7 +293,7 @@ def _all_slots(parts: Sequence[RoutedPart], partitions: int) -> list[int]:
 
 
 def asked_by(parts: Sequence[RoutedPart], partitions: int) -> str | None:
-    """Does any of the parts ask for a row, as far as its columns are not null?  None: every row is asked for."""
+    """Whether any of the parts asks for a row, as far as its columns are not null.  None: every row is asked for."""
     items = row_kinds(parts)[1]
     tests = [test for routed in parts for test, _ in _wanted(routed, partitions, items)]
     looked_up = [leaf for routed in parts for lookup in routed.lookups for leaf in lookup.leaves]
@@ -301,7 +301,7 @@ def asked_by(parts: Sequence[RoutedPart], partitions: int) -> str | None:
 
 
 def wanted_by(parts: Sequence[RoutedPart], partitions: int) -> str | None:
-    """Does any of the parts want a row?  None: every row is wanted."""
+    """Whether any of the parts wants a row.  None: every row is wanted."""
     items = row_kinds(parts)[1]
     asked = asked_by(parts, partitions)
     if asked is None:
@@ -324,9 +324,9 @@ def route(
 ) -> DataFrame:
     """Flat events → the rows of the operator.  ``ending``: the row that ends the stream goes to EVERY_SLOT.
 
-    Where rows have a ``time``, only the operator is spared the others, not what stands before: see ``pipeline``.
-    ``refusing``: rows with a null that one of these parts may want go through the first shard to the dead letters;
-    other rows with a null are left out.
+    If rows have a ``time``, unwanted rows are kept from the operator but not from the steps before it: see
+    ``pipeline``.  ``refusing``: rows with a null that one of these parts may want go through the first shard to the
+    dead letters; other rows with a null are left out.
     """
     items = "item" in rows.columns
     wanted = [pair for routed in parts for pair in _wanted(routed, partitions, items)]
@@ -343,7 +343,7 @@ def route(
         rows = rows.where(any_of([kept, "`time` IS NULL"]) if "time" in rows.columns else kept)
     if not refusing:
         rows = rows.where(f"NOT {wrong}")
-    # Each of these is for some rows, the first that fits for a row.
+    # Each of these is for some rows; the first one that fits a row applies.
     marks = [(wrong, PASSED)] if refusing else []
     marks += [(_IS_END, END)] if ending else []
     marks += [("retract", RETRACT)] if "retract" in rows.columns else []
@@ -359,7 +359,7 @@ def route(
     return rows.selectExpr(
         f"{slot if one else f'explode({slot})'} AS slot",
         f"CAST({_first([*((test, str(mark)) for test, mark in marks), (None, str(EVENT))])} AS INT) AS mark",
-        # Nulls would make floats of the whole column.
+        # Nulls would turn the whole column into floats.
         "coalesce(start, 0L) AS start",
         "coalesce(`end`, 0L) AS `end`",
         "stream",
@@ -372,7 +372,7 @@ def route(
 
 
 def _first(cases: Iterable[tuple[str | None, str]]) -> str:
-    """The value of the first test that a row passes; None: any row does."""
+    """The value of the first test that a row passes; a test of None passes every row."""
     text = ""
     for test, value in cases:
         if test is None:
@@ -389,7 +389,7 @@ def _targets(wanted: Sequence[tuple[str | None, str]], listed: Sequence[tuple[st
 
 
 _UNKNOWN = "CAST(NULL AS BIGINT)"
-"""In which order something came."""
+"""The arrival number, if it is not known."""
 
 
 def ends(parts: Sequence[RoutedPart], partitions: int, like: DataFrame) -> DataFrame:
@@ -440,7 +440,7 @@ def hand_on(
     return flat.selectExpr(
         f"explode({slots}) AS slot",
         f"CASE WHEN passing THEN {PASSED} WHEN retracted THEN {TAKEN_BACK} ELSE {DERIVED} END AS mark",
-        # Nulls, as timeless matches have them, would make floats of the whole column.
+        # Nulls, which timeless matches have, would turn the whole column into floats.
         "coalesce(start, 0L) AS start",
         "coalesce(`end`, 0L) AS `end`",
         "stream",

@@ -1,4 +1,4 @@
-"""Routed rows, as a shard takes them from Arrow."""
+"""Routed rows, in the forms that a shard takes from Arrow."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from etalis_py.spark.shard import Plain
 
 Rows: TypeAlias = pa.RecordBatch | pa.Table
 _RUNS = 1_000
-"""More runs than these are no longer moved one by one."""
+"""With more runs than this, they are not moved one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """Routed rows by kind; ``in_order`` has events, changes and derived events together, as they came.
+    """Routed rows by kind; ``in_order`` has events, changes and derived events together, in order of arrival.
 
     ``withdrawn`` is what the input withdraws, ``taken_back`` what an earlier level derived and takes back.
     """
@@ -39,10 +39,10 @@ class Sorted:
 
 
 def sorted_out(rows: Rows, *, apart: bool, numbered: bool = False) -> Sorted:
-    """What routed rows hold.
+    """Routed rows, by kind.
 
-    ``apart``: ``in_order`` is without the derived events.  ``numbered``: events have the number in which they came,
-    which is so anyhow where some are withdrawn.
+    ``apart``: ``in_order`` is without the derived events.  ``numbered``: events have their arrival numbers; they always
+    do if some are withdrawn.
     """
     marks = rows.column("mark").to_numpy()
     if not (numbered or (marks == RETRACT).any()) and "arrived" in rows.schema.names:
@@ -63,7 +63,7 @@ def sorted_out(rows: Rows, *, apart: bool, numbered: bool = False) -> Sorted:
 
 
 def events_out(rows: Rows) -> tuple[Rows, list[Row]] | None:
-    """The rows that are an event of a triple each, and what passes; None where there are rows of other kinds."""
+    """The rows that are each an event of one triple, and the rows that pass through; None if there are other kinds."""
     if "arrived" in rows.schema.names:
         rows = rows.drop_columns(["arrived"])
     marks = rows.column("mark").to_numpy()
@@ -83,7 +83,7 @@ def before(rows: Rows, first: int, last: int) -> tuple[Rows, Rows, Rows]:
 
 
 def in_order(rows: pa.Table) -> pa.Table:
-    """The rows by time; they are moved only if need be, and where whole runs are in order only these."""
+    """The rows by time; they are moved only if necessary, and as whole runs if these are in order."""
     ends = rows.column("end").to_numpy()
     begins = np.flatnonzero(ends[1:] < ends[:-1]) + 1
     if not len(begins):
@@ -96,7 +96,7 @@ def in_order(rows: pa.Table) -> pa.Table:
 
 
 def preceded(events: Sequence[Plain], rows: pa.Table) -> pa.Table:
-    """Events of a triple each, before rows of the same."""
+    """Events of one triple each, followed by such rows."""
     if not events:
         return rows
     starts, ends, triples, streams = zip(*(event[:4] for event in events), strict=True)
@@ -107,7 +107,7 @@ def preceded(events: Sequence[Plain], rows: pa.Table) -> pa.Table:
 
 
 def columns_of(rows: Rows) -> Columns:
-    """Events of a triple each, as the engine takes them; without a stream where no row names one."""
+    """Events of one triple each, as the engine takes them; without a stream column if no row names one."""
     taken = {name: _whole(rows.column(name)) for name in ("s", "p", "o")}
     end = rows.column("end").to_numpy()
     start = rows.column("start").to_numpy() if "start" in rows.schema.names else end
@@ -116,7 +116,7 @@ def columns_of(rows: Rows) -> Columns:
 
 
 def _streams(column: pa.Array) -> pa.Array | None:
-    """The streams of rows; None where no row names one."""
+    """The streams of rows; None if no row names one."""
     names = column.dictionary if isinstance(column, pa.DictionaryArray) else column
     if not pc.max(pc.binary_length(names)).as_py():
         return None
@@ -124,7 +124,7 @@ def _streams(column: pa.Array) -> pa.Array | None:
 
 
 def with_predicates(rows: pa.RecordBatch, predicates: Sequence[str]) -> pa.RecordBatch:
-    """The rows with predicates for their codes; without ``predicates`` they have none."""
+    """The rows with predicates in place of their codes; without ``predicates`` there are no codes."""
     if not predicates:
         return rows
     if "p" in rows.schema.names:
@@ -139,7 +139,7 @@ def with_predicates(rows: pa.RecordBatch, predicates: Sequence[str]) -> pa.Recor
 
 
 def without_letters(rows: pa.RecordBatch, letters: list[Row]) -> pa.RecordBatch:
-    """The rows of a shard that reads for itself, without its dead letters, which are added to ``letters``."""
+    """The rows of a shard that reads the source itself, without its dead letters, which are added to ``letters``."""
     if "passed" not in rows.schema.names:
         return rows
     passed = rows.column("passed")
@@ -150,7 +150,7 @@ def without_letters(rows: pa.RecordBatch, letters: list[Row]) -> pa.RecordBatch:
 
 
 def ends_in(rows: Rows) -> bool:
-    """Is one of the rows the end of the stream?"""
+    """Whether one of the rows is the end of the stream."""
     return bool((rows.column("mark").to_numpy() == END).any())
 
 
@@ -167,25 +167,25 @@ def _of(rows: Rows, chosen: np.ndarray[Any, Any]) -> Rows:
 
 
 def events_of(rows: Rows) -> list[Plain]:
-    """Rows that are a triple each."""
+    """The events of rows of one triple each."""
     if not len(rows):
         return []
     starts, ends = (rows.column(name).to_numpy().tolist() for name in ("start", "end"))
     streams, *terms = (_terms(rows, name) for name in ("stream", "s", "p", "o"))
-    # What was derived names the match that it comes from: it stands as long as one of them does.
+    # A derived triple names the match that it comes from: it stands as long as one of its matches does.
     named = rows.column("passed").null_count < len(rows)
     graphs = [name or "" for name in rows.column("passed").to_pylist()] if named else repeat("")
-    # zip makes the tuples without a loop of Python: of three terms, of one triple, of five fields.
+    # zip makes the tuples without a Python loop: of three terms, of one triple, of five fields.
     return list(zip(starts, ends, zip(zip(*terms, strict=True)), streams, graphs, *_numbers(rows), strict=False))
 
 
 def _numbers(rows: Rows) -> list[list[int | None]]:
-    """When events came: one column, or none."""
+    """The arrival numbers of events: one column, or none."""
     return [rows.column("arrived").to_pylist()] if "arrived" in rows.schema.names else []
 
 
 def _terms(rows: Rows, name: str) -> list[str]:
-    """A column of text, in which equal values are one string: it is made, and its hash is computed, once."""
+    """A column of text, in which equal values are the same string: it is made, and its hash is computed, once."""
     column = _whole(rows.column(name))
     if not isinstance(column, pa.DictionaryArray):
         if differing(column):
@@ -194,7 +194,7 @@ def _terms(rows: Rows, name: str) -> list[str]:
         column = column.dictionary_encode()
     distinct = column.dictionary.to_numpy(zero_copy_only=False)
     places = column.indices
-    if places.null_count:  # no stream: what an earlier level derived may have none
+    if places.null_count:  # no stream: triples derived by an earlier level may have none
         distinct, places = np.append(distinct, ""), places.fill_null(len(distinct))
     again: list[str] = distinct[places.to_numpy()].tolist()
     return again
@@ -221,10 +221,10 @@ def _items(rows: Rows) -> list[Plain]:
 
 
 def passed_row(text: str) -> Row:
-    """A row of an earlier level, which came as JSON."""
+    """A row of an earlier level, which arrived as JSON."""
     row: dict[str, Any] = msgspec.json.decode(text)
     triples = row.get("triples")
     if triples is not None:
-        # JSON leaves out what is null; dead letters may have it.
+        # JSON leaves out nulls, which dead letters may have.
         row["triples"] = tuple((t.get("s"), t.get("p"), t.get("o")) for t in triples)
     return tuple(row.get(column) for column in COLUMNS)

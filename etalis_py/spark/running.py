@@ -1,7 +1,8 @@
-"""``run_on_spark``: a stream that Python reads through Spark, matches as the sinks take them.
+"""``run_on_spark``: a stream that Python reads, run through Spark, with matches in the form that sinks take.
 
-Events go to a Parquet file first, some thousands at a time, and Spark reads that: it must be a place that all executors
-see.  What comes too late is decided here, as by the embedded engine, because Spark does not know the order of arrival.
+Events go to a Parquet file first, a few thousand at a time, and Spark reads that file: all executors must see its
+folder.  This module decides which events are too late, like the embedded engine, because Spark does not know the order
+of arrival.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def run_on_spark(
     """Run a program over a finite stream of events (``read_stream``) on Spark.
 
     With ``checkpoint`` the run is a streaming one whose state, input and matches stay in that folder: called again with
-    further events, it goes on from there, and gives the new matches only; the stream then has no end, so what is only
+    further events, it continues from there, and gives only the new matches; the stream then has no end, so what is only
     known at the end is not reported.  ``options`` are those of ``spark.options.Running``.
     """
     late: list[Event] = []
@@ -81,7 +82,7 @@ def run_on_spark(
 
 @contextmanager
 def stopping(spark: SparkSession) -> Iterator[SparkSession]:
-    """The session, until it is no longer needed."""
+    """The session, stopped when it is no longer needed."""
     try:
         yield spark
     finally:
@@ -96,10 +97,10 @@ def open_run(
     late: Callable[[Event], None],
     options: Running,
 ) -> Iterator[SparkRun]:
-    """As ``run_on_spark``, for results that are not to be held: the matches are there while the context is.
+    """Like ``run_on_spark``, for results that are not held in memory: the matches exist while the context is open.
 
-    All events are read before ``start`` is asked for a session (for that many shards: those of the checkpoint where
-    there is one).  ``late`` is called with each event that comes too late.
+    All events are read before ``start`` is asked for a session, for a number of shards (that of the checkpoint if there
+    is one).  ``late`` is called with each event that comes too late.
     """
     shards, lateness = options.shards, options.lateness
     variables = variables_of(program, options.policy)
@@ -157,10 +158,10 @@ def variables_of(program: Programs, policy: str | None) -> set[str]:
 
 
 class InTime:
-    """The events that are not late, in their order of arrival: an engine without any query tells.
+    """The events that are not late, in order of arrival, as decided by an engine without queries.
 
-    ``over``: every instant before it is over, by what has come and by the lateness; None when nothing has come.
-    ``before``: what came in the horizon of corrections before that.
+    ``over``: every instant before it is over, by the arrivals and the lateness; None if nothing has arrived.
+    ``before``: earlier events within the horizon of corrections.
     """
 
     def __init__(
@@ -219,7 +220,7 @@ class InTime:
             self._late(event)
         engine.dead_letters.clear()
         kept: list[Event] = []
-        for event in reversed(batch):  # of equal events it is the last ones that are late
+        for event in reversed(batch):  # of equal events the last ones are late
             if isinstance(event, Retraction):
                 where = event.start, event.end, event.stream, event.graph
                 if triples := tuple(t for t in event.triples if (*where, t) not in never):
@@ -232,7 +233,7 @@ class InTime:
 
 
 def unlike(batch: list[Event]) -> Iterator[list[Event]]:
-    """Pieces in which nothing is withdrawn twice, so that it is clear which withdrawal is refused."""
+    """Pieces in which nothing is withdrawn twice, so that a refused withdrawal is unambiguous."""
     first, gone = 0, set[object]()
     for i, event in enumerate(batch):
         if isinstance(event, Retraction):
@@ -245,7 +246,7 @@ def unlike(batch: list[Event]) -> Iterator[list[Event]]:
 
 
 def write_events(file: Path, events: Iterable[Event], *, first: int = 0) -> int:
-    """Events as a Parquet file with the columns of EVENTS, numbered from ``first`` on; gives how many they are."""
+    """Events as a Parquet file with the columns of EVENTS, numbered from ``first`` on; returns how many there are."""
     count = 0
     with pq.ParquetWriter(file, ARROW_EVENTS) as writer:
         for batch in _batches(events):
@@ -266,7 +267,7 @@ def write_events(file: Path, events: Iterable[Event], *, first: int = 0) -> int:
 
 
 def earlier(folder: Path, oldest: int) -> Iterator[Event]:
-    """What earlier calls took that ends at ``oldest`` or later, in the order in which it came."""
+    """Events of earlier calls that end at ``oldest`` or later, in order of arrival."""
     for file in sorted((folder / "events").glob("*.parquet")):
         columns = ["start", "end", "stream", "graph", "triples", "retract"]
         for row in pq.read_table(file, columns=columns, filters=[("end", ">=", oldest)]).to_pylist():

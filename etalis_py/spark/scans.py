@@ -1,12 +1,12 @@
-"""Shards of a batch that read the source themselves, where nothing has to be shuffled for them.
+"""Shards of a batch that read the source themselves, so that nothing has to be shuffled for them.
 
-A slice of time reads its own events alone, because the source leaves out the others.  A shard with a key, or the only
-one of a part, reads all of a source and keeps what is its own: that takes as much again for each shard, and spares
-the shuffle and Spark's sort, which take longest of all.  So it is done for a few shards over files of a bearable size,
-read without anything that Python, a join or a shuffle would have to do again for each.
+A slice of time reads only its own events, because the source skips the others.  A shard with a key, or the only shard
+of a part, reads all of a source and keeps its own rows: every shard repeats the reading, but this avoids the shuffle
+and Spark's sort, which take longest of all.  So it is done for a few shards over files of a limited size, if reading
+them needs no Python, join or shuffle, which each shard would have to repeat.
 
-Each such shard is a task that holds its rows, and puts them in order where they are not.  Files of this machine are
-read without Spark: see ``local_scans``.
+Each such shard is a task that holds its rows, and sorts them if they are not in order.  Files of this machine are read
+without Spark: see ``local_scans``.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from etalis_py.spark.spec import ProgramSpec
 from etalis_py.spark.wire import Wire, wire_of
 
 MOST_TIMES = 4
-"""How often a source is read at most, where each time is for one shard and all of it is read."""
+"""The maximum number of times that all of a source is read, once for each shard."""
 MOST_TIMES_OF_FILES = 8
-"""How often, where the shards decode files of this machine."""
+"""The same if the shards decode files of this machine."""
 MOST_BYTES = 1 << 26
-"""Of files for each of these shards, whose rows take up to ten times as much memory; of files of this machine, of those
-pieces that overlap in time."""
+"""The most bytes of files for each of these shards, whose rows take up to ten times as much memory; of files of this
+machine only the pieces that overlap in time count."""
 _PLAIN = {"Project", "Filter", "LogicalRelation"}
 
 
 def prunes(flat: DataFrame) -> bool:
-    """Does the source leave out what a filter on the time asks for, as Parquet does?"""
+    """Whether the source skips rows that a filter on the time excludes, as Parquet does."""
     asked = flat.where(F.col("end") < F.lit(0)).select("end")
     plan = asked._jdf.queryExecution().executedPlan().toString()
     return re.search(r"PushedFilters: \[[^\]]*LessThan\(end,", plan) is not None
 
 
 def apart_of(flat: DataFrame, parts: Sequence[RoutedPart], files: LocalFiles | None) -> list[RoutedPart]:
-    """The parts whose shards read the source themselves, where it ``prunes`` or is ``files`` of this machine.
+    """The parts whose shards read the source themselves, if it ``prunes`` or consists of ``files`` of this machine.
 
-    Withdrawals, whole items and what an earlier level hands on are routed.
+    Parts with withdrawals, whole items or input from an earlier level are routed instead.
     """
     if any(routed.part.level > 1 for routed in parts) or {"item", "retract"} & set(flat.columns):
         return []
@@ -67,7 +67,7 @@ def apart_of(flat: DataFrame, parts: Sequence[RoutedPart], files: LocalFiles | N
 
 
 def _is_light(flat: DataFrame, times: int) -> bool:
-    """May all of the source be read so often?"""
+    """Whether all of the source may be read this many times."""
     plan = flat._jdf.queryExecution().optimizedPlan()
     if plan.stats().sizeInBytes() > MOST_BYTES * times:
         return False
@@ -91,7 +91,7 @@ def answers_of(
 ) -> DataFrame:
     """The matches of such parts: a task for each shard.
 
-    ``refusing``: the first shard gives dead letters for the rows with a null that one of these parts may want.
+    ``refusing``: the first shard gives dead letters for rows with a null that one of these parts may want.
     """
     every = list(parts)
     wire = wire_of([routed.part for routed in every], [spec.name for spec in specs])
@@ -103,7 +103,7 @@ def answers_of(
             operator = scan_operator(spec, routed.part, number, predicates, wire, metrics, telling)
             out.append(rows.mapInArrow(operator, wire.schema))
     if len(out) > 1:
-        # Spark would make one partition of all that come from frames with one each, so here is a frame with none.
+        # Spark would merge frames of one partition each into one partition; a frame with none prevents that.
         out.append(flat.sparkSession.range(0).mapInArrow(operator, wire.schema))
     return wire.read(reduce(DataFrame.union, out))
 
@@ -119,8 +119,8 @@ def scan_operator(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function for ``mapInArrow`` over the rows of one shard: columns that ``routing.scanned`` sends.
 
-    They come in pieces that are in order or not, so they are held, and put in order only if need be.  ``predicates``:
-    what the codes in the column ``p`` stand for.
+    They come in pieces that may not be in order, so they are held, and sorted only if necessary.  ``predicates``: the
+    meanings of the codes in the column ``p``.
     """
 
     def operate(chunks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -145,7 +145,7 @@ def answered(
     metrics: bool,
     telling: Telling | None,
 ) -> Iterator[list[Answer]]:
-    """What a shard finds in tables that follow each other in time; the rows of a table may be in any order."""
+    """The answers of a shard over tables that are consecutive in time; the rows of a table may be in any order."""
     shard, keys = batch_shard(spec, part, number), KeyCount(part, number)
     for rows in tables:
         keys.take(rows)

@@ -1,10 +1,10 @@
 """The columns of events and of matches.
 
-Events, one row an event (``EVENTS``) or one row a triple (``FLAT_EVENTS``).  ``start`` and ``end`` are microseconds
-since the epoch, ``time`` is ``end`` as a timestamp (Spark's watermark needs one), terms are canonical N-Triples
-spellings, ``stream`` and ``graph`` IRIs in angle brackets or empty.  Two columns may be null or missing: where
-``retract`` is true, the event withdraws what an earlier one said; ``arrived`` numbers events in the order in which they
-came, which tells whether an event that is withdrawn was stated before or again after that.
+Events, one row per event (``EVENTS``) or per triple (``FLAT_EVENTS``).  ``start`` and ``end`` are microseconds since
+the epoch, ``time`` is ``end`` as a timestamp (Spark's watermark needs one), terms are canonical N-Triples spellings,
+``stream`` and ``graph`` IRIs in angle brackets or empty.  Two columns may be null or missing: if ``retract`` is true,
+the event withdraws what an earlier one stated; ``arrived`` numbers events in order of arrival, which shows whether a
+withdrawn event was stated before the withdrawal or again after it.
 
 Matches, one row each, told apart by ``kind``:
 
@@ -37,9 +37,9 @@ MATCHES = (
     f"triples array<{TRIPLE}>, boolean boolean, start long, end long, stream string, retracted boolean, shard int, "
     "detail string"
 )
-# What an operator takes: one row a triple for one shard; ``mark`` says what kind of row it is.
-# A whole event (mark ITEM, or RETRACT) has its graph and triples as JSON in ``passed``; what was derived (DERIVED,
-# TAKEN_BACK) has there the id of the match that it comes from, where that may be taken back.
+# The input of an operator: one row per triple for one shard; ``mark`` says what kind of row it is. A whole event (mark
+# ITEM, or RETRACT) has its graph and triples as JSON in ``passed``; a derived triple (DERIVED, TAKEN_BACK) has the id
+# of its match there, if that may be taken back.
 ROUTED = ("slot", "mark", "start", "end", "stream", "s", "p", "o", "passed", "arrived")
 EVENT, END, PASSED, DERIVED, ITEM, RETRACT, TAKEN_BACK, CHANGE = 0, 1, 2, 3, 4, 5, 6, 7
 EVERY_SLOT = -1  # a row for all shards, until it is packed
@@ -48,9 +48,9 @@ EVERY_SLOT = -1  # a row for all shards, until it is packed
 END_OF_STREAM = "<urn:etalis:end-of-stream>"
 LAST = 2**63 - 1
 STANDING = "<urn:etalis:standing-query>"
-"""The predicate of a row that is no event: the query of this name (s) has this text (o; empty: it is gone)."""
+"""The predicate of a row that is not an event: the query of this name (s) has this text (o; empty: it is gone)."""
 UPDATE = "update"
-"""The same where the background changes: of the graph s, o has what is added and what is removed, as JSON."""
+"""The same for a change of the background: for the graph s, o has what is added and what is removed, as JSON."""
 
 _TERM = pa.string()
 ARROW_TRIPLE = pa.struct([("s", _TERM), ("p", _TERM), ("o", _TERM)])

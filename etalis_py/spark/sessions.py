@@ -19,16 +19,16 @@ PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 PARTITIONS = "spark.sql.shuffle.partitions"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
-"""Between the JVM and Python.  TCP takes more time, and with some versions of Linux a full connection stands still."""
+"""Sockets between the JVM and Python.  TCP is slower, and on some versions of Linux a full connection stalls."""
 
 DEFAULT_PYTHON = "python3"
 """What PySpark starts for workers where nothing else is said."""
 
 
 def settings(shards: int) -> dict[str, str]:
-    """What the pipeline needs: stateful Python operators need RocksDB, and a shard needs no more than one partition.
+    """The settings for the pipeline: stateful Python operators need RocksDB, and a shard needs only one partition.
 
-    A change log is what a batch adds to the state; without it each batch would store RocksDB's files anew.
+    A change log stores what a batch adds to the state; without it each batch would store RocksDB's files again.
     """
     return {
         PROVIDER: ROCKSDB,
@@ -59,12 +59,12 @@ def session(
     config: Mapping[str, str] | None = None,
     log: IO[bytes] | None = None,
 ) -> SparkSession:
-    """A session for ``matches`` that knows ``format("etalis")``; an existing one is given what can still be changed.
+    """A session for ``matches`` that knows ``format("etalis")``; an existing one gets what can still be changed.
 
-    ``master``: as Spark takes it (default: as configured, else all cores of this machine).
-    ``shards``: the number of shuffle partitions (default: twice the cores of this machine).  ``config``: more settings.
-    ``log``: a file that takes what Spark's JVM, and Python on this machine, write to their standard streams.
-    Executors on this machine start the interpreter that runs now, unless PYSPARK_PYTHON is set.
+    ``master``: as Spark takes it (default: as configured, else all cores of this machine).  ``shards``: the number of
+    shuffle partitions (default: twice the cores of this machine).  ``config``: more settings.  ``log``: a file for what
+    Spark's JVM, and Python on this machine, write to their standard streams.  Executors on this machine use the current
+    Python interpreter, unless PYSPARK_PYTHON is set.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)

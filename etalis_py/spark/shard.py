@@ -1,12 +1,11 @@
-"""One shard at work: the embedded engine, the events that wait for the watermark, and the rows that come out.
+"""One shard: the embedded engine, the events that wait for the watermark, and the rows that come out.
 
-It knows nothing of Spark's state; both the batch and the streaming operator drive it.  Its state is the
-engine's and the waiting events.  Cost per event: the engine's, and its part of one sort by time.
+It knows nothing of Spark's state; both the batch and the streaming operator drive it.  Its state is the engine's and
+the waiting events.  Cost per event: the engine's, and a share of one sort by time.
 
-What is withdrawn waits like an event.  Where events are numbered in the order in which they came, a withdrawal takes
-what came before it; else, while the instant is open, an occurrence that is withdrawn is gone, whatever came first.  A
-batch is corrected like that as a whole.  With ``revise`` the engine takes late events and withdrawals within that
-horizon.
+A withdrawal waits like an event.  If events are numbered in order of arrival, a withdrawal affects those that arrived
+before it; otherwise, while the instant is open, a withdrawn occurrence is gone, whichever arrived first.  A batch is
+corrected in this way as a whole.  With ``revise`` the engine takes late events and withdrawals within that horizon.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from etalis_py.spark.parts import Part
 from etalis_py.spark.schema import LAST
 from etalis_py.spark.spec import ProgramSpec, engine_of
 
-# An Event, or a tuple like it; where events may be withdrawn, the number in which it came may follow.
+# An Event, or a tuple like it; if events may be withdrawn, the arrival number may follow.
 Plain = (
     tuple[int, int, tuple[tuple[str, str, str], ...], str, str]
     | tuple[int, int, tuple[tuple[str, str, str], ...], str, str, int | None]
@@ -46,7 +45,7 @@ Plain = (
 
 _by_end = itemgetter(1)
 LARGE = 13_000
-"""So many events make it worthwhile to give the goals of rows to columns."""
+"""From so many events on, it is worthwhile to move the goals from rows to columns."""
 
 TOO_LATE = "came after its instant was over"
 AFTER_THE_END = "came after the end of the stream"
@@ -78,18 +77,18 @@ class Shard:
         self._feeds = frozenset(part.feeds)
         self._keys = dict(part.keys)
         self._once = frozenset(part.once)
-        # Of families there are many outputs, which are not made where nobody asks for the order of matches.
+        # Families have many outputs, which are only made if the order of matches is asked for.
         outputs = self.engine.outputs if part.order or not part.divided else ()
         self._streams = {output.query: output.stream for output in outputs}
         self._ranks = {query: (number, rank) for number, (query, rank) in enumerate(order_in(spec, part))}
         self._arranged = frozenset(output.query for output in outputs if output.order)
         if self.engine.has_windows and (part.shards == 1 or part.begins):
-            # One evaluation after the other, each in its own order.
+            # Evaluations follow one another, each in its own order.
             self._arranged = frozenset(part.reports)
         self._first = frozenset(output.query for output in outputs if output.source is None)
         self._told_so_far = 0
         self.until: int | None = None  # a slice of time ends here
-        self.room = LAST  # of more events than this no journal is kept: they are ``unjournaled``
+        self.room = LAST  # more events than this are taken without a journal: they are ``unjournaled``
         self.unjournaled = False
 
     def _engine(self, spec: ProgramSpec, *, journal: bool, revise: int) -> Engine:
@@ -101,11 +100,11 @@ class Shard:
 
     @staticmethod
     def newest_of(events: Sequence[Plain]) -> int:
-        """The last end among events."""
+        """The latest end among events."""
         return max(map(_by_end, events), default=NEVER)
 
     def next_due(self) -> int | None:
-        """The first time that, once it is over, gives the shard something to do."""
+        """The first time after which the shard has something to do."""
         times = [event[1] for event in (*self.waiting, *self.withdrawals)]
         if self._time_passes and (due := self.engine.next_due()) is not None:
             times.append(due)
@@ -113,13 +112,13 @@ class Shard:
 
     @property
     def _time_passes(self) -> bool:
-        """Before the first event it does not for windows: they are registered when it comes."""
+        """Whether time may advance: not for windows before the first event, which registers them."""
         return not self.engine.has_windows or self.engine.closed_at != NEVER
 
     # --- events ---
 
     def push(self, events: Sequence[Plain]) -> list[Answer]:
-        """Events in order of their ends."""
+        """Take events in order of their ends."""
         if events and self.engine.goals_in_columns:
             return self.take(Batch(events, events[-1][1]).columns)  # type: ignore[arg-type]
         if len(events) <= self.room:
@@ -129,16 +128,16 @@ class Shard:
             return self._rows(self.engine.push_all(self._items(events)))
 
     def take(self, columns: Columns) -> list[Answer]:
-        """Columns in order of their ends, for an engine that reads columns."""
+        """Take columns in order of their ends, for an engine that reads columns."""
         return self._rows(self.engine.push_all(columns))
 
     def reads_at_once(self, size: int) -> bool:
-        """Are so many events to be taken in columns, though a journal is wanted?
+        """Whether this many events should be taken in columns although a journal is wanted.
 
-        Where goals are all that is kept, columns write it: they are begun with for a large batch, and gone on with.
-        Else there is a snapshot after them, which costs as much as there are goals, and as much again to give these
-        back to the rows.  That pays where the journal would be as long as the snapshot: most events are in it twice,
-        when they become a goal and when it is used up.
+        If goals are the only state, columns write the journal: a large batch starts them, and later ones stay with
+        them. Otherwise a snapshot follows; its cost is proportional to the number of goals, and handing them back to
+        the rows costs the same again.  That pays if the journal would be as long as the snapshot: most events are in it
+        twice, when they become a goal and when the goal is used up.
         """
         if self.revise or self.withdrawals or self.engine.finished:
             return False
@@ -150,7 +149,7 @@ class Shard:
             return self.engine.reads_columns
 
     def take_at_once(self, columns: Columns) -> list[Answer]:
-        """The same, without a journal if columns cannot write it."""
+        """Take columns, without a journal if columns cannot write it."""
         if self.engine.reads_columns:
             return self.take(columns)
         self.unjournaled = True
@@ -158,23 +157,23 @@ class Shard:
             return self.take(columns)
 
     def waiting_before(self, over: int) -> list[Plain]:
-        """What waits and ends before ``over``, in order: it waits no more."""
+        """Remove and return, in order, what waits and ends before ``over``."""
         waiting = sorted(self.waiting, key=_by_end)
         first = bisect_left(waiting, over, key=_by_end)
         self.waiting = waiting[first:]
         return waiting[:first]
 
     def _items(self, events: Sequence[Plain]) -> Sequence[Event]:
-        """Rules take tuples as they are, windows and corrections events."""
+        """The items for the engine: rules take tuples as they are, windows and corrections need events."""
         if self.revise:
             return [event if isinstance(event, Retraction) else Event._make(event[:5]) for event in events]
         return list(map(Event._make, events)) if self.engine.has_windows else events  # type: ignore[return-value]
 
     def wait(self, events: Sequence[Plain], over: int = NEVER) -> list[Row]:
-        """Keep events until their instant is over; those that end before ``over`` are given back as dead letters.
+        """Keep events until their instant is over; those that end before ``over`` are returned as dead letters.
 
-        That is so even where this shard has not closed the instant yet: another one has, and together they would find
-        some of the matches only.
+        This holds even if this shard has not closed the instant yet: another one has, and together they would give only
+        some of the matches.
         """
         if self.engine.finished:
             return [self._dead(event, AFTER_THE_END) for event in events]
@@ -185,7 +184,7 @@ class Shard:
         return [self._dead(event, TOO_LATE) for event in late]
 
     def withdraw(self, events: Sequence[Plain], over: int = NEVER) -> list[Row]:
-        """Withdraw occurrences, as soon as all is there that ends with them."""
+        """Withdraw occurrences, as soon as all events with the same end are there."""
         if not events:
             return []
         if not self._corrected:
@@ -202,12 +201,12 @@ class Shard:
         return [self._dead(_retraction(event), NEVER_WAS) for event in late]
 
     def _oldest(self, over: int) -> int:
-        """What ends before this may no longer be corrected, in any shard."""
+        """Events that end before this may no longer be corrected, in any shard."""
         return over if over == NEVER else over - self.revise
 
     @property
     def newest_waiting(self) -> int:
-        """The last end of what waits."""
+        """The latest end of what waits."""
         return max((event[1] for event in (*self.waiting, *self.withdrawals)), default=NEVER)
 
     def close_before(self, over: int) -> list[Answer]:
@@ -220,14 +219,14 @@ class Shard:
         return rows
 
     def _take(self, ready: list[Plain], over: int) -> list[Answer]:
-        """What ends before ``over``, in order, without what is withdrawn."""
+        """Take what ends before ``over``, in order, without what is withdrawn."""
         gone = list(dict.fromkeys(event for event in self.withdrawals if event[1] < over))
         if not gone:
             return self.push([event[:5] for event in ready] if self._corrected else ready) if ready else []
         self.withdrawals = [event for event in self.withdrawals if event[1] >= over]
         closed = self.engine.closed_at
         first = bisect_left(ready, closed + 1, key=_by_end)
-        # Of instants that are over the engine puts in order what comes.
+        # For instants that are over, the engine itself puts arrivals in order.
         coming = [
             *((_came(event, False), Event._make(event[:5])) for event in ready[:first]),
             *((_came(event, True), _retraction(event)) for event in gone if event[1] <= closed),
@@ -250,7 +249,7 @@ class Shard:
         return rows + self._rows(self.engine.close(until=self.until), ended=True)
 
     def settle(self, *, ended: bool = False) -> list[Answer]:
-        """What is to be done after events, before more time passes than they tell."""
+        """Do what has to be done after the events, before time moves beyond them."""
         return []
 
     # --- rows ---
@@ -281,7 +280,7 @@ class Shard:
             yield ColumnTable(self.name, self.number, results, self._places(results.query, instants))
 
     def _places(self, query: str, instants: np.ndarray[Any, Any]) -> pa.StringArray | None:
-        """What ``_placed`` says of matches that were known in these instants; None where nobody asks for it."""
+        """The places, as in ``_placed``, of matches that became known in these instants; None if not asked for."""
         if not self._ranks:
             return None
         first, size = self._told_so_far + 1, len(instants)
@@ -292,7 +291,7 @@ class Shard:
         return pc.binary_join_element_wise("[", known, rank, numbers, "]", "")
 
     def _tables(self, matches: Matches) -> Iterator[Answer]:
-        """The matches of a SELECT stay together; what is reported once, or fed to a later level, does not."""
+        """Matches of a SELECT stay together, unless they are reported once or fed to a later level."""
         for shape, rows, ordinals in matches.tables():
             query = shape.query
             whole = shape.output.form == "select" and self._reports_on(query) and are_timed(rows)
@@ -320,7 +319,7 @@ class Shard:
             if query in self._feeds and triples and not match.is_timeless:
                 yield self._derived(match, triples)
             if self._reports_on(query):
-                # What a rule constructs does not tell where it stands in the order; what it is made from does.
+                # The triples of a rule do not show its place in the order; the bindings that they are made from do.
                 unbound = match.boolean is not None or (triples is not None and not self._ranks)
                 bindings = None if unbound else match.bindings
                 yield (
@@ -342,26 +341,26 @@ class Shard:
     def _placed(self, matches: Matches, ended: bool) -> Iterator[Row]:
         """The rows, each match with its place in the order of the embedded engine: four numbers, as a JSON list.
 
-        The instant in which it was known; the rank of its query in an instant; its number, where the query has an order
-        of its own (else 0: then come its end, its start and its terms); its number.
+        The instant in which it became known; the rank of its query in an instant; its number, if the query has an order
+        of its own (else 0: then its end, its start and its terms decide); its number.
         """
         for known, some in by_instant(matches):
             for row in self._reported(some):
                 if row[0] == "match":
                     query, self._told_so_far = row[2], self._told_so_far + 1
                     (number, rank), instant = self._ranks[query], known if known is not None else row[8]
-                    if row[8] is None and (ended or query in self._first):  # timeless: before all, or after all
+                    if row[8] is None and (ended or query in self._first):  # timeless: before or after everything else
                         instant, rank = (NEVER if query in self._first else LAST), number
                     own = self._told_so_far if query in self._arranged else 0
                     row = (*row[:-1], f"[{instant},{rank},{own},{self._told_so_far}]")
                 yield row
 
     def _reports_on(self, query: str) -> bool:
-        """Do matches of a query come out?  Where queries are divided, all do."""
+        """Whether matches of a query are reported.  If queries are divided, all are."""
         return self.part.divided or query in self._reports
 
     def _is_own(self, query: str, match: Match) -> bool:
-        """A triple may have come to this shard for another leaf; the key tells whose match it is."""
+        """Whether a match belongs to this shard: a triple may have come here for another leaf, so the key decides."""
         return self._has(match.bindings[self._keys[query]])
 
     def _has(self, term: str) -> bool:
@@ -370,7 +369,7 @@ class Shard:
     def _derived(self, match: Match, triples: tuple[tuple[str, str, str], ...]) -> Row:
         query, gone = match.query, match.retracted
         stream, start, end = self._streams[query], match.start_us, match.end_us
-        name = match.id if self.revise else None  # what was derived twice stands until both are taken back
+        name = match.id if self.revise else None  # a triple that was derived twice stands until both are taken back
         return ("event", self.name, query, name, None, triples, None, start, end, stream, gone, self.number, None)
 
     def _dead(self, event: Plain | Event, reason: str) -> Row:
@@ -381,7 +380,7 @@ class Shard:
         )  # fmt: skip
 
     def metric(self, **more: int | str) -> Row:
-        """What there is to say about the shard after a batch."""
+        """The row of metrics for the shard after a batch."""
         counters = self.engine.counters
         kept = counters.kept()
         numbers = {
@@ -405,7 +404,7 @@ def _retraction(event: Plain) -> Retraction:
 
 
 def _came(event: Plain, withdraws: bool) -> tuple[int, int]:
-    """When an event came, to sort by: one that is not numbered before all others, but a withdrawal after them."""
+    """A sort key by arrival: unnumbered events come before all others, unnumbered withdrawals after them."""
     number = event[5] if len(event) > 5 else None
     if number is not None:
         return 1, 2 * number + withdraws
@@ -413,7 +412,7 @@ def _came(event: Plain, withdraws: bool) -> tuple[int, int]:
 
 
 def _without(events: Sequence[Plain], gone: Iterable[Plain]) -> tuple[list[Event], list[Retraction]]:
-    """The events without what is withdrawn after it came, and the withdrawals of what was not there."""
+    """The events without those withdrawn after their arrival, and the withdrawals of what was not there."""
     left = [Event._make(event[:5]) for event in events]
     places: defaultdict[Any, list[int]] = defaultdict(list)
     for i, event in enumerate(events):
@@ -431,7 +430,7 @@ def _without(events: Sequence[Plain], gone: Iterable[Plain]) -> tuple[list[Event
 
 
 def by_instant(matches: Matches) -> Iterator[tuple[int | None, Iterable[Match]]]:
-    """The matches of each instant; those of a correction together, without one."""
+    """The matches of each instant; those of a correction come together, without an instant."""
     if isinstance(matches, Revised):
         yield None, matches
         return

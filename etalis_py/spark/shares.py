@@ -1,7 +1,7 @@
-"""How much of a batch one key has: counted by the shards while they read it, and told when all of them have.
+"""The share of a batch that one key has: shards count while they read, and a warning comes when all have.
 
-What a task adds to an accumulator of Spark comes to the driver as soon as it has ended, so a batch is not read for this
-before it is evaluated.  One row in sixteen is counted.  A session has one accumulator, which knows the latest plans.
+What a task adds to a Spark accumulator reaches the driver as soon as the task has ended, so no extra pass over the
+batch is needed.  One row in sixteen is counted.  A session has one accumulator, which knows the latest plans.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from etalis_py.spark.parts import Part, RoutedPart
 from etalis_py.spark.skew import ENOUGH, Counted, count_keys
 
 SAMPLED = 16
-"""One row of so many is counted."""
+"""One in so many rows is counted."""
 _PLANS = 1_000
-"""Of more plans than these in a session, the oldest ones no longer warn."""
+"""With more plans than this in a session, the oldest ones no longer warn."""
 
 Share: TypeAlias = tuple[str, int, int, int, str, int]
-"""Of a plan, a part and a shard: the rows that were counted, the most frequent key, and how often it was there."""
+"""A plan, a part, a shard, the number of counted rows, the most frequent key, and how often it occurred."""
 Shares: TypeAlias = tuple[Share, ...]
 
 
 class KeyCount:
-    """The rows of a shard, and how often its most frequent keys are there."""
+    """The number of rows of a shard, and how often its most frequent keys occur."""
 
     def __init__(self, part: Part, number: int) -> None:
         self._part, self._number = part, number
@@ -43,7 +43,7 @@ class KeyCount:
 
     def take(self, rows: pa.RecordBatch | pa.Table) -> None:
         columns = self._part.measured
-        # By lot: what recurs may do so in step with any fixed distance.
+        # Chosen at random: recurring keys might be in step with any fixed interval.
         chosen = np.flatnonzero(self._lots.random(len(rows)) * SAMPLED < 1) if columns else ()
         if len(chosen):
             some = pa.table({name: rows.column(name).take(pa.array(chosen)) for name in columns})
@@ -53,7 +53,7 @@ class KeyCount:
             self._counted = Counted(self._counted.rows + one.rows, key, self._times[key])
 
     def tell(self, telling: Telling | None) -> None:
-        """The shard has read all of its rows."""
+        """Report the count: the shard has read all of its rows."""
         if telling is not None and self._part.measured:
             counted = self._counted
             share = (telling.plan, self._part.number, self._number, counted.rows, counted.key, counted.times)
@@ -62,14 +62,14 @@ class KeyCount:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """Where the shards of a plan tell what they have counted."""
+    """Where the shards of a plan report their counts."""
 
     plan: str
     shares: Accumulator[Shares]
 
 
 class Gathering(AccumulatorParam[Shares]):
-    """In a task: what its shards have counted."""
+    """In a task: the counts of its shards."""
 
     def zero(self, value: Shares) -> Shares:
         return ()
@@ -85,7 +85,7 @@ class _Plan:
 
 
 class Watch(Gathering):
-    """On the driver: warns of a hot key once for each part of a plan, and keeps nothing of what it has looked at."""
+    """On the driver: warns of a hot key once for each part of a plan, and keeps no counts after looking at them."""
 
     def __init__(self) -> None:
         self._plans: dict[str, _Plan] = {}
@@ -111,7 +111,7 @@ class Watch(Gathering):
 def _look(plan: _Plan, share: Share) -> None:
     _, number, shard, *_ = share
     routed = plan.parts.get(number)
-    if routed is None:  # it has been warned of
+    if routed is None:  # a warning has been given
         return
     plan.shares[number, shard] = share
     every = [told for (part, _), told in plan.shares.items() if part == number]
@@ -130,7 +130,7 @@ _WATCHES: WeakKeyDictionary[SparkContext, tuple[Watch, Accumulator[Shares]]] = W
 
 
 def telling_of(context: SparkContext, parts: Iterable[RoutedPart]) -> Telling | None:
-    """Where the shards of a batch tell their shares; None where none has a key."""
+    """Where the shards of a batch report their counts; None if no part has a key."""
     watched = [routed for routed in parts if routed.part.measured]
     if not watched:
         return None
@@ -142,7 +142,7 @@ def telling_of(context: SparkContext, parts: Iterable[RoutedPart]) -> Telling | 
 
 
 def _message(routed: RoutedPart, key: str, share: float) -> str:
-    """What to say of a hot key that only its own shard can work on."""
+    """The warning about a hot key, which only its own shard can work on."""
     queries = ", ".join(routed.part.reports or routed.part.queries)
     advice = (
         f"bound the pattern with WITHIN, so that a batch can be cut by time instead, or divide it by a finer key "

@@ -1,9 +1,9 @@
-"""The background on its way to the executors: once to each of them, however many shards and batches it is for.
+"""Sends the background to the executors, once to each, however many shards and batches need it.
 
-What is large would travel with the operator to every task of every batch; Spark would make a broadcast variable of an
-operator above 1 MB, and refuse such a one in a stream.  So the bytes are a broadcast variable of their own.  The
-operator holds a reference that is followed where they are needed: on the driver, where Spark unpacks the operator
-to ask for its schema, they are not there.
+A large background would travel with the operator to every task of every batch; Spark would turn an operator above 1 MB
+into a broadcast variable, which it refuses in a stream.  So the bytes are a separate broadcast variable.  The operator
+holds a reference that is only followed where the bytes are needed: they are not available on the driver, where Spark
+unpacks the operator to ask for its schema.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LARGE = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Shipped:
-    """A reference to broadcast bytes; two are equal when the bytes are."""
+    """A reference to broadcast bytes; two are equal if the bytes are."""
 
     digest: str
     variable: Any
@@ -34,7 +34,7 @@ class Shipped:
         return hash(self.digest)
 
     def __reduce__(self) -> tuple[Callable[..., Shipped], tuple[str, int]]:
-        """Spark's way: a broadcast variable is noted where it is pickled, and found again by its number."""
+        """As Spark does: a broadcast variable is registered when it is pickled, and found again by its number."""
         _, (number,) = self.variable.__reduce__()
         return Shipped, (self.digest, number)
 
@@ -45,7 +45,7 @@ class Shipped:
 
 
 def ship(spark: SparkSession, data: bytes) -> bytes | Shipped:
-    """The bytes themselves, or a reference to them where they are many."""
+    """The bytes themselves, or a reference to them if they are many."""
     if len(data) < LARGE:
         return data
     return Shipped(blake2s(data).hexdigest(), spark.sparkContext.broadcast(data))

@@ -1,6 +1,6 @@
-"""Matches for Spark's Kafka sink: a key and a value for each, and dead letters as a topic of their own.
+"""Matches for Spark's Kafka sink: a key and a value for each, and a separate topic for dead letters.
 
-Spark's Kafka sink is at least once: after a failure it may write a batch again.  The key of a match is its id, the same
+Spark's Kafka sink is at-least-once: after a failure it may write a batch again.  The key of a match is its id, the same
 each time, so a compacted topic, or a reader that remembers keys, has each match once.
 """
 
@@ -27,13 +27,13 @@ _SECONDS = Clock("integer")
 
 
 def to_kafka(matches: DataFrame, *, topic: str = "", dead_letters: str = "", clock: Clock = _SECONDS) -> DataFrame:
-    """What ``matches`` gave as rows for ``writeStream.format("kafka")`` (or ``write``): ``key`` and ``value``.
+    """The result of ``matches`` as rows for ``writeStream.format("kafka")`` (or ``write``): ``key`` and ``value``.
 
-    The value of a match is the JSON object that ``etalis run`` prints (with ``program``, where several have names), its
-    times as ``clock`` spells them; what a CONSTRUCT query found can be read again as a stream.  The key is the id.
+    The value of a match is the JSON object that ``etalis run`` prints (with ``program``, if there are several by name),
+    its times as ``clock`` spells them; matches of a CONSTRUCT query can be read again as a stream.  The key is the id.
 
-    ``topic``: written to each row, else name it in the options of the sink.  ``dead_letters``: another one, for events
-    that came too late, as in a file of dead letters; their key is a hash, the same for the same event.
+    ``topic``: written to each row; otherwise name it in the options of the sink.  ``dead_letters``: another topic, for
+    events that came too late, as in a file of dead letters; their key is a hash, the same for the same event.
     """
     if dead_letters and not topic:
         raise SparkError("dead_letters= names a second topic: name the first one too, with topic=")
@@ -74,7 +74,7 @@ def _match(row: dict[str, Any], clock: Clock) -> tuple[str, str]:
 def _dead_letter(row: dict[str, Any], _: Clock) -> tuple[str, str]:
     start, end, triples, stream = row["start"], row["end"], _triples(row), row["stream"] or ""
     if start is None or end is None or any(term is None for triple in triples for term in triple):
-        # Something was missing, so it cannot be read again; what is there is shown.
+        # Something is missing, so it cannot be read again; what is there is shown.
         value = _json({"reason": row["detail"], "start": start, "end": end, "triples": triples, "stream": stream})
     else:
         kind = Retraction if row["retracted"] else Event

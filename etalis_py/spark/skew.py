@@ -1,8 +1,8 @@
-"""How much of a stream one key has: measured in every batch, told once a run.
+"""The share of a stream that one key has: measured in every batch, reported once per run.
 
-A shard counts the rows that it gets in a batch and, from the dictionaries in which they come, those of its most
-frequent key.  Both are in its row of metrics, which Spark sums up as observed metrics.  A listener on the driver warns
-when one key has more than the share of a shard: however many shards there are, they then wait for the one that has it.
+A shard counts the rows that it gets in a batch and, from their dictionaries, those of its most frequent key.  Both are
+in its row of metrics, which Spark aggregates as observed metrics.  A listener on the driver warns if one key has more
+than the share of a shard: however many shards there are, they then wait for the one that has it.
 
 Cost: one pass over the integers of a column, for each position by which a part is routed.
 """
@@ -28,25 +28,25 @@ from etalis_py.spark.wire import METRIC
 
 PLACES = {"subject": "s", "predicate": "p", "object": "o"}
 ENOUGH = 1_000
-"""Rows of a batch that say something."""
-_TRIED = 8  # of the most frequent terms of a column, for one that is a key of the shard
+"""The least number of rows for which a batch says something."""
+_TRIED = 8  # so many of the most frequent terms of a column are tried, to find a key of the shard
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The rows of a shard in a batch, and those of its most frequent key."""
+    """The number of rows of a shard in a batch, and of those of its most frequent key."""
 
     rows: int = 0
     key: str = ""
     times: int = 0
 
     def numbers(self) -> dict[str, int | str]:
-        """What the row of metrics has of it."""
+        """The numbers for the row of metrics."""
         return {"batch": self.rows, "hot_key": self.key, "hot_events": self.times}
 
 
 def measured(parts: Iterable[RoutedPart]) -> list[RoutedPart]:
-    """The parts, those that are divided by a key with the columns that hold it."""
+    """The parts; those that are divided by a key get the columns that hold it."""
     return [
         routed
         if routed.part.shards == 1 or routed.part.divided or routed.items or not routed.routes
@@ -60,9 +60,9 @@ def _columns_of(routed: RoutedPart) -> tuple[str, ...]:
 
 
 def count_keys(tables: Iterable[pa.Table], columns: Sequence[str], shard: int, shards: int) -> Counted:
-    """The rows of a shard, and its most frequent key: of each table that which is most frequent there.
+    """Count the rows of a shard and of its most frequent key, from the most frequent one of each table.
 
-    So it is never said to be more frequent than it is, and one with a large share is found.
+    So the count is never too high, and a key with a large share is found.
     """
     rows = 0
     times: dict[str, int] = {}
@@ -84,7 +84,7 @@ def count_keys(tables: Iterable[pa.Table], columns: Sequence[str], shard: int, s
 
 
 def _own(counts: np.ndarray[Any, Any], terms: pa.Array, shard: int, shards: int) -> list[tuple[int, str]]:
-    """The most frequent term that is a key of the shard."""
+    """The most frequent term that is a key of the shard, with its count; none if there is no such term."""
     size = min(_TRIED, len(counts))
     if not size:
         return []
@@ -97,18 +97,18 @@ def _own(counts: np.ndarray[Any, Any], terms: pa.Array, shard: int, shards: int)
 
 
 class SkewWatch(StreamingQueryListener):
-    """Reads what Spark observed of a query's batches, and warns of a hot key once for each part."""
+    """Reads the metrics that Spark observed in a query's batches, and warns of a hot key once for each part."""
 
     def __init__(self, spark: SparkSession, parts: Iterable[RoutedPart]) -> None:
         self._name = f"skew_{uuid.uuid4().hex}"
         self._parts = {f"part_{routed.part.number}": routed for routed in parts if routed.part.measured}
         self._spark = spark
-        self._run: Any = None  # the run that was seen
+        self._run: Any = None  # the run that was seen last
         if self._parts:
             spark.streams.addListener(self)
 
     def observed(self, out: DataFrame, level: int) -> DataFrame:
-        """What the operator of a level gives, counted before a match is made of any row of it."""
+        """The output of the operator of a level, counted before any of its rows become matches."""
         here = {name: routed for name, routed in self._parts.items() if routed.part.level == level}
         if not here:
             return out
@@ -118,7 +118,7 @@ class SkewWatch(StreamingQueryListener):
         return f"{self._name}_{level}"
 
     def look(self, metrics: Mapping[str, Any]) -> None:
-        """Warn of what the observed metrics of a batch say."""
+        """Warn of hot keys by the observed metrics of a batch."""
         for name, routed in list(self._parts.items()):
             row = metrics.get(self._named(routed.part.level))
             if row is None:
@@ -131,7 +131,7 @@ class SkewWatch(StreamingQueryListener):
     # --- what Spark calls ---
 
     def onQueryStarted(self, event: Any) -> None:
-        """Nothing is known yet."""
+        """Nothing to do: nothing is known yet."""
 
     def onQueryProgress(self, event: Any) -> None:
         if any(name.startswith(self._name) for name in event.progress.observedMetrics):
@@ -139,7 +139,7 @@ class SkewWatch(StreamingQueryListener):
             self.look(event.progress.observedMetrics)
 
     def onQueryIdle(self, event: Any) -> None:
-        """There was no batch."""
+        """Nothing to do: there was no batch."""
 
     def onQueryTerminated(self, event: Any) -> None:
         if event.runId == self._run:
@@ -147,7 +147,7 @@ class SkewWatch(StreamingQueryListener):
 
 
 def _summed(name: str, routed: RoutedPart) -> tuple[Column, Column]:
-    """The rows of a part in a batch, and the most frequent of the keys of its shards, by its rows of metrics."""
+    """From the rows of metrics: the rows of a part in a batch, and the most frequent of its shards' keys."""
 
     def of(field: str, kind: str) -> Column:
         return F.get_json_object(F.get_json_object("row", "$.detail"), f"$.{field}").cast(kind)

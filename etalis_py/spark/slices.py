@@ -1,8 +1,8 @@
-"""Slices of time: a batch in which matches reach back d at most is cut by time instead of by key.
+"""Slices of time: a batch whose matches reach back at most d is cut by time instead of by key.
 
-Slice [a, b) reads the events that end in [a − d, b) and reports what is known in [a, b): until a its engine only fills.
-The first slice has no beginning and the last one no end, so together they report what one engine reports, each match
-once.  Which programs allow it, and what d is, tells ``etalis_compiler.reach``.
+Slice [a, b) reads the events that end in [a − d, b) and reports what becomes known in [a, b): until a its engine only
+fills up.  The first slice has no beginning and the last one no end, so together they report what one engine reports,
+each match once.  ``etalis_compiler.reach`` says which programs allow this, and what d is.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _by_end = itemgetter(1)
 
 
 class SlicedShard(Shard):
-    """A shard that is a slice of time: it takes its events in order, all before it finishes.
+    """A shard that is a slice of time: it takes all its events, in order, before it finishes.
 
-    Those before its beginning are taken without a word.
+    Nothing is reported for those before its beginning.
     """
 
     def __init__(self, spec: ProgramSpec, part: Part, number: int) -> None:
@@ -40,7 +40,7 @@ class SlicedShard(Shard):
         self._filling = self.begin is not None
 
     def push(self, events: Sequence[Plain]) -> list[Answer]:
-        """Events in order."""
+        """Take events in order."""
         if self._filling and self.begin is not None:
             own = bisect_left(events, self.begin, key=_by_end)
             self.read_again += own
@@ -53,7 +53,7 @@ class SlicedShard(Shard):
         return super().push(events)
 
     def take(self, columns: Columns) -> list[Answer]:
-        """Columns in order."""
+        """Take columns in order."""
         if self._filling and self.begin is not None:
             own = int(np.searchsorted(columns.end, self.begin))
             self.read_again += own
@@ -66,7 +66,7 @@ class SlicedShard(Shard):
         return super().take(columns)
 
     def close_before(self, over: int) -> list[Answer]:
-        """What waits for a withdrawal waits for the end of the slice."""
+        """Events that wait for withdrawals wait until the end of the slice."""
         return []
 
     def finish(self) -> list[Answer]:
@@ -75,14 +75,14 @@ class SlicedShard(Shard):
         if self._filling and self.begin is not None:
             self._begin_own(self.begin)
         rows += super().finish()
-        # The slice before says which of its events could not be taken.
+        # The slice before reports which of its events could not be taken.
         return [row for row in rows if not isinstance(row, tuple) or row[0] != "dead_letter" or self._is_of_slice(row)]
 
     def metric(self, **more: int | str) -> Row:
         return super().metric(**more, read_again=self.read_again)
 
     def _begin_own(self, begin: int) -> None:
-        """What is known before the slice is what the slice before reports."""
+        """Drop what becomes known before the slice: the slice before reports it."""
         if self.engine.closed_at != NEVER:
             self.engine.advance(begin - 1)
         self._filling = False
@@ -92,9 +92,9 @@ class SlicedShard(Shard):
 
 
 def in_slices(routed: RoutedPart, begins: Sequence[int]) -> RoutedPart:
-    """The part in slices of time that begin there, whatever it was divided by before.
+    """The part in slices of time with these beginnings, whatever it was divided by before.
 
-    What has no time is for the first slice to report.
+    Timeless matches are reported by the first slice.
     """
     part = routed.part
     routes = tuple((leaf, "") for leaf in dict.fromkeys(leaf for leaf, _ in routed.routes))

@@ -1,9 +1,9 @@
 """Slots: the numbers by which rows are grouped, one for each shard of each part.
 
-Spark puts a group into the partition ``pmod(murmur3(slot), partitions)``.  A slot is chosen so that the shards of a
-part go round the partitions; with the plain numbers of the shards, two of them would often share a partition while
-another stays empty.  So slots depend on the numbers of shards and of partitions, and a checkpoint fixes both: see
-``identity``.
+Spark puts a group into the partition ``pmod(murmur3(slot), partitions)``.  Slots are chosen so that the shards of a
+part are spread evenly over the partitions; with the plain numbers of the shards, two of them would often share a
+partition while another stays empty.  So slots depend on the numbers of shards and of partitions, and a checkpoint fixes
+both: see ``identity``.
 """
 
 from __future__ import annotations

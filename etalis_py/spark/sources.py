@@ -1,9 +1,9 @@
-"""DataFrames of events: from files, Kafka, sockets, text columns, ``Event`` objects, and made up at a rate.
+"""DataFrames of events: from files, Kafka, sockets, text columns, ``Event`` objects, or generated at a rate.
 
-Text is parsed by the readers of ``etalis_py.streams``, in Python workers (``mapInArrow``).  Where Spark has the source,
-Spark reads the bytes, so that its checkpoint knows what was read; sources that Spark has not are in ``datasource``.
-A message without a time gets that of its arrival: the time that Kafka or the socket gave it, else the wall clock of
-the worker, which a repeated batch reads anew.
+Text is parsed by the readers of ``etalis_py.streams``, in Python workers (``mapInArrow``).  If Spark has the source,
+Spark reads the bytes, so that its checkpoint knows what was read; sources that Spark does not have are in
+``datasource``. A message without a time gets its time of arrival: the time that Kafka or the socket gave it, otherwise
+the wall clock of the worker, which is different when a batch is repeated.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from etalis_py.spark.sessions import use_this_python
 from etalis_py.streams.kafka import RETRACT, said
 
 _TIME = "timestamp_micros(`end`)"
-MANY = 1 << 20  # messages of a partition of Kafka in a millisecond
+MANY = 1 << 20  # most messages in a Kafka partition per millisecond
 
 
 def events_from_events(spark: SparkSession, events: Iterable[Event]) -> DataFrame:
     """A batch DataFrame of ``Event`` objects, for small streams and for tests.
 
-    They came after those of every DataFrame that was made before.
+    They count as later arrivals than those of every DataFrame that was made before.
     """
     rows = [
         (
@@ -48,7 +48,7 @@ def events_from_events(spark: SparkSession, events: Iterable[Event]) -> DataFram
             isinstance(e, Retraction),
             n,
         )
-        for n, e in enumerate(events, time_ns())  # no two calls are as near as their events are many
+        for n, e in enumerate(events, time_ns())  # calls are further apart than they have events
     ]
     use_this_python(spark)
     return _ordered_columns(spark.createDataFrame(rows, _WITHOUT_TIME))
@@ -62,7 +62,7 @@ def events_from_jsonl(
     stream: str = "",
     time_unit: str = "s",
 ) -> DataFrame:
-    """JSON lines, one message a row, as ``etalis run`` reads them; ``lines`` may be a stream.
+    """JSON lines, one message per row, as ``etalis run`` reads them; ``lines`` may be a stream.
 
     ``arrival``: a timestamp column, the time of messages that have none.
     """
@@ -78,9 +78,10 @@ def events_from_messages(
     stream: str = "",
     **options: Any,
 ) -> DataFrame:
-    """One whole document a row (TriG, N-Quads, Turtle, JSON lines, CSV with its header, Jelly) with its times.
+    """One whole document per row (TriG, N-Quads, Turtle, JSON lines, CSV with its header, Jelly) with its times.
 
-    ``options``: those of ``read_stream`` (time_predicate, time_unit, mapping, …).  ``arrival``: as above.
+    ``options``: those of ``read_stream`` (time_predicate, time_unit, mapping, …).  ``arrival``: as for
+    ``events_from_jsonl``.
     """
     return _parsed(messages, F.col(column), reading(format, stream, options), arrival)
 
@@ -121,12 +122,12 @@ def events_from_kafka(
     kafka: Mapping[str, str] | None = None,
     **options: Any,
 ) -> DataFrame:
-    """The messages of a topic (or of several, with commas); each value is a JSON line or a whole document.
+    """The messages of a topic (or of several, separated by commas); each value is a JSON line or a whole document.
 
-    ``servers``: host:port, with commas.  ``starting``: earliest, latest, or Spark's JSON of offsets; a checkpoint
-    goes before it.  ``kafka``: further options of Spark's connector, which must be among the jars
-    (``spark.jars.packages``).  A message without a time has the time that Kafka gave it.  What withdraws is told by the
-    header ``retract``, as in ``streams.kafka``; other tombstones are left out.
+    ``servers``: host:port, separated by commas.  ``starting``: earliest, latest, or Spark's JSON of offsets; a
+    checkpoint takes precedence.  ``kafka``: further options of Spark's connector, which must be among the jars
+    (``spark.jars.packages``).  A message without a time has the time that Kafka gave it.  The header ``retract`` marks
+    withdrawals, as in ``streams.kafka``; other tombstones are left out.
     """
     how = reading(format, stream, options)
     reader: Any = (spark.readStream if streaming else spark.read).format("kafka")
@@ -142,14 +143,14 @@ def events_from_kafka(
 
 
 def events_from_messages_of_kafka(rows: DataFrame, how: Reading) -> DataFrame:
-    """The events of rows as Spark's connector gives them, with their headers."""
+    """The events of rows in the form of Spark's connector, with their headers."""
     given = F.transform(
         F.filter("headers", lambda header: header["key"] == RETRACT),
         lambda header: F.coalesce(header["value"], F.lit(b"")),
     )
     headers = F.coalesce(given, F.array().cast("array<binary>"))
     kept = rows.where(F.col("value").isNotNull() | (F.size(headers) > 0))
-    # In the order of their times, and of their places in a partition within one of these milliseconds.
+    # Ordered by time and, within a millisecond, by the place in the partition.
     arrived = F.unix_millis("timestamp") * MANY + F.col("offset") % MANY
     return _parsed(kept, F.col("value"), how, "timestamp", headers=headers, arrived=arrived)
 
@@ -157,7 +158,7 @@ def events_from_messages_of_kafka(rows: DataFrame, how: Reading) -> DataFrame:
 def events_from_socket(
     spark: SparkSession, host: str, port: int, *, stream: str = "", time_unit: str = "s"
 ) -> DataFrame:
-    """JSON lines from a socket: for trying out, because Spark does not read again what was lost with a failure."""
+    """JSON lines from a socket: for experiments only, because Spark cannot read lost lines again after a failure."""
     lines = spark.readStream.format("socket").option("host", host).option("port", port)
     received = lines.option("includeTimestamp", True).load()
     return events_from_jsonl(received, arrival="timestamp", stream=stream, time_unit=time_unit)
@@ -172,12 +173,12 @@ def events_from_rate(
     predicates: Sequence[str] = ("<urn:etalis:p>", "<urn:etalis:q>"),
     partitions: int | None = None,
 ) -> DataFrame:
-    """Made-up events for load tests: ``rate`` a second.
+    """Generated events for load tests: ``rate`` per second.
 
-    With ``batch`` there are that many in each batch, as fast as they are read, ``rate`` to a second of event time.
+    With ``batch``, each batch has that many, as fast as they are read, with ``rate`` per second of event time.
 
     Event n is one triple: the subject is key n mod ``keys`` (``<urn:etalis:key:…>``), the object the integer n, and the
-    predicate goes round ``predicates`` with each round of the keys.  So every key has p, q, p, q, … in turn.
+    predicate moves on in ``predicates`` with each round of the keys.  So every key has p, q, p, q, … in turn.
     """
     if rate < 1 or keys < 1 or not predicates or (batch is not None and batch < 1):
         raise SparkError("rate, keys and batch are 1 or more, and there is at least one predicate")
@@ -209,7 +210,7 @@ def events_from_columns(
     """Any DataFrame, each row one triple: ``s`` and ``p`` hold N-Triples spellings, ``o`` too, or values of any type.
 
     ``time``: timestamps, dates, or numbers that count ``time_unit`` since the epoch.  ``start``: for intervals;
-    ``time`` is then their end.  What the types become: see ``spark.columns``.
+    ``time`` is then their end.  For the conversion of types see ``spark.columns``.
     """
     end = time_of(rows, time, "time", time_unit)
     return _flat(
@@ -224,13 +225,13 @@ def events_from_columns(
 
 
 def events_from_source(spark: SparkSession, source: str, *, streaming: bool = False, **options: Any) -> DataFrame:
-    """What ``format("etalis")`` reads (see ``datasource``): files that may grow, or a stream container ``http(s)://``.
+    """A source of ``format("etalis")`` (see ``datasource``): files that may grow, or a stream container ``http(s)://``.
 
     ``options``: those of ``read_stream`` (a mapping is the name of a file), and ``max_files``.
     """
     spark.dataSource.register(EventSource)
     reader = (spark.readStream if streaming else spark.read).format("etalis")
-    # Spark's helpers run in the folder in which Spark was started, which need not be this one.
+    # Spark's helper processes run in the folder in which Spark was started, which need not be the current one.
     if "mapping" in options:
         options["mapping"] = os.path.abspath(options["mapping"])
     for name, value in options.items():
@@ -239,10 +240,10 @@ def events_from_source(spark: SparkSession, source: str, *, streaming: bool = Fa
 
 
 def events_from_nquads(lines: DataFrame, *, time: Any, column: str = "value", stream: str = "") -> DataFrame:
-    """N-Quads or N-Triples, one statement a row; ``time`` is a column of timestamps, or microseconds.
+    """N-Quads or N-Triples, one statement per row; ``time`` is a column of timestamps, or microseconds.
 
-    Terms get their canonical spellings, and blank nodes keep their labels.  Blank lines and comments are left out,
-    others that are no statement stop the job and are named.
+    Terms get their canonical spellings, and blank nodes keep their labels.  Blank lines and comments are left out; any
+    other line that is not a statement stops the job with an error that shows it.
     """
     chosen = lines.select(F.col(column).alias("value"), time_of(lines, time, "time").alias("time"))
 
@@ -270,7 +271,7 @@ def _ordered_columns(events: DataFrame) -> DataFrame:
 
 
 def _flat(events: DataFrame) -> DataFrame:
-    """Events of a triple each, with the triple in three columns."""
+    """Events of one triple each, with the triple in three columns."""
     return events.select("start", "end", F.expr(_TIME).alias("time"), "stream", "graph", "s", "p", "o")
 
 
@@ -288,7 +289,7 @@ def _parsed(
     headers: Column | None = None,
     arrived: Column | None = None,
 ) -> DataFrame:
-    """The events of rows; errors name the row.  ``headers``: the values of those that withdraw the message."""
+    """The events of rows; errors name the row.  ``headers``: the values of the headers that withdraw the message."""
     unknown = F.lit(None).cast("long")
     chosen = rows.select(
         value.cast("binary").alias("value"),
@@ -313,7 +314,7 @@ def _events(how: Reading, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[E
             value, retracts = said(given, ((RETRACT, header) for header in headers))
             if value is None:
                 raise SparkError("a row has no text: leave out rows whose column is null")
-            # A path is a URI; the last part of it is the document's name, as for ``read_stream``.
+            # A path is a URI; its last part is the document's name, as for ``read_stream``.
             name = unquote(PurePosixPath(urlsplit(path).path).name)
             place = path or f"the row {value[:200]!r}"
             for event in messages.events(value, place=place, name=name, arrival=arrival, retract=retracts):

@@ -1,8 +1,8 @@
-"""Programs on their way to the executors: query text, options and background triples, compiled once per process.
+"""Programs as they travel to executors: query text, options and background triples, compiled once per process.
 
 Nothing compiled travels.  A process keeps what it made of a specification, so that its shards share it.  The driver
-compiles it as well and compares every field of what comes out with the program it was given, so that what a
-specification does not carry is an error and never another program.
+compiles the specification as well and compares every field of the result with the program it was given, so that
+anything a specification cannot carry is an error and never gives a different program.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ AspText = tuple[str, str]
 """The name and the text of an answer-set program."""
 
 Own = Callable[[Member], bool]
-"""Is a query of a family one of this engine?"""
+"""Whether a query of a family belongs to this engine."""
 NO_OWN: Mapping[str, Own] = MappingProxyType({})
 
 Reports = tuple[tuple[str, tuple[Strategy, ...]], ...]
-"""The report policies that windowed queries are given, by name."""
+"""The report policies of windowed queries, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextSpec:
-    """One text of a program, with what held at its end: the texts of a program may differ in prefixes and base."""
+    """One text of a program, with the prefixes and base at its end: the texts of a program may differ in them."""
 
     text: str
     source: str
@@ -69,12 +69,12 @@ class FamilySpec:
 class ProgramSpec:
     """A program as text.
 
-    ``couplings`` has one for each query whose joins are not coupled as they are written, by its name.  ``background``
-    is what ``pack`` made of the knowledge, or empty; ``live`` are its answer-set programs that read events, ``limits``
-    what they may cost.  ``windowed``: some query has windows; ``preset``, ``report`` and
-    ``duplicates`` are what these were given.  ``families`` are those of its queries that differ in constants only;
-    ``places`` has then for each of the others its name and its place in the program.  ``updates``: the background
-    changes while it runs, in ``shards`` shards; ``static`` are then the answer-set programs that are solved anew.
+    ``couplings`` has, by name, one for each query whose joins are not coupled as written.  ``background`` is the packed
+    knowledge (``pack``), or empty; ``live`` are its answer-set programs that read events, ``limits`` what they may
+    cost.  ``windowed``: some query has windows; ``preset``, ``report`` and ``duplicates`` are the options for these.
+    ``families`` are those of its queries that differ only in constants; ``places`` then has the name and the place in
+    the program of each of the others.  ``updates``: the background changes while it runs, in ``shards`` shards;
+    ``static`` are then the answer-set programs that are solved again.
     """
 
     name: str
@@ -96,7 +96,7 @@ class ProgramSpec:
 
 
 def with_updates(spec: ProgramSpec, engine: Engine, shards: int) -> ProgramSpec:
-    """The specification where the background changes while the program runs: with all of it, as it was stated."""
+    """The specification if the background changes while the program runs: with all of the background as stated."""
     try:
         engine.check_change()
     except ValueError as error:
@@ -117,7 +117,7 @@ def with_updates(spec: ProgramSpec, engine: Engine, shards: int) -> ProgramSpec:
 def spec_of(
     program: Program, name: str, knowledge: Knowledge | None, report: Reports = (), *, duplicates: bool = False
 ) -> ProgramSpec:
-    """The specification of a compiled program, checked to mean the same."""
+    """The specification of a compiled program, verified to mean the same."""
     if program.windowed:
         return _windowed_spec(program, name, knowledge, report, duplicates)
     families, places = _families_of(program.compilation)
@@ -125,7 +125,7 @@ def spec_of(
     texts: list[TextSpec] = []
     before: Source | None = None
     for query in queries:
-        if query.source is not before:  # two equal texts are two all the same
+        if query.source is not before:  # two equal texts still count as two
             texts.append(TextSpec(query.source.text, query.source.name, query.prefixes, query.base))
             before = query.source
     couplings = tuple((q.name, q.coupling) for q in queries if q.coupling != AS_WRITTEN)
@@ -163,7 +163,7 @@ def _families_of(
 
 
 def _group_of(family: FamilySpec, policy: str) -> Group:
-    """The family again."""
+    """The family from its specification."""
     text = Source(family.text)
     wording = wording_of(text)
     template = None if wording is None else Reading("", {}, AS_WRITTEN, policy).template(text, wording)
@@ -198,13 +198,13 @@ def _windowed_spec(
 
 
 def meaning(program: Program) -> tuple[Any, ...]:
-    """What a program means, to compare."""
+    """What a program means, for comparison."""
     rules = [(query.name, query.algebra, query.template) for query in program.compilation.queries]
     return program.plans, program.facts, rules
 
 
 def _differing(given: tuple[CompiledQuery, ...], compiled: tuple[CompiledQuery, ...]) -> str:
-    """What the workers would not have as it was compiled here."""
+    """What the workers would compile differently."""
     if [q.name for q in given] != [q.name for q in compiled]:
         return f"its queries are {', '.join(q.name for q in given)}, and would be {', '.join(q.name for q in compiled)}"
     for query, other in zip(given, compiled, strict=True):
@@ -215,17 +215,17 @@ def _differing(given: tuple[CompiledQuery, ...], compiled: tuple[CompiledQuery, 
 
 
 def pack(knowledge: Knowledge | None, *, offers: bool = True) -> bytes:
-    """What is stated (``offers``: or offered) in each graph, as bytes; whoever reads them closes the graphs again."""
+    """What is stated (``offers``: or offered) in each graph, as bytes; the reader has to close the graphs again."""
     if knowledge is None:
         return b""
-    # In order, so that the same background is the same bytes in every run.
+    # In order, so that the same background gives the same bytes in every run.
     names = sorted(("", *knowledge.names()))
     graphs = {name: sorted(knowledge.stated(name)) if offers else knowledge.said(name) for name in names}
     return msgspec.msgpack.encode([knowledge.entailment, graphs])
 
 
 def unpack(data: bytes, live: Iterable[AspText] = (), limits: Limits = LIMITS) -> Knowledge | None:
-    """The background again, with the answer-set programs of these texts."""
+    """The background from ``pack``, with the answer-set programs of these texts."""
     if not data:
         return None
     entailment, graphs = msgspec.msgpack.decode(data)
@@ -270,7 +270,7 @@ def compiled(spec: ProgramSpec) -> Program:
 def _as_named(
     documents: Iterable[tuple[ast.Document, Source]], names: Iterable[str]
 ) -> list[tuple[ast.Document, Source]]:
-    """The documents with the names that their queries have in the whole program."""
+    """The documents, with their queries named as in the whole program."""
     following = iter(names)
     named = []
     for document, source in documents:
@@ -282,12 +282,12 @@ def _as_named(
 
 
 def knowledge_of(spec: ProgramSpec, *, live: bool = True) -> Knowledge | None:
-    """The background in a specification, once in each process; ``live``: with what reads events."""
+    """The background in a specification, once in each process; ``live``: with the programs that read events."""
     return _shared(spec.background, spec.static + spec.live * live, spec.limits)
 
 
 def changing_knowledge(spec: ProgramSpec, *, live: bool = True) -> Knowledge | None:
-    """The same for one engine alone where it changes while the program runs."""
+    """The same; a separate copy for one engine if it changes while the program runs."""
     if not spec.updates:
         return knowledge_of(spec, live=live)
     return unpack(arrived(spec.background), spec.static + spec.live * live, spec.limits)
@@ -299,13 +299,13 @@ def _shared(data: bytes | Shipped, programs: tuple[AspText, ...], limits: Limits
 
 
 def _with_all(query: CompiledQuery) -> CompiledQuery:
-    """A query without FROM: what was packed is what it had chosen."""
+    """The query without FROM: the packed background is what FROM chose."""
     dataset = tuple(clause for clause in query.syntax.dataset if clause.kind != "graph")
     return replace(query, syntax=replace(query.syntax, dataset=dataset))
 
 
 def _part_of(spec: ProgramSpec, queries: Iterable[str], own: Mapping[str, Own]) -> Program:
-    """Some of the queries: of rules, or of windows that run apart from the rules, or the whole program."""
+    """Some of the queries: rules, or windows that run apart from the rules, or the whole program."""
     wanted = frozenset(queries)
     program = compiled(spec)
     if own and isinstance(program.compilation, GatheredQueries):
@@ -340,9 +340,8 @@ def engine_of(
 ) -> Engine:
     """An engine for some queries of a program; ``live``: with the answer-set programs that read events.
 
-    ``share``: the number of the shard, of so many, whose keys these programs are solved for.
-    ``own`` says for each family, where it is families that run, which of the queries are those of this engine.
-    ``kind``: the class of engines.
+    ``share``: the shard whose keys these programs are solved for, and the number of shards. ``own`` says for each
+    family, if families run, which of its queries belong to this engine.  ``kind``: the class of engines.
     """
     program = _part_of(spec, queries, own)
     names = {plan.name for plan in program.plans}
@@ -360,7 +359,7 @@ def engine_of(
 
 
 def fingerprint(spec: ProgramSpec, queries: Iterable[str]) -> str:
-    """A name for what windowed queries mean: state belongs to queries of the same name only."""
+    """A fingerprint of the meaning of windowed queries: state belongs only to queries with the same one."""
     program = _part_of(spec, queries, NO_OWN)
     reports = [(query, report) for query, report in spec.report if query in program.queries]
     means = (*meaning(program), reports, spec.duplicates, spec.policy)

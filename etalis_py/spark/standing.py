@@ -1,15 +1,15 @@
-"""Queries that come, change and go while a job on Spark runs.
+"""Queries that are added, changed and removed while a job on Spark runs.
 
-They come as rows of a DataFrame: ``name``, ``text`` (null: the query is gone) and ``end``, the time from which on that
-holds.  Each query is in one shard, by its name, which sees all events; so a query begins and ends at one position in
-the stream wherever it runs, and adding one more touches no other shard.  A row travels and waits like an event, and is
-taken before the first event that does not end before its time.  Texts that differ in constants only are one more row of
-a family in the engine of their shard.
+They come as rows of a DataFrame: ``name``, ``text`` (null: the query is gone) and ``end``, the time from which that
+holds.  Each query is in one shard, chosen by its name, which sees all events; so a query begins and ends at the same
+position in the stream wherever it runs, and adding one touches no other shard.  A row travels and waits like an event,
+and is applied before the first event that ends at its time or later.  A text that differs from others only in constants
+is one more row of a family in the engine of its shard.
 
-None has a part in what another one finds, so they only select, as on a server: what a CONSTRUCT derives would be read
-by those of its shard alone.  A text that is refused, or does not compile, becomes a dead letter.
+None of them affects the matches of another, so a CONSTRUCT is refused, as on a server: only the queries of its own
+shard would read its triples.  A text that is refused, or does not compile, becomes a dead letter.
 
-State: the engine's, and the texts.  A journal is made of the engine's journals with the changes between them.
+State: the engine's, and the texts.  A journal consists of the engine's journals with the changes between them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from etalis_py.spark.slots import slots_of
 from etalis_py.spark.spec import ProgramSpec, changing_knowledge
 
 NAME = "queries"
-"""The name of the program that they are."""
+"""The name of the program that they form."""
 
 
 class StandingEngine(ChangingEngine):
@@ -46,11 +46,11 @@ class StandingEngine(ChangingEngine):
 
     @property
     def reads_columns(self) -> bool:
-        """Changes stand among its events."""
+        """False, because there are changes among its events."""
         return False
 
     def _change(self, *change: str) -> None:
-        """Have this text under this name; an empty one: no longer any.  Or change the background."""
+        """Give the query of this name this text (empty: remove it), or change the background."""
         if len(change) > 2:
             super()._change(*change)
             return
@@ -70,7 +70,7 @@ class StandingEngine(ChangingEngine):
         self.texts[name] = text
 
     def _checked(self, source: Source, name: str) -> Program:
-        """A text of a new kind, if it can be one of many."""
+        """The program of a text of a new kind, if it is allowed as a standing query."""
         policy = self.options.policy or "unrestricted"
         program = family_of(source, policy) or compile(source, policy=policy)
         if program.windowed:
@@ -96,12 +96,12 @@ class StandingEngine(ChangingEngine):
         texts, state = msgspec.msgpack.decode(data)
         for name, text in texts:
             self._change(name, text)
-        # Rules of queries that are gone may have been there still.
+        # The state may still have rules of queries that are gone.
         super().restore(state, fitted=True)
 
 
 class StandingShard(ChangingShard):
-    """A shard of such queries."""
+    """A shard of standing queries."""
 
     engine: StandingEngine
 
@@ -120,14 +120,14 @@ class StandingShard(ChangingShard):
 
 
 def standing_part(number: int, program: int, shards: int) -> RoutedPart:
-    """The part of such queries."""
+    """The part of standing queries."""
     reason = "the queries that come are divided among the shards by their names"
     part = Part(number, program, shards, (), (), reason=reason, standing=True)
     return RoutedPart(part, (), everything=True, reach=endless("queries come and go"))
 
 
 def changes_of(queries: DataFrame, events: DataFrame, part: Part, partitions: int, revise: int) -> DataFrame:
-    """The rows of queries as routed rows, each for the shard of its query."""
+    """The rows of queries as routed rows, each to the shard of its query."""
     kinds = dict(queries.dtypes)
     if kinds.get("name") != "string" or kinds.get("text") != "string":
         raise SparkError(

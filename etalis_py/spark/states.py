@@ -1,4 +1,4 @@
-"""What a shard keeps in Spark's state store.
+"""The state of a shard in Spark's state store.
 
 ========= ============ ===========================================================================================
 state     kind         holds
@@ -22,7 +22,7 @@ JOURNAL = "version long, mark string, base string, checksum long, data binary"
 
 
 class States(NamedTuple):
-    """The states of the group that Spark is at."""
+    """The states of the current group."""
 
     head: Any
     job: Any
@@ -32,7 +32,7 @@ class States(NamedTuple):
 
 
 def declared(handle: Any) -> States:
-    """The states, declared to Spark."""
+    """Declare the states to Spark."""
     return States(
         handle.getValueState("head", HEAD),
         handle.getValueState("job", PIECES),

@@ -1,12 +1,12 @@
 """A shard in Spark's state store (``states``): a snapshot, the journals since then, and the events that wait.
 
-Every shard has a head from the first batch on (``begin``).  One without a head was not there when the run began, or
-its state is lost: both would leave out matches, so both are refused.
+Every shard has a head from the first batch on (``begin``).  A shard without one did not exist when the run began, or
+its state is lost: in both cases matches would be missing, so both are refused.
 
-A version counts the batches of a shard.  After a failed attempt a worker may hold a version of which the store knows
-nothing, or another one of the same number; so each version has a random mark, and a live engine is used only when both
-agree.  An older engine catches up by the journals, if they begin where it stands.  A snapshot is written when the
-journals have become larger than the last one: what is written is in proportion to what happened.
+A version counts the batches of a shard.  After a failed attempt a worker may hold a version that the store does not
+know, or a different one with the same number; so each version has a random mark, and a live engine is used only if both
+agree.  An older engine catches up with the journals, if they begin at its version.  A snapshot is written once the
+journals have become larger than the last one: so the amount written is proportional to the amount of change.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from etalis_py.spark.states import States
 
 PIECE = 4 << 20
 LEAST = 1 << 20  # journals below this size never cause a snapshot
-ENTRY = 40  # the least bytes of an entry of a journal: what is surely too long is not written to be thrown away
-MOST_LIVE = 256  # shards that a worker process keeps
+ENTRY = 40  # least bytes of a journal entry: a journal that is surely too long is not even begun
+MOST_LIVE = 256  # the most shards that a worker process keeps
 
 RESTORE = "restore the checkpoint folder from a copy, or start from a new one and replay the stream"
 
 _LIVE: OrderedDict[tuple[str, int], tuple[int, str, Shard]] = OrderedDict()
-"""The live shards of this worker process, by run and slot: ``version``, ``mark``, shard.  Only a cache: see above."""
+"""The live shards of this worker process, by run and slot: ``version``, ``mark``, shard.  It is only a cache."""
 
 
 class Head(NamedTuple):
@@ -50,7 +50,7 @@ class Head(NamedTuple):
 
 
 class StoredShard:
-    """The state of the group that Spark is at, and how a shard comes out of it and goes back."""
+    """The state of the current group: loads a shard from it and saves it again."""
 
     def __init__(self, states: States, job: JobIdentity) -> None:
         self.job = job
@@ -65,11 +65,11 @@ class StoredShard:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """The bytes of snapshot and journals."""
+        """The bytes of the snapshot and of the journals."""
         return self.now.snapshot_bytes, self.now.journal_bytes
 
     def begin(self) -> None:
-        """The state of a shard before its first event."""
+        """Store the state of a shard before its first event."""
         self.head.update(tuple(Head(0, "", self.digest)))
         self.made_by.update((self.job.encoded(),))
 
@@ -78,8 +78,8 @@ class StoredShard:
     def load(self, key: tuple[str, int], fresh: Callable[[], Shard], size: int = 0) -> Shard:
         """The shard as it was stored; taken out of the cache, so that a failed attempt leaves nothing there.
 
-        So many events that their journal might outgrow the snapshot are taken without one.  ``size``: at most so many
-        come next.
+        If there are so many events that their journal might outgrow the snapshot, they are taken without one.
+        ``size``: the most events that come next.
         """
         shard = self._loaded(key, fresh, size)
         self._had_waiting = bool(shard.waiting or shard.withdrawals)
@@ -113,7 +113,7 @@ class StoredShard:
         return shard
 
     def compare(self) -> None:
-        """Refuse the state of another job, unless this one can go on with it."""
+        """Refuse the state of another job, unless this one can continue with it."""
         stored = self.made_by.get()
         try:
             before = None if stored is None else decoded(bytes(stored[0]))
@@ -126,7 +126,7 @@ class StoredShard:
             raise SparkError(f"the checkpoint does not belong to this program: {'; '.join(differing)}; {ADVICE}")
 
     def _caught_up(self, cached: tuple[int, str, Shard]) -> Shard | None:
-        """An older live engine with the journals since its version, if they begin where it stands."""
+        """An older live engine, after the journals since its version, if they begin there."""
         version, mark, shard = cached
         if version >= self.version:
             return None
@@ -149,7 +149,7 @@ class StoredShard:
         if _sum(pieces) != self.now.snapshot_sum:
             raise _damaged(shard, "its snapshot has another checksum than when it was written")
         journals = [self._journal_of(shard, entry) for entry in entries]
-        # The goals of other programs are left out, and the background is the one that is given now.
+        # The goals of other programs are left out, and the background is the current one.
         fitted = self.now.job != self.digest
         try:
             if pieces:
@@ -178,7 +178,7 @@ class StoredShard:
 
     @property
     def _room(self) -> int:
-        """The bytes of journal that may still be written beside the snapshot."""
+        """The bytes of journal that may still be added to the snapshot."""
         return max(LEAST, self.now.snapshot_bytes) - self.now.journal_bytes
 
     def save(self, key: tuple[str, int], shard: Shard) -> None:
@@ -216,7 +216,7 @@ class StoredShard:
 
 
 def _name(shard: Shard) -> str:
-    """How a shard is called in errors."""
+    """The name of a shard in errors."""
     program = f" (program {shard.name})" if shard.name else ""
     return f"shard {shard.number} of {', '.join(shard.part.queries)}{program}"
 
@@ -238,7 +238,7 @@ def _packed(events: list[Any]) -> list[bytes]:
 
 
 def _event(raw: list[Any]) -> tuple[Any, bool]:
-    """An event that waits, and whether it is withdrawn: then ``True`` stands before the number in which it came."""
+    """A waiting event, and whether it is a withdrawal: if so, ``True`` comes before the arrival number."""
     start, end, triples, stream, graph, *more = raw
     gone = bool(more) and more[0] is True  # and not the number 1
     return (start, end, tuple(tuple(t) for t in triples), stream, graph, *more[gone:]), gone

@@ -1,8 +1,8 @@
-"""The operator on a streaming DataFrame: what Spark's stateful processor (``deferred``) does with a shard.
+"""The operator on a streaming DataFrame: how Spark's stateful processor (``deferred``) drives a shard.
 
-Events wait until the watermark has passed their instant, or certainly will have when the next batch comes.  The
-operator of level k closes what ends before ``watermark − (k − 1) ms``: a shard of an earlier level that was quiet is
-woken by a timer, and timers are in whole milliseconds, so what it derives is certainly here by then.
+Events wait until the watermark has passed their instant, or is certain to have passed it when the next batch comes. The
+operator of level k closes what ends before ``watermark − (k − 1) ms``: a quiet shard of an earlier level is woken by a
+timer, and timers are in whole milliseconds, so what it derives is certain to be here by then.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from etalis_py.spark.wire import Selected, Wire
 
 
 class Work(msgspec.Struct, frozen=True):
-    """What the shards of a level are to do.
+    """The task of the shards of a level.
 
-    ``slots`` are the part and the number of the shard of each group; ``run`` tells this run from all others.
+    ``slots`` has the part and the shard number of each group; ``run`` distinguishes this run from all others.
     """
 
     specs: tuple[ProgramSpec, ...]
@@ -53,7 +53,7 @@ class Work(msgspec.Struct, frozen=True):
     revise: int
 
     def encoded(self) -> tuple[bytes, tuple[bytes | Shipped, ...]]:
-        """This without the backgrounds of the programs, and these."""
+        """This without the backgrounds of the programs, and the backgrounds."""
         bare = msgspec.structs.replace(self, specs=tuple(replace(spec, background=b"") for spec in self.specs))
         return msgspec.msgpack.encode(bare), tuple(spec.background for spec in self.specs)
 
@@ -80,22 +80,22 @@ class ShardProcessor:
         self.revise = work.revise
 
     def open(self, handle: Any, states: States) -> None:
-        """Before the first rows of a task."""
+        """Called before the first rows of a task."""
         self.handle = handle
         self.stored = StoredShard(states, self.job)
 
     def begin(self) -> None:
-        """Every shard has a state from the first batch on, so that one that is missing later is noticed."""
+        """Give every shard a state from the first batch on, so that a missing one is noticed later."""
         self.stored.begin()
 
     def take(self, key: Any, rows: Iterator[pd.DataFrame], timer_values: Any) -> Iterator[pd.DataFrame]:
-        """The rows of a group."""
+        """Handle the rows of a group."""
         with few_collections():
             out = self._taken(key, rows, timer_values)
         yield from self.wire.frames(out)
 
     def wake(self, key: Any, timer_values: Any) -> Iterator[pd.DataFrame]:
-        """A timer of a group."""
+        """Handle a timer of a group."""
         with few_collections():
             out = self._closed(key, self._load(key), [], timer_values)
         yield from self.wire.frames(out)
@@ -112,7 +112,7 @@ class ShardProcessor:
         return self._closed(key, shard, out, timer_values, newest, counted)
 
     def _in_rows(self, shard: Shard, tables: Iterable[pa.Table], over: int) -> tuple[list[Answer], int]:
-        """What these make known before time moves on, and the newest end."""
+        """The answers to these rows before time moves on, and the newest end."""
         out: list[Answer] = []
         newest = NEVER
         for table in tables:
@@ -120,14 +120,14 @@ class ShardProcessor:
             out += taken.passed
             out += shard.wait(taken.in_order, over)
             newest = max(newest, shard.newest_of(taken.in_order), shard.newest_of(taken.withdrawn))
-            # What an earlier level has derived in this batch may lie before the watermark, and is in time.
+            # Events that an earlier level derived in this batch may be before the watermark, but are in time.
             out += shard.wait(taken.derived)
             out += shard.withdraw(taken.withdrawn, over)
             out += shard.withdraw(taken.taken_back)
         return out, newest
 
     def _in_columns(self, shard: Shard, tables: Sequence[pa.Table], over: int) -> tuple[list[Answer], int] | None:
-        """The same, with what surely is over taken at once; None where these are few, or not events alone."""
+        """The same, taking at once what is surely over; None if the rows are few, or not only events."""
         if self.level > 1 or not shard.reads_at_once(sum(map(len, tables))):
             return None
         parted = [events_out(table) for table in tables]
@@ -148,14 +148,14 @@ class ShardProcessor:
         return out, newest
 
     def _over(self, watermark: int) -> int:
-        """What ends before this is over.  Spark's watermark is 0 before there is one."""
+        """The time before which everything is over.  Spark's watermark is 0 before there is one."""
         return (watermark - (self.level - 1)) * 1000 if watermark > 0 else NEVER
 
     def _surely_over(self, newest: int) -> int:
-        """What ends before this is late from the next batch on, by the newest event of this one alone.
+        """The time before which events are late from the next batch on, judging by the newest event of this one alone.
 
-        The next watermark is at least as far, so its instants can be closed now, when all of the batch is here, and the
-        batch need not be stored until then.  Later levels wait, because others may still derive events for them.
+        The next watermark is at least there, so these instants can be closed now that all of the batch is here, and the
+        batch need not be stored until then.  Later levels wait, because earlier ones may still derive events for them.
         """
         if self.level > 1 or self.lateness is None or newest == NEVER:
             return NEVER

@@ -26,7 +26,7 @@ _ARROW = pa.schema(
 
 
 def check_updates(updates: DataFrame, events: DataFrame, revise: int) -> None:
-    """Refuse what is no table of updates, or cannot be together with what else is asked for."""
+    """Refuse a table that is not one of updates, or that conflicts with the other options."""
     kinds = dict(updates.dtypes)
     wrong = [name for name in ("graph", "add", "remove") if kinds.get(name, "string") not in ("string", "void")]
     if "end" not in kinds or wrong or not kinds.keys() & {"add", "remove"}:
@@ -41,7 +41,7 @@ def check_updates(updates: DataFrame, events: DataFrame, revise: int) -> None:
 
 
 def updates_for(updates: DataFrame, parts: Iterable[RoutedPart], partitions: int) -> DataFrame:
-    """The updates as routed rows, each for all shards of these parts; in a stream once, until it is packed."""
+    """The updates as routed rows, each for all shards of these parts; in a stream a single row until it is packed."""
     kinds = dict(updates.dtypes)
 
     def text(name: str) -> Column:

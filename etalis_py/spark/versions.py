@@ -1,10 +1,11 @@
-"""What another version of the background means for the parts of a job, which are planned by the first one.
+"""How another version of the background affects the parts of a job, which were planned for the first version.
 
-Which events a shard gets is fixed when the job is planned.  Facts that come and go change no routing: a pattern that
-the background may answer from now on still sees the same events.  A schema may: a new sub-property, domain or range
-makes a pattern see other events, perhaps by another key.  So the parts are planned anew whenever other rules follow
-from an update, and what they would be sent has to be what they are sent; else the job stops and says why.  So that
-classes may come under others, all types are sent for a pattern that asks for one.
+Which events a shard gets is fixed when the job is planned.  Added or removed facts do not change the routing: a pattern
+that the background may answer from now on still sees the same events.  A schema may change it: a new sub-property,
+domain or range makes a pattern see other events, perhaps by another key.  So the parts are planned again whenever an
+update gives other rules, and the events that they would be sent must be those that they are sent; otherwise the job
+stops and says why.  So that classes may become subclasses of others, all types are sent for a pattern that asks for
+one.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ UNCUT = "the background changes while the batch runs"
 def prepared(routed: RoutedPart, entailment: str) -> RoutedPart:
     """A part whose background will change.
 
-    What it has in its last version may have been another answer at the start, so one shard alone gives timeless ones.
+    Timeless answers may differ between its versions, so a single shard reports them.
     """
     part = replace(routed.part, once=routed.part.queries) if routed.part.shards > 1 else routed.part
     routes = routed.routes
@@ -46,7 +47,7 @@ def prepared(routed: RoutedPart, entailment: str) -> RoutedPart:
 
 
 def check_routes(spec: ProgramSpec, part: Part, engine: Engine) -> None:
-    """Refuse a version of the background by which a shard of the part should have been sent other events."""
+    """Refuse a version of the background with which a shard of the part should have been sent other events."""
     if part.standing:
         return
     if spec.windowed:
@@ -65,7 +66,7 @@ def check_routes(spec: ProgramSpec, part: Part, engine: Engine) -> None:
 
 
 def entails_elsewhere(known: Knowledge | None) -> bool:
-    """May a streamed triple entail one of another key?"""
+    """Whether a streamed triple may entail one with another key."""
     if known is None or known.entailment == "rdf":
         return False
     return bool(known.schema.specimens or known.schema.classes.forward)
@@ -73,14 +74,14 @@ def entails_elsewhere(known: Knowledge | None) -> bool:
 
 @lru_cache(maxsize=64)
 def _planned(spec: ProgramSpec) -> tuple[RoutedPart, ...]:
-    """The parts by the background that the job starts with."""
+    """The parts as planned for the initial background of the job."""
     known = knowledge_of(spec)
     assert known is not None, "what is to change is there"
     return tuple(_parts(spec, known))
 
 
 def _parts(spec: ProgramSpec, knowledge: Knowledge) -> list[RoutedPart]:
-    """The parts of a program by a version of its background."""
+    """The parts of a program as planned for a version of its background."""
     program = compiled(spec)
     rules = RulePlan(whole(knowledge), changes=True)
     rules.choose(program.compilation.queries)
@@ -89,7 +90,7 @@ def _parts(spec: ProgramSpec, knowledge: Knowledge) -> list[RoutedPart]:
 
 
 def _same(planned: tuple[RoutedPart, ...], now: list[RoutedPart]) -> bool:
-    """Do the parts of now find all that they need where they were planned?"""
+    """Whether the current parts get all that they need in the places that were planned."""
     return len(planned) == len(now) and all(map(_covers, planned, now))
 
 
@@ -110,7 +111,7 @@ def _covers(planned: RoutedPart, now: RoutedPart) -> bool:
 
 
 def _wider(sent: ir.Leaf, leaf: ir.Leaf) -> bool:
-    """Is every triple that one leaf may see sent for the other?"""
+    """Whether every triple that ``leaf`` may see is sent for ``sent``."""
     if sent.stream not in ("", leaf.stream):
         return False
     if sent.entailed or leaf.entailed:
@@ -131,7 +132,7 @@ def _admits(wide: ir.Position | int, narrow: ir.Position | int) -> bool:
 
 
 def _test(leaf: ir.Leaf) -> tuple[tuple[ir.Position | int, ...], str, bool]:
-    """What a leaf asks of a triple, whatever its variables are called: those that stand twice are numbered."""
+    """The conditions of a leaf on a triple, independent of variable names: repeated variables are numbered."""
     positions = [getattr(leaf, place) for place in _PLACES]
     twice = Counter(p.name for p in positions if isinstance(p, alg.Var))
     return tuple(_asked(positions, twice)), leaf.stream, leaf.entailed
@@ -147,7 +148,7 @@ def _asked(positions: list[ir.Position], names: Counter[str]) -> Iterator[ir.Pos
 
 
 def _any_type(leaf: ir.Leaf) -> ir.Leaf:
-    """A pattern for any type where it asks for one."""
+    """The leaf, asking for any type if it asks for one."""
     match leaf.predicate:
         case alg.Const(term):
             typed = term == RDF_TYPE

@@ -1,9 +1,10 @@
-"""Windowed programs on Spark: what travels to the executors, and the parts that they are computed in.
+"""Windowed programs on Spark: their specifications for the executors, and the parts that compute them.
 
 A query that can be divided by a key (``etalis_compiler.rsp.sharding``) is a part of many shards; each takes the triples
-of its keys, and its windows slide inside.  Queries that feed one another are one part.  What cannot be divided is a
-part of one shard, which takes whole items: their graphs, and which triples came together.  EP-SPARQL queries of the
-program are parts as everywhere, unless windows and they may feed one another: then all of it runs in one shard.
+of its keys and has its own windows.  Queries that feed one another are one part.  A query that cannot be divided is a
+part of one shard, which takes whole items, with their graphs and with the triples that came together.  EP-SPARQL
+queries of the program become parts as usual, unless they and windows may feed one another: then all of it runs in one
+shard.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from etalis_py.spark.versions import entails_elsewhere
 
 @dataclass(frozen=True, slots=True)
 class WindowOptions:
-    """What may be asked of windowed queries beside their text; see ``Engine``.  ``updates``: the background changes."""
+    """The settings of windowed queries beside their text; see ``Engine``.  ``updates``: the background changes."""
 
     report: Mapping[str, Iterable[Strategy]] | None = None
     duplicates: bool = False
     updates: bool = False
 
     def of(self, program: Program) -> Reports:
-        """The report policies that this program is given."""
+        """The report policies for this program."""
         given = self.report or {}
         chosen = [(p.name, given.get(p.name, given.get(""))) for p in program.plans]
         return tuple((name, tuple(report)) for name, report in chosen if report is not None)
@@ -62,7 +63,7 @@ def plan_windows(
     engine = Engine(
         program, background=knowledge, report=report, duplicates=options.duplicates, changes=options.updates
     )
-    # What rules derive from the background alone is in the engine's knowledge now, and travels with it.
+    # The conclusions from the background alone are now in the engine's knowledge, and travel with it.
     known = engine.knowledge if knowledge is not None or len(engine.knowledge.default) else None
     spec = spec_of(program, name, known, options.of(program), duplicates=options.duplicates)
     spec = with_updates(spec, engine, shards) if options.updates else spec
@@ -86,7 +87,7 @@ def plan_windows(
 
 
 def _ordered(parts: Iterable[RoutedPart], engine: Engine) -> list[RoutedPart]:
-    """The parts with the order in which the queries of the whole program report."""
+    """The parts, with the order in which the queries of the whole program report."""
     order = tuple((output.query, rank) for rank, output in enumerate(engine.outputs))
     return [
         replace(
@@ -101,7 +102,7 @@ def _ordered(parts: Iterable[RoutedPart], engine: Engine) -> list[RoutedPart]:
 
 
 def _together(program: Program) -> str:
-    """Why the windows and the EP-SPARQL queries of a program cannot be computed apart; empty where they can."""
+    """Why the windows and the EP-SPARQL queries of a program cannot be computed apart; empty if they can."""
     rules = program.compilation.queries
     if program.facts:
         return "facts hold over all streams"
@@ -123,7 +124,7 @@ def _part_of_network(
     divided = _divided(group, known, duplicates)
     if divided.reason:
         streams = {s for p in group for s in p.streams} - {p.feeds for p in group}
-        idle = not all(map(waits_for_items, group))  # then events of other streams let time pass, too
+        idle = not all(map(waits_for_items, group))  # then events of other streams let time pass as well
         return _whole(names, () if idle else tuple(sorted(streams)), shards, divided.reason)
     reason = "by " + ", ".join(f"?{key} of {query}" for query, key in divided.keys) if shards > 1 else ONE
     return RoutedPart(Part(0, 0, shards, names, names, keys=divided.keys, reason=reason), divided.routes)
@@ -133,7 +134,7 @@ ONE = "one shard was asked for"
 
 
 def _divided(group: tuple[WindowPlan, ...], known: Knowledge | None, duplicates: bool) -> WindowShards:
-    """How a network of queries is divided, with what the text alone does not tell."""
+    """How a network of queries is divided, given the options beside the text."""
     if duplicates:
         return WindowShards(group, reason="how often a triple is stated depends on whole items")
     if entails_elsewhere(known):
@@ -142,7 +143,7 @@ def _divided(group: tuple[WindowPlan, ...], known: Knowledge | None, duplicates:
 
 
 def _whole(queries: tuple[str, ...], streams: tuple[str, ...], shards: int, why: str) -> RoutedPart:
-    """A part of one shard that takes whole items: of some streams, or (without ``streams``) all."""
+    """A part of one shard that takes whole items of some streams, or (without ``streams``) of all."""
     anything = (alg.Var("s"), alg.Var("p"), alg.Var("o"))
     routes = tuple((ir.Leaf((), *anything, stream), "") for stream in streams)
     part = Part(0, 0, 1, queries, queries, reason=f"one shard: {why}" if shards > 1 else ONE)
@@ -150,7 +151,7 @@ def _whole(queries: tuple[str, ...], streams: tuple[str, ...], shards: int, why:
 
 
 def _placed(draft: RoutedPart, number: int, part: int, program: Program, spec: ProgramSpec) -> RoutedPart:
-    """The part in its job, with what its queries mean."""
+    """The part with its place in the job and the meanings of its queries."""
     queries = draft.part.queries
     means = fingerprint(spec, queries)
     return replace(
@@ -162,7 +163,7 @@ def _placed(draft: RoutedPart, number: int, part: int, program: Program, spec: P
 
 
 def _rules_alone(program: Program, policy: str) -> Program:
-    """The EP-SPARQL queries of a program as texts of their own."""
+    """The EP-SPARQL queries of a program as separate texts."""
     queries = program.compilation.queries
     texts = [Source(to_text(q.syntax), q.source.name) for q in queries]
     alone = Program(compile_sources(texts), policy)

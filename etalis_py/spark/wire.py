@@ -1,12 +1,12 @@
 """How rows leave an operator: the matches of a SELECT in flat columns, everything else whole.
 
-Spark copies all that an operator gives, row by row, before it knows what of it a query asks for.  So a match has only
-what tells it from others: its terms are columns ``term_0``, ``term_1``, … in the order of its query's variables, and
-``table`` is the number of that query.  The names and the map of bindings are made in Spark's plan from constants, where
-they are asked for.  Any other row is in the column ``row``, and nothing else is: in a batch as it is, in a list of its
-own, because a null list takes no room for the fields of a row; in a stream as JSON, because what PySpark takes from
-pandas it converts value by value, unless it is a column of strings or numbers that is Arrow already.  There ``table``
-is METRIC for rows of metrics, so that they can be told without reading JSON.
+Spark copies all output of an operator, row by row, before it knows which columns a query asks for.  So a match has only
+what distinguishes it from others: its terms are columns ``term_0``, ``term_1``, … in the order of its query's
+variables, and ``table`` is the number of that query.  The names and the map of bindings are made from constants in
+Spark's plan, if they are asked for.  Any other row is in the column ``row`` alone.  In a batch it is there as it is, in
+a list of one, because a null list takes no room for the fields of a row.  In a stream it is JSON, because PySpark
+converts pandas columns value by value, unless they hold strings or numbers that are Arrow already.  There ``table`` is
+METRIC for rows of metrics, so that they can be recognized without reading JSON.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from etalis_py.spark.parts import Part
 from etalis_py.spark.schema import ARROW_MATCHES, COLUMNS, MATCHES
 
 MOST = 100
-"""Queries whose matches travel in columns: Spark's plan has a branch for each."""
+"""The most queries whose matches travel in columns: Spark's plan has a branch for each."""
 _OWN = {"id": pa.string(), "start": pa.int64(), "end": pa.int64(), "retracted": pa.bool_(), "shard": pa.int32()}
-"""The columns of MATCHES that differ among the matches of a table, or may;"""
+"""The columns of MATCHES that may differ among the matches of a table;"""
 _PLACES = {"detail": pa.string()}
-"""and their places in the order, where these are asked for."""
+"""and their places in the order, if these are asked for."""
 METRIC = -1
 _ROW = "of_row"
 _LISTS = pa.list_(pa.struct(list(ARROW_MATCHES)))
@@ -39,7 +39,7 @@ _LISTS = pa.list_(pa.struct(list(ARROW_MATCHES)))
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """A SELECT query and what it selects; its matches may travel in columns."""
+    """A SELECT query and its variables; its matches may travel in columns."""
 
     program: str
     query: str
@@ -56,12 +56,12 @@ class Wire:
 
     @property
     def schema(self) -> str:
-        """What ``record_batches`` have."""
+        """The schema of ``record_batches``."""
         return self._columns(f"array<struct<{MATCHES}>>")
 
     @property
     def frame_schema(self) -> str:
-        """What ``frames`` have."""
+        """The schema of ``frames``."""
         return self._columns("string")
 
     def _columns(self, row: str) -> str:
@@ -74,7 +74,7 @@ class Wire:
     # --- in the worker ---
 
     def record_batches(self, rows: Iterable[Answer]) -> Iterator[pa.RecordBatch]:
-        """Rows for Spark as Arrow, in pieces of a bearable size."""
+        """Rows for Spark as Arrow, in pieces of a limited size."""
         for piece in pieces(rows):
             if isinstance(piece, ColumnTable):
                 columns = self._table(piece) if self._knows(piece) else {"row": _in_lists(piece.record_batch())}
@@ -84,7 +84,7 @@ class Wire:
             yield pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
 
     def frames(self, rows: Iterable[Answer]) -> Iterator[pd.DataFrame]:
-        """Rows for Spark as pandas, in pieces of a bearable size."""
+        """Rows for Spark as pandas, in pieces of a limited size."""
         for piece in pieces(rows):
             if isinstance(piece, ColumnTable):
                 columns = self._table(piece) if self._knows(piece) else _in_json(list(piece.rows()))
@@ -94,7 +94,7 @@ class Wire:
             yield pd.DataFrame({name: _as_it_is(array) for name, array in arrays.items()})
 
     def _knows(self, table: ColumnTable) -> bool:
-        """Can its matches travel in columns?  A query of a family is not among those that a part names."""
+        """Whether its matches can travel in columns.  A query of a family is not among those that a part names."""
         return (table.program, table.results.query) in self._numbers
 
     def _table(self, table: ColumnTable) -> dict[str, pa.Array]:
@@ -116,7 +116,7 @@ class Wire:
         return columns
 
     def _filled(self, columns: Mapping[str, pa.Array], size: int, row: pa.DataType) -> dict[str, pa.Array]:
-        """The columns of the schema, those that are not given as nulls."""
+        """The columns of the schema; those that are not given are nulls."""
         terms = dict.fromkeys(self._terms(), pa.string())
         kinds = {"row": row, **_OWN, **_PLACES, "table": pa.int32(), **terms}
         return {name: columns[name] if name in columns else pa.nulls(size, kind) for name, kind in kinds.items()}
@@ -124,11 +124,11 @@ class Wire:
     # --- in Spark's plan ---
 
     def read(self, out: DataFrame) -> DataFrame:
-        """What comes from the operator with the columns of MATCHES."""
+        """The output of the operator with the columns of MATCHES."""
         in_json = out.schema["row"].dataType == StringType()
         rows, whole = out, "get(row, 0)"
         if in_json:
-            # Spark compiles this; with from_json it would copy every match once more.
+            # Spark compiles this; from_json would copy every match once more.
             parsed = f"variant_get(parse_json(row), '$', 'struct<{MATCHES}>')"
             rows, whole = out.withColumn(_ROW, F.expr(parsed)), _ROW
         columns = {
@@ -142,36 +142,36 @@ class Wire:
         return rows.selectExpr(*[f"{chosen.get(c, f'{whole}.`{c}`')} AS `{c}`" for c in COLUMNS])
 
     def _chosen(self, values: Sequence[str]) -> str:
-        """The value for the query that a row is of."""
+        """The value for the query of a row."""
         cases = " ".join(f"WHEN table = {n} THEN {value}" for n, value in enumerate(values))
         return f"CASE {cases} END"
 
 
 def without_metrics(out: DataFrame) -> DataFrame:
-    """What the operator of a stream gives, before ``read``, without the rows of metrics."""
+    """The output of the operator of a stream, before ``read``, without the rows of metrics."""
     return out.where(F.coalesce(F.col("table"), F.lit(0)) != METRIC)
 
 
 def wire_of(parts: Iterable[Part], programs: Sequence[str]) -> Wire:
-    """The wire for what some parts report; ``programs``: the names of programs by number."""
+    """The wire for the reports of some parts; ``programs``: the names of programs by number."""
     selected = [Selected(programs[part.program], query, names) for part in parts for query, names in part.selects]
     return Wire(selected[:MOST])
 
 
 def _bindings(variables: Sequence[str]) -> str:
-    """The map of what is bound."""
+    """The map of the bound variables."""
     nothing = "CAST(map() AS map<string, string>)"
     if not variables:
         return nothing
     pairs = [f"{text(variable)}, term_{n}" for n, variable in enumerate(variables)]
     all_bound = " AND ".join(f"term_{n} IS NOT NULL" for n in range(len(variables)))
     bound = [f"CASE WHEN term_{n} IS NOT NULL THEN map({pair}) ELSE {nothing} END" for n, pair in enumerate(pairs)]
-    # Spark compiles this one; a filter of the map it would not, nor anything beside it.
+    # Spark compiles this; with a filter of the map it would compile neither that nor anything beside it.
     return f"CASE WHEN {all_bound} THEN map({', '.join(pairs)}) ELSE map_concat({', '.join(bound)}) END"
 
 
 def _in_lists(batch: pa.RecordBatch) -> pa.ListArray:
-    """Each of its rows in a list of its own."""
+    """Each row in a list of its own."""
     return pa.ListArray.from_arrays(pa.array(range(len(batch) + 1), pa.int32()), batch.to_struct_array())
 
 

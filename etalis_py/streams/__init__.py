@@ -1,9 +1,9 @@
 """Timed RDF in, matches out.
 
-This room turns files, standard input and other byte streams into ``Event`` (``read_stream``), and writes what a query
-found (``open_sink``).  It may know events, term spellings, time, RDF syntaxes and the file system.  It knows no
-engine, no query and no Spark: a match is anything with ``query``, ``id``, ``bindings``, ``triples``, ``start``,
-``end`` and ``to_dict()``.
+This package turns files, standard input and other byte streams into ``Event`` (``read_stream``), and writes the matches
+of a query (``open_sink``).  It may know events, term spellings, time, RDF syntaxes and the file system.  It knows no
+engine, no query and no Spark: a match is anything with ``query``, ``id``, ``bindings``, ``triples``, ``start``, ``end``
+and ``to_dict()``.
 """
 
 from typing import TYPE_CHECKING

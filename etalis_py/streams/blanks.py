@@ -1,9 +1,9 @@
-"""Blank-node labels: who shares a name with whom.
+"""Blank-node labels: which nodes are the same.
 
 There are two scopes.  In a *document* (.nq, .nt, .trig, .ttl) a label means the same node throughout; its new label is
 a prefix made of stream and document, and the old label.  In a *message* (a line of JSON, a row, a message of a log, a
-Jelly frame) labels mean nothing outside; the new label is a hash of the message's canonical content, its stream and
-its time, so that it never depends on where in the input the message stood.
+Jelly frame) labels mean nothing outside; the new label is a hash of the message's canonical content, its stream and its
+time, so that it never depends on the place of the message in the input.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from etalis_py.rdf import spell
 from etalis_py.streams.errors import StreamError
 
 Row = tuple[str, str, str, str]
-# The labels pyoxigraph draws at random for [] and ( … ): 128 bits, leading zeros left out.
+# The random labels that pyoxigraph gives to [] and ( … ): 128 bits, without leading zeros.
 _ANONYMOUS = re.compile(r"_:[a-f][0-9a-f]{23,31}")
 ANONYMOUS_KEPT = 200_000
 TIED_NODES = 10
 
 
 def digest(*texts: str, size: int = 10) -> str:
-    """A short hash of a list of texts (each with its length, so that no two lists run together)."""
+    """A short hash of a list of texts (each with its length, so that different lists never look the same)."""
     return blake2b("".join(f"{len(text)}:{text}" for text in texts).encode(), digest_size=size).hexdigest()
 
 
 class DocumentScope:
     """The blank nodes of one document.
 
-    Nodes without a label are numbered as they appear.  They live within one statement, so only the most
-    recently used are remembered (``ANONYMOUS_KEPT``): that bounds the memory for a document of any length.
+    Nodes without a label are numbered in order of appearance.  They live within one statement, so only the most
+    recently used are remembered (``ANONYMOUS_KEPT``), which bounds the memory for a document of any length.
     """
 
     __slots__ = ("_numbered", "_numbers", "_prefix")
@@ -56,7 +56,7 @@ class DocumentScope:
         return f"{self._prefix}x{term[2:]}"
 
     def rename_parsed(self, term: str) -> str:
-        """The same for terms out of pyoxigraph, where an unlabelled node has a random label."""
+        """The same for terms from pyoxigraph, in which an unlabelled node has a random label."""
         if not _ANONYMOUS.fullmatch(term):
             return self.rename(term)
         label = self._numbered.pop(term, None)
@@ -71,7 +71,7 @@ class DocumentScope:
 
 
 def relabel(rows: Sequence[Row], stream: str, time: str) -> Sequence[Row]:
-    """A message's rows with their blank nodes named after the message's content, stream and time.
+    """A message's rows, with blank nodes named by the message's content, stream and time.
 
     >>> one = [("_:a", "<urn:p>", '"1"', ""), ("_:a", "<urn:q>", "_:b", "")]
     >>> other = [("_:y", "<urn:q>", "_:x", ""), ("_:y", "<urn:p>", '"1"', "")]
@@ -106,7 +106,7 @@ def _map(row: Row, rename: Callable[[str], str]) -> Row:
 
 
 def blanks_in(row: Row) -> list[str]:
-    """The blank nodes of a statement, those inside a triple term too."""
+    """The blank nodes of a statement, including those inside a triple term."""
     return [node for term in row for node in blanks_of(term)]
 
 
@@ -115,7 +115,7 @@ def _nodes(rows: Iterable[Row]) -> list[str]:
 
 
 def _components(rows: Sequence[Row]) -> tuple[list[Row], list[list[Row]]]:
-    """The rows without blank nodes, and the others by what hangs together through blank nodes."""
+    """The rows without blank nodes, and the others grouped into components that share blank nodes."""
     parent: dict[str, str] = {}
 
     def root(node: str) -> str:
@@ -137,11 +137,11 @@ def _components(rows: Sequence[Row]) -> tuple[list[Row], list[list[Row]]]:
 
 
 def _numbered(rows: Sequence[Row]) -> list[Row]:
-    """A component with its blank nodes called ``_:0``, ``_:1``, … in an order that depends on its content alone.
+    """A component with its blank nodes renamed ``_:0``, ``_:1``, … in an order that depends only on its content.
 
-    Colours are refined until they stand still: a node's colour is the hash of the statements it is in, with the
-    other nodes given by their colours.  Nodes that stay tied are interchangeable when swapping them changes nothing; a
-    few others are left to the RDF dataset canonicalization algorithm, which is exponential in their number.
+    Colours are refined until they are stable: a node's colour is the hash of the statements it is in, with the other
+    nodes given by their colours.  Nodes that stay tied are interchangeable if swapping them changes nothing; the few
+    others are left to the RDF dataset canonicalization algorithm, which is exponential in their number.
     """
     nodes = _nodes(rows)
     colour: dict[str, str] = dict.fromkeys(nodes, "")
@@ -173,7 +173,7 @@ def _colour(node: str, rows: Iterable[Row], colour: dict[str, str]) -> str:
 
 
 def _all_twins(ordered: Sequence[str], colour: dict[str, str], of_node: dict[str, list[Row]]) -> bool:
-    """Does swapping any two neighbours of one colour leave the message as it is?"""
+    """Whether swapping any two neighbours of one colour leaves the message as it is."""
     for one, other in pairwise(ordered):
         if colour[one] == colour[other]:
             swap = {one: other, other: one}

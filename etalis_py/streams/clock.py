@@ -1,8 +1,8 @@
 """Time spellings ↔ int64 microseconds since the epoch, exactly.
 
-A stream gives its times as ``xsd:dateTime`` (also dateTimeStamp and date; without a time zone: UTC) or as plain
-numbers in one unit (seconds unless said otherwise).  A ``Clock`` remembers which, so that the start and end of a match
-are printed as the stream gave them.  No float is ever made: ``0.1`` is read as a decimal.
+A stream gives its times as ``xsd:dateTime`` (also dateTimeStamp and date; without a time zone: UTC) or as plain numbers
+in one unit (seconds unless said otherwise).  A ``Clock`` remembers which, so that the start and end of a match are
+printed in the form of the stream.  Floats are never used: ``0.1`` is read as a decimal.
 
 >>> parse_datetime("1970-01-01T00:00:01.5Z"), render_datetime(1_500_000)
 (1500000, '1970-01-01T00:00:01.5Z')
@@ -35,7 +35,7 @@ _ISO_SECOND_60 = re.compile(r"(T[0-9]{2}:[0-9]{2}):60(?=Z|[+-]|$)")
 
 
 class TimeError(ValueError):
-    """A spelling that is not a time; ``position`` is the offset (from 0) of what is wrong in it."""
+    """A spelling that is not a time; ``position`` is the offset (from 0) of the error in it."""
 
     def __init__(self, reason: str, text: str, position: int = 0) -> None:
         self.reason, self.text, self.position = reason, text, position
@@ -92,7 +92,7 @@ def _unit(unit: str) -> tuple[int, int]:
 
 
 def parse_number(number: str | int | Decimal, unit: str = "s") -> int:
-    """A number of units in microseconds; an error where it is not a whole number of microseconds."""
+    """A number of units in microseconds; an error if it is not a whole number of microseconds."""
     times, per = _unit(unit)
     if isinstance(number, int):
         if abs(number) > 10**_MOST_DIGITS:
@@ -123,7 +123,7 @@ def parse_duration(text: str) -> int:
     if numeral and unit in RATIOS:
         return parse_number(numeral[1], unit)
     months, micros = durations.parse_duration(text) or (1, 0)
-    if months:  # or no duration at all
+    if months:  # or not a duration at all
         raise TimeError("expected a duration such as 10s, 5min, 250ms, PT10S or P1DT2H", text)
     if durations.is_too_fine(text):
         raise _too_fine(text, text.index(".") + 7)
@@ -131,12 +131,12 @@ def parse_duration(text: str) -> int:
 
 
 def is_number(lexical: str) -> bool:
-    """Is this spelling a plain number (and so a time in units), rather than a date?"""
+    """Whether this spelling is a plain number (and so a time in units) rather than a date."""
     return _NUMBER.fullmatch(lexical) is not None
 
 
 def is_date(time: int | str) -> bool:
-    """Is this time, as its stream spells it, a date, rather than a number of units?"""
+    """Whether this time, as its stream spells it, is a date rather than a number of units."""
     return isinstance(time, str) and not is_number(time)
 
 
@@ -162,7 +162,7 @@ class Clock:
         return parse_datetime(lexical)
 
     def render(self, us: int) -> int | str:
-        """The time as this clock spells it; a number that is not whole comes as a decimal spelling.
+        """The time as this clock spells it; a number that is not whole becomes a decimal spelling.
 
         >>> Clock("integer").render(1_500_000)
         '1.5'
@@ -178,7 +178,7 @@ class Clock:
 
 
 def _decimal(us: int, times: int) -> str:
-    """us / times as a decimal numeral; units of minutes and more may not end, and then show 12 digits."""
+    """us / times as a decimal numeral; for units from minutes up it may not terminate, and then shows 12 digits."""
     whole, rest = divmod(us, times)
     digits = ""
     while rest and len(digits) < 12:
@@ -188,7 +188,7 @@ def _decimal(us: int, times: int) -> str:
 
 
 def clock_of(lexical: str | int | Decimal, unit: str = "s") -> Clock:
-    """The clock that a first time of a stream speaks for."""
+    """The clock implied by the first time of a stream."""
     if not isinstance(lexical, str) or is_number(lexical):
         return Clock("integer", unit)
     return Clock("datetime")

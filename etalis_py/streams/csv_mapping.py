@@ -1,4 +1,4 @@
-"""Rows → events by a mapping that fits on five lines of TOML:
+"""Rows → events by a mapping that takes five lines of TOML:
 
     subject = "<http://example.org/company/{Symbol}>"
     predicate = "<http://example.org/hasStockPrice>"
@@ -7,12 +7,12 @@
     time_format = "%m/%d/%Y %H:%M"
 
 ``{column}`` is the cell of that column, percent-encoded inside an IRI.  A term is ``<iri>``, ``prefix:name``,
-``_:label``, ``"text"``, ``"text"^^xsd:decimal``, ``"text"@en``, or bare: then it is a number where it looks like one
-and a text otherwise.  A triple with an empty cell is left out and counted.  Optional: several ``[[triple]]`` tables
-instead of the three lines, ``[prefixes]``, ``time = [start, end]``, ``time_zone``, ``time_unit``, ``graph``,
-``stream``, ``delimiter`` and ``columns`` (a file without a header line), ``missing`` (cells that count as empty), and
-``retract`` (a row in which it is ``true`` or ``1``, not ``false``, ``0`` or empty, withdraws what an earlier one said).
-Every row is a message.  The prefix ``:`` is ``http://example.org/`` unless the mapping says otherwise.
+``_:label``, ``"text"``, ``"text"^^xsd:decimal``, ``"text"@en``, or bare: then it is a number if it looks like one and a
+text otherwise.  A triple with an empty cell is left out and counted.  Optional: several ``[[triple]]`` tables instead
+of the three lines, ``[prefixes]``, ``time = [start, end]``, ``time_zone``, ``time_unit``, ``graph``, ``stream``,
+``delimiter`` and ``columns`` (a file without a header line), ``missing`` (cells that count as empty), and ``retract``
+(a row in which it is ``true`` or ``1``, not ``false``, ``0`` or empty, withdraws what an earlier row stated).  Every
+row is a message.  The prefix ``:`` is ``http://example.org/`` unless the mapping says otherwise.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class RowMapping:
-    """A mapping, ready for rows: its templates make terms of cells ("" where a cell is empty)."""
+    """A mapping, ready for rows: its templates make terms from cells ("" where a cell is empty)."""
 
     triples: tuple[tuple[Template, Template, Template], ...]
     times: tuple[Template, ...]
@@ -64,14 +64,14 @@ class RowMapping:
 
     @property
     def templates(self) -> Iterator[Template]:
-        """The templates of terms."""
+        """The templates for terms."""
         for triple in self.triples:
             yield from triple
         yield from (one for one in (self.graph, self.stream) if one is not None)
 
     @property
     def columns_of_texts(self) -> frozenset[str]:
-        """The columns that are used for more than times, that of ``retract`` among them."""
+        """The columns that are used for more than times, including that of ``retract``."""
         return self.columns_of_terms | frozenset(() if self.retract is None else self.retract.holes)
 
     @property
@@ -81,7 +81,8 @@ class RowMapping:
 
 
 def read_mapping(mapping: str | Path | Mapping[str, Any], prefixes: Mapping[str, str] | None = None) -> RowMapping:
-    """A mapping from a TOML file, or from a dictionary with the same keys; ``prefixes`` are known besides its own."""
+    """A mapping from a TOML file, or from a dictionary with the same keys; ``prefixes`` are known in addition to its
+    own."""
     if isinstance(mapping, Mapping):
         return _compile(mapping, "the mapping", prefixes or {})
     name = str(mapping)
@@ -183,11 +184,11 @@ def csv_events(
 ) -> Iterator[Item]:
     """The events of each row; a bad row is reported and left out whole.
 
-    ``columns`` are known where the header was read already.  Without ``to_end`` the blocks are read up to the first of
-    them that ends with a row.
+    ``columns`` are given if the header has been read already.  Without ``to_end`` the blocks are read up to the first
+    of them that ends with a row.
     """
     before = marked = 0
-    marks: deque[Item] = deque()  # what stands between the rows
+    marks: deque[Item] = deque()  # marks between the rows
     begun = False  # a row has begun that the last block did not end
 
     def lines() -> Iterator[str]:
@@ -209,7 +210,8 @@ def csv_events(
                 return
 
     def mark(item: Item) -> str:
-        """An empty line is no row to the csv module, so the loop below sees the mark at once.
+        """Keep a mark and return an empty line, which is not a row to the csv module: the loop below then sees it at
+        once.
 
         (Not inside a quoted cell, where it would be text.)
         """
@@ -267,7 +269,7 @@ def row_events(row: Cells, mapping: RowMapping, context: Context, line: int, tex
 
 
 def retracts_row(row: Cells, mapping: RowMapping) -> bool:
-    """Does a row withdraw what it says?"""
+    """Whether a row withdraws what it states."""
     if mapping.retract is None:
         return False
     text = mapping.retract.fill(row)
@@ -280,7 +282,7 @@ def retracts_row(row: Cells, mapping: RowMapping) -> bool:
 
 
 def states(text: str | None) -> bool:
-    """Does this text, in the column of ``retract``, leave the row a plain statement?"""
+    """Whether this text, in the column of ``retract``, leaves the row a plain statement."""
     return text is None or text.strip().lower() in _NO
 
 
@@ -308,7 +310,7 @@ def rows_of(row: Cells, mapping: RowMapping, context: Context) -> list[Row]:
 
 
 def span_of_row(row: Cells, mapping: RowMapping, context: Context) -> Span | None:
-    """The interval of a row; None where the mapping has no time."""
+    """The interval of a row; None if the mapping has no time."""
     if not mapping.times:
         return None
     return span_of_texts([template.fill(row).strip() for template in mapping.times], mapping, context)
@@ -320,7 +322,7 @@ def span_of_texts(texts: list[str], mapping: RowMapping, context: Context) -> Sp
         if not mapping.time_format:
             return context.times.of_value(texts if len(texts) == 2 else texts[0])
         bounds = [_strptime(text, mapping) for text in texts]
-        # The stream's clock is one of dates, whatever the file's own spelling.
+        # The clock of the stream is one of dates, whatever the spelling in the file.
         context.times.of_text("1970-01-01")
     except TimeError as error:
         raise StreamError(f"the time cannot be read: {error}", hint="name its form with time_format") from None

@@ -1,4 +1,4 @@
-"""Where input goes that could not be used: a JSON-lines file, one object for each refused part."""
+"""Dead letters, the input that could not be used: a JSON-lines file with one object for each refused part."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from etalis_py.streams.errors import StreamError, sink_error
 
 
 def late_record(event: Event, reason: str) -> dict[str, Any]:
-    """What is kept of an event that the engine did not take; its times as dateTime, whatever the stream's clock."""
+    """The record of an event that the engine did not take; its times are dateTimes, whatever the stream's clock."""
     record: dict[str, Any] = {"reason": reason, "time": [render_datetime(event.start), render_datetime(event.end)]}
     record["triples"] = [" ".join(triple) + " ." for triple in event.triples]
     record |= {"graph": event.graph, "stream": event.stream}
@@ -25,7 +25,7 @@ class DeadLetters:
     """A dead-letter file, opened at the first entry (so no entry, no file) and flushed after each.
 
     An entry is ``{"source", "line", "reason", "text"}`` for a part that could not be read, and ``{"reason", "time",
-    "triples", "graph", "stream"}`` for an event that came too late: that one can be read back as a stream.
+    "triples", "graph", "stream"}`` for an event that came too late: the latter can be read back as a stream.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -37,7 +37,7 @@ class DeadLetters:
         self._write({"source": error.source, "line": error.line, "reason": error.reason, "text": error.text})
 
     def late(self, event: Event, reason: str) -> None:
-        """An event that the engine did not take."""
+        """Write an event that the engine did not take."""
         self._write(late_record(event, reason))
 
     def _write(self, record: dict[str, Any]) -> None:
@@ -47,7 +47,7 @@ class DeadLetters:
             self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
             self._file.flush()
         except OSError as error:
-            # What is in the buffer cannot be written at the end either.
+            # The rest of the buffer cannot be written at the end either.
             with suppress(OSError):
                 self.close()
             raise sink_error(error, str(self.path)) from None

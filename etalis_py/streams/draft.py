@@ -1,4 +1,4 @@
-"""A first mapping for a table: which column is the time, which the subject, and a triple for every other one.
+"""Drafts a mapping for a table: the column of the time, that of the subject, and a triple for every other column.
 
     subject = ":{company}"
     time = "{at}"
@@ -7,7 +7,7 @@
     predicate = ":price"
     object = "{price}"
 
-It is a draft, to be read and changed: what a column means no program can know.
+It is a draft, to be read and changed: no program can know what a column means.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _FORMATS = (
     "%d/%m/%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%d/%m/%Y", "%Y%m%d%H%M%S", "%Y%m%d", "%Y-%m-%dT%H:%M",
     "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S%z", "%d-%b-%Y", "%d %b %Y", "%b %d, %Y",
 )  # fmt: skip
-# A count of units since the epoch, by how large it is: years 2001 to 2286.
+# The unit of a count since the epoch, by its number of digits: years 2001 to 2286.
 _EPOCHS = ((9, "s"), (12, "ms"), (15, "us"), (18, "ns"))
 
 
 def draft(samples: Mapping[str, Sequence[str]], moments: Sequence[str] = ()) -> dict[str, Any]:
-    """A mapping for a table with these columns, of which some cells are known.
+    """A mapping for a table with these columns, given some of their cells.
 
-    ``moments`` are the columns whose type is a time.
+    ``moments`` are the columns with a type of time.
 
     >>> draft({"at": ["31.01.2026 10:00"], "company": ["acme"], "price": ["10"]})["time_format"]
     '%d.%m.%Y %H:%M'
@@ -68,7 +68,7 @@ def draft(samples: Mapping[str, Sequence[str]], moments: Sequence[str] = ()) -> 
 
 
 def _time(cells: Mapping[str, Sequence[str]], moments: Sequence[str], mapping: dict[str, Any]) -> set[str]:
-    """Put the time into the mapping; the columns that it uses."""
+    """Put the time into the mapping; returns the columns that it uses."""
     names = [*moments, *sorted(cells, key=lambda name: (_rank(name, _TIMES), list(cells).index(name)))]
     for name in names:
         if name in moments:
@@ -85,12 +85,12 @@ def _time(cells: Mapping[str, Sequence[str]], moments: Sequence[str], mapping: d
         mapping["time"] = f"{{{name}}}" if clock is None else f"{{{name}}} {{{clock}}}"
         mapping |= form
         return {name} if clock is None else {name, clock}
-    mapping["time"] = "{time}"  # no column has the time: the message will say so
+    mapping["time"] = "{time}"  # no column has the time: the error message will say so
     return set()
 
 
 def _partner(name: str, cells: Mapping[str, Sequence[str]]) -> str | None:
-    """The column of the time of day beside one of days."""
+    """The column with the time of day that belongs to a column of days."""
     if "date" not in name.lower() and "day" not in name.lower():
         return None
     others = (other for other in cells if other != name and "time" in other.lower() and cells[other])
@@ -98,7 +98,7 @@ def _partner(name: str, cells: Mapping[str, Sequence[str]]) -> str | None:
 
 
 def time_format(texts: Sequence[str]) -> dict[str, str] | None:
-    """What a mapping must say of times that are spelled like these; None if they are no times.
+    """What a mapping must say about times spelled like these; None if they are not times.
 
     >>> time_format(["2026-01-31T10:00:00Z"]), time_format(["1769853600000"]), time_format(["soon"])
     ({}, {'time_unit': 'ms'}, None)
@@ -129,7 +129,7 @@ def _rank(name: str, known: Sequence[str]) -> int:
 
 
 def _subject(names: Sequence[str], cells: Mapping[str, Sequence[str]]) -> str | None:
-    """The column that says what a row is about: by its name, else the first of words."""
+    """The column that says what a row is about: by its name, otherwise the first column of words."""
     named = sorted(names, key=lambda name: _rank(name, _SUBJECTS))
     if named and _rank(named[0], _SUBJECTS) < len(_SUBJECTS):
         return named[0]

@@ -1,11 +1,11 @@
 """Quads → timed events: which quads are one element, and when it happened.
 
-*Documents* (.nq, .trig): an element is a named graph; the default graph gives its time and says what else is said of
-it.  The time may stand before the graph, right after it, or all times at the front; an element is complete when the
-next one begins, so memory holds one element (and the times given in advance).  Default-graph statements about
-something that has no time there are elements of their own, one per run of one subject.
+*Documents* (.nq, .trig): an element is a named graph; the default graph gives its time and any other statements about
+it.  The time may come before the graph or right after it, or all times at the front; an element is complete when the
+next one begins, so memory holds one element (and the times given in advance).  Default-graph statements about something
+without a time there are separate elements, one per run of one subject.
 
-*Messages* have elements of their own (``message_elements``).
+*Messages* have their own rules (``message_elements``).
 
 In both, an element without a time gets the time of its arrival.
 """
@@ -40,19 +40,19 @@ REMEMBERED = 100_000
 RETRACTS = (
     "<urn:etalis:retracts>",
     "<urn:etalis:retracted>",
-)  # the second is how matches that are taken back are written
+)  # the second marks matches that are taken back
 
 
 def withdrawn(items: Iterable[Item]) -> Iterator[Item]:
-    """The same items, their events withdrawn."""
+    """The same items, with events turned into retractions."""
     return (Retraction._make(item) if type(item) is Event else item for item in items)
 
 
 def withdrawn_graph(statements: Iterable[Statement]) -> str | None:
-    """What the statements about a graph say of withdrawing: from which graph, "" for any; None: it withdraws nothing.
+    """The graph from which a graph withdraws, by the statements about it: "" for any; None: it withdraws nothing.
 
-    ``<g> <urn:etalis:retracts> true`` withdraws the triples of ``<g>`` whatever the graph was that they came in;
-    ``<g> <urn:etalis:retracts> <h>`` those that came in ``<h>``.
+    ``<g> <urn:etalis:retracts> true`` withdraws the triples of ``<g>`` from any graph; ``<g> <urn:etalis:retracts>
+    <h>`` only those that came in ``<h>``.
     """
     graph: str | None = None
     for statement in statements:
@@ -69,7 +69,8 @@ def withdrawn_graph(statements: Iterable[Statement]) -> str | None:
 
 @dataclass(slots=True)
 class Counters:
-    """What a stream has seen so far.  ``errors`` are skipped parts; ``empty`` are elements without a triple."""
+    """Counts of what a stream has seen so far.  ``errors`` are skipped parts; ``empty`` are elements without a
+    triple."""
 
     events: int = 0
     triples: int = 0
@@ -87,7 +88,7 @@ class Counters:
 
 @dataclass(slots=True)
 class Context:
-    """What all readers of one stream share."""
+    """The state that all readers of one stream share."""
 
     stream: str
     timing: Timing
@@ -100,10 +101,10 @@ class Context:
     patience: Patience | None = None
     latest: int = MIN_TIME
     source: str = ""
-    unmade: str = ""  # why the first line that made no triple made none
+    unmade: str = ""  # why the first line without a triple has none
 
     def event(self, span: Span, triples: list[Triple], graph: str) -> Event:
-        """One event; a triple twice in it is one ([EP] §4.2: a set of occurrences)."""
+        """One event; a repeated triple counts once ([EP] §4.2: a set of occurrences)."""
         start, end = span
         counters = self.counters
         counters.events += 1
@@ -128,20 +129,20 @@ class Context:
 
     @property
     def warning(self) -> str:
-        """That a source was read and not one event made of it, or ""."""
+        """A warning that a source was read without a single event, or ""."""
         counters = self.counters
         if counters.events or counters.errors or not (counters.messages or counters.missing):
             return ""
         return f"{self.source}: no event was made of it{self.unmade and f'; {self.unmade}'}"
 
     def refuse(self, error: StreamError, triples: list[Triple], graph: str, line: int) -> None:
-        """A whole element is refused: the report holds all of it, so that nothing is lost."""
+        """Refuse a whole element: the report has all of it, so that nothing is lost."""
         text = "\n".join(" ".join(term for term in (*triple, graph) if term) + " ." for triple in triples)
         self.report(error.at("", line, text))
 
 
 class Document:
-    """The open elements of a document; ``finish`` and the others give the events that became complete."""
+    """The open elements of a document; ``finish`` and the other methods return the events that became complete."""
 
     __slots__ = ("about", "context", "earlier", "graph", "line", "loose", "loose_subject", "seen", "triples")
 
@@ -150,13 +151,13 @@ class Document:
         self.graph = ""
         self.line = 0
         self.triples: list[Triple] = []
-        # What the default graph said of elements that are not complete: their times, and the rest.
+        # The statements of the default graph about incomplete elements: their times, and the rest.
         self.about: dict[str, list[Statement]] = {}
         self.loose_subject = ""
         self.loose: list[Statement] = []
-        # The intervals of recent elements (None: on arrival), for a graph that is taken up again, and for late times.
+        # The intervals of recent elements (None: on arrival), for graphs that are reopened, and for late times.
         self.seen: dict[str, Span | None] = {}
-        # Elements that were complete before, and are looked at only if somebody asks.
+        # Elements completed earlier, which are only looked at on demand.
         self.earlier: list[Callable[[], Iterable[tuple[str, Span]]]] = []
 
     def finish(self) -> list[Event]:
@@ -192,7 +193,7 @@ class Document:
         return [Retraction._make(context.event(span, triples, withdraws))]
 
     def _inner_span(self, graph: str, triples: list[Triple], line: int, earlier: str) -> Span:
-        """The interval of a graph that nothing said behind it; ``earlier``: the graph that it withdraws from."""
+        """The interval of a graph without a time after it; ``earlier``: the graph that it withdraws from."""
         wanted = self.context.timing.all
         inside = [Statement(p, o, line) for _, p, o in triples if p in wanted]
         timed = span_of(inside, self.context.timing, self.context.times) if inside else None
@@ -204,7 +205,7 @@ class Document:
         return span
 
     def known(self) -> dict[str, Span | None]:
-        """The intervals of recent elements, earlier ones included."""
+        """The intervals of recent elements, including ``earlier`` ones."""
         for elements in self.earlier:
             for graph, span in elements():
                 self.seen.setdefault(graph, span)
@@ -212,14 +213,14 @@ class Document:
         return self.seen
 
     def remember(self, graph: str, span: Span | None) -> None:
-        """The interval of an element that is complete (None: on arrival)."""
+        """Remember the interval of a complete element (None: on arrival)."""
         if len(self.seen) >= REMEMBERED:
             for old in list(self.seen)[: REMEMBERED // 2]:
                 del self.seen[old]
         self.seen[graph] = span
 
     def finish_loose(self) -> list[Event]:
-        """Complete the run of default-graph statements about something that is no element."""
+        """Complete the run of default-graph statements about something that is not an element."""
         subject, loose = self.loose_subject, self.loose
         self.loose_subject, self.loose = "", []
         if not loose:
@@ -239,11 +240,11 @@ class Document:
         self.say_time(held)
 
     def say_time(self, held: Quad) -> None:
-        """The statement in the line after a quad that holds its time."""
+        """Take the statement in the line after a quad that holds its time."""
         self.say(held[3], self.context.timing.after_graph, held[5], held[4] + 1)
 
     def leave(self, graph: str) -> list[Event]:
-        """Complete what is open, except what was said of a graph that begins now."""
+        """Complete what is open, except statements about a graph that begins now."""
         events = self.finish()
         if self.loose and self.loose_subject == graph:
             self.about.setdefault(graph, []).extend(self.loose)
@@ -253,7 +254,7 @@ class Document:
         return events
 
     def finish_held(self, held: Quad) -> Event | None:
-        """Complete a graph of one quad that holds its time; None where its time is refused."""
+        """Complete a graph of one quad that holds its time; returns None if its time is refused."""
         s, p, o, graph, _, literal = held
         context = self.context
         time = context.times.of_usual(literal)
@@ -272,13 +273,13 @@ class Document:
         return Event(time, time, ((s, p, o),), context.stream, graph)
 
     def open(self, graph: str, line: int) -> list[Event]:
-        """A quad of another graph: what was open is complete."""
+        """Open another graph: what was open is complete."""
         events = self.leave(graph)
         self.graph, self.line = graph, line
         return events
 
     def say(self, subject: str, predicate: str, obj: str, line: int) -> list[Event]:
-        """A statement of the default graph."""
+        """Take a statement of the default graph."""
         context = self.context
         timed = predicate in context.timing.all
         if timed and subject == self.graph and subject not in self.about:
@@ -313,7 +314,7 @@ class Document:
             return []
         events: list[Event] = []
         if self.loose and subject != self.loose_subject:
-            # What came before leaves first.
+            # Earlier elements are complete first.
             events = self.finish() + self.finish_loose()
         self.loose_subject = subject
         self.loose.append(Statement(predicate, obj, line))
@@ -337,7 +338,7 @@ class Document:
         return [*events, context.punctuation(time)] if context.counters.events else events
 
     def end(self) -> list[Event]:
-        """The end of the document: what is open is complete, and what was said of no graph stands for itself."""
+        """End the document: what is open is complete, and statements about no graph are elements themselves."""
         events = self.finish() + self.finish_loose()
         context = self.context
         for subject, statements in self.about.items():
@@ -359,13 +360,13 @@ class Document:
 def document_events(quads: Iterable[Quad | None], context: Context, document: Document | None = None) -> Iterator[Item]:
     """The events of a document, each as soon as it is complete.
 
-    A silence completes a timed element, and a second one also an element without a time.  ``document`` is what an
-    earlier part of it left.
+    A silence completes a timed element, and a second silence also an element without a time.  ``document`` is the state
+    after an earlier part of it.
     """
     document = document or Document(context)
     say, punctuations = document.say, context.timing.punctuations
     graph, add, silences = "", document.triples.append, 0
-    # A graph of one quad that holds its time waits here until something else begins: most are complete like that.
+    # A graph of one quad that holds its time waits here until something else begins: most graphs complete in this way.
     held: Quad | None = None
     for quad in quads:
         if quad is not None and quad[5] and quad[3] != graph:
@@ -413,7 +414,7 @@ def document_events(quads: Iterable[Quad | None], context: Context, document: Do
 
 
 def whole_document_events(quads: Iterable[Quad | None], context: Context) -> Iterator[Item]:
-    """The same with times anywhere: the whole document is held, and its events come ordered by end and start."""
+    """The same with times anywhere: the whole document is held, and its events are ordered by end and start."""
     graphs: dict[str, list[Quad]] = {}
     stated: list[Quad] = []
     for quad in quads:
@@ -431,7 +432,7 @@ def whole_document_events(quads: Iterable[Quad | None], context: Context) -> Ite
 
 
 def instant_events(quads: Iterable[Quad | None], context: Context, at: Span | None) -> Iterator[Item]:
-    """Every triple an event of its own: all at one given time, or each on its arrival."""
+    """Every triple as a separate event: all at one given time, or each on its arrival."""
     for quad in quads:
         if quad is None:
             yield Idle(now())
@@ -442,7 +443,7 @@ def instant_events(quads: Iterable[Quad | None], context: Context, at: Span | No
 
 
 def run_events(quads: Iterable[Quad | None], context: Context) -> Iterator[Item]:
-    """Triples without graphs, where a time predicate is named: every run of one subject is an element."""
+    """The events of triples without graphs if a time predicate is given: every run of one subject is an element."""
     document = Document(context)
     for quad in quads:
         if quad is None:
@@ -461,7 +462,7 @@ def run_events(quads: Iterable[Quad | None], context: Context) -> Iterator[Item]
 
 
 def in_lists(items: Iterable[Item], size: int = 4096) -> Iterator[list[Item]]:
-    """The items some at a time; what came before an error is given first."""
+    """The items in lists; items before an error are yielded first."""
     held: list[Item] = []
     try:
         for item in items:

@@ -8,7 +8,7 @@ import errno
 class StreamError(ValueError):
     """Input that cannot be read: where it is, what was found, what to do.
 
-    ``line`` counts from 1 and is 0 where the input has no lines.  The command line turns it into exit code 1.
+    ``line`` counts from 1 and is 0 if the input has no lines.  The command line turns it into exit code 1.
     """
 
     def __init__(self, reason: str, *, source: str = "", line: int = 0, hint: str = "", text: str = "") -> None:
@@ -23,7 +23,7 @@ class StreamError(ValueError):
         return f"{place}{self.reason}{shown}" + (f"\n  {self.hint}" if self.hint else "")
 
     def at(self, source: str, line: int, text: str = "") -> StreamError:
-        """The same error with the place filled in where it was not known."""
+        """The same error, with the place filled in if it was not known."""
         return StreamError(
             self.reason,
             source=self.source or source,
@@ -46,11 +46,11 @@ class SinkError(OSError):
 
 
 class ClosedPipe(SinkError):
-    """The reader of our output went away (``etalis run … | head``): a reason to stop quietly, not a failure."""
+    """The reader of our output has closed it (``etalis run … | head``): a reason to stop quietly, not a failure."""
 
 
 def sink_error(error: OSError, target: str) -> SinkError:
-    """What an operating-system error at writing means to the user."""
+    """The error to show the user for an operating-system error in writing."""
     if isinstance(error, SinkError):
         return error
     if isinstance(error, BrokenPipeError) or error.errno == errno.EPIPE:

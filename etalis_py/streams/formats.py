@@ -1,4 +1,4 @@
-"""A source by its format: which reader makes its items, and what it refuses of the options of ``read_stream``."""
+"""Chooses the reader of a source by its format, and refuses options of ``read_stream`` that do not fit the format."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from etalis_py.streams.turtle import message_rows, split_messages, turtle_quads
 
 
 def source_items(source: Source, document: str, context: Context, options: Options) -> Iterator[Item]:
-    """The items of a source, in rows, by the reader of its format."""
+    """The items of a source, in rows, from the reader of its format."""
     format = options.format or format_of(source.name) or sniffed(source, options.mapping is not None)
     patience = context.patience
     if options.mapping is not None and format not in MAPPED:
@@ -101,7 +101,7 @@ def source_items(source: Source, document: str, context: Context, options: Optio
 
 
 def live_items(source: Source, document: str, context: Context, options: Options) -> Iterator[Item]:
-    """The items of a source that may have nothing yet: silence counts from the beginning."""
+    """The items of a source that may have no data yet: silence counts from the beginning."""
     for head in with_ticks(map(Source.peek, [source]), context.patience):
         if head is None:
             yield Idle(now())
@@ -109,10 +109,10 @@ def live_items(source: Source, document: str, context: Context, options: Options
 
 
 def sniffed(source: Source, mapped: bool) -> str:
-    """The format that the first bytes look like; ``mapped``: there is a mapping, so it is one of those that take it."""
+    """The format that the first bytes look like; ``mapped``: there is a mapping, so it is a format that takes one."""
     format = sniff(source.peek())
     if mapped and format not in MAPPED:
-        return "csv"  # which looks like nothing in particular
+        return "csv"  # CSV has no typical beginning
     if not format and source.peek():
         raise StreamError(
             "cannot tell the format from the name or the first line",
@@ -137,7 +137,7 @@ def _instant(at: int | str | None, context: Context, format: str) -> Span | None
 
 
 def looks_like_log(head: bytes) -> bool:
-    """Do the first bytes announce a message log, in either spelling?"""
+    """Whether the first bytes announce a message log, in either spelling."""
     for line in head.decode("utf-8", "replace").splitlines():
         text = line.lstrip()
         if MESSAGE_COMMENT.match(text) or (text[:8].lower() in ("version ", "@version") and "-messages" in text):
@@ -172,7 +172,7 @@ def _flat(frames: Iterable[list[Any] | None], scope: DocumentScope) -> Iterator[
 
 
 def mapping_of(options: Options, context: Context) -> RowMapping | None:
-    """The mapping, if there is one; it may say in which unit times count."""
+    """The mapping, if there is one; it may set the unit of times."""
     if options.mapping is None:
         return None
     mapping = read_mapping(options.mapping, options.prefixes)
@@ -182,7 +182,7 @@ def mapping_of(options: Options, context: Context) -> RowMapping | None:
 
 
 def json_reading(options: Options, context: Context) -> Reading:
-    """How the objects of JSON lines are read."""
+    """How to read the objects of JSON lines."""
     mapping = mapping_of(options, context)
     if mapping is not None and options.context is not None:
         raise StreamError("a mapping and a context at once", hint="leave one of them out")

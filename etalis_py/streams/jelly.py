@@ -1,4 +1,4 @@
-"""Jelly (binary RDF) → rows, by pyjelly: an optional extra.
+"""Jelly (binary RDF) → rows, with pyjelly: an optional extra.
 
 A grouped Jelly stream is a message log: a frame is a message.  In a flat one (or one that does not say) frames are only
 packets, and the rules of a document hold.
@@ -21,7 +21,7 @@ from etalis_py.streams.sources import Source
 
 
 def jelly_frames(source: Source) -> tuple[bool, Iterator[list[Row]]]:
-    """Is the stream grouped (a frame = a message), and the rows of each frame."""
+    """Whether the stream is grouped (a frame = a message), and the rows of each frame."""
     try:
         from pyjelly import jelly
         from pyjelly.integrations.generic import generic_sink, parse
@@ -70,14 +70,14 @@ def jelly_frames(source: Source) -> tuple[bool, Iterator[list[Row]]]:
         except StreamError:
             raise
         except Exception as error:
-            # Damaged input lets many kinds of exceptions out; after one the look-up tables are not to be trusted.
+            # Damaged input raises many kinds of exceptions; after one the look-up tables cannot be trusted.
             raise StreamError(
                 f"damaged Jelly data in frame {number + 1}: {error or type(error).__name__}",
                 source=source.name,
                 hint="fetch the file again; Jelly cannot be read on after an error",
             ) from None
 
-    # Three bytes tell a delimited stream from a single frame.
+    # Three bytes distinguish a delimited stream from a single frame.
     source.peek(3)
     try:
         options, frames = get_options_and_frames(_Raw(source))
@@ -91,7 +91,7 @@ def jelly_frames(source: Source) -> tuple[bool, Iterator[list[Row]]]:
 
 @lru_cache(maxsize=1 << 14)
 def valid(term: str, source: str) -> str:
-    """The term, which has come through no parser of RDF yet; its canonical spelling, or an error."""
+    """The canonical spelling of a term that no RDF parser has checked yet, or an error."""
     statement = f"<urn:s> <urn:p> {term} ."
     rows = split_lines(statement)
     if len(rows) == 1 and rows[0][0]:

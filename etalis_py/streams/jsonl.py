@@ -1,4 +1,4 @@
-"""JSON lines → events: one message a line.
+"""JSON lines → events: one message per line.
 
     {"time": 17, "triples": "<urn:a> <urn:p> 1 ."}
     {"time": ["2016-03-01T13:00:00Z", "2016-03-01T13:00:10Z"], "triples": […], "graph": "urn:g", "stream": "urn:s"}
@@ -6,14 +6,14 @@
     {"time": 17, "triples": "<urn:a> <urn:p> 1 .", "retract": true}
 
 ``triples`` is N-Triples or Turtle, as one text or a list of statements; ``:x`` is ``<http://example.org/x>``, and a
-query's prefixes are known where they are given.  Instead of ``time`` there may be ``start`` and ``end``, which is how
-the matches of a CONSTRUCT query are written: one run's output is another's input.
+query's prefixes are known if they are given.  Instead of ``time`` there may be ``start`` and ``end``, which is how the
+matches of a CONSTRUCT query are written: one run's output is another's input.
 
-With ``retract`` the line withdraws what an earlier one said of that time; ``retracted``, which stands in the matches
-that are taken back, is the same.
+With ``retract`` the line withdraws what an earlier one stated for that time; ``retracted``, which marks matches that
+are taken back, means the same.
 
 Plain objects are read by a *mapping* (``csv_mapping``; ``{sensor.id}`` is a key inside an object) or by a JSON-LD
-*context*.  Their time is what the mapping says, else that of ``time``, or of ``start`` and ``end``:
+*context*.  Their time is what the mapping says, otherwise that of ``time``, or of ``start`` and ``end``:
 
     {"time": 17, "symbol": "ACME", "price": 10.5}
 """
@@ -47,7 +47,7 @@ from etalis_py.streams.turtle import parse_rows
 
 
 class Number(str):
-    """A number with a point or an exponent, as it is written."""
+    """A number with a point or an exponent, as written."""
 
     __slots__ = ()
 
@@ -61,9 +61,9 @@ _KEYS = {*_TIMES, "triples", "graph", "stream", "punctuate", *_RETRACT}
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How objects become triples: by a mapping, or by a JSON-LD context (its text); else they have ``triples``.
+    """How objects become triples: by a mapping, or by a JSON-LD context (its text); otherwise they have ``triples``.
 
-    ``prefixes`` is what stands before Turtle: ``@prefix : <…> .``.
+    ``prefixes`` is put before Turtle: ``@prefix : <…> .``.
     """
 
     mapping: RowMapping | None = None
@@ -74,7 +74,7 @@ class Reading:
 def read_context(context: str | Path | Mapping[str, Any]) -> str:
     """The text of a JSON-LD context from a file, or from a dictionary.
 
-    Keys of times are no predicates unless it says so.
+    The keys of times are not predicates unless it says so.
     """
     name = "the context" if isinstance(context, Mapping) else str(context)
     try:
@@ -122,7 +122,7 @@ def line_events(line: str, number: int, context: Context, reading: Reading) -> I
 
 
 def _line_items(line: str, number: int, context: Context, reading: Reading) -> Iterator[Item]:
-    """What a line says, or what it withdraws."""
+    """The items that a line states or withdraws."""
     try:
         record = _decode(line)
     except msgspec.DecodeError as error:
@@ -135,7 +135,7 @@ def _line_items(line: str, number: int, context: Context, reading: Reading) -> I
 
 
 def _retracts(record: dict[str, Any], reading: Reading) -> bool:
-    """Does a line withdraw what it says?  A mapping may have these keys for something else."""
+    """Whether a line withdraws what it states.  A mapping may use these keys for something else."""
     keys = [key for key in _RETRACT if key in record and (reading.mapping is None or key not in reading.mapping.used)]
     answers = [record.pop(key) for key in keys]
     for key, answer in zip(keys, answers, strict=True):
@@ -178,7 +178,8 @@ def _record_items(record: dict[str, Any], line: str, number: int, context: Conte
 
 
 def _refuse_misspelt(record: dict[str, Any]) -> None:
-    """A line without a time has that of its arrival, unless one of its keys is much like ``time``."""
+    """Refuse a line without a time if one of its keys is much like ``time``; otherwise it would get its time of
+    arrival."""
     for key in record:
         if key not in _KEYS and closest(key, ("time",)):
             raise StreamError(f"the key {key!r} is not known", hint="did you mean 'time'?")
@@ -204,7 +205,7 @@ def _mapped(record: dict[str, Any], mapping: RowMapping, number: int, line: str,
 
 
 def _unmade(record: dict[str, Any], cells: Mapping[str, str], mapping: RowMapping) -> str:
-    """The keys of the mapping that an object does not have, as a reason why it made nothing."""
+    """The keys of the mapping that an object lacks, as the reason why it gave no triple."""
     absent = sorted(name for name in mapping.columns_of_terms if not cells[name])
     if not absent:
         return ""
@@ -255,7 +256,7 @@ _SHAPE = 'expected {"time": t, "triples": "N-Triples or Turtle"}'
 
 
 def _shape_hint(record: dict[str, Any]) -> str:
-    """What to do about an object without triples: a mapping that would read it."""
+    """A hint for an object without triples: a mapping that would read it."""
     samples = {name: [str(value)] for name, value in record.items() if not isinstance(value, (dict, list))}
     if len(samples) < 2:
         return _SHAPE

@@ -1,20 +1,19 @@
 """``kafka://host:port[,host:port]/topic``: a topic as one stream of events.
 
 Every partition is read, from its oldest message, without a consumer group: a run starts over, as with a file.  The
-partitions are merged in the order of time while there is more to read in all of them; one that is read to its end
-holds nobody up.  A message without a time has the time that Kafka gave it.
+partitions are merged in order of time while there is more to read in all of them; one that is read to its end does not
+hold the others up.  A message without a time has the time that Kafka gave it.
 
-A message with a header ``retract`` (empty, ``true`` or ``1``) withdraws what it says, in the time that it says.  In a
-tombstone, a message without a value, that header is itself the message that is withdrawn.
+A message with a header ``retract`` (empty, ``true`` or ``1``) withdraws what it states, for the time that it states.
+In a tombstone (a message without a value), that header contains the message to withdraw.
 
 After ``?``, joined by ``&``:
 
 =================== ================================================================================================
-``from=now``        only what comes from now on
-``until=now``       only what is there now; the stream then has an end
-``format=trig``     each message is a document of this format (default: a JSON line)
-``config=FILE``     a file of ``name=value`` lines for the client: security.protocol, sasl.mechanism and so on
-=================== ================================================================================================
+``from=now``        only messages from now on ``until=now``       only messages up to now; the stream then has an end
+``format=trig``     each message is a document of this format (default: a JSON line) ``config=FILE``     a file of
+``name=value`` lines for the client: security.protocol, sasl.mechanism and so on ===================
+================================================================================================
 
 Needs the package confluent-kafka: the extra ``kafka``.
 """
@@ -48,7 +47,7 @@ _EXAMPLE = "write kafka://host:9092/topic"
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What a ``kafka://`` address says."""
+    """The parts of a ``kafka://`` address."""
 
     url: str
     servers: str
@@ -103,7 +102,7 @@ def _read_config(file: str) -> dict[str, str]:
 def read_kafka(url: str, **options: Unpack[StreamOptions]) -> Stream:
     """The events of a topic, without an end unless the address says ``until=now``.
 
-    ``options`` as for ``read_stream``, where they fit messages.  ``name``: the IRI of the stream (default: the
+    ``options`` are those of ``read_stream`` that apply to messages.  ``name``: the IRI of the stream (default: the
     address); ``idle``: seconds of silence until an ``Idle`` is yielded (default: one).
     """
     topic = parse_topic(url)
@@ -124,7 +123,7 @@ def read_kafka(url: str, **options: Unpack[StreamOptions]) -> Stream:
 
 
 class _Reader:
-    """A consumer of all partitions, and the events of each that wait for those of the others."""
+    """A consumer of all partitions, and the events of each partition that wait for the others."""
 
     def __init__(self, topic: Topic, messages: Messages, patience: Patience | None) -> None:
         try:
@@ -146,7 +145,7 @@ class _Reader:
             "enable.partition.eof": True,
             "auto.offset.reset": "error",
             "log_level": 0,
-            "max.poll.interval.ms": 86_400_000,  # who reads slowly is not thrown out
+            "max.poll.interval.ms": 86_400_000,  # slow readers are not thrown out
             **topic.config,
         }
         try:
@@ -176,7 +175,7 @@ class _Reader:
             raise StreamError(f"the topic cannot be read: {metadata.error.str()}", source=topic.url, hint=hint)
         start = kafka.OFFSET_END if topic.from_now else kafka.OFFSET_BEGINNING
         self._waiting = {number: deque() for number in sorted(metadata.partitions)}
-        # Where the partitions end now: with until=now what comes later is left out.
+        # The current ends of the partitions: with until=now later messages are left out.
         self._ends = {n: self._end_of(n) for n in self._waiting} if topic.until_now else {}
         self._consumer.assign([kafka.TopicPartition(topic.name, number, start) for number in self._waiting])
 
@@ -201,7 +200,7 @@ class _Reader:
             if self._ends and len(self._read_out) == len(self._waiting):
                 return
             self._hold_back()
-            # One call for the first message, which may be long in coming, and one for those behind it.
+            # One call for the first message, which may take long, and one for those behind it.
             first = self._consumer.poll(1.0 if self._patience is None else self._patience.seconds())
             if first is None:
                 if self._patience is not None:
@@ -211,7 +210,8 @@ class _Reader:
                 self._take(message)
 
     def _in_order(self) -> Iterator[Event]:
-        """What certainly comes next: the earliest of the heads, while nothing is missing to compare them."""
+        """The events that certainly come next: the earliest of the heads, as long as every partition that counts has
+        one."""
         while all(self._waiting[n] or n in self._read_out for n in self._waiting):
             heads = [(events[0].end, number) for number, events in self._waiting.items() if events]
             if not heads:
@@ -239,7 +239,7 @@ class _Reader:
         self._waiting[number] += self._messages.events(value, place=place, arrival=arrival, retract=retracts)
 
     def _hold_back(self) -> None:
-        """Read no further in a partition that is far ahead of the others."""
+        """Pause partitions that are far ahead of the others."""
         full = {number for number, events in self._waiting.items() if len(events) > MOST_WAITING}
         self._consumer.pause([self._kafka.TopicPartition(self._topic.name, n) for n in full - self._paused])
         self._consumer.resume([self._kafka.TopicPartition(self._topic.name, n) for n in self._paused - full])
@@ -247,7 +247,7 @@ class _Reader:
 
 
 def said(value: bytes | None, headers: Iterable[tuple[str, bytes | None]] | None) -> tuple[bytes | None, bool]:
-    """What a message says, if anything, and whether it withdraws that.
+    """The content of a message, if any, and whether the message withdraws it.
 
     >>> said(b"x", [("retract", b"true")]), said(None, [("retract", b"x")]), said(None, None), said(b"x", [])
     ((b'x', True), (b'x', True), (None, False), (b'x', False))

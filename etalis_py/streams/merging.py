@@ -1,8 +1,7 @@
 """Several streams as one, in the order of the ends of their events; at equal times in the order of the streams.
 
-Streams that have an end are read in turn, each where its event is the next.  Of live streams nobody knows which will
-have something first: each is read in a thread of its own, and one that is silent (it has said ``Idle``) holds nobody
-up.
+Finite streams are read in turn, each when its event is next.  With live streams it is unknown which will have an event
+first: each is read in its own thread, and a silent one (after an ``Idle``) does not hold the others up.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from etalis_py.streams.timing import Idle, Punctuation
 if TYPE_CHECKING:
     from etalis_py.streams.reader import Stream
 
-MOST_WAITING = 1_000  # items of one live stream that are held while those of another are waited for
+MOST_WAITING = 1_000  # most items of one live stream that are held while waiting for another
 
 
 def in_turn(streams: Sequence[Iterator[Item]]) -> Iterator[Item]:
-    """Streams that have an end.  A punctuation is passed on when every stream has come past it."""
+    """Merge finite streams.  A punctuation is passed on once every stream has come past it."""
     heap: list[tuple[int, bool, int, Item]] = []
     waiting = list(range(len(streams)))
     while heap or waiting:
@@ -40,16 +39,16 @@ def in_turn(streams: Sequence[Iterator[Item]]) -> Iterator[Item]:
 
 
 def _place(item: Item) -> tuple[int, bool]:
-    """Where an item belongs: a punctuation after the events of its time."""
+    """The place of an item in the order: a punctuation comes after the events of its time."""
     return (item.time, True) if isinstance(item, Punctuation) else (item.end, False)  # type: ignore[union-attr]
 
 
 class LiveMerge:
     """Live streams side by side.
 
-    An event waits for an earlier one of another stream for as long as that one is not silent: no longer than its
-    patience.  While a stream is silent, punctuations of the others are left out, as it may still say something earlier.
-    That all are silent is said at once, and again whenever ``patience`` has come to its end.
+    An event waits for an earlier one from another stream as long as that stream is not silent: no longer than its
+    patience.  While a stream is silent, punctuations of the others are left out, because it may still have earlier
+    events. If all are silent, an ``Idle`` is yielded at once, and again whenever ``patience`` runs out.
 
     State: at most ``MOST_WAITING`` items of each stream.
     """
@@ -77,7 +76,7 @@ class LiveMerge:
             yield item
 
     def close(self) -> None:
-        """Read no further.  A stream that is waited for is closed when it has something, or is silent."""
+        """Stop reading.  A stream that is being waited for is closed when it has an item, or is silent."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
@@ -86,7 +85,7 @@ class LiveMerge:
                 stream.close()
 
     def _next(self, running: set[int]) -> Item | BaseException | None:
-        """What comes next, None at the end of all; streams that have ended leave ``running``."""
+        """The next item, None when all streams have ended; streams that have ended leave ``running``."""
         with self._changed:
             while True:
                 fell_silent = self._look(running)
@@ -103,7 +102,7 @@ class LiveMerge:
                     return Idle(now())
 
     def _look(self, running: set[int]) -> bool:
-        """Take silences and ends from the front of what is held; was there a silence?"""
+        """Take silences and ends from the front of the held items; returns whether there was a silence."""
         fell_silent = False
         for index in sorted(running):
             held = self._held[index]
@@ -118,7 +117,7 @@ class LiveMerge:
         return fell_silent
 
     def _take(self, ready: set[int]) -> Item | BaseException:
-        """The first of what is held of these streams; input that cannot be read comes before all else."""
+        """Take the first of the held items of these streams; an error in the input comes before everything else."""
         heads = {index: self._held[index][0] for index in ready}
         for head in heads.values():
             if isinstance(head, BaseException):
@@ -129,7 +128,7 @@ class LiveMerge:
         return item  # type: ignore[return-value]
 
     def _read(self, stream: Stream, held: deque[Item | BaseException | None]) -> None:
-        """Hold what a stream has, and at its end None; in a thread of its own."""
+        """Hold the items of a stream, and None at its end; runs in a separate thread."""
         try:
             for item in stream:
                 if not self._put(item, held):
@@ -141,7 +140,7 @@ class LiveMerge:
             stream.close()
 
     def _put(self, item: Item | BaseException | None, held: deque[Item | BaseException | None]) -> bool:
-        """Hold an item when there is room for it; False once nobody wants it."""
+        """Hold an item once there is room for it; returns False after ``close``."""
         with self._changed:
             self._changed.wait_for(lambda: self._stopped or len(held) < MOST_WAITING)
             if not self._stopped:

@@ -1,7 +1,7 @@
 """Messages → timed events: the element is the dataset between two delimiters, one line of JSON, one frame.
 
-Named graphs that the message's default graph times are events with that time; everything else has the message's time:
-the value of the time predicate wherever it stands in the message, or the time of its arrival.
+Named graphs with a time in the message's default graph are events with that time; everything else has the message's
+time: the value of the time predicate anywhere in the message, or the time of its arrival.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from etalis_py.streams.timing import Idle, Span, Statement, span_of
 
 
 def message_events(rows: list[Row], context: Context, line: int, span: Span | None = None) -> Iterator[Item]:
-    """The events of one message; ``span`` is its time where something outside the message gives it."""
+    """The events of one message; ``span`` is its time if something outside the message gives it."""
     context.counters.messages += 1
     if not rows:
         context.counters.empty += 1
@@ -33,14 +33,14 @@ def message_events(rows: list[Row], context: Context, line: int, span: Span | No
             rest = any(g not in own if g else not (s in own and p in own[s][1]) for s, p, o, g in rows)
             span = timed[0] if timed else None
             if span is None and rest:
-                # What is only said about timed graphs has the time of the first of them.
+                # Statements only about timed graphs have the time of the first of these graphs.
                 about_own = all(g in own if g else s in own for s, p, o, g in rows)
                 span = next(iter(own.values()))[0] if own and about_own else context.arrived()
         stamp = "" if span is None else f"{span[0]}/{span[1]}"
         if any(map(blanks_in, rows)):
             renamed = relabel(rows, context.stream, stamp)
             if own:
-                # The names of graphs may have changed with the labels: read their times again.
+                # The names of graphs may have changed along with the labels: read their times again.
                 own = _graph_spans(renamed, context, line)
             rows = list(renamed)
     except StreamError as error:
@@ -64,7 +64,8 @@ def message_events(rows: list[Row], context: Context, line: int, span: Span | No
 
 
 def _without_withdrawals(rows: list[Row], line: int) -> tuple[list[Row], dict[str, str]]:
-    """The rows without those that say of a graph of the message that it withdraws; such graphs, and from which."""
+    """The rows without those that mark a graph as a withdrawal; and these graphs, each with the graph it withdraws
+    from."""
     names = {g for *_, g in rows if g}
     about: dict[str, list[Statement]] = {}
     for s, p, o, g in rows:
@@ -78,7 +79,7 @@ def _without_withdrawals(rows: list[Row], line: int) -> tuple[list[Row], dict[st
 
 
 def _graph_spans(rows: Iterable[Row], context: Context, line: int) -> dict[str, tuple[Span, frozenset[str]]]:
-    """The graphs of a message that its default graph times."""
+    """The graphs of a message that have a time in its default graph."""
     rows = list(rows)
     names = {g for *_, g in rows if g}
     spans = {}

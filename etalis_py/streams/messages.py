@@ -1,7 +1,7 @@
-"""Messages that come one by one, out of a topic or a table: each a JSON line, or a whole document.
+"""Messages that come one by one, from a topic or a table: each a JSON line, or a whole document.
 
-``read_stream`` reads one input from its beginning to its end; here each message is read for itself, and each brings
-the time of its arrival along, which is the time of what has none.
+``read_stream`` reads one input from its beginning to its end; here each message is read separately, and comes with its
+time of arrival, which applies to everything without a time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from etalis_py.streams.timing import Span, TimeReader
 
 
 class Named(io.BytesIO):
-    """Bytes with a name, which gives their format and keeps their blank nodes apart from those of others."""
+    """Bytes with a name, which determines their format and keeps their blank nodes apart from those of others."""
 
     def __init__(self, data: bytes, name: str) -> None:
         super().__init__(data)
@@ -33,7 +33,7 @@ class Named(io.BytesIO):
 
 
 class Messages:
-    """A reader of messages in one format, which ``options`` name.
+    """A reader of messages in one format, given in ``options``.
 
     A message that cannot be read raises ``StreamError``; with ``on_error="skip"`` it is left out whole, counted, and
     handed to ``dead_letters``.  ``context`` has the clock and the counters.
@@ -54,16 +54,17 @@ class Messages:
         self._json = json_reading(options, self.context)
 
     def _arrived(self) -> Span:
-        # As given, also where two messages came at once: read again they must have the same times.
+        # As given, even if two messages came at once: when read again they must have the same times.
         time = now() if self._arrival is None else self._arrival
         return time, time
 
     def events(
         self, data: bytes, *, place: str, name: str = "", arrival: int | None = None, retract: bool = False
     ) -> Iterator[Event]:
-        """The events of one message.  ``place`` is said in errors; ``name``: of a document, else its content is.
+        """The events of one message.  ``place`` is shown in errors; ``name`` is that of a document (default: by its
+        content).
 
-        ``retract``: it withdraws them.
+        ``retract``: the message withdraws them.
         """
         self._arrival = arrival
         skip = self._options.on_error == "skip"

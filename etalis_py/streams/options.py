@@ -45,24 +45,24 @@ class StreamOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How a source is read; every option has a default that fits most.
+    """How a source is read; every option has a default that suits most sources.
 
     ``name``: the IRI of the stream.  ``format``: one of nq, nt, trig, ttl, jsonl, csv, jelly, parquet, arrow; by
-    default from the file name, else from the first bytes.
+    default from the file name, otherwise from the first bytes.
 
     Time: ``time_predicate`` one or several in order of preference (default prov:generatedAtTime; "arrival": none),
-    ``start_predicate`` with ``end_predicate`` for intervals; ``time_unit`` of plain numbers; ``clock`` to insist
-    on one; ``at`` the one time of all triples of a .ttl or .nt file; ``times="anywhere"`` holds a whole
-    document, for times far from their graphs; ``now`` the clock for arrival.
+    ``start_predicate`` with ``end_predicate`` for intervals; ``time_unit`` of plain numbers; ``clock`` to require one;
+    ``at`` the single time of all triples of a .ttl or .nt file; ``times="anywhere"`` holds a whole document, for times
+    far from their graphs; ``now`` the clock for arrival times.
 
-    ``messages``: read .nq, .nt, .trig, .ttl as a message log (None: if the first 64 kB say so), and the frames of
-    Jelly as messages (None: if the stream is a grouped one);
-    ``close_on_message``: the end of a message is a punctuation.  ``mapping``: from columns or
-    keys to triples, for CSV, JSON lines, Parquet, Arrow and frames (see csv_mapping).  ``context``: a JSON-LD context
-    for plain JSON lines.  ``prefixes``: known in the Turtle of JSON lines and in mappings, besides ``:``.
+    ``messages``: read .nq, .nt, .trig, .ttl as a message log (None: if the first 64 kB say so), and the frames of Jelly
+    as messages (None: if the stream is grouped); ``close_on_message``: the end of a message is a punctuation.
+    ``mapping``: from columns or keys to triples, for CSV, JSON lines, Parquet, Arrow and frames (see csv_mapping).
+    ``context``: a JSON-LD context for plain JSON lines.  ``prefixes``: known in the Turtle of JSON lines and in
+    mappings, besides ``:``.
 
-    ``in_order``: put the events of a file or a frame in order of time if they are not; a function receives the notice,
-    else it is a warning.
+    ``in_order``: put the events of a file or a frame in order of time if they are not; a function receives the notice;
+    otherwise it is a warning.
 
     ``on_error="skip"`` counts what cannot be read and hands it to ``dead_letters``; "stop" raises StreamError.
     ``idle``: seconds of silence until an ``Idle`` is yielded; ``follow``: wait for a file to grow.
@@ -105,7 +105,7 @@ class Options:
 
     @property
     def live(self) -> bool:
-        """Whether the source may be silent for a while, or grow."""
+        """Whether the source may be silent for a while or grow."""
         return self.idle is not None or self.follow is not None
 
     @property

@@ -1,8 +1,8 @@
-"""Events of a source that lies there whole, put in order of time: newest first is how half of all tables come.
+"""Puts the events of a complete source in order of time: half of all tables have the newest first.
 
-The first events say whether a source is in order (of a small file: all of them).  If it is, nothing is held.  If not,
+The first events (all of them in a small file) show whether a source is in order.  If it is, nothing is held.  If not,
 all of it is sorted: in memory, or, beyond ``MEMORY`` triples, in sorted runs in a temporary folder that are merged.
-Events of one time keep the order that they have.
+Events of the same time keep their order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Chunk: TypeAlias = list[Item] | pa.RecordBatch
 
-LOOK = 200_000  # events that say whether a source is in order
+LOOK = 200_000  # events that show whether a source is in order
 MEMORY = 2_000_000  # triples that are sorted in memory
 _PART = 1 << 14  # rows of a run that are held while runs are merged
 
@@ -31,7 +31,7 @@ _PART = 1 << 14  # rows of a run that are held while runs are merged
 def in_order(chunks: Iterator[Chunk], notice: Callable[[], None]) -> Iterator[Chunk]:
     """The same events in order of their ends; ``notice`` is called if they were not.
 
-    Input that cannot be read is raised after the events before it.
+    An error in the input is raised after the events before it.
     """
     first: list[Chunk] = []
     ordered, last, count, failure = True, MIN_TIME, 0, None
@@ -48,7 +48,7 @@ def in_order(chunks: Iterator[Chunk], notice: Callable[[], None]) -> Iterator[Ch
         step, last = _follows(chunk, last)
         ordered = ordered and step
         if isinstance(chunk, list) and any(isinstance(item, Retraction) for item in chunk):
-            ordered = True  # what is corrected comes before its correction: the order is that in which it was said
+            ordered = True  # a correction must come after what it corrects: keep the order of the input
             break
     if ordered:
         yield from first
@@ -74,7 +74,7 @@ def in_order(chunks: Iterator[Chunk], notice: Callable[[], None]) -> Iterator[Ch
 
 
 def _follows(chunk: Chunk, last: int) -> tuple[bool, int]:
-    """Whether a chunk is in order, and follows a time; and its own last time."""
+    """Whether a chunk is in order and does not begin before a time; and its own last time."""
     if isinstance(chunk, list):
         ordered = True
         for item in chunk:
@@ -91,7 +91,7 @@ def _follows(chunk: Chunk, last: int) -> tuple[bool, int]:
 
 
 class _Sorter:
-    """Holds triples, and sorts them; what is too much for the memory goes into sorted runs."""
+    """Holds and sorts triples; beyond the memory limit they go into sorted runs."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
@@ -117,7 +117,7 @@ class _Sorter:
             self._spill()
 
     def _plain(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch with the same columns as all others, and numbers of events that no other has."""
+        """The batch with the same columns as all others, and with event numbers that no other batch has."""
         import numpy as np
         import pyarrow as pa
 
@@ -178,7 +178,7 @@ def _by_end(table: pa.Table) -> pa.Table:
 
 
 def _merged(runs: list[Any]) -> Iterator[pa.RecordBatch]:
-    """Sorted runs as one: each time as far as the least of what is held of each run reaches."""
+    """Merge sorted runs: each step goes as far as the earliest end of the held parts."""
     import numpy as np
     import pyarrow as pa
 
@@ -186,7 +186,7 @@ def _merged(runs: list[Any]) -> Iterator[pa.RecordBatch]:
     held: list[pa.Table | None] = [None] * len(runs)
 
     def more(place: int) -> bool:
-        """Hold another part of a run; False at its end."""
+        """Hold another part of a run; returns False at its end."""
         run, before = runs[place], held[place]
         if at[place] == run.num_record_batches:
             return False
@@ -203,7 +203,7 @@ def _merged(runs: list[Any]) -> Iterator[pa.RecordBatch]:
         if not lasts:
             return
         limit = min(lasts.values())
-        # An event may go on in the next part.
+        # An event may continue in the next part.
         if any(more(place) for place, last in lasts.items() if last == limit):
             continue
         parts = []

@@ -1,6 +1,6 @@
 """Where text goes: standard output, a file (atomic), or a folder of rolling files.
 
-Whatever the system refuses comes as ``SinkError``; a reader that went away as ``ClosedPipe``.
+Any error of the system is raised as ``SinkError``; if the reader has closed the pipe, as ``ClosedPipe``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Output(Protocol):
     def abandon(self) -> None: ...
 
     def full(self) -> bool:
-        """Is it time to finish this file and go on in the next?"""
+        """Whether it is time to finish this file and continue in the next."""
         ...
 
 
@@ -56,8 +56,8 @@ class StandardOutput:
 
     def _failed(self, error: OSError) -> SinkError:
         with contextlib.suppress(OSError, ValueError, AttributeError):
-            # What is still in the buffer cannot be written either; without this the interpreter tries again at its end,
-            # and complains.
+            # The rest of the buffer cannot be written either; without this the interpreter would try again at its end,
+            # and complain.
             devnull = os.open(os.devnull, os.O_WRONLY)
             os.dup2(devnull, self._file.fileno())
             os.close(devnull)
@@ -74,7 +74,7 @@ class StandardOutput:
 
 
 class FileOutput:
-    """A file that appears under its name when it is complete (a temporary neighbour, then a rename).
+    """A file that appears under its name when it is complete (a temporary file beside it, then a rename).
 
     With ``live`` it is written in place instead, so that others can follow it.
     """
@@ -130,8 +130,8 @@ class FileOutput:
 class FolderOutput:
     """Files ``part-00000.suffix``, ``part-00001.suffix``, … in a folder, each complete when it appears.
 
-    The next one is begun after ``megabytes``, or when one has been open for ``seconds``.  Parts that are there
-    already stay, and numbering goes on after them.
+    The next one is begun after ``megabytes``, or when one has been open for ``seconds``.  Existing parts stay, and
+    numbering continues after them.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Time that passes without events, and where a replay ends: pure arithmetic between event time and the wall clock."""
+"""Time that passes without events, and the end of a replay: pure arithmetic between event time and the wall clock."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ SECOND = 1_000_000
 class PassingTime:
     """The event time of a live stream while it is silent.
 
-    The newest event ends at t and arrived at w.  Once nothing has come for ``idle`` seconds, event time at w′ is
-    t + (w′ − w) − lateness.  So a stream is taken to lag behind the clock by as much as its newest event did, whether
-    its times are those of today or of a recording, and an event in order is late only where it arrives later than that
-    by more than the lateness, after something that it would have been in time for has been reported.
+    The newest event ends at t and arrived at w.  Once nothing has come for ``idle`` seconds, event time at w′ is t +
+    (w′ − w) − lateness.  So a stream is assumed to lag behind the clock by as much as its newest event did, whether its
+    times are current or those of a recording.  An event in order is late only if it lags by more than the lateness
+    beyond that, and arrives after a report that it would have been in time for.
 
     ``until``: event time goes no further.  ``clock`` counts seconds; only differences matter.  State: three numbers.
 
@@ -45,13 +45,13 @@ class PassingTime:
         self._since = self._heard = 0.0
 
     def arrived(self, end: int) -> None:
-        """An event (or a punctuation) of this end has come just now."""
+        """An event (or a punctuation) with this end has just arrived."""
         self._heard = self._clock()
         if self._newest is None or end >= self._newest:
             self._newest, self._since = end, self._heard
 
     def reached(self) -> int | None:
-        """The event time that is reached now; None before the first event and while the stream is not silent."""
+        """The event time reached now; None before the first event and while the stream is not silent."""
         now = self._clock()
         if self._newest is None or now < self._heard + self._idle:
             return None
@@ -59,7 +59,8 @@ class PassingTime:
         return t if self._until is None else min(t, self._until)
 
     def wake_at(self, due: int | None) -> float | None:
-        """When ``reached`` gives ``due`` (or ``until``, if that is earlier), by the clock; None: not by time alone."""
+        """The clock time at which ``reached`` gives ``due`` (or ``until``, if that is earlier); None: not by time
+        alone."""
         times = [t for t in (due, self._until) if t is not None]
         if self._newest is None or not times:
             return None
@@ -71,8 +72,8 @@ class PassingTime:
 def up_to(items: Iterable[T], until: int, slack: int = 0) -> Iterator[T]:
     """The items without the events that end after ``until``.
 
-    Reading ends with the first that ends more than ``slack`` after it (the lateness, or the horizon of corrections):
-    from there on nothing can come that would still be taken; or with a punctuation that says so.
+    Reading stops at the first event that ends more than ``slack`` (the lateness, or the horizon of corrections) after
+    it: no later item could still be taken.  A punctuation that says so also stops it.
     """
     for item in items:
         if isinstance(item, Event):

@@ -1,11 +1,11 @@
 """N-Quads and N-Triples lines → quads of canonical term spellings, fast.
 
-A block of lines is cut by one regular expression, in C.  It takes the lines that are certainly valid and
-certainly canonical already (a subset of what the grammar allows); every other line, comments and directives
-apart, goes to pyoxigraph on its own, which also finds the errors.  So the result is pyoxigraph's, line by line.
+A block of lines is cut by one regular expression, in C.  It takes the lines that are certainly valid and already
+canonical (a subset of the grammar); every other line, except comments and directives, goes to pyoxigraph on its own,
+which also finds the errors.  So the result is pyoxigraph's, line by line.
 
 A quad is ``(subject, predicate, object, graph, line, time)``: ``graph`` is empty in the default graph, lines count from
-1, ``time`` is the literal by which the line after it times its graph (where the reader asked for that), or empty.
+1, ``time`` is the literal that the next line gives as the time of its graph (if the reader asked for that), or empty.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from etalis_py.streams.errors import StreamError
 from etalis_py.streams.sources import Block, Burst
 
 Quad = tuple[str, str, str, str, int, str]
-# In a message log: the message ends here; the message holds a line that could not be read.
+# In a message log: the message ends here; the message has a line that could not be read.
 END_OF_MESSAGE: Quad = ("", "", "", "", -1, "")
 BROKEN: Quad = ("", "", "", "", -2, "")
-# Of a live source: what follows was there at once, up to the second mark.
+# In a live source: everything up to the second mark was available at once.
 BURST: Quad = ("", "", "", "", -3, "")
 BURST_OVER: Quad = ("", "", "", "", -4, "")
 
 
 # Only what every IRI parser accepts: no empty scheme, no odd port, no stray percent sign; the rest takes the slow path.
-# Possessive repeats (*+, ++): what they take is never given back, so nothing is kept for going back, and no line is
-# read twice.  Each is followed by a character that it cannot take itself.
+# Possessive repeats (*+, ++) never backtrack, so no state is kept for that, and no line is read twice.  Each is
+# followed by a character that it cannot match itself.
 _SAFE = r"[A-Za-z0-9\-._~:/?@!$&'()*+,;=\u00A0-\uD7FF\uF900-\uFDCF\uFDF0-\uFFEF]*+"
 _SAFE_PERCENT = rf"{_SAFE}(?:%[0-9A-Fa-f]{{2}}{_SAFE})*+"
 _AUTHORITY = r"(?://[A-Za-z0-9._~\-]++(?::[0-9]{1,4})?+(?=[/?#>])|(?!//))"
@@ -40,7 +40,7 @@ _IRI = rf"<[A-Za-z][A-Za-z0-9+.\-]*+:{_AUTHORITY}{_SAFE_PERCENT}(?:#{_SAFE_PERCE
 _BLANK = r"_:[A-Za-z0-9_]++"
 _PLAIN = r'[^"\\\x00-\x1f\x7f]*+'
 _STRING = rf'"{_PLAIN}(?:\\[tbnrf"\\]{_PLAIN})*+"'
-# xsd:string is written without a datatype; rdf:langString and dirLangString may not be written at all.
+# xsd:string is written without a datatype; rdf:langString and dirLangString may not be written as datatypes.
 _TYPE = (
     r"\^\^(?!<http://www\.w3\.org/2001/XMLSchema#string>"
     rf"|<http://www\.w3\.org/1999/02/22-rdf-syntax-ns#(?:l|dirL)angString>){_IRI}"
@@ -48,7 +48,7 @@ _TYPE = (
 _LITERAL = rf"{_STRING}(?:{_TYPE}|@[a-z]{{2,3}}(?:-[a-z]{{2}})?(?=[ \t]))?"
 _GAP = r"[ \t]++"
 _END = r"[ \t]*+\.[ \t]*+"
-# The usual spelling of a time: ``timing.TimeReader`` reads it by the places of its digits.
+# The usual spelling of a time: ``timing.TimeReader`` reads it by the positions of its digits.
 USUAL_TIME = (
     r'"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?Z"'
     r"\^\^<http://www\.w3\.org/2001/XMLSchema#dateTime>"
@@ -76,15 +76,15 @@ def split_lines(text: str, time_predicate: str = "") -> list[tuple[str, str, str
     With a time predicate, a quad whose next line times its graph stands for both: ``(s, p, o, g, time, "")``.
     """
     rows = _lines(time_predicate).findall(text)
-    # findall sees one more empty line after the last newline.
+    # findall finds one more empty line after the last newline.
     if rows and text.endswith("\n"):
         rows.pop()
     return rows
 
 
 def parse_line(line: str, *, graphs: bool = True) -> tuple[str, str, str, str]:
-    """One line by pyoxigraph; SyntaxError or ValueError says what is wrong with it."""
-    # All of it: an error may come after the quad.
+    """Parse one line with pyoxigraph; SyntaxError or ValueError says what is wrong with it."""
+    # Parse all of it: an error may come after the quad.
     (quad,) = list(ox.parse(line, format=ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES))
     return spell(quad)
 
@@ -101,11 +101,11 @@ def read_quads(
     """The quads of blocks of whole lines (each with the number of its first line); silences (``None``) and bursts pass.
 
     ``rename`` gives blank nodes (of a document) their labels.  With ``messages``, both spellings of a message's end
-    (the directive and the comment) come as END_OF_MESSAGE; with None a delimiter is an error; with False the directive
-    is one and the comment is a comment.
+    (the directive and the comment) give END_OF_MESSAGE; with None a delimiter is an error; with False the directive is
+    an error and the comment is a comment.
 
-    With ``time_predicate`` the most common shape comes as one quad with a ``time``: a graph's (last) quad, and on the
-    next line its time by this predicate, spelled as usual.
+    With ``time_predicate`` the most common shape gives one quad with a ``time``: a graph's (last) quad, and on the next
+    line its time by this predicate, in the usual spelling.
     """
     for block in blocks:
         if block is None:
@@ -159,7 +159,8 @@ MESSAGES_HINT = 'a message log starts with VERSION "1.2-messages", or is read wi
 
 
 def _special(line: str, messages: bool | None) -> Quad | str | None:
-    """What a line that the fast path refused is: nothing, an end of message, a refusal, or a quad to be parsed."""
+    """The meaning of a line that the fast path refused: nothing, an end of message, a refusal, or a quad to be
+    parsed."""
     if not line or line.isspace():
         return None
     first = line.lstrip()[:1]
@@ -179,7 +180,7 @@ def _special(line: str, messages: bool | None) -> Quad | str | None:
 
 
 def reason_of(error: Exception) -> str:
-    """pyoxigraph's words, without the line number that is always 1."""
+    """pyoxigraph's message, without the line number, which is always 1."""
     reason = error.msg if isinstance(error, SyntaxError) else str(error)
     return re.sub(r"^Parser error at line \d+ (?:column (\d+)|between columns (\d+) and \d+): ", _column, reason)
 

@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 MAX_OPEN_FILES = 400
 LARGE = 16 << 20
-"""Bytes of a file that is read in columns; what is smaller is read before Numba and Arrow are loaded."""
+"""The least bytes of a file that is read in columns; a smaller file can be read before Numba and Arrow are loaded."""
 
 
 class Stream:
-    """An iterator of ``Event``, ``Punctuation`` and (for live sources) ``Idle``; its clock; what it has counted.
+    """An iterator of ``Event``, ``Punctuation`` and (for live sources) ``Idle``; its clock; its counters.
 
-    ``clock`` is known after the first timed element; before that it is the dateTime clock.
+    ``clock`` is known after the first timed element; until then it is the dateTime clock.
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class Stream:
         return next(self._items)
 
     def chunks(self, *, large: bool | None = None, size: int = 1024) -> Iterator[Chunk]:
-        """The same items many at a time: lists of them, and batches in the flat form where they are read in columns.
+        """The same items, many at a time: lists of them, and batches in the flat form if they are read in columns.
 
-        Instead of iterating over the stream, not beside it.  ``large`` says whether the source is worth the start of
-        the readers in columns; by default its size says so.
+        Use it instead of iterating over the stream, not in addition.  ``large`` says whether it is worth starting the
+        column readers; by default the size of the source decides.
         """
         if self._bulk is not None and (self.in_bulk if large is None else large):
             return self._bulk()
@@ -91,7 +91,7 @@ class Stream:
 
     @property
     def clock(self) -> Clock:
-        """How the stream spells its times; the dateTime clock where its parts differ."""
+        """How the stream spells its times; the dateTime clock if its parts differ."""
         clocks = {context.times.clock for context in self._contexts if context.times.clock}
         return clocks.pop() if len(clocks) == 1 else Clock("datetime")
 
@@ -101,29 +101,30 @@ class Stream:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The sources that were read without one event being made, as by a mapping of other keys."""
+        """The sources that gave no event at all, for example because a mapping names other keys."""
         return tuple(filter(None, (context.warning for context in self._contexts)))
 
     @property
     def idle(self) -> float | None:
-        """After how many seconds without an item an ``Idle`` comes; None where none does."""
+        """The number of seconds without an item after which an ``Idle`` comes; None if none does."""
         return max((patience.idle for patience in self._patience), default=None)
 
     def wake(self, at: float | None) -> None:
-        """The next ``Idle`` comes at this time of ``time.monotonic`` at the latest, if nothing else does before."""
+        """Make the next ``Idle`` come at this time of ``time.monotonic`` at the latest, unless something else comes
+        before."""
         for patience in self._patience:
             patience.wake = at
 
     def gather(self) -> None:
-        """From now on a ``Burst`` stands before and after what was there at once.
+        """From now on put a ``Burst`` before and after items that were available at once.
 
-        Several streams are merged one item at a time: there is none.
+        Merged streams have none, because they are merged one item at a time.
         """
         if len(self._patience) == 1:
             self._patience[0].gathers = True
 
     def close(self) -> None:
-        """Give back files and threads; counting and clock stay."""
+        """Release files and threads; counters and clock stay."""
         self._close()
 
     def __enter__(self) -> Stream:
@@ -134,11 +135,11 @@ class Stream:
 
 
 def read_stream(source: str | os.PathLike[str] | IO[bytes] | Any, **options: Unpack[StreamOptions]) -> Stream:
-    """Read a stream; ``options`` are those of ``streams.options.Options``, each with a default that fits most.
+    """Read a stream; ``options`` are those of ``streams.options.Options``, each with a default that suits most sources.
 
     ``source``: a path, a pattern (its files are merged in time order), ``-`` for standard input, ``tcp://host:port``
-    for what comes over a connection, a binary file (gzip is unpacked), or a frame: whatever has ``__arrow_c_stream__``,
-    as tables of pyarrow, pandas and polars have.
+    for a connection, a binary file (gzip is unpacked), or a frame: anything with ``__arrow_c_stream__``, such as tables
+    of pyarrow, pandas and polars.
     """
     return open_stream(source, Options(**options))
 
@@ -171,7 +172,7 @@ def open_stream(source: str | os.PathLike[str] | IO[bytes] | Any, options: Optio
 
 
 def _context(options: Options, source: str) -> Context:
-    """What the readers of one source share."""
+    """The context that the readers of one source share."""
     name, dead_letters = options.name, options.dead_letters
 
     def report(error: StreamError) -> None:
@@ -240,7 +241,7 @@ def _ordered(
 def _in_columns(
     chunks: Callable[[], Iterator[Chunk]], name: str, source: str, context: Context, close: Callable[[], None]
 ) -> Stream:
-    """A stream that only has a reader in columns."""
+    """A stream that only has a column reader."""
     return Stream(_items_of(chunks), name=name, source=source, contexts=[context], close=close, bulk=chunks, size=LARGE)
 
 
@@ -279,7 +280,7 @@ def _read_one(source: str | IO[bytes], document: str, options: Options) -> Strea
     bulk = None if live else _bulk(opened, document, context, options)
     size = os.path.getsize(opened.path) if opened.path else 0
     if size >= LARGE and bulk is not None and format != "csv" and not ready():
-        size = 0  # its reader in columns is not compiled yet
+        size = 0  # its column reader is not compiled yet
     if options.in_order and not live and opened.path:
         chunks = (lambda: in_lists(guarded)) if bulk is None or size < LARGE else bulk
         ordered = _ordered(chunks, opened.name, options.in_order)
@@ -313,7 +314,7 @@ def _file(source: Source, format: str, context: Context, options: Options) -> St
 
 
 def _bulk(source: Source, document: str, context: Context, options: Options) -> Callable[[], Iterator[Chunk]] | None:
-    """The reader in columns of a source, where there is one."""
+    """The column reader of a source, if there is one."""
     format = options.format or format_of(source.name)
     mapping = mapping_of(options, context)
     if format == "csv" and mapping is not None:
@@ -361,8 +362,8 @@ def _guarded(items: Iterator[Any], source: Source) -> Any:
 def merge(streams: Sequence[Stream], *, name: str = "", source: str = "") -> Stream:
     """Several streams as one, in the order of their ends; at equal times in the order of the streams (stable).
 
-    A punctuation is passed on when every stream has come past it.  A silent live stream holds nobody up: see
-    ``merging.LiveMerge``.
+    A punctuation is passed on once every stream has come past it.  A silent live stream does not hold the others up:
+    see ``merging.LiveMerge``.
     """
     contexts = [context for stream in streams for context in stream._contexts]
     silences = [stream.idle for stream in streams if stream.idle is not None]

@@ -1,4 +1,4 @@
-"""Sinks: what takes matches, and how a text format and an output make one."""
+"""Sinks, which take matches, and how a text format and an output form one."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Match(Protocol):
-    """What a sink must know of a match; its times as the stream spells them, None when timeless.
+    """What a sink must know about a match; its times are spelled as in the stream, None if timeless.
 
-    ``triples`` is None for a query that constructs nothing.  An ASK match has a ``boolean`` as well, and an explained
-    one ``why()``.
+    ``triples`` is None for a query that constructs nothing.  An ASK match also has a ``boolean``, and an explained one
+    ``why()``.
     """
 
     @property
@@ -40,9 +40,10 @@ class Match(Protocol):
 
 
 class Sink(Protocol):
-    """Takes matches.  ``flush`` makes visible what was written; ``close`` completes the output, and may come twice.
+    """Takes matches.  ``flush`` makes visible what was written; ``close`` completes the output, and may be called
+    twice.
 
-    As a context manager a sink is closed at the end; after an error what is not complete is removed.
+    As a context manager a sink is closed at the end; after an error, incomplete output is removed.
     """
 
     def write(self, match: Match) -> None: ...
@@ -59,9 +60,9 @@ class Sink(Protocol):
 
 
 class Format(Protocol):
-    """Matches as text, one file at a time: what stands before the first, each, and after the last.
+    """Matches as text, one file at a time: the text before the first match, of each match, and after the last.
 
-    ``begin`` is asked when the first match is rendered already, so that it may depend on it.
+    ``begin`` is called after the first match has been rendered, so that it may depend on it.
     """
 
     def begin(self) -> str: ...
@@ -90,7 +91,7 @@ class TextSink:
             self._finish()
 
     def write_results(self, results: Results) -> bool:
-        """Matches in columns, at once; False if they have to come one by one."""
+        """Write matches in columns, all at once; returns False if they have to come one by one."""
         render = getattr(self._format, "render_results", None)
         text = None if render is None else render(results)
         if text is None:
@@ -113,7 +114,7 @@ class TextSink:
         self._output.flush()
 
     def close(self) -> None:
-        """Complete the output; without any match it holds what the format writes around them."""
+        """Complete the output; without any match it has what the format writes around matches."""
         if self._closed:
             return
         self._closed = True
@@ -138,7 +139,7 @@ class TextSink:
 
 
 class NetSink:
-    """What holds at the end: keeps matches until the end, and leaves out those that were taken back."""
+    """Writes what holds at the end: keeps matches until then, and leaves out those that were taken back."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
@@ -151,7 +152,7 @@ class NetSink:
             self._kept[match.id] = match
 
     def flush(self) -> None:
-        """Until the end anything may be taken back."""
+        """Do nothing: until the end anything may be taken back."""
 
     def _hand_over(self) -> None:
         kept, self._kept = self._kept, {}
@@ -175,12 +176,12 @@ class NetSink:
 
 
 def is_retracted(match: Match) -> bool:
-    """Does it take an earlier match back?"""
+    """Whether it takes back an earlier match."""
     return bool(getattr(match, "retracted", False))
 
 
 def is_construct(match: Match) -> bool:
-    """Does the match carry triples rather than bindings?"""
+    """Whether the match has triples rather than bindings."""
     return bool(match.triples) or (match.triples is not None and not match.bindings)
 
 

@@ -1,4 +1,4 @@
-"""``tcp://host:port``: what somebody sends over a connection, as one stream; it ends when the sender closes it."""
+"""``tcp://host:port``: data from a connection, as one stream; it ends when the sender closes it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import socket
 
 from etalis_py.streams.errors import StreamError
 
-PATIENCE = 10.0  # seconds until a connection must be there
+PATIENCE = 10.0  # seconds within which a connection must be made
 LAST_PORT = 65_535
 _ADDRESS = re.compile(r"tcp://(?P<host>\[[\da-fA-F:.%]+\]|[^\s:/?#@\[\]]+)(?::(?P<port>[^/?#]*))?/?")
 _EXAMPLE = "write tcp://host:port, as tcp://localhost:9999"
@@ -40,7 +40,7 @@ def parse_address(url: str) -> tuple[str, int]:
 
 
 class Connection:
-    """What comes over a connection, as it comes."""
+    """The bytes of a connection, as they arrive."""
 
     def __init__(self, url: str) -> None:
         host, port = parse_address(url)
@@ -58,7 +58,7 @@ class Connection:
         except OSError as error:
             raise StreamError(f"no connection: {error.strerror or error}", source=url) from None
         self._socket.settimeout(None)
-        # A sender that is gone without a word is noticed by the system, after a while.
+        # The system notices after a while if a sender has disappeared without closing the connection.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     def read1(self, size: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Where the bytes come from: files (also gzip, also growing), standard input, sockets, open files; and their format.
+"""Sources of bytes: files (also gzip, also growing), standard input, sockets, open files; and their format.
 
 Everything is read in blocks, so memory does not grow with the input.  ``None`` in a block stream is a silence: nothing
 arrived for the idle time.
@@ -40,13 +40,13 @@ FORMATS = {
     "arrow": "Arrow",
 }
 MAPPED = ("csv", "jsonl", "parquet", "arrow")  # may have a mapping
-WHOLE = ("parquet", "arrow")  # can only be read when they are complete
+WHOLE = ("parquet", "arrow")  # can only be read once they are complete
 _SUFFIXES = {"ndjson": "jsonl", "turtle": "ttl", "tsv": "csv", "nquads": "nq", "ntriples": "nt"}
 _SUFFIXES |= {"pq": "parquet", "feather": "arrow", "ipc": "arrow", "arrows": "arrow"}
 
 
 def format_of(name: str) -> str:
-    """The format that a file name speaks for, or ``""``; a compression suffix does not count."""
+    """The format that a file name implies, or ``""``; a compression suffix does not count."""
     stem = name.lower().removesuffix(".gz")
     suffix = stem.rpartition(".")[2] if "." in stem else ""
     suffix = _SUFFIXES.get(suffix, suffix)
@@ -71,13 +71,13 @@ def sniff(head: bytes) -> str:
             continue
         if _STATEMENT.match(line):
             return "nq"
-        # TriG holds Turtle, and N-Quads' neighbours in one go.
+        # TriG covers Turtle and similar syntaxes as well.
         return "trig" if _TURTLE_START.match(line) or re.match(rb"\s*[<{\[(]", line) else ""
     return "nq" if head.strip() else ""
 
 
 def expand(source: str) -> list[str]:
-    """The files a source means: itself, or the sorted matches of a glob."""
+    """The files that a source names: itself, or the sorted matches of a glob."""
     if source == "-" or not any(char in source for char in "*?[") or os.path.exists(source):
         return [source]
     paths = sorted(glob.glob(source, recursive=True))
@@ -106,7 +106,7 @@ class Source:
         self._fresh = True
 
     def _unpack(self) -> None:
-        """Look at the first two bytes (only when somebody reads: a live source may not have them yet)."""
+        """Look at the first two bytes (only on the first read: a live source may not have them yet)."""
         self._fresh = False
         head = self.read_some(2)
         if head == b"\x1f":
@@ -118,7 +118,7 @@ class Source:
 
     @property
     def path(self) -> str:
-        """The file of this input, if it is one of its own that is read as it is; known once somebody has read."""
+        """The file of this input, if it is opened here and read without unpacking; known after the first read."""
         return self.name if self._owned and not isinstance(self.raw, (gzip.GzipFile, Connection)) else ""
 
     def failure(self, error: Exception, line: int = 0) -> StreamError:
@@ -142,15 +142,15 @@ class Source:
         read = getattr(self.raw, "read1", None) or self.raw.read
         return read(size)  # type: ignore[no-any-return]
 
-    # pyoxigraph and others call ``read``: give them what is there, so that a slow input is parsed as it comes.
+    # pyoxigraph and others call ``read``: give them what is available, so that a slow input is parsed as it arrives.
     read = read_some
 
     def peek(self, size: int = SNIFF) -> bytes:
-        """The beginning of the input; blocks only until something is there."""
+        """The beginning of the input; blocks only until something is available."""
         try:
             if self._fresh:
                 self._unpack()
-            # A whole line that says something is enough: more may be long in coming.
+            # One whole non-empty line is enough: more may take long to come.
             while len(self._head) < size and (len(self._head) <= 3 or b"\n" not in self._head.lstrip()):
                 if not self._read_ahead(size):
                     break
@@ -203,7 +203,7 @@ def _open(path: str, follow: Follow | None) -> Any:
 
 
 class Follow:
-    """How to follow a growing file: how often to look, and how to stop."""
+    """How to follow a growing file: how often to look, and when to stop."""
 
     __slots__ = ("poll", "stopped")
 
@@ -216,9 +216,9 @@ class Follow:
 
 
 class FollowedFile:
-    """A file whose end is only a pause: ``read1`` waits for more until the following is stopped.
+    """A file whose end is only a pause: ``read1`` waits for more until following is stopped.
 
-    A file that became shorter was replaced or truncated; going on would read nonsense, so it is an error.
+    A file that became shorter was replaced or truncated; reading on would give nonsense, so it is an error.
     """
 
     def __init__(self, file: IO[bytes], follow: Follow) -> None:
@@ -226,7 +226,7 @@ class FollowedFile:
 
     def read1(self, size: int) -> bytes:
         while True:
-            # Look first whether to stop, then read once more: what was written before the stop is still taken.
+            # Check first whether to stop, then read once more: so everything written before the stop is still taken.
             stopped = self._follow.stopped.is_set()
             data = self._file.read(size)
             if data or stopped:
@@ -244,7 +244,7 @@ class FollowedFile:
 class Patience:
     """How long a live source waits for more: ``idle`` seconds, or until ``wake``, a time of ``time.monotonic``.
 
-    ``gathers``: somebody wants to know what was there at once.
+    ``gathers``: bursts are wanted.
     """
 
     __slots__ = ("gathers", "idle", "wake")
@@ -260,23 +260,23 @@ class Patience:
 
 
 class Burst(NamedTuple):
-    """What follows was there at once, up to the burst that is not ``open``; see ``Stream.gather``."""
+    """Everything that follows was available at once, up to the burst that is not ``open``; see ``Stream.gather``."""
 
     open: bool
 
 
 Block = tuple[str, int] | Burst | None
-"""Whole lines, with the number of the first; where a burst begins or ends; a silence."""
+"""Whole lines, with the number of the first; the beginning or end of a burst; a silence."""
 
 
 class Marking(Protocol):
-    """What has bursts: it is given the function that puts a mark among the items."""
+    """Something with bursts: it is given the function that puts a mark among the items."""
 
     put: Callable[[Any], object]
 
 
 def with_ticks(items: Iterable[T], patience: Patience | None, marking: Marking | None = None) -> Iterator[T | None]:
-    """The same items, and ``None`` whenever the patience ends before one comes (they are then made in a thread)."""
+    """The same items, and ``None`` whenever the patience ends before one comes (a thread then produces them)."""
     if patience is None:
         yield from items
         return
@@ -321,7 +321,7 @@ def with_ticks(items: Iterable[T], patience: Patience | None, marking: Marking |
 
 
 def byte_blocks(source: Source, size: int = BLOCK) -> Iterator[bytes]:
-    """The input in blocks as they come; errors of the system or of gzip say which input it was."""
+    """The input in blocks as they arrive; errors of the system or of gzip name the input."""
     while True:
         try:
             block = source.read_some(size)

@@ -1,8 +1,8 @@
 """Templates of terms: ``<http://example.org/{Name}>``, ``"{Text}"@en``, ``{Price}``, filled from the cells of a row.
 
-A cell is a text.  Where a source has types of its own (JSON, Parquet, a frame) it is a ``Typed`` text, which knows the
-literal that its value is: a bare ``{column}`` stands for that literal.  A cell of CSV has no type: a bare ``{column}``
-is a number where it looks like one, and a text otherwise.
+A cell is a text.  If a source has its own types (JSON, Parquet, a frame) it is a ``Typed`` text, which knows the
+literal for its value: a bare ``{column}`` stands for that literal.  A cell of CSV has no type: a bare ``{column}`` is a
+number if it looks like one, and a text otherwise.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Cells = Mapping[str, str]
 
 
 class Typed(str):
-    """A cell that knows the literal that it is."""
+    """A cell that knows its literal."""
 
     __slots__ = ("term",)
     term: str
@@ -41,10 +41,10 @@ class Typed(str):
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """One template.  ``parts`` are texts and columns in turn, the first and the last a text (perhaps an empty one).
+    """One template.  ``parts`` alternates texts and columns; the first and the last are texts (possibly empty).
 
     ``kind``: an IRI, a blank node, a literal in quotes (with ``datatype`` or ``language``), a bare value, or a plain
-    text that is not a term (a time).  A cell in ``missing`` is not a value: what it is to fill is "".
+    text that is not a term (a time).  A cell in ``missing`` is not a value: the filled template is then "".
     """
 
     kind: Literal["iri", "blank", "literal", "bare", "text"]
@@ -63,7 +63,7 @@ class Template:
         if kind != "text" and any(cells[hole].strip() in self.missing for hole in parts[1::2]):
             return ""
         if len(parts) == 3 and not parts[0] and not parts[2] and kind != "iri":
-            text = cells[parts[1]]  # as it is: it may be Typed
+            text = cells[parts[1]]  # unchanged: it may be Typed
         elif kind == "iri":
             text = "".join(quoted(cells[part]) if i % 2 else part for i, part in enumerate(parts))
         else:
@@ -86,12 +86,12 @@ class Template:
 
 
 def quoted(cell: str) -> str:
-    """A cell as a part of an IRI."""
+    """A cell as part of an IRI."""
     return quote(cell.strip(), safe=SAFE)
 
 
 def guess(text: str) -> str:
-    """The literal that a text without a type looks like."""
+    """The literal that an untyped text looks like."""
     stripped = text.strip()
     for pattern, datatype in _NUMBERS:
         if pattern.fullmatch(stripped):

@@ -1,9 +1,9 @@
-"""Which of an element's times is its interval.
+"""Chooses which of an element's times is its interval.
 
 [REQ] (RDF Stream) lets an element carry a production time, a receiving time and a validity interval side by side, each
-by its own predicate, and lets the predicate differ from element to element.  ``Timing`` says which one counts here:
-the validity interval if its two predicates are named, else the first predicate of a list that the element has (its
-value an instant, or an ISO 8601 interval), else the moment of arrival.
+by its own predicate, and lets the predicate differ from element to element.  ``Timing`` says which one counts: the
+validity interval if its two predicates are given, otherwise the first predicate of a list that the element has (its
+value is an instant, or an ISO 8601 interval), otherwise the time of arrival.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _PREFIXES = {
 Span = tuple[int, int]
 
 _USUAL = re.compile(USUAL_TIME)
-_POINT = len('"2026-01-31T10:00:00')  # where the point of a fraction is in the usual spelling, or the Z
+_POINT = len('"2026-01-31T10:00:00')  # position of the decimal point in the usual spelling, or of the Z
 _AFTER = len('Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>')  # what follows the digits
-_SCALES = (0, 100_000, 10_000, 1_000, 100, 10, 1)  # microseconds of the last digit of so many
+_SCALES = (0, 100_000, 10_000, 1_000, 100, 10, 1)  # microseconds of the last digit, by the number of digits
 _MINUTES = 4096  # remembered minutes
 
 
 class Statement(NamedTuple):
-    """What the default graph says of an element: predicate, object, and the line it stands in."""
+    """A statement of the default graph about an element: predicate, object, and line."""
 
     predicate: str
     object: str
@@ -64,7 +64,7 @@ class Punctuation(NamedTuple):
 
 
 class Idle(NamedTuple):
-    """Nothing arrived for the idle time of a live source; ``at`` is the wall clock in microseconds."""
+    """Nothing arrived during the idle time of a live source; ``at`` is the wall clock in microseconds."""
 
     at: int
 
@@ -90,7 +90,7 @@ def predicate_iris(names: str | Iterable[str] | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The predicates that time an element, in order of preference.  None at all: everything is timed on arrival."""
+    """The predicates that time an element, in order of preference.  Without any, everything is timed on arrival."""
 
     predicates: tuple[str, ...] = (GENERATED_AT_TIME,)
     starts: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ class Timing:
 
     @property
     def after_graph(self) -> str:
-        """The predicate that alone times an element, whatever else is said of it; or ""."""
+        """The predicate that alone times an element, whatever other statements there are; or ""."""
         return self.predicates[0] if self.predicates and not self.starts else ""
 
     def __post_init__(self) -> None:
@@ -128,9 +128,9 @@ class TimeReader:
     def of_usual(self, term: str) -> int | None:
         """The time that a dateTime literal in the usual spelling (``USUAL_TIME``) gives.
 
-        None where it needs care: in a stream that is not (known to be) timed by dates, and for a day there is not.
+        None if it needs care: in a stream that is not (known to be) timed by dates, and for a day that does not exist.
 
-        The most common spelling by far: its minute is looked up, the rest is arithmetic.
+        This is by far the most common spelling: its minute is looked up, the rest is arithmetic.
         """
         if not self._dates:
             return None
@@ -151,7 +151,7 @@ class TimeReader:
         return time + int(fraction) * _SCALES[len(fraction)]
 
     def of_term(self, term: str) -> Span:
-        """The interval that a literal spells; TimeError when it spells none."""
+        """The interval that a literal spells; TimeError if it spells none."""
         if _USUAL.fullmatch(term) is not None and (time := self.of_usual(term)) is not None:
             return time, time
         if not is_literal(term):
@@ -188,7 +188,8 @@ class TimeReader:
 
 
 class Arrival:
-    """Arrival times: the wall clock (or the given one), each later than the one before: arrival keeps its order."""
+    """Arrival times by the wall clock (or the given clock), each later than the one before, so that arrival order is
+    kept."""
 
     __slots__ = ("_last", "_now")
 
@@ -205,7 +206,7 @@ class Arrival:
 
 
 def span_of(statements: Sequence[Statement], timing: Timing, times: TimeReader) -> tuple[Span, frozenset[str]] | None:
-    """The interval that the statements about an element give it and the predicates it came from; None without one."""
+    """The interval of an element by the statements about it, and the predicates that gave it; None without one."""
     if len(statements) == 1 and not timing.starts:
         statement = statements[0]
         alone = timing.alone.get(statement.predicate)

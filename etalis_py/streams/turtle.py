@@ -1,9 +1,9 @@
-"""Turtle and TriG → quads, by pyoxigraph; and message logs in them.
+"""Turtle and TriG → quads, with pyoxigraph; also message logs in these syntaxes.
 
-pyoxigraph knows no message delimiters (yet), so a log is cut here into its messages by a small scanner that knows only
-what may hide a delimiter: strings, IRIs, comments and braces.  Both spellings are read: ``VERSION "1.2-messages"`` with
+pyoxigraph knows no message delimiters (yet), so a small scanner cuts a log into its messages; it knows only what may
+hide a delimiter: strings, IRIs, comments and braces.  Both spellings are read: ``VERSION "1.2-messages"`` with
 ``MESSAGE`` (or ``@message .``) of the W3C RSP community group's RDF Messages, and the ``# @message`` comments of its
-first draft.  Prefixes go on from message to message.
+first draft.  Prefixes carry over from message to message.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _COMMENT_DELIMITER = re.compile(rb"^[ \t]*#[ \t]*@message\b", re.MULTILINE)
 
 
 class _Tee:
-    """The source as pyoxigraph reads it, a line at a time: it gives a quad as soon as it has read the last of it, so
-    ``at`` is then the line where the quad ends.  Remembers the last blocks, to show the line of an error.
+    """The source for pyoxigraph, a line at a time: the parser gives a quad as soon as it has read its end, so ``at`` is
+    then the line where the quad ends.  Remembers the last blocks, to show the line of an error.
 
-    ``put``, where somebody wants it, is handed the marks of bursts: one before each block, one when more is needed.
+    ``put``, if given, receives the marks of bursts: one before each block, one when more input is needed.
     """
 
     def __init__(self, source: Source, *, refuse_delimiters: bool) -> None:
@@ -59,11 +59,11 @@ class _Tee:
         try:
             block = self._source.read_some(1 << 16)
         except Exception as error:
-            # Kept as well as raised: a parser may wrap it.
+            # Kept as well as raised, because a parser may wrap it.
             self.failed = self._source.failure(error, self._line)
             raise self.failed from None
         if self._refuse_delimiters and b"@message" in block and (delimiter := _COMMENT_DELIMITER.search(block)):
-            # The parser would skip the comment, and with it the end of a message.
+            # The parser would skip the comment, and the end of a message with it.
             line = self._line + block.count(b"\n", 0, delimiter.start())
             self.failed = StreamError(NO_LOG, line=line, text="# @message", hint=MESSAGES_HINT)
             raise self.failed
@@ -73,7 +73,7 @@ class _Tee:
         return block
 
     def line(self, number: int) -> str:
-        """The text of a line, as far as it is remembered."""
+        """The text of a line, if it is remembered."""
         text, first = b"".join(block for _, block in self._recent), self._recent[0][0] if self._recent else 1
         lines = text.split(b"\n")
         index = number - first
@@ -115,7 +115,7 @@ def _quads(
             if tee.failed:
                 raise tee.failed from None
             line = getattr(error, "lineno", 0) or tee.at
-            # The parser reports every token until it finds its way again: one report for each broken line.
+            # The parser reports every token until it recovers: keep one report for each broken line.
             repeated = repeated + 1 if line == broken_line else 0
             if repeated == 0:
                 on_error(StreamError(reason_of(error), line=line, text=tee.line(line), hint=_hint(error)))
@@ -159,7 +159,7 @@ class Splitter:
 
     @property
     def header(self) -> str:
-        """The prefixes and the base that hold here, on one line."""
+        """The prefixes and the base that apply here, on one line."""
         return " ".join(text for _, text in self._header)
 
     def feed(self, line: str) -> Iterator[str | None]:
@@ -251,15 +251,14 @@ def split_messages(
 
 
 def is_blank(text: str) -> bool:
-    """Does a message's text hold nothing but white space, comments and directives?"""
+    """Whether a message's text has nothing but white space, comments and directives."""
     skipped = ("comment", "directive", "version")
     return not _TOKEN.sub(lambda token: "" if token.lastgroup in skipped else token[0], text).strip()
 
 
 def parse_rows(text: str, *, graphs: bool, header: str = "") -> list[Row]:
-    """The rows of one message; SyntaxError (its line within the text) when it cannot be parsed.
-
-    The header stands in the first line, before the text.
+    """The rows of one message; SyntaxError (its line within the text) if it cannot be parsed. The header is in the
+    first line, before the text.
     """
     whole = f"{header} {text}" if header else text
     return [spell(quad) for quad in ox.parse(whole, format=ox.RdfFormat.TRIG if graphs else ox.RdfFormat.TURTLE)]

@@ -4,7 +4,7 @@
     {"time": 20, "remove": "<urn:a> <urn:p> 1 .", "add": "<urn:a> <urn:p> 2 .", "graph": "urn:g"}
 
 ``add`` and ``remove`` are Turtle (the empty prefix is ``http://example.org/``), ``graph`` is the IRI of a named graph,
-the default graph where it is left out.  An update at t holds from the first instant after t.
+or the default graph if it is left out.  An update at t holds from the first instant after t.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _decoder = msgspec.json.Decoder(float_hook=Decimal)
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """One change, and where it stands for messages."""
+    """One change, with its place for messages."""
 
     time: int
     add: tuple[Triple, ...]
@@ -38,7 +38,7 @@ class Update:
 
 
 def read_updates(path: str, unit: str = "s") -> Iterator[Update]:
-    """The updates of a file, in its order, which must be that of time."""
+    """The updates of a file, which must be in order of time."""
     last: int | None = None
     try:
         with open(path, encoding="utf-8") as file:
@@ -81,7 +81,7 @@ def _update(line: str, source: str, number: int, unit: str) -> Update:
 
 
 def graph_named(graph: str) -> str:
-    """The name of a graph in angle brackets, with or without which it may be given; empty: the default graph."""
+    """The name of a graph in angle brackets, which the given name may have or lack; empty: the default graph."""
     return iri(graph) if graph and not graph.startswith("<") else graph
 
 

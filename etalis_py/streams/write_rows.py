@@ -20,7 +20,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class JsonLines:
-    """One object a line, ``Match.to_dict``; with ``explain`` also why it holds."""
+    """One object per line, ``Match.to_dict``; with ``explain`` also why the match holds."""
 
     def __init__(self, explain: bool = False) -> None:
         self._explain = explain
@@ -35,7 +35,7 @@ class JsonLines:
         return _encode(record).decode() + "\n"
 
     def render_results(self, results: Results) -> str | None:
-        """Matches in columns; None where they have to come one by one."""
+        """Matches in columns; None if they have to come one by one."""
         if self._explain or results.variables == ("boolean",):
             return None
         from etalis_py.streams.columns.rendering import json_lines  # takes a while to import
@@ -72,7 +72,7 @@ class Columns:
         return (*([self.query] if self.named else []), *self.variables, *self.bounds)
 
     def of(self, match: Match, format: str) -> list[str]:
-        """The match's terms in the order of the variables, "" where one is unbound."""
+        """The match's terms in the order of the variables, "" where unbound."""
         if is_construct(match):
             raise SinkError(
                 f"query {match.query} constructs triples, which have no place in {format}",
@@ -107,7 +107,7 @@ class ResultsCsv:
         return _csv_line((*name, *cells, spelled(match.start), spelled(match.end), *more))
 
     def render_results(self, results: Results) -> str | None:
-        """Matches in columns; None where they have to come one by one."""
+        """Matches in columns; None if they have to come one by one."""
         variables = self._columns.variables
         if self._more or results.triples is not None or not variables or not set(results.variables) <= set(variables):
             return None

@@ -1,4 +1,4 @@
-"""Matches as a table for people: on a terminal the last rows in place, elsewhere plain lines."""
+"""Matches as a table for people: on a terminal the last rows are redrawn in place, elsewhere there are plain lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127)) | {9: " ", 1
 
 
 def show_term(term: str, prefixes: Mapping[str, str]) -> str:
-    """A term for people: IRIs by prefix where there is one, numbers and texts bare.
+    """A term for people: IRIs with a prefix if there is one, numbers and texts bare.
 
     >>> show_term("<http://ex.org/a>", {"ex": "http://ex.org/"}), show_term('"chat"@fr', {})
     ('ex:a', 'chat@fr')
@@ -60,7 +60,7 @@ def _row(match: Match, variables: Sequence[str], prefixes: Mapping[str, str]) ->
 def _names(match: Match, variables: Sequence[str] | None) -> tuple[str, ...]:
     if is_construct(match):
         return ("triples",)
-    # The columns asked for, and then what else a match binds: nothing is hidden.
+    # The columns asked for, then any other bound variables: nothing is hidden.
     extra = sorted(set(solution(match)) - set(variables or ()))
     return (*(variables or ()), *extra)
 
@@ -99,7 +99,7 @@ class PlainTable:
 
 
 def wants_live(target: str | os.PathLike[str] | IO[str]) -> bool:
-    """Is the target a terminal, where a table can be redrawn?"""
+    """Whether the target is a terminal, where a table can be redrawn."""
     return target == "-" and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 

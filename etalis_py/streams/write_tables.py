@@ -1,10 +1,10 @@
 """Matches as Parquet, as an Arrow file, and in an SQLite database: with native types, in columns.
 
-The type of a column is that of the values it has.  When later matches need a wider one (a text among numbers), what was
-written is written again with that type: a file appears when it is complete.
+The type of a column is that of its values.  If later matches need a wider one (a text among numbers), earlier rows are
+written again with that type: a file only appears when it is complete.
 
-In SQLite each query has a table of its own.  A match has its id as the key, so a run that is repeated writes nothing
-twice.  Times that are dates are texts, as SQLite's own functions take them.
+In SQLite each query has its own table.  The key of a match is its id, so repeating a run writes nothing twice.  Times
+that are dates become texts in the form that SQLite's own functions take.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROWS = 1 << 16
 
 
 def results_of(matches: Iterable[Match], variables: Mapping[str, Sequence[str]]) -> list[Results]:
-    """Matches in columns; ``variables`` of a query, where they are known."""
+    """Matches in columns; ``variables`` has those of each query, if known."""
     return [_results(query, list(some), variables) for query, some in groupby(matches, key=lambda match: match.query)]
 
 
@@ -56,7 +56,7 @@ def _results(query: str, matches: list[Match], variables: Mapping[str, Sequence[
 
 
 def _times(matches: list[Match]) -> tuple[pa.Array, pa.Array, Callable[[int], int | str]]:
-    """The times of matches, as they are spelled, and how they are spelled."""
+    """The times of matches, and how they are spelled."""
     spelled = [time for match in matches for time in (match.start, match.end)]
     if any(time is not None and is_date(time) for time in spelled):
         micros = [None if time is None else parse_datetime(str(time)) for time in spelled]
@@ -72,7 +72,7 @@ def _times(matches: list[Match]) -> tuple[pa.Array, pa.Array, Callable[[int], in
 
 
 class _Collecting(ABC):
-    """Holds matches until there are many, and writes them as tables."""
+    """Collects many matches and then writes them as tables."""
 
     def __init__(self, variables: Mapping[str, Sequence[str]] | None) -> None:
         self._variables = dict(variables or {})
@@ -86,7 +86,7 @@ class _Collecting(ABC):
         self._grow(1)
 
     def write_results(self, results: Results) -> bool:
-        """Matches that are in columns already."""
+        """Write matches that are in columns already."""
         self._gather()
         self._results.append(results)
         self._grow(len(results))
@@ -150,7 +150,7 @@ class TableFile(_Collecting):
         return self._path.with_name(f".{self._path.name}.{os.getpid()}.{self._parts}.tmp")
 
     def flush(self) -> None:
-        """The file appears when it is complete: there is nothing to see before."""
+        """Do nothing: the file appears when it is complete."""
 
     def _store(self, results: Sequence[Results]) -> None:
         try:
@@ -178,7 +178,7 @@ class TableFile(_Collecting):
         return concatenated(tables)
 
     def _open(self, schema: pa.Schema) -> None:
-        # A column without a value has no type yet; as text it can still become anything.
+        # A column without values has no type yet; as text it can still become anything.
         self._schema = schema
         stored = pa.schema([(f.name, pa.string() if pa.types.is_null(f.type) else f.type) for f in schema])
         if self._parquet:
@@ -187,7 +187,7 @@ class TableFile(_Collecting):
             self._writer = _Arrow(self._temporary, stored)
 
     def _widen(self, table: pa.Table) -> None:
-        """Begin again with types that hold the new values as well."""
+        """Start again with types that can also hold the new values."""
         assert self._schema is not None
         kinds = {field.name: field.type for field in self._schema}
         for field in table.schema:
@@ -264,7 +264,7 @@ def _read(path: Path, is_parquet: bool) -> Iterable[pa.RecordBatch]:
 
 
 class Database(_Collecting):
-    """An SQLite database, new or with what it has."""
+    """An SQLite database, new or existing."""
 
     def __init__(self, target: str | os.PathLike[str], variables: Mapping[str, Sequence[str]] | None = None) -> None:
         super().__init__(variables)
@@ -277,7 +277,7 @@ class Database(_Collecting):
         self._known: dict[str, list[str]] = {}
 
     def flush(self) -> None:
-        """Make visible to others what was written."""
+        """Make the written rows visible to others."""
         self._out()
         self._connection.commit()
 
@@ -329,7 +329,7 @@ def _quoted(name: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value as SQLite keeps it."""
+    """A value in the form that SQLite stores."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() and abs(value) < 2**63 else float(value)
     if value is None or isinstance(value, (int, float, str)):

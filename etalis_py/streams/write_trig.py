@@ -1,13 +1,13 @@
-"""Matches as TriG: each a named graph with its time before it in the default graph, as ``read_stream`` reads it back.
+"""Matches as TriG, which ``read_stream`` can read: each a named graph, with its time before it in the default graph.
 
     <urn:etalis:match:7f3a> prov:generatedAtTime "2016-03-01T13:00:10Z"^^xsd:dateTime ;
         prov:startedAtTime …; prov:endedAtTime … ; dul:hasConstituent <urn:g1>, <urn:g2> .
     <urn:etalis:match:7f3a> { … }
 
 A match happens when it is complete, so it was generated at its end; ``start_predicate="prov:startedAtTime"`` and
-``end_predicate="prov:endedAtTime"`` read the interval back.  With explanations the constituent events
-([REQ], Immutability and Event Derivation) are linked, and written as graphs of their own.  A match that is taken back
-is written again, with ``<urn:etalis:retracted> true``.
+``end_predicate="prov:endedAtTime"`` read the interval back.  With explanations the constituent events ([REQ],
+Immutability and Event Derivation) are linked, and written as separate graphs.  A match that is taken back is written
+again, with ``<urn:etalis:retracted> true``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _REMEMBERED = 100_000
 
 
 class Constituent(NamedTuple):
-    """An event that a match is made of; its times as the stream spells them."""
+    """An event that a match is made of; its times are spelled as in the stream."""
 
     iri: str
     triples: tuple[Triple, ...]
@@ -42,7 +42,7 @@ class Constituent(NamedTuple):
 
 
 class Trig:
-    """The TriG format; remembers the last constituent events it wrote, so that one is seldom written twice."""
+    """The TriG format; remembers the latest constituent events it wrote, so that they are seldom written twice."""
 
     def __init__(self, constituents: Callable[[Any], Iterable[Constituent]] | None = None) -> None:
         self._constituents = constituents
@@ -68,7 +68,7 @@ class Trig:
         return "".join(parts)
 
     def end(self) -> str:
-        # A next file stands for itself.
+        # The next file must be complete in itself.
         self._written.clear()
         return ""
 
@@ -82,7 +82,7 @@ class Trig:
 
 
 def explained(match: Any) -> Iterator[Constituent]:
-    """The events at the leaves of a match's explanation, each named by a hash of what it says, where and when."""
+    """The events at the leaves of a match's explanation, each named by a hash of its content, graph and time."""
     for leaf in match.why().events():
         start, end = leaf.interval
         name = f"<urn:etalis:event:{digest(leaf.stream, f'{start}/{end}', *leaf.triple)}>"
@@ -90,7 +90,7 @@ def explained(match: Any) -> Iterator[Constituent]:
 
 
 def match_iri(match: Match) -> str:
-    """The name of a match: its id is the same on every run, and so is this.
+    """The name of a match, which is the same in every run because its id is.
 
     >>> from types import SimpleNamespace
     >>> match_iri(SimpleNamespace(id="a b"))
@@ -100,7 +100,7 @@ def match_iri(match: Match) -> str:
 
 
 def solution_triples(match: Match) -> list[Triple]:
-    """A SELECT match in the vocabulary the W3C writes result sets in."""
+    """A SELECT match in the W3C's vocabulary for result sets."""
     node = "_:s" + digest(match.query, match.id)
     triples: list[Triple] = []
     for number, (variable, term) in enumerate(sorted(solution(match).items())):

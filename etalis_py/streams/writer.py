@@ -10,8 +10,8 @@
 | `parquet`, `arrow` | a row with native types | a row for each triple, which can be read again |
 | `sqlite` | a row in the table of its query | a row for each triple |
 
-Times are written as the match has them, which is as the stream spells them.  In `json` and `csv` they are two more
-columns.  The answer of an ASK query is a column `boolean`, in `json` the document.
+Times are written as in the match, which is as the stream spells them.  In `json` and `csv` they are two more columns.
+The answer of an ASK query is a column `boolean`; in `json` it is the whole document.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ENDINGS = {
 
 
 def format_by_ending(target: str) -> str:
-    """The format that the name of a sink speaks for, or "".
+    """The format that the name of a sink implies, or "".
 
     >>> format_by_ending("out/matches.parquet"), format_by_ending("-")
     ('parquet', '')
@@ -60,14 +60,14 @@ def open_sink(
 ) -> Sink:
     """A sink for matches.
 
-    ``target``: ``-`` for standard output, a file (it appears when it is complete), or a folder (a name ending
-    with ``/``) of rolling files.  ``variables``: the columns of `csv`, `json` and `table`, in order; without them
-    the first match decides.  ``columns``: the variables of each query, for `parquet`, `arrow` and `sqlite`; where there
-    are several queries, `csv` and `json` have a column that names them.
-    ``prefixes``: to shorten IRIs in tables.  ``explain``: with `jsonl` why a match holds, with `trig` links to the
-    events it is made of (or those that ``constituents`` gives).  ``live``: write a file in place, so that others can
-    follow it, rather than at once at the end.  ``revised``: matches may be taken back; `csv` and `table` have a column
-    that says so, and `json`, `parquet`, `arrow` and `sqlite` are written at the end, without what was taken back.
+    ``target``: ``-`` for standard output, a file (it appears when it is complete), or a folder (a name ending with
+    ``/``) of rolling files.  ``variables``: the columns of `csv`, `json` and `table`, in order; without them the first
+    match decides.  ``columns``: the variables of each query, for `parquet`, `arrow` and `sqlite`; if there are several
+    queries, `csv` and `json` have a column that names them.  ``prefixes``: to shorten IRIs in tables.  ``explain``:
+    with `jsonl` add why a match holds, with `trig` links to the events it is made of (or those that ``constituents``
+    gives).  ``live``: write a file in place, so that others can follow it, instead of all at once at the end.
+    ``revised``: matches may be taken back; `csv` and `table` have a column that says so, and `json`, `parquet`, `arrow`
+    and `sqlite` are written at the end, without the matches that were taken back.
     """
     if revised and (format == "json" or format in TABLES):
         sink = open_sink(format, target, variables=variables, columns=columns, prefixes=prefixes, live=live)
