@@ -120,8 +120,10 @@ def _agree(given: list[Recorded], answers: list[Recorded], begin: int) -> bool:
 
 
 def same_rows(rows: Sequence[Mapping[str, str]], others: Sequence[Mapping[str, str]]) -> bool:
-    """Whether the rows are the same multiset.  Numbers are compared by SPARQL's ``=`` ("77.0" and "77" are the same),
-    every other term by its spelling."""
+    """Whether the rows are the same multiset.
+
+    Numbers are compared by SPARQL's ``=`` ("77.0" and "77" are the same), every other term by its spelling.
+    """
     if len(rows) != len(others):
         return False
     alike: defaultdict[frozenset[tuple[str, Any]], list[Mapping[str, str]]] = defaultdict(list)

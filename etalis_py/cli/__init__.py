@@ -1,7 +1,7 @@
 """The command line ``etalis``.
 
-One module for each command (``run``, ``explain``, ``replay``, ``serve``, ``repl``), each with ``add`` for its options
-and a function that does it; ``main`` turns what goes wrong into a message and an exit code.  ``drive`` moves events
-through an engine, ``progress`` tells how it goes, ``timeline`` draws what was found.  This room may know every other
-one; none knows it.
+One module for each command (``run``, ``explain``, ``replay``, ``serve``, ``repl``, …), each with ``add`` for its
+options and a function that runs it; ``main`` turns errors into a message and an exit code.  ``drive`` moves events
+through an engine, ``progress`` shows how it goes, ``picture`` draws the matches.  This package may import every other
+one; none imports it.
 """

@@ -1,4 +1,4 @@
-"""``etalis checkpoint``: what the folder of a run on Spark holds, and the same for another number of shards."""
+"""``etalis checkpoint``: describes the folder of a run on Spark, or moves it to another number of shards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``etalis completion``: what a shell needs to complete commands, options and files."""
+"""``etalis completion``: prints what a shell needs to complete commands, options and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moves a stream through an engine and hands on what it finds, until the stream ends or somebody wants to stop."""
+"""Moves a stream through an engine and hands on the matches, until the stream ends or the user wants to stop."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ from etalis_py.streams import Burst, Idle, PassingTime, Punctuation, StreamError
 from etalis_py.streams.updates import Update
 
 BATCH = 1024
-LONGEST_SLEEP = 3600.0  # longer ones overflow on some systems
+LONGEST_SLEEP = 3600.0  # longer sleeps overflow on some systems
 START = -(2**63)
 
 
 class Drive:
     """One run.  ``take`` gets the matches of each step, ``late`` each event that came too late.
 
-    With ``live`` every event is pushed as it comes, so that its matches are seen at once (where the stream tells, what
-    comes in a burst together); else ``BATCH`` at a time.
-    ``updates`` of the background are applied between the instants they lie between.  ``newest`` is the event time.
-    ``census`` sees all events.
-    While a live stream is silent, time goes on by the wall clock: ``idle`` seconds make a silence, and ``wake`` is told
-    when something falls due next.  The run ends at ``until``.
+    With ``live`` every event is pushed as it comes, so that its matches are seen at once (a burst is pushed together,
+    if the stream marks bursts); otherwise ``BATCH`` at a time.  ``updates`` of the background are applied between the
+    instants where they belong.  ``newest`` is the event time.  ``census`` sees all events.  While a live stream is
+    silent, time follows the wall clock: ``idle`` seconds make a silence, and ``wake`` is told when something falls due
+    next.  The run ends at ``until``.
     """
 
     def __init__(
@@ -57,10 +56,10 @@ class Drive:
         self._batch = 1 if live or self._update is not None else BATCH
 
     def run(self, items: Iterable[Any], interrupt: Interrupt) -> None:
-        """Everything, to the end of the stream or to a Ctrl-C; then the engine is closed and its last matches taken.
+        """Run to the end of the stream or to a Ctrl-C; then the engine is closed and its last matches are taken.
 
-        Input that cannot be read is raised when all events before it have been: the matches that end with them are
-        taken.  The engine is not closed then: what holds at the end of the stream is not known.
+        An error in the input is raised after all events before it have been pushed and their matches taken.  The engine
+        is not closed then, because what holds at the end of the stream is unknown.
         """
         waiting: list[Event] = []
         size = self._batch
@@ -103,11 +102,11 @@ class Drive:
         return self._until is None or update.time <= self._until
 
     def _is_over(self) -> bool:
-        """Has a silent stream come to the time at which the run ends?"""
+        """Whether a silent stream has reached the time at which the run ends."""
         return self._until is not None and self._passing.reached() == self._until
 
     def _readable(self, items: Iterable[Any]) -> Iterator[Any]:
-        """The items up to one that cannot be had: of a bad line, or of a container that is gone."""
+        """The items up to one that cannot be read: because of a bad line, or a container that is gone."""
         try:
             yield from items
         except (StreamError, OSError) as error:
@@ -126,7 +125,7 @@ class Drive:
         self._after(self.engine.push_all(batch))
 
     def _push_columns(self, batch: Any) -> None:
-        """A record batch in the flat form."""
+        """Push a record batch in the flat form."""
         if len(batch):
             columns = columns_of(batch)
             self.newest = max(self.newest, int(columns.end.max()))
@@ -135,7 +134,7 @@ class Drive:
             self._after(self.engine.push_all(columns))
 
     def _apply(self, update: Update) -> None:
-        """Every instant up to the update's time is over; then the next version holds."""
+        """Close every instant up to the update's time; then the next version holds."""
         self._after(self.engine.advance(update.time))
         try:
             self.engine.update(update.graph, update.add, update.remove)
@@ -160,10 +159,10 @@ class Drive:
 
 
 def paced(items: Iterable[Any], factor: float, *, closing: bool = True) -> Iterator[Any]:
-    """The items as their own time has them, ``factor`` times as fast.
+    """The items at the pace of their own times, ``factor`` times as fast.
 
-    Before a wait, with ``closing``, a punctuation says that the instants before the next event are over: what they
-    hold is seen at once.  (Where late events are allowed, they are not.)
+    Before a wait, with ``closing``, a punctuation says that the instants before the next event are over, so their
+    matches are seen at once.  (If late events are allowed, the instants are not over.)
     """
     began, first = 0.0, START
     for item in items:

@@ -1,4 +1,4 @@
-"""What goes wrong at the command line: messages and exit codes."""
+"""Errors at the command line: messages and exit codes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class UsageError(ValueError):
 
 
 class Failure(RuntimeError):
-    """What was asked cannot be done: exit code 1."""
+    """The command cannot do what was asked: exit code 1."""
 
 
 def guarded(command: Callable[[], int | None]) -> int:
-    """Run a command; its exit code, after a message where it failed."""
+    """Run a command; returns its exit code, after a message if it failed."""
     from etalis_compiler.diagnostics import QueryError
 
     from etalis_py.events import UnexpectedRetraction
@@ -37,7 +37,7 @@ def guarded(command: Callable[[], int | None]) -> int:
         print(f"etalis: {error}", file=sys.stderr)
         return WRONG_USE
     except (Failure, UnexpectedRetraction, StreamError, TimeError, KnowledgeError, LimitExceeded, OSError) as error:
-        # What cannot be written, and containers that cannot be reached, are OSErrors.
+        # Failed writes and unreachable containers are OSErrors.
         print(f"etalis: {error}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
@@ -45,4 +45,4 @@ def guarded(command: Callable[[], int | None]) -> int:
         return FAILED
     except MemoryError:
         print("etalis: out of memory; bound the patterns with WITHIN, or raise the limit", file=sys.stderr)
-        os._exit(FAILED)  # an orderly end would need memory
+        os._exit(FAILED)  # an orderly exit would need memory

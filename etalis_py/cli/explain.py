@@ -96,7 +96,7 @@ def explain(options: Namespace) -> int:
     else:
         explanation = program.explain()
         if knowledge is not None and not program.windowed:
-            # What the schema entails for streamed triples makes other rules.
+            # The schema's entailments for streamed triples give other rules.
             explanation = program.explained(Engine(program, background=knowledge).rules, knowledge)
         if options.json:
             shared.say(json.dumps(explanation.to_dict(), indent=2, ensure_ascii=False))
@@ -110,7 +110,7 @@ def explain(options: Namespace) -> int:
 
 
 def _explain_spark(program: Program, options: Namespace, knowledge: Knowledge | None) -> None:
-    """What runs where on Spark."""
+    """Print what runs where on Spark."""
     from etalis_py.cli.spark import parts_of, shards_of
     from etalis_py.spark.placement import placement
 
@@ -120,7 +120,7 @@ def _explain_spark(program: Program, options: Namespace, knowledge: Knowledge | 
 
 
 def check(options: Namespace) -> int:
-    """The errors of every file, so that all are seen at once; without any, what is doubtful in the whole program."""
+    """Print the errors of every file, so that all are seen at once; without any, the warnings on the whole program."""
     from etalis_compiler.diagnostics import Diagnostic, QueryError
 
     diagnostics: list[Diagnostic] = []

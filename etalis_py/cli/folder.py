@@ -1,4 +1,4 @@
-"""``etalis run --queries DIR``: the queries of a folder, which with ``--watch`` come and go while a stream runs."""
+"""``etalis run --queries DIR``: the queries of a folder, which ``--watch`` adds and removes while a stream runs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from etalis_py import Engine, Program
 
 T = TypeVar("T")
-_SHARE = 20  # looking at a large folder takes at most one part in so many of the time
+_SHARE = 20  # the wait between two looks is at least this many times as long as a look
 
 
 def files_in(folder: str) -> list[Path]:
-    """The files with queries in a folder, in the order of their names."""
+    """The query files in a folder, sorted by name."""
     if not Path(folder).is_dir():
         raise UsageError(f"--queries {folder}: there is no such folder")
     return sorted(Path(folder).glob("*.rq"))
@@ -38,14 +38,14 @@ def with_files(options: Namespace) -> Namespace:
 
 
 def follows_folder(options: Namespace) -> bool:
-    """Are queries added and removed while a live stream runs?"""
+    """Whether queries are added and removed while a live stream runs."""
     if options.queries is None or not options.watch:
         return False
     return bool(options.follow) or any(text == "-" or is_live(split_name(text)[1]) for text in options.stream)
 
 
 def check_folder(options: Namespace) -> None:
-    """What cannot be done while queries come and go?"""
+    """Refuse options that are impossible while queries are added and removed."""
     if options.engine == "spark":
         raise UsageError(ON_SPARK)
     if options.format != "jsonl":
@@ -57,10 +57,10 @@ def check_folder(options: Namespace) -> None:
 
 
 class QueryFolder:
-    """The queries of a folder while an engine runs: each file is a program, which comes, changes and goes with it.
+    """The queries of a folder while an engine runs: each file is a program that is added, changed and removed with it.
 
-    Of a file that cannot be used it is said what is wrong with it, and what it held before runs on.  ``look`` costs as
-    much as there are files, and an addition of a kind that is known a fraction of a millisecond.
+    For a file that cannot be used, the error is shown and its earlier content keeps running.  The cost of ``look`` is
+    proportional to the number of files; adding a query of a known kind takes a fraction of a millisecond.
     """
 
     def __init__(self, folder: str, policy: str, say: Callable[[str], None] | None = None) -> None:
@@ -70,7 +70,7 @@ class QueryFolder:
         self._running: dict[Path, str] = {}
 
     def begin(self, engine: Engine) -> None:
-        """Add all that is there; one line tells of them."""
+        """Add all files that are there, with a one-line message."""
         for path, stamp in self._look().items():
             self._seen[path] = stamp
             self._add(engine, path, path)
@@ -78,7 +78,7 @@ class QueryFolder:
         self._say(f"etalis: watching {self._folder}, {count:,} {'file' if count == 1 else 'files'} (Ctrl-C stops)")
 
     def look(self, engine: Engine) -> None:
-        """Do what has changed since the last look."""
+        """Apply what has changed since the last look."""
         now = self._look()
         for path in [path for path in self._seen if path not in now]:
             del self._seen[path]
@@ -99,7 +99,7 @@ class QueryFolder:
                 self._say(f"etalis: {path}: {'changed, begins anew' if known else 'added'}")
 
     def between(self, items: Iterable[T], engine: Engine) -> Iterator[T]:
-        """The items of a stream; before one is handed on the folder is looked at, if that was not just now."""
+        """The items of a stream; before handing one on, look at the folder, unless that has just been done."""
         due = 0.0
         for item in items:
             began = time.monotonic()
@@ -114,7 +114,7 @@ class QueryFolder:
         return {path: stamp for path, stamp in files.items() if stamp[1] >= 0}
 
     def _usable(self, engine: Engine, path: Path) -> Program | Path | None:
-        """What a file holds, compiled unless it is one more query of a kind that runs; None where it is of no use."""
+        """The content of a file, compiled unless it is one more query of a running kind; None if it cannot be used."""
         from etalis_py import compile
 
         try:

@@ -1,4 +1,4 @@
-"""``etalis init``: a small project to begin with, whose test passes as it is."""
+"""``etalis init``: a small starter project, whose test passes as it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C as a wish to stop, that is heard between two events or while waiting for one, never within one."""
+"""Ctrl-C as a request to stop, which takes effect between two events or while waiting for one, never within one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Interrupt:
-    """``asked``: somebody wants to stop.  A second Ctrl-C does not wait for anything.
+    """``asked``: the user wants to stop.  A second Ctrl-C does not wait for anything.
 
     >>> with Interrupt() as interrupt:
     ...     with interrupt.deferred():
@@ -32,7 +32,7 @@ class Interrupt:
         return self
 
     def listen(self) -> None:
-        """Hear again, after something else has taken the signals for itself."""
+        """Listen again after something else has taken over the signals."""
         for number in self._before:
             signal.signal(number, self._heard)
 
@@ -47,7 +47,7 @@ class Interrupt:
 
     @contextmanager
     def deferred(self) -> Iterator[None]:
-        """What must not be cut in the middle: an engine's step, a write."""
+        """Defer Ctrl-C inside a block that must not be interrupted: a step of the engine, a write."""
         before, self._deferred = self._deferred, True
         try:
             yield

@@ -1,8 +1,7 @@
-"""``etalis``: chooses the command, and turns what goes wrong into a message and an exit code.
+"""``etalis``: chooses the command, and turns errors into a message and an exit code.
 
-0: done (also: stopped with Ctrl-C, or the reader of the output went away).  1: a run-time failure (``oracle``: never
-right).  2: a usage or query
-error.
+0: done (also: stopped with Ctrl-C, or the reader of the output has closed it).  1: a run-time failure (``oracle``:
+never right).  2: a usage or query error.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ etalis COMMAND --help shows the options of a command.
 
 
 class _Version(argparse.Action):
-    """Reads the version when it is asked for: that takes longer than all the rest of ``--help``."""
+    """Reads the version on demand: that takes longer than all the rest of ``--help``."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         from importlib.metadata import version
@@ -61,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _grouped(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> str:
-    """The commands with what they do, by what they are for."""
+    """The commands with their descriptions, grouped by purpose."""
     helps = {action.dest: action.help for action in commands._get_subactions()}
     groups = (
         "\n".join((f"commands {what}:", *(f"  {name:<12} {helps[name]}" for name in names)))
@@ -71,7 +70,7 @@ def _grouped(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> s
 
 
 def parsed(top: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The options; queries may stand anywhere, also behind the options, which argparse leaves to its caller."""
+    """The options; queries may be anywhere, also after the options, which argparse leaves to its caller."""
     given = sys.argv[1:] if arguments is None else arguments
     _check_command(top, given[0] if given else "")
     options, rest = top.parse_known_args(given)
@@ -84,11 +83,11 @@ def parsed(top: argparse.ArgumentParser, arguments: Sequence[str] | None) -> arg
 
 
 def _check_command(top: argparse.ArgumentParser, word: str) -> None:
-    """Refuse a word that is no command, with the command that it is near to."""
+    """Refuse a word that is not a command, and suggest the closest command."""
     names = [name for some in COMMANDS.values() for name in some]
     if word.startswith("-") or not word or word in names:
         return
-    from etalis_compiler.diagnostics import closest  # only where something is wrong
+    from etalis_compiler.diagnostics import closest  # only needed for errors
 
     near = closest(word, names)
     hint = f"did you mean {near}?" if near else f"there are {', '.join(names)}"
@@ -97,7 +96,7 @@ def _check_command(top: argparse.ArgumentParser, word: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     top = parser()
-    if "_ARGCOMPLETE" in os.environ:  # the shell asks how the line may go on
+    if "_ARGCOMPLETE" in os.environ:  # the shell asks for completions
         from argcomplete import autocomplete
 
         autocomplete(top)

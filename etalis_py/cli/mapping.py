@@ -1,4 +1,4 @@
-"""``etalis map``: a first mapping for a file, from its columns or keys and its first rows."""
+"""``etalis map``: drafts a mapping for a file, from its columns or keys and its first rows."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _of_csv(text: str, name: str) -> dict[str, Any]:
 
 
 def _keys(lines: list[str], name: str) -> dict[str, list[str]]:
-    """The keys of objects, those inside objects with a point, and their values as texts."""
+    """The keys of objects, with dots for nested ones, and their values as texts."""
     import msgspec
 
     from etalis_py.streams.jsonl import Number

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     from etalis_py.program import Program
 
-BASE = "http://example.org/"  # what relative IRIs are resolved against
+BASE = "http://example.org/"  # base for relative IRIs
 POLICIES = ("unrestricted", "chronological", "recent")
 REGIMES = ("rdf", "rdfs", "rdfs-full", "owlrl")
 FORMATS = ("jsonl", "json", "csv", "table", "trig", "parquet", "arrow", "sqlite")
 
 
 class Help(argparse.HelpFormatter):
-    """Descriptions are wrapped; an epilog with lines of its own, such as examples, stays as it is."""
+    """Wraps descriptions; an epilog of several lines, such as examples, stays as it is."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text.rstrip("\n") if "\n" in text else super()._fill_text(text, width, indent)
@@ -84,7 +84,7 @@ def add_background(parser: argparse.ArgumentParser) -> None:
 
 
 def add_engine(parser: argparse.ArgumentParser, *, both: bool = False, checkpoint: bool = True) -> None:
-    """What runs the rules, and where.  ``both``: the two may be compared."""
+    """Add the options for what runs the rules, and where.  ``both``: the two engines may be compared."""
     names = ("local", "spark", "both") if both else ("local", "spark")
     engine = group(parser, "engine")
     engine.add_argument(
@@ -113,7 +113,7 @@ def add_engine(parser: argparse.ArgumentParser, *, both: bool = False, checkpoin
 
 
 def check_engine(options: argparse.Namespace) -> None:
-    """What is for Spark only."""
+    """Refuse options that are only for Spark."""
     for name in ("master", "shards", "checkpoint"):
         if options.engine == "local" and getattr(options, name, None) is not None:
             raise UsageError(f"--{name} is for Spark: add --engine spark")
@@ -134,7 +134,7 @@ def add_streams(parser: argparse.ArgumentParser) -> None:
 
 
 def check_streams(options: argparse.Namespace) -> None:
-    """There is a stream; a file of events among the queries was meant as one."""
+    """Check that there is a stream; a file of events among the queries was meant as one."""
     if not options.stream:
         for name in [options.query] if isinstance(options.query, str) else options.query:
             _refuse_stream(name)
@@ -144,7 +144,7 @@ def check_streams(options: argparse.Namespace) -> None:
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
-    """How the elements of a stream are read, and what their times are."""
+    """Add the options for reading the elements of a stream and their times."""
     streams = group(parser, "streams")
     streams.add_argument(
         "-m",
@@ -206,7 +206,7 @@ def add_output(parser: argparse.ArgumentParser, format: str) -> None:
 
 
 def settle_format(options: argparse.Namespace) -> None:
-    """Without --format the name of the sink says it."""
+    """Without --format, take the format from the name of the sink."""
     if options.format is None:
         from etalis_py.cli.sources import is_container
         from etalis_py.streams.writer import format_by_ending
@@ -223,7 +223,7 @@ def settle_format(options: argparse.Namespace) -> None:
 
 
 def seconds_of_silence(text: str) -> int:
-    """A duration that is not nothing, in microseconds."""
+    """A duration above zero, in microseconds."""
     length = duration(text)
     if not length:
         raise argparse.ArgumentTypeError(f"a silence of more than 0 is wanted, as 100ms or 1s; found {text}")
@@ -254,14 +254,14 @@ def duration(text: str) -> int:
 
 
 def shard_count(text: str) -> int:
-    """How many shards: 1 to 1024."""
+    """A number of shards, from 1 to 1024."""
     if not text.isdecimal() or not 1 <= int(text) <= 1024:
         raise argparse.ArgumentTypeError(f"from 1 to 1024 shards, about two for each core, found {text!r}")
     return int(text)
 
 
 def speed(text: str) -> float | None:
-    """``10x`` times as fast as the stream's own time, ``real`` as fast as it, ``max`` without waiting (None)."""
+    """``10x`` is ten times the stream's own pace, ``real`` the same pace, ``max`` without waiting (None)."""
     if text == "max":
         return None
     number = "1" if text == "real" else text.removesuffix("x") if text.endswith("x") else ""
@@ -293,7 +293,7 @@ def compiled(queries: Sequence[str | Path], policy: str = "unrestricted") -> Pro
 
 
 def read_queries(names: Sequence[str], texts: Sequence[str] = ()) -> list[str | Path]:
-    """Paths, the text of standard input for ``-``, and texts; a line break tells a text from the name of a file."""
+    """Paths, the text of standard input for ``-``, and texts; a text has a line break, the name of a file does not."""
     if not (names or texts):
         raise UsageError("there is no query: name a file, write one after -q, or name - for standard input")
     if names.count("-") > 1:
@@ -310,7 +310,7 @@ def read_queries(names: Sequence[str], texts: Sequence[str] = ()) -> list[str | 
 
 
 def _refuse_stream(name: str) -> None:
-    """A pattern that the shell has expanded, say, leaves the files of a stream where queries stand."""
+    """Refuse a stream's file among the queries, for example after the shell has expanded a pattern."""
     from etalis_py.streams.sources import format_of
 
     if format_of(name):
@@ -339,7 +339,7 @@ def _decoded(data: bytes, name: str) -> str:
 
 
 def graph_files(program: Program) -> dict[str, list[str | Path]]:
-    """The files that FROM and FROM NAMED name, relative to their query: by the IRI that they are known by."""
+    """The files that FROM and FROM NAMED name, relative to their query, by the IRI of their graph."""
     from urllib.parse import unquote
 
     from etalis_rules.terms import iri_value

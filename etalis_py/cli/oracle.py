@@ -1,4 +1,4 @@
-"""``etalis oracle``: is what another engine answered right?"""
+"""``etalis oracle``: checks whether the recorded answers of another engine are right."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def oracle(options: Namespace) -> int:
     try:
         recorded = list(read_recording(options.recorded, options.time_unit))
     except StreamError as error:
-        raise UsageError(str(error)) from None  # exit code 1 is for recordings that are wrong
+        raise UsageError(str(error)) from None  # exit code 1 is for wrong recordings
     stream, _ = open_streams(options, None)
     with stream:
         events = [item for item in stream if isinstance(item, Event)]
@@ -126,12 +126,12 @@ def _is_read(event: Event, program: Program) -> bool:
 
 
 def _shown(name: str) -> str:
-    """The name of a window; one that has none was written where it is used."""
+    """The name of a window; one without a name was written where it is used."""
     return "the window" if name.startswith(".") else name
 
 
 def read_recording(path: str, unit: str) -> Iterator[Recorded]:
-    """The answers of a recording, in its order."""
+    """The answers of a recording, in order."""
     import msgspec
 
     from etalis_py.recorded import Recorded
@@ -139,7 +139,7 @@ def read_recording(path: str, unit: str) -> Iterator[Recorded]:
     from etalis_py.streams.clock import clock_of
 
     decoder = msgspec.json.Decoder(float_hook=Decimal)
-    open_row: Recorded | None = None  # rows that may go on
+    open_row: Recorded | None = None  # rows that may continue
     timed: bool | None = None
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
@@ -192,7 +192,7 @@ def _record(record: Any) -> tuple[tuple[dict[str, str], ...], Any]:
 
 
 def _term(term: Any) -> str:
-    """A term in the spelling that the engine knows it by."""
+    """A term in the engine's spelling."""
     import pyoxigraph as ox
     from etalis_rules.terms import iri, literal, triple
 

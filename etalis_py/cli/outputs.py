@@ -1,4 +1,4 @@
-"""Where the matches of a run go: a sink, and what it has no place for."""
+"""The outlet for the matches of a run: a sink, and a count of matches that its format cannot represent."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from etalis_py.kernel.matches import Matches
 from etalis_py.streams import Match, open_sink
 
 TOKEN = "ETALIS_TOKEN"
-MANY = 256  # matches; fewer are written one by one
+MANY = 256  # least number of matches for columns; fewer are written one by one
 
 
 class Outlet:
-    """Takes matches: those of the queries that have a place in the format go to the sink, the others are counted."""
+    """Takes matches: those of queries that the format can represent go to the sink, the others are counted."""
 
     def __init__(self, sink: Any, skipped: Sequence[str] = (), *, buffered: bool = True) -> None:
         self._sink, self._buffered = sink, buffered
@@ -31,7 +31,7 @@ class Outlet:
             self._sink.write(match)
 
     def write_all(self, matches: Matches) -> None:
-        """The matches of a step: in columns where the sink takes them and they are many, else one by one."""
+        """Write the matches of a step: in columns if they are many and the sink takes columns, else one by one."""
         write_results = getattr(self._sink, "write_results", None)
         several = len(matches.outputs) != 1
         if write_results is None or self._skipped or several or len(matches) < MANY:
@@ -65,7 +65,7 @@ def open_outlet(
     explain: bool,
     revised: bool = False,
 ) -> Outlet:
-    """The outlet that the options ask for; what cannot be written is said before the run.
+    """The outlet that the options ask for; matches that cannot be written are reported before the run.
 
     ``revised``: matches may be taken back.
     """

@@ -1,8 +1,8 @@
 """The picture of ``--timeline FILE``: intervals as bars, and each match tied by arcs to the events it is made of.
 
-Matches are above, a row for each; events below, a row for each predicate.  Only the first ``SHOWN`` matches are kept
-and drawn, so memory does not grow with the run; the title says how many there were.  A match that a correction of the
-input has taken back stays in its place, struck out.
+Matches are at the top, one row each; events are below, one row per predicate.  Only the first ``SHOWN`` matches are
+kept and drawn, so memory does not grow with the run; the title says how many there were.  A match taken back by a
+correction of the input stays in its place, struck out.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Time = int | str
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """An event of a match, or the match: its row (``lane``), its words, its interval as the stream spells it."""
+    """An event of a match, or a match: its row (``lane``), its label, its interval as the stream spells it."""
 
     lane: str
     label: str
@@ -68,7 +68,7 @@ class Picture:
                 self.retracted.add(place)
             return
         self.count += 1
-        if place is not None:  # it holds again
+        if place is not None:  # the match holds again
             self.retracted.discard(place)
         elif len(self.matches) < SHOWN and match.start is not None and match.end is not None:
             self._places[match.id] = len(self.matches)
@@ -90,7 +90,7 @@ class Picture:
         if not self.matches:
             axes.text(0.5, 0.5, "no matches with a time", ha="center", transform=axes.transAxes, color=GREY)
         queries = list(dict.fromkeys(bar.lane for bar, _ in self.matches))
-        # Below, from the lowest up: events; above them the matches, the first on top.
+        # Events are at the bottom, from the lowest up; matches are above them, the first at the top.
         for event in events:
             y = lanes.index(event.lane)
             _bar(axes, event, y, GREY)
@@ -132,7 +132,7 @@ def _bar(axes: Any, bar: Drawn, y: int, colour: str) -> None:
 
 
 def _place(time: Time) -> float:
-    """Where a time is on the axis: a number, or a moment."""
+    """The place of a time on the axis: a number, or a moment."""
     return moment(parse_datetime(str(time))) if is_date(time) else float(time)
 
 
@@ -153,7 +153,7 @@ def _words(match: Match) -> str:
 
 
 def _short(term: str) -> str:
-    """A term in few letters: the last part of an IRI, the lexical form of a literal."""
+    """A short form of a term: the last part of an IRI, the lexical form of a literal."""
     if is_iri(term):
         value = iri_value(term)
         return value.rstrip("/#").replace("#", "/").rsplit("/", 1)[-1].rsplit(":", 1)[-1] or value

@@ -1,4 +1,4 @@
-"""How a run goes: one line on standard error that is rewritten, when that is a terminal; and a last line at the end."""
+"""The progress of a run: on a terminal, a line on standard error that is rewritten; and a last line at the end."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import TextIO
 from etalis_py.engine import Engine
 from etalis_py.kernel.position import Kept
 
-EVERY = 0.25  # seconds between two pictures
-COUNT_EVERY = 2.0  # counting the live goals takes a while where there are many
+EVERY = 0.25  # seconds between two updates of the line
+COUNT_EVERY = 2.0  # seconds; counting live goals takes a while if there are many
 
 
 class StatusLine:
-    """A line on standard error that is rewritten, at most every quarter of a second; nothing where it is not shown."""
+    """A line on standard error that is rewritten, at most every quarter of a second; nothing if it is not shown."""
 
     def __init__(self, *, shown: bool, to: TextIO | None = None) -> None:
         self.shown = shown
@@ -26,7 +26,7 @@ class StatusLine:
         self._next = time.monotonic() + EVERY
 
     def due(self) -> bool:
-        """Is it time for another picture?"""
+        """Whether it is time to draw the line again."""
         now = time.monotonic()
         if not self.shown or now < self._next:
             return False
@@ -34,7 +34,7 @@ class StatusLine:
         return True
 
     def show(self, text: str) -> None:
-        """Draw it, whether due or not."""
+        """Draw the line, whether due or not."""
         if self.shown:
             self._to.write("\r\x1b[2K" + text[: shutil.get_terminal_size().columns - 1])
             self._to.flush()
@@ -48,7 +48,7 @@ class StatusLine:
 
 
 class Progress:
-    """``tick`` after each step; ``clear`` before somebody else writes to the same terminal."""
+    """Call ``tick`` after each step, and ``clear`` before anything else writes to the same terminal."""
 
     def __init__(self, engine: Engine, event_time: Callable[[], str], *, shown: bool, to: TextIO | None = None) -> None:
         self._engine, self._event_time = engine, event_time
@@ -86,12 +86,12 @@ class Progress:
         )
 
     def _shown(self, kept: Kept, goals: str) -> str:
-        """What the engine keeps."""
+        """The text for what the engine keeps."""
         if not self._engine.has_windows:
             return f"{kept.goals:,} {goals}"
         return f"{kept.items:,} items in windows" + (f", {kept.goals:,} {goals}" if kept.goals else "")
 
 
 def on_terminal() -> bool:
-    """Can a line on standard error be rewritten?"""
+    """Whether a line on standard error can be rewritten."""
     return sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"

@@ -32,7 +32,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def _read_line() -> str:
-    """A line of standard input as ``input`` gives it, which would touch standard output as well."""
+    """A line of standard input as ``input`` would give it, but without touching standard output."""
     line = sys.stdin.readline()
     if not line:
         raise EOFError

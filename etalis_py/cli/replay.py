@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from etalis_py.program import Program
     from etalis_py.replays.replay import Found, Replay, Row
 
-Ids = Counter[tuple[str, str]]  # how often a query found a match of this id
+Ids = Counter[tuple[str, str]]  # how often a query had a match with this id
 
 HOW_MANY = {
     "stock": (("companies", 200, "how many companies there are"), ("events", 20_000, "how many prices and ratings")),
@@ -100,7 +100,7 @@ def run(options: Namespace) -> int:
 
 
 def _on_spark(options: Namespace, replay: Replay, knowledge: Knowledge) -> int:
-    """The replay on Spark: the same table, picture or matches."""
+    """Run the replay on Spark: the same table, picture or matches."""
     from etalis_py.cli.interrupt import Interrupt
     from etalis_py.cli.outputs import Outlet, open_outlet
     from etalis_py.cli.spark import SparkWork, Stopped, replayed
@@ -128,7 +128,7 @@ def _on_spark(options: Namespace, replay: Replay, knowledge: Knowledge) -> int:
 
 
 def _compared(options: Namespace, replay: Replay, knowledge: Knowledge, ids: Ids) -> int:
-    """Does Spark find what the local engine has found?  All matches of all queries are compared, by their ids."""
+    """Compare Spark with the local engine: all matches of all queries, by their ids."""
     from etalis_py.cli.interrupt import Interrupt
     from etalis_py.cli.spark import SparkWork, Stopped, difference, replayed
 
@@ -161,7 +161,7 @@ def replay_program(options: Namespace, replay: Replay) -> Program:
 
 
 def _on_local_engine(options: Namespace, replay: Replay, ids: Ids | None = None) -> int:
-    """``ids`` takes the id of every match."""
+    """Run the replay on the local engine; ``ids`` collects the id of every match."""
     from etalis_py import Engine
     from etalis_py.cli.drive import Drive, paced
     from etalis_py.cli.interrupt import Interrupt
@@ -218,7 +218,7 @@ def _on_local_engine(options: Namespace, replay: Replay, ids: Ids | None = None)
 
 
 def _tell(options: Namespace, replay: Replay, matches: Sequence[Found], counts: str, *, table: bool) -> None:
-    """The table with what was counted, where matches go nowhere else; and the picture."""
+    """Print the table and the counts, if matches go nowhere else; and draw the picture."""
     if table:
         shared.say(as_table(replay.summary(matches)))
         shared.say(f"\n{counts}")

@@ -194,7 +194,7 @@ def run_once(options: Namespace) -> int:
         if folder is not None:
             folder.begin(engine)
         revised = bool(options.revise)
-        # Said at the very end, however the run ends.
+        # Reported at the very end, however the run ends.
         stack.callback(
             lambda: report_left_out(stream.counters.errors, engine.counters.late, letters is not None, revised)
         )
@@ -250,7 +250,7 @@ def run_once(options: Namespace) -> int:
         ):
             items = (item for chunk in stream.chunks() for item in (chunk if isinstance(chunk, list) else [chunk]))
         if options.revise and live and options.speed is None and not options.background_stream:
-            stream.gather()  # corrections that come together are one replay
+            stream.gather()  # corrections that arrive together are one replay
         if options.speed is not None:
             items = paced(items, options.speed, closing=not options.lateness)
         drive.run(items if folder is None else folder.between(items, engine), interrupt)
@@ -270,7 +270,7 @@ def _timeline(path: str) -> Picture:
 
 
 def _late(letters: DeadLetters | None, lateness: int, revise: int) -> Callable[[Event], None]:
-    """What is done with an event that came too late, or corrects nothing; the engine counts it."""
+    """Handles an event that came too late, or that corrects nothing; the engine counts it."""
     reason = reason_for(lateness, revise)
 
     def late(event: Event) -> None:

@@ -1,4 +1,4 @@
-"""Programs inside a server of stream containers: an engine behind the protocol that the server knows."""
+"""Programs inside a server of stream containers: an engine behind the server's protocol for programs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from etalis_py.streams.clock import Clock, render_datetime
 from etalis_py.whynot import Report
 
 _LOG = logging.getLogger("etalis.containers")
-# Microseconds.  An event that is stored may take a moment to arrive here; event time stays behind by this much.
+# Microseconds.  A stored event may take a moment to arrive here, so event time stays this far behind.
 _MARGIN = 50_000
 _LIVE = 60_000_000
 
@@ -43,7 +43,7 @@ class EventRunner:
         return self._found(self._engine.push(event))
 
     def idle(self) -> list[Match]:
-        """The open instant is over.  On a stream that keeps up with the clock, time goes on by the clock."""
+        """Close the open instant.  On a stream that keeps up with the clock, time follows the clock."""
         if self._newest is None:
             return []
         matches = self._found(self._engine.advance(self._newest))
@@ -57,7 +57,7 @@ class EventRunner:
         return None if at is None else max(0.0, at - time.monotonic())
 
     def _is_live(self) -> bool:
-        """Was the last event there within a minute of its time?  Recorded streams only move with their events."""
+        """Whether the last event arrived within a minute of its time.  Recorded streams only move with their events."""
         return self._newest is not None and abs(self._lag) < _LIVE
 
     def goals(self) -> int:
@@ -81,7 +81,7 @@ class EngineRunner(EventRunner):
         self._background, self._revise = background, revise
         engine = Engine(program, background=background, explain=True, render=render_datetime, revise=revise)
         super().__init__(engine, stream)
-        self._remembered = Remembered()  # for corrections by name, and for why not
+        self._remembered = Remembered()  # for corrections by name, and for why-not
 
     def push(self, event: Event) -> list[Match]:
         if self._revise:
@@ -108,7 +108,7 @@ class EngineRunner(EventRunner):
 class StandingQueries(EventRunner):
     """Many queries of several clients in one engine, each named by the server.
 
-    None may have a part in what another one finds, so they only select: what a CONSTRUCT derives would be read by all.
+    None of them may affect the matches of another, so a CONSTRUCT is refused: all queries would read its triples.
     """
 
     def __init__(self, background: Knowledge | None, stream: str, policy: str) -> None:
@@ -137,12 +137,12 @@ class StandingQueries(EventRunner):
 
 
 def _text_of(name: str, query: str) -> Source:
-    """A text whose query gets this name; a line break at its end makes no other wording."""
+    """A text whose query gets this name; a line break at its end does not change the wording."""
     return Source(query.rstrip(), f"{name}.rq")
 
 
 def _check_standing(program: Program, text: Source) -> None:
-    """What cannot be one of many queries?"""
+    """Refuse a program that cannot be one of many queries."""
     queries = [query for document, _ in program.documents for query in document.queries]
     if program.windowed:
         found, reason = "windows", "they would be evaluated with those of all other queries"
@@ -170,13 +170,13 @@ def _now() -> int:
 
 
 class Runners:
-    """Makes programs run over one background, which is loaded once."""
+    """Makes runners for programs over one background, which is loaded once."""
 
     def __init__(self, background: Knowledge | None, policy: str, revise: int) -> None:
         self._background, self._policy, self._revise = background, policy, revise
 
     def __call__(self, query: str, stream: str) -> EngineRunner:
-        # The line break says that this is the text of a query and not the name of a file.
+        # The line break marks this as the text of a query, not the name of a file.
         return EngineRunner(compile(query + "\n", policy=self._policy), self._background, stream, self._revise)
 
     def queries(self, stream: str) -> StandingQueries:
@@ -189,9 +189,9 @@ class Runners:
 
 
 def runner_factory(background: list[str], entailment: str, policy: str, revise: int = 0) -> Runners:
-    """Makes programs runnable: called once in the process from which those of the programs are forked.
+    """Make the runners: called once, in the process from which those of the programs are forked.
 
-    So the background is loaded once, and yet each program has knowledge of its own, which it may change.
+    So the background is loaded only once, but each program has its own copy, which it may change.
     """
     knowledge = load(background, entailment=entailment) if background else None
     return Runners(knowledge, policy, revise)

@@ -1,4 +1,4 @@
-"""What ``run`` on either engine shares: the engine of a program, and what is said of events that were left out."""
+"""Shared by ``run`` on either engine: the engine of a program, and the reports on events that were left out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def engine_for(program: Program, **options: Any) -> Engine:
-    """The engine of a program; a graph that is missing is a fault of the query."""
+    """The engine of a program; a missing graph is reported as an error of the query."""
     from etalis_py import Engine
     from etalis_py.executors.windows.refresh import MissingGraph
 
@@ -26,7 +26,7 @@ def engine_for(program: Program, **options: Any) -> Engine:
 
 
 def refuse_for_windows(options: Namespace) -> None:
-    """What windows have no answer to."""
+    """Refuse options that do not work with windows."""
     if options.timeline:
         raise UsageError(
             "--timeline draws the events of a match; a row of a windowed query has none of its own, it is made of all "
@@ -51,7 +51,7 @@ def reason_for(lateness: int, revise: int) -> Callable[[Event], str]:
 
 
 def report_left_out(errors: int, late: int, kept: bool, revised: bool = False) -> None:
-    """What was left out is always said."""
+    """Report what was left out, always."""
     where = "see the dead letters" if kept else "--dead-letters FILE keeps them"
     if errors:
         _note(errors, "part", f"of the input could not be read and was skipped; {where}")
@@ -62,14 +62,14 @@ def report_left_out(errors: int, late: int, kept: bool, revised: bool = False) -
 
 
 def report_unread(unrouted: int, inputs: frozenset[str]) -> None:
-    """Items that no query asked for, where that may be a slip."""
+    """Report items that no query asked for, if that may be a slip."""
     if unrouted:
         reason = f"was of a stream that no query reads; they read {', '.join(sorted(inputs))}: --stream NAME=SOURCE"
         _note(unrouted, "event", reason)
 
 
 def report_unmet(warnings: Iterable[str]) -> None:
-    """What the queries ask for and no event had."""
+    """Report what the queries ask for but no event had."""
     for warning in warnings:
         print(f"etalis: warning: {warning}", file=sys.stderr)
 

@@ -71,7 +71,7 @@ def serve(options: Namespace) -> int:
     if options.background:
         from etalis_py.knowledge import load
 
-        load(options.background, entailment=options.entailment)  # what cannot be read is an error now
+        load(options.background, entailment=options.entailment)  # report unreadable files now
     try:
         run_server(
             host=options.host,

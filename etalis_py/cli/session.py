@@ -1,4 +1,4 @@
-"""What a conversation is: an engine, the queries in it, and what each typed line does to them.
+"""An interactive session: an engine, the queries in it, and the effect of each typed line.
 
 A line is an event (it begins with a time), background (Turtle, without a time), a command (it begins with a dot), a
 prefix, or part of a query, which ends with an empty line.
@@ -45,29 +45,29 @@ exit          end; what is only known at the end is reported then"""
 _EVENT = re.compile(r"\s*(?:\[\s*([^,\s]+)\s*,\s*([^\]\s]+)\s*\]|(-?\d\S*))\s+(\S.*?)\s*\.?\s*$")
 _STREAM = re.compile(r"@(<[^<>\s]*>|[\w-]*:\S*)\s+(\S.*)$")
 _PREFIX = re.compile(r"\s*@?prefix\s+([\w-]*):\s*<([^<>\s]*)>\s*\.?\s*$", re.IGNORECASE)
-_PLACE = re.compile(r"^Parser error at line \d+ [^:]*: ")  # counts the prefixes that nobody typed
+_PLACE = re.compile(r"^Parser error at line \d+ [^:]*: ")  # its line number counts prefixes that were not typed
 _TURTLE = re.compile(r"\s*(?:<[^<>\s]*>|_:\S+|[\w-]*:\S*|\[|\()(?:\s|$)")
-_GOES_ON = (";", ",", "[", "(")  # at the end of a line of Turtle
-SAME_TIME = 1  # microsecond: the horizon in which what is shown may change
+_GOES_ON = (";", ",", "[", "(")  # at the end of an unfinished line of Turtle
+SAME_TIME = 1  # microsecond: the horizon in which shown matches may change
 _BEGINNINGS = ("SELECT", "CONSTRUCT", "ASK", "DESCRIBE", "PREFIX", "BASE", "REGISTER")
 
 
 class Session:
-    """State: the engines, the prefixes, the lines of a query or of Turtle that has not ended, the last match.
+    """State: the engines, the prefixes, the lines of an unfinished query or Turtle text, the last match.
 
-    EP-SPARQL queries share an engine; a text with windows is a program with an engine of its own, which begins when it
-    is typed.  Matches are shown as soon as their last event is typed.  Another event of the same time is then a
-    correction, for which the shared engine has a horizon: what it shows is again what holds.
+    EP-SPARQL queries share an engine; a text with windows is a separate program with its own engine, which starts when
+    it is typed.  Matches are shown as soon as their last event is typed.  Another event of the same time is then a
+    correction, for which the shared engine has a horizon: so the matches shown are correct again.
     """
 
     def __init__(self, background: Sequence[str], entailment: str, policy: str) -> None:
         self._clock: Clock | None = None
         self._background, self._entailment, self._policy = background, entailment, policy
-        self._facts: list[Triple] = []  # background that was typed
+        self._facts: list[Triple] = []  # typed background
         self._engine = self._engine_with({})
         self._windows: list[Engine] = []
         self._numbered = self._events = 0
-        self._time: int | None = None  # that of the last event
+        self._time: int | None = None  # the time of the last event
         self._prefixes = {"": "http://example.org/"}
         self._lines: list[str] = []
         self._turtle: list[str] = []
@@ -79,7 +79,7 @@ class Session:
         return "      > " if self._lines or self._turtle else "etalis> "
 
     def take(self, line: str) -> Iterator[str]:
-        """What a line makes the session say."""
+        """The output for one line."""
         try:
             yield from self._take(line)
         except (QueryError, ValueError, SyntaxError, LimitExceeded) as error:
@@ -87,7 +87,7 @@ class Session:
             yield str(error)
 
     def end(self) -> Iterator[str]:
-        """The input is over: what is only known now."""
+        """The output at the end of the input."""
         if self._lines or self._turtle:
             yield from self.take("")
         if not self.done:
@@ -95,7 +95,7 @@ class Session:
             yield from self._show(Engine.close)
 
     def forget(self) -> None:
-        """The query or the Turtle that is being typed is given up."""
+        """Discard the query or Turtle that is being typed."""
         self._lines, self._turtle = [], []
 
     def _take(self, line: str) -> Iterator[str]:
@@ -132,13 +132,13 @@ class Session:
             yield f"{line.strip()!r} is not an event, background, query or command; .help tells what is"
 
     def _push(self, engine: Engine, event: Event) -> list[Match]:
-        """What an event makes an engine answer; rules answer at once, windows when time has moved on."""
+        """The matches of an engine for an event; rules answer at once, windows when time has moved on."""
         if engine in self._windows:
             return list(engine.push(event))
         return [*engine.push(event), *engine.advance(event.end)] if engine.programs else []
 
     def _learn(self, line: str) -> Iterator[str]:
-        """Background: triples without a time, over several lines where one ends as a list does."""
+        """Add background: triples without a time, over several lines if a line ends unfinished."""
         self._turtle.append(line)
         if line.endswith(_GOES_ON):
             return
@@ -179,7 +179,7 @@ class Session:
         return f"<{self._prefixes[prefix]}{local}>"
 
     def _known(self, named: Mapping[str, Any]) -> Knowledge:
-        """The background, with the graphs of FROM and with what was typed."""
+        """The background, with the graphs of FROM and with the typed triples."""
         return load([*self._background, self._facts], named=named, entailment=self._entailment)  # type: ignore[arg-type]
 
     def _engine_with(self, named: Mapping[str, Any]) -> Engine:
@@ -187,7 +187,7 @@ class Session:
         return Engine(background=known, policy=self._policy, explain=True, revise=SAME_TIME, render=self._render)
 
     def _add(self, text: str) -> Iterator[str]:
-        """Run the queries of a text; those without a name, or with a taken one, get a new one."""
+        """Run the queries of a text; those without a name, or with a taken name, get a new one."""
         source = Source(text + "\n")
         document = parse(source.text, source=source.name, prefixes=self._prefixes)
         taken = set(self._queries())
@@ -199,7 +199,7 @@ class Session:
             engine = Engine(program, background=known, explain=True, render=self._render, start=self._time)
             self._windows.append(engine)
         else:
-            if files and not self._engine.programs:  # those that run already have chosen what they see
+            if files and not self._engine.programs:  # running programs have already chosen what they see
                 self._engine = self._engine_with(files)
             if not self._engine.programs and self._time is not None:
                 self._engine.advance(self._time - 1)
@@ -274,7 +274,7 @@ class Session:
         return [name for engine in engines for program in engine.programs.values() for name in program.queries]
 
     def _show(self, step: Callable[[Engine], Iterable[Match]]) -> Iterator[str]:
-        """What the engines answer to a step."""
+        """The output for the answers of the engines to a step."""
         engines = (self._engine, *self._windows)
         columns = {output.query: output.variables for engine in engines for output in engine.outputs}
         for match in [match for engine in engines for match in step(engine)]:

@@ -21,7 +21,7 @@ from etalis_py.streams.sockets import is_socket
 from etalis_py.streams.sources import FORMATS, MAPPED, WHOLE, format_of, now
 
 DEFAULT_NAMESPACE = "http://example.org/"
-LOOK_EVERY = 0.02  # seconds between two looks at a file that is followed
+LOOK_EVERY = 0.02  # seconds between two looks at a followed file
 
 
 def split_name(text: str, option: str = "--stream") -> tuple[str, str]:
@@ -53,14 +53,14 @@ def is_topic(source: str) -> bool:
 
 
 def is_live(source: str) -> bool:
-    """May there be nothing yet to read, and more later?"""
+    """Whether there may be nothing to read yet, but more later."""
     if is_topic(source):
         return not parse_topic(source).until_now
     return is_container(source) or is_socket(source) or (source == "-" and not _is_file(sys.stdin.fileno()))
 
 
 def is_path(source: str) -> bool:
-    """Is it the name of a file, or a pattern?"""
+    """Whether it is the name of a file, or a pattern."""
     return source != "-" and "://" not in source
 
 
@@ -92,7 +92,7 @@ def open_streams(
 
 
 def _check_followed(sources: Sequence[str]) -> None:
-    """What can be followed?"""
+    """Refuse to follow sources that cannot be read while they grow."""
     paths = [source for source in sources if is_path(source)]
     if not paths:
         raise UsageError("--follow is for files that grow; what has no end by itself is followed anyway: leave it out")
@@ -102,7 +102,7 @@ def _check_followed(sources: Sequence[str]) -> None:
 
 
 def mappings_of(options: Namespace, names: Sequence[str]) -> dict[str, str]:
-    """The files of ``--mapping [NAME=]FILE`` by the IRI of their stream; ``""`` has that for all others."""
+    """The files of ``--mapping [NAME=]FILE`` by the IRI of their stream; ``""`` has the one for all others."""
     mappings: dict[str, str] = {}
     for text in options.mapping:
         name, file = split_name(text, "--mapping")
@@ -129,7 +129,7 @@ def _open(
     mapping: str | None,
     own: bool,
 ) -> Stream:
-    """One stream; ``alone``: there is no other, ``own``: the mapping is meant for this one in particular."""
+    """One stream; ``alone``: it is the only one; ``own``: the mapping was given for this stream by name."""
     if is_container(source):
         return follow(source, name, _silence(options), bool(getattr(options, "revise", 0)))
     if is_topic(source):
@@ -177,7 +177,7 @@ def _open(
 
 
 def _as_it_comes(options: Namespace) -> bool:
-    """Is the order of a file wanted, or provided for otherwise?"""
+    """Whether a file is read in its own order: asked for, or handled by another option."""
     late = getattr(options, "lateness", 0) or getattr(options, "revise", 0)
     return bool(late or options.keep_order or options.close_on_message)
 
@@ -192,14 +192,14 @@ def _note(text: str) -> None:
 
 
 def _unbuffered_input() -> io.FileIO:
-    """Standard input without a buffer: a thread that waits in its read does not keep the interpreter from ending."""
+    """Standard input without a buffer: a thread that waits in its read does not keep the interpreter from exiting."""
     raw = io.FileIO(sys.stdin.fileno(), closefd=False)
     raw.name = "standard input"
     return raw
 
 
 def follow(url: str, name: str, idle: float, revise: bool) -> Stream:
-    """A stream container: what it holds, then what comes.  ``revise``: graphs of it may withdraw others."""
+    """A stream container: its current members, then new ones.  ``revise``: its graphs may withdraw others."""
     from etalis_py.containers.client import Follower  # takes a while to import
     from etalis_py.containers.withdrawals import Remembered
 

@@ -1,7 +1,7 @@
-"""``--engine spark``: the same command on Spark.  What is refused there and why, a session that keeps quiet, Ctrl-C.
+"""``--engine spark``: the same command on Spark: what is refused there and why, a quiet session, Ctrl-C.
 
-Spark begins when all events have been read, and matches are written when it has found all of them, in the order in
-which the local engine writes them.  Spark's JVM writes into a file, which is kept when a run fails.
+Spark starts once all events have been read, and matches are written once it has all of them, in the order of the local
+engine.  Spark's JVM logs to a file, which is kept if a run fails.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from etalis_py.spark.parts import RoutedPart
     from etalis_py.spark.results import SparkMatch, SparkRun
 
-JAVA = 17  # the oldest that Spark runs on
+JAVA = 17  # the oldest version that Spark runs on
 FEW = 1_000_000  # with fewer events the JVM's better compiler costs more than it gains
 _MASTERS = re.compile(r"local(\[(\d+|\*)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|(spark|k8s|mesos)://.+|yarn")
 _RAISED = re.compile(r"^(?:\w+\.)*(\w+): (.*?)(?=\n\s*at |\n? SQLSTATE|\Z)", re.MULTILINE | re.DOTALL)
@@ -47,14 +47,14 @@ _OURS = ("SparkError", "LimitExceeded", "QueryError", "KnowledgeError", "Snapsho
 
 
 class Stopped(Exception):
-    """Ctrl-C before there was anything to write."""
+    """Ctrl-C was pressed before there was anything to write."""
 
 
 # --- what can be asked for -----------------------------------------------------------------------------------------
 
 
 def refuse_on_spark(options: Namespace) -> None:
-    """What has no answer on Spark, before anything is read."""
+    """Refuse options that do not work on Spark, before anything is read."""
     elsewhere = "leave it out, or run with --engine local"
     for asked, why in (
         ("explain_matches", "needs the events behind a match in one engine, and Spark has them in many"),
@@ -74,7 +74,7 @@ def refuse_on_spark(options: Namespace) -> None:
 
 
 def check_spark(options: Namespace) -> None:
-    """Is there a Spark that can be started?"""
+    """Check that Spark can be started."""
     if options.master is not None and not _MASTERS.fullmatch(options.master):
         raise UsageError(f"--master {options.master}: write local[2], local[*], spark://HOST:7077, yarn or k8s://…")
     check_pyspark()
@@ -92,7 +92,7 @@ def check_pyspark() -> None:
 
 
 def java_version() -> int:
-    """The version of the Java that Spark would start; 0 where there is none."""
+    """The version of the Java that Spark would start; 0 if there is none."""
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")
     if java is None:
@@ -106,7 +106,7 @@ def java_version() -> int:
 
 
 def shards_of(options: Namespace) -> int:
-    """How many shards: as asked for, as the checkpoint was made with, or two for each core."""
+    """The number of shards: as asked for, as in the checkpoint, or two per core."""
     from etalis_py.spark.continued import read_state
 
     state = read_state(Path(options.checkpoint)) if getattr(options, "checkpoint", None) else None
@@ -116,7 +116,7 @@ def shards_of(options: Namespace) -> int:
 def check_plan(
     program: Program, shards: int, knowledge: Any, *, warn: bool, streaming: bool = False, updates: bool = False
 ) -> None:
-    """What cannot run on Spark; and what will run in one shard, a line for each."""
+    """Refuse what cannot run on Spark; print a line for each part that will run in one shard."""
     for routed in parts_of(program, shards, knowledge, updates=updates):
         part = routed.part
         if warn and part.shards == 1 and shards > 1 and (routed.uncut or streaming):
@@ -156,7 +156,7 @@ def run(options: Namespace) -> int:
     changes = options.background_stream is not None
     given = options.background or ([] if changes else None)
     knowledge = knowledge_of(given, options.entailment, shared.graph_files(program))
-    # The local engine refuses what cannot run anywhere.
+    # The local engine refuses what can run nowhere.
     outputs = engine_for(program, background=knowledge, changes=changes).outputs
     shared.show_warnings(program.check() if options.checkpoint else program.warnings)
     streaming = options.checkpoint is not None
@@ -179,7 +179,7 @@ def run(options: Namespace) -> int:
         work = SparkWork(options, interrupt)
         try:
             with (
-                # A batch is corrected before it is run; only a run that goes on has something to take back.
+                # A batch is corrected before it is run; only a continued run has matches to take back.
                 open_outlet(
                     options, outputs, program.prefixes, False, bool(options.revise and options.checkpoint)
                 ) as outlet,
@@ -213,7 +213,7 @@ def run(options: Namespace) -> int:
 
 
 class SparkWork:
-    """One run on Spark as the command line sees it: the line that says how it goes, the session, the log."""
+    """One run on Spark for the command line: the progress line, the session, the log."""
 
     def __init__(self, options: Namespace, interrupt: Interrupt) -> None:
         self.line = StatusLine(shown=on_terminal())
@@ -228,7 +228,7 @@ class SparkWork:
     def opened(
         self, program: Program, events: Iterable[Any], late: Callable[[Event], None], **options: Unpack[RunOptions]
     ) -> Iterator[SparkRun]:
-        """The run, when Spark has found everything."""
+        """The run, once Spark has found all matches."""
         from etalis_py.spark.options import Running
         from etalis_py.spark.running import open_run
 
@@ -274,10 +274,10 @@ class SparkWork:
 
         with ExitStack() as stack:
             log = stack.enter_context(self._log.open("wb"))
-            # A JVM that is left while it starts would stay behind.
+            # If interrupted while it starts, the JVM would stay behind.
             with watching(self.line, self._log, self._began, None), self._interrupt.deferred():
                 spark = session(self._options.master, shards=shards, config=self._config(), log=log)
-            self._interrupt.listen()  # Spark takes Ctrl-C for itself
+            self._interrupt.listen()  # Spark takes over Ctrl-C
             self.place = f"{spark.sparkContext.master}, {self.place}"
             stack.callback(spark.stop)
             if self._interrupt.asked:
@@ -288,7 +288,7 @@ class SparkWork:
                 yield spark
 
     def _config(self) -> dict[str, str]:
-        """Settings for Spark on this machine, which nobody else is to reach; a cluster keeps its own."""
+        """Settings for Spark on this machine, which must not be reachable from outside; a cluster keeps its own."""
         master = self._options.master
         config = {"spark.ui.showConsoleProgress": "false"}
         if master.startswith("local") if master else not {"SPARK_HOME", "SPARK_CONF_DIR"} & set(os.environ):
@@ -303,7 +303,7 @@ class SparkWork:
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
-        """What Spark says of a failure in one line; the log is kept then."""
+        """Report a failure of Spark in one line, and keep the log."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
@@ -333,7 +333,7 @@ def _without_shard_warnings() -> Iterator[None]:
 
 
 def failure_of(text: str) -> str:
-    """The line that matters in what Spark says of a failure: the error that was raised in Python, where there is one.
+    """The relevant line in Spark's message about a failure: the error raised in Python, if there is one.
 
     >>> failure_of("An exception was thrown from the Python worker:\\nTraceback …\\n  File …\\na.b.SparkError: no")
     'no'
@@ -353,7 +353,7 @@ def failure_of(text: str) -> str:
 
 
 def check_replay(options: Namespace, replay: Replay, program: Program) -> Knowledge:
-    """Can the worked example run on Spark?  Its background knowledge."""
+    """Check that the worked example can run on Spark; returns its background knowledge."""
     from etalis_py.knowledge import load
 
     check_spark(options)
@@ -377,7 +377,7 @@ def _never_late(event: Event) -> None:
 
 
 def difference(local: Counter[tuple[str, str]], spark: Counter[tuple[str, str]]) -> str:
-    """How what two engines found differs, by query and id; empty where it does not."""
+    """The differences between the matches of two engines, by query and id; empty if there are none."""
     parts = []
     for query in sorted({query for query, _ in local | spark}):
         missing = sum(n for (q, _), n in (local - spark).items() if q == query)

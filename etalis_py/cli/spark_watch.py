@@ -1,4 +1,4 @@
-"""What Spark is at, said from a thread of its own while the command waits for it."""
+"""Shows the progress of Spark from a separate thread while the command waits for it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ NO_WORKERS = b"has not accepted any resources"
 
 @contextmanager
 def watching(line: StatusLine, log: Path, began: float, spark: SparkSession | None) -> Iterator[None]:
-    """Show the tasks of Spark on the line; without a session yet, that it starts.
+    """Show the tasks of Spark on the line; without a session yet, show that it is starting.
 
-    Where Spark waits for workers, that is said once, on a terminal or not: it would wait for ever.
+    If Spark waits for workers, this is reported once, on a terminal or not, because it could wait for ever.
     """
     over = threading.Event()
     watcher = threading.Thread(target=_watch, args=(line, log, began, spark, over), name="etalis-spark", daemon=True)
@@ -52,7 +52,7 @@ def _watch(line: StatusLine, log: Path, began: float, spark: SparkSession | None
                 continue
             try:
                 doing = "starting Spark" if spark is None else _tasks(spark)
-            except (Py4JError, OSError):  # Spark is gone: whoever waits for it gets the reason
+            except (Py4JError, OSError):  # Spark is gone: the waiting thread gets the reason
                 return
             line.show(f"{doing}  {time.monotonic() - began:.0f} s")
 

@@ -1,4 +1,4 @@
-"""``etalis run --watch``: the run again whenever one of its files has changed."""
+"""``etalis run --watch``: runs again whenever one of its files has changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from etalis_py.cli.errors import UsageError, guarded
 from etalis_py.cli.sources import is_live, mappings_of, split_name
 
-LOOK_EVERY = 0.2  # seconds; a change is seen at once for a person, and looking costs nothing
+LOOK_EVERY = 0.2  # seconds; to a person this is immediate, and looking costs almost nothing
 
 Stamp = tuple[int, int]
 
@@ -24,7 +24,7 @@ ON_SPARK = (
 
 
 def check_watch(options: Namespace) -> None:
-    """What can be run a second time?"""
+    """Refuse options with which a run cannot be repeated."""
     if options.engine == "spark":
         raise UsageError(ON_SPARK)
     if options.follow:
@@ -37,7 +37,7 @@ def check_watch(options: Namespace) -> None:
 
 
 def files_of(options: Namespace) -> list[Path]:
-    """The files of a run: its queries, streams, mappings and background, as they are there now."""
+    """The files of a run: its queries, streams, mappings and background, as they are now."""
     named = [split_name(text) for text in options.stream]
     mappings = mappings_of(options, [name for name, _ in named])
     patterns = [*options.query, *(source for _, source in named), *options.background, *mappings.values()]
@@ -52,7 +52,7 @@ def watch(
     files: Callable[[], Iterable[Path]],
     wait: Callable[[float], None] = time.sleep,
 ) -> int:
-    """Run; after each change of a file run again.  Ctrl-C ends it."""
+    """Run, and run again after each change of a file, until Ctrl-C."""
     while True:
         before = stamps(files())
         guarded(run)
@@ -67,7 +67,7 @@ def watch(
 
 
 def stamps(files: Iterable[Path]) -> dict[Path, Stamp]:
-    """When each file was written and how large it is; an editor may have taken one away for a moment."""
+    """The modification time and size of each file; an editor may have removed one for a moment."""
     stamped = {}
     for path in files:
         try:

@@ -1,4 +1,4 @@
-"""``etalis why-not``: why an expected match did not come."""
+"""``etalis why-not``: why an expected match did not occur."""
 
 from __future__ import annotations
 

@@ -49,8 +49,9 @@ def row_kinds(parts: Iterable[RoutedPart]) -> tuple[bool, bool]:
 
 
 def flat_events(events: DataFrame, triples: bool = True, items: bool = False, *, timed: bool = True) -> DataFrame:
-    """Any DataFrame of events as one row per triple: start, end, stream, s, p, o (and retract and arrived, if they
-    exist; ``timed``: time as well).
+    """Any DataFrame of events as one row per triple: start, end, stream, s, p, o.
+
+    Columns ``retract`` and ``arrived`` are kept if they exist; ``timed``: ``time`` as well.
 
     With ``items`` there is a column ``item``, and for each event also a row (without ``triples``: only this row) that
     holds it whole; the event that ends the stream is no such item.

@@ -38,8 +38,8 @@ MOST_TIMES = 4
 MOST_TIMES_OF_FILES = 8
 """The same if the shards decode files of this machine."""
 MOST_BYTES = 1 << 26
-"""The most bytes of files for each of these shards, whose rows take up to ten times as much memory; of files of this
-machine only the pieces that overlap in time count."""
+"""The most bytes of files for each of these shards, whose rows take up to ten times as much memory.  Of files of this
+machine, only the pieces that overlap in time count."""
 _PLAIN = {"Project", "Filter", "LogicalRelation"}
 
 

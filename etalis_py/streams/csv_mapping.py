@@ -81,8 +81,7 @@ class RowMapping:
 
 
 def read_mapping(mapping: str | Path | Mapping[str, Any], prefixes: Mapping[str, str] | None = None) -> RowMapping:
-    """A mapping from a TOML file, or from a dictionary with the same keys; ``prefixes`` are known in addition to its
-    own."""
+    """A mapping from a TOML file, or from a dictionary with the same keys; ``prefixes`` are known besides its own."""
     if isinstance(mapping, Mapping):
         return _compile(mapping, "the mapping", prefixes or {})
     name = str(mapping)
@@ -210,8 +209,7 @@ def csv_events(
                 return
 
     def mark(item: Item) -> str:
-        """Keep a mark and return an empty line, which is not a row to the csv module: the loop below then sees it at
-        once.
+        """Keep a mark and return an empty line: to the csv module that is not a row, so the loop below sees it at once.
 
         (Not inside a quoted cell, where it would be text.)
         """

@@ -69,8 +69,7 @@ def withdrawn_graph(statements: Iterable[Statement]) -> str | None:
 
 @dataclass(slots=True)
 class Counters:
-    """Counts of what a stream has seen so far.  ``errors`` are skipped parts; ``empty`` are elements without a
-    triple."""
+    """Counts of the stream so far.  ``errors`` are skipped parts, ``empty`` elements without a triple."""
 
     events: int = 0
     triples: int = 0

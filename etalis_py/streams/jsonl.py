@@ -178,8 +178,7 @@ def _record_items(record: dict[str, Any], line: str, number: int, context: Conte
 
 
 def _refuse_misspelt(record: dict[str, Any]) -> None:
-    """Refuse a line without a time if one of its keys is much like ``time``; otherwise it would get its time of
-    arrival."""
+    """Refuse a line without a time if one of its keys is much like ``time``; any other has its time of arrival."""
     for key in record:
         if key not in _KEYS and closest(key, ("time",)):
             raise StreamError(f"the key {key!r} is not known", hint="did you mean 'time'?")

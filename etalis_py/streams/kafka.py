@@ -210,8 +210,7 @@ class _Reader:
                 self._take(message)
 
     def _in_order(self) -> Iterator[Event]:
-        """The events that certainly come next: the earliest of the heads, as long as every partition that counts has
-        one."""
+        """The events that certainly come next: the earliest of the heads, while no head is missing for comparison."""
         while all(self._waiting[n] or n in self._read_out for n in self._waiting):
             heads = [(events[0].end, number) for number, events in self._waiting.items() if events]
             if not heads:

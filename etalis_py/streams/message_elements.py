@@ -64,8 +64,7 @@ def message_events(rows: list[Row], context: Context, line: int, span: Span | No
 
 
 def _without_withdrawals(rows: list[Row], line: int) -> tuple[list[Row], dict[str, str]]:
-    """The rows without those that mark a graph as a withdrawal; and these graphs, each with the graph it withdraws
-    from."""
+    """The rows without those that mark graphs as withdrawals; and these graphs, with the graphs they withdraw from."""
     names = {g for *_, g in rows if g}
     about: dict[str, list[Statement]] = {}
     for s, p, o, g in rows:

@@ -61,8 +61,7 @@ class Messages:
     def events(
         self, data: bytes, *, place: str, name: str = "", arrival: int | None = None, retract: bool = False
     ) -> Iterator[Event]:
-        """The events of one message.  ``place`` is shown in errors; ``name`` is that of a document (default: by its
-        content).
+        """The events of one message.  ``place`` is for errors, ``name`` is that of a document (default: by content).
 
         ``retract``: the message withdraws them.
         """

@@ -59,8 +59,7 @@ class PassingTime:
         return t if self._until is None else min(t, self._until)
 
     def wake_at(self, due: int | None) -> float | None:
-        """The clock time at which ``reached`` gives ``due`` (or ``until``, if that is earlier); None: not by time
-        alone."""
+        """The clock time when ``reached`` gives ``due`` (or ``until``, if that is earlier); None: not by time alone."""
         times = [t for t in (due, self._until) if t is not None]
         if self._newest is None or not times:
             return None

@@ -159,8 +159,7 @@ MESSAGES_HINT = 'a message log starts with VERSION "1.2-messages", or is read wi
 
 
 def _special(line: str, messages: bool | None) -> Quad | str | None:
-    """The meaning of a line that the fast path refused: nothing, an end of message, a refusal, or a quad to be
-    parsed."""
+    """What a line is that the fast path refused: nothing, an end of message, a refusal, or a quad to be parsed."""
     if not line or line.isspace():
         return None
     first = line.lstrip()[:1]

@@ -110,8 +110,7 @@ class Stream:
         return max((patience.idle for patience in self._patience), default=None)
 
     def wake(self, at: float | None) -> None:
-        """Make the next ``Idle`` come at this time of ``time.monotonic`` at the latest, unless something else comes
-        before."""
+        """The next ``Idle`` comes at this time of ``time.monotonic`` at the latest, unless something comes earlier."""
         for patience in self._patience:
             patience.wake = at
 

@@ -40,8 +40,7 @@ class Match(Protocol):
 
 
 class Sink(Protocol):
-    """Takes matches.  ``flush`` makes visible what was written; ``close`` completes the output, and may be called
-    twice.
+    """Takes matches.  ``flush`` makes visible what was written; ``close`` completes the output and may come twice.
 
     As a context manager a sink is closed at the end; after an error, incomplete output is removed.
     """

@@ -188,8 +188,7 @@ class TimeReader:
 
 
 class Arrival:
-    """Arrival times by the wall clock (or the given clock), each later than the one before, so that arrival order is
-    kept."""
+    """Arrival times by the wall clock (or the given one), each later than the one before: arrival keeps its order."""
 
     __slots__ = ("_last", "_now")
 

@@ -257,8 +257,9 @@ def is_blank(text: str) -> bool:
 
 
 def parse_rows(text: str, *, graphs: bool, header: str = "") -> list[Row]:
-    """The rows of one message; SyntaxError (its line within the text) if it cannot be parsed. The header is in the
-    first line, before the text.
+    """The rows of one message; SyntaxError (its line within the text) if it cannot be parsed.
+
+    The header is in the first line, before the text.
     """
     whole = f"{header} {text}" if header else text
     return [spell(quad) for quad in ox.parse(whole, format=ox.RdfFormat.TRIG if graphs else ox.RdfFormat.TURTLE)]

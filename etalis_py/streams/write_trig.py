@@ -82,7 +82,7 @@ class Trig:
 
 
 def explained(match: Any) -> Iterator[Constituent]:
-    """The events at the leaves of a match's explanation, each named by a hash of its content, graph and time."""
+    """The events at the leaves of a match's explanation, each named by a hash of its triple, stream and time."""
     for leaf in match.why().events():
         start, end = leaf.interval
         name = f"<urn:etalis:event:{digest(leaf.stream, f'{start}/{end}', *leaf.triple)}>"

@@ -1,4 +1,4 @@
-"""Terms that a user spelled, in columns → the same in canonical N-Triples spelling; what is not a term is an error."""
+"""Columns of terms in a user's spelling → the same in canonical N-Triples spelling; anything but a term is an error."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NAMES = {"s": "subject", "p": "predicate", "o": "object", "stream": "stream", "
 
 
 def canonical(column: pa.Array, name: str, first: int) -> pa.Array:
-    """A column of terms in canonical spelling, a dictionary but where all are literals that may well be different.
+    """A column of terms in canonical spelling; a dictionary, unless all are literals that are probably distinct.
 
     ``first`` is the number of the first row, for messages.
     """
@@ -76,7 +76,7 @@ def canonical(column: pa.Array, name: str, first: int) -> pa.Array:
 
 
 def sure_terms(terms: pa.StringArray, name: str) -> np.ndarray:
-    """Which terms certainly are canonical as they stand; of many, literals are told by a compiled loop."""
+    """Which terms are certainly canonical as they are; if there are many, a compiled loop recognizes literals."""
     sure = np.zeros(len(terms), np.bool_)
     if _can_be_literals(terms, name):
         sure = plain_literals(terms)
@@ -92,7 +92,7 @@ def _can_be_literals(terms: pa.StringArray, name: str) -> bool:
 
 
 def plain_literals(terms: pa.StringArray) -> np.ndarray:
-    """Which terms are printable literals without an escape, alone or of a common datatype."""
+    """Which terms are printable literals without escapes, plain or of a common datatype."""
     from etalis_py.streams.columns import scanning  # takes a while to import
 
     ends = np.frombuffer(terms.buffers()[1], np.int32)[terms.offset : terms.offset + len(terms) + 1]

@@ -1,7 +1,7 @@
-"""CSV → the flat form: blocks of lines are cut by Arrow where every line is of the usual shape.
+"""CSV → the flat form: Arrow cuts blocks of lines if every line is of the usual shape.
 
-Usual is a line with as many cells as the header, each without quotes or in quotes altogether, and no line break in any.
-A block with any other line goes through the reader of rows.
+A usual line has as many cells as the header, each without quotes or entirely in quotes, and no line break in any. A
+block with any other line goes through the row reader.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def csv_chunks(source: Source, mapping: RowMapping, context: Context, tabs: bool
     blocks = (block for block in whole_lines(source, byte_blocks(source, BLOCK)) if block is not None)
 
     def by_rows(first: tuple[bytes, int], *, to_end: bool = False) -> Iterator[Chunk]:
-        """A block, and what follows it as far as a row reaches (or to the end)."""
+        """Read a block with the row reader, and what follows up to the end of a row (or to the end)."""
         texts = ((decoded(whole, number, context.report), number) for whole, number in chain([first], blocks))
         return in_lists(csv_events(texts, mapping, context, tabs, columns, to_end=to_end))
 
@@ -63,7 +63,7 @@ def _pattern(delimiter: str) -> re.Pattern[bytes]:
 
 
 def _usual(lines: bytes, delimiter: str) -> bool:
-    """Is every line of the usual shape?"""
+    """Whether every line is of the usual shape."""
     if b"\0" in lines or lines.count(b"\r") != lines.count(b"\r\n"):
         return False
     return b'"' not in lines or _pattern(delimiter).fullmatch(lines) is not None
@@ -72,7 +72,7 @@ def _usual(lines: bytes, delimiter: str) -> bool:
 def _table(
     lines: bytes, number: int, columns: Sequence[str], delimiter: str, mapping: RowMapping, context: Context
 ) -> Table | None:
-    """A block of lines as a table; None where the reader of rows must see it."""
+    """A block of lines as a table; None if the row reader must see it."""
     if not lines.endswith(b"\n"):
         lines += b"\n"
     if not _usual(lines, delimiter):
@@ -111,7 +111,7 @@ def _table(
 
 
 def _column(table: pa.Table, name: str, often: bool) -> Column:
-    """A column; ``often``: its cells come again, which those of times do not."""
+    """A column; ``often``: its cells repeat, unlike those of times."""
     column = table.column(name).combine_chunks()
     texts = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
     return untyped(texts) if often else Column(pa.array(np.arange(len(texts), dtype=np.int32)), texts)

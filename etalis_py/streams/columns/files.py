@@ -18,7 +18,7 @@ LARGEST_DICTIONARY = 1 << 21  # bytes
 
 
 def file_batches(source: Source, format: str, mapping: RowMapping | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The columns of a file, and its rows; only the columns that the mapping uses are read where that is possible."""
+    """The columns of a file, and its rows; only the columns that the mapping uses are read, if that is possible."""
     try:
         if format == "parquet":
             return _parquet(source, mapping)
@@ -55,7 +55,7 @@ def _parquet(source: Source, mapping: RowMapping | None) -> tuple[pa.Schema, Ite
 
 
 def too_large(metadata: parquet.FileMetaData) -> set[str]:
-    """The columns that are not kept as dictionaries: Arrow's would grow from batch to batch.
+    """The columns that are not kept as dictionaries: in Arrow these would grow from batch to batch.
 
     Writers give up a dictionary beyond about a megabyte; the rest are numbers of at most four bytes.
     """
@@ -65,7 +65,7 @@ def too_large(metadata: parquet.FileMetaData) -> set[str]:
 
 
 def _whole(source: Source) -> Any:
-    """Something that can be read from any place: the file itself, else all of its bytes."""
+    """Something with random access: the file itself, otherwise all of its bytes."""
     source.peek(1)
     if source.path:
         return source.path
@@ -73,7 +73,7 @@ def _whole(source: Source) -> Any:
 
 
 class _Reading:
-    """A source as Arrow reads a stream: each read gives as many bytes as it asks for, but at the end."""
+    """A source in the form that Arrow reads: each read gives as many bytes as asked for, except at the end."""
 
     closed = False
 

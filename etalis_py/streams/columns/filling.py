@@ -1,4 +1,4 @@
-"""Templates filled from columns: the same terms as ``Template.fill`` gives row by row, each distinct cell once.
+"""Fills templates from columns: the same terms as ``Template.fill`` gives row by row, but each distinct cell only once.
 
 Arrow makes the terms of cells that are certainly plain (a word in an IRI, a number, a printable text); every other cell
 goes through ``Template.fill`` itself.
@@ -42,7 +42,7 @@ def fill(template: Template, columns: Mapping[str, Column], size: int) -> pa.Arr
         parts.append(texts.take(column.index))
     joined = pc.binary_join_element_wise(*parts, "").dictionary_encode()
     if template.kind == "iri":
-        template = Template("text", template.parts)  # what is left is to write it as an IRI
+        template = Template("text", template.parts)  # it only remains to write it as an IRI
         spelled = pa.array([iri(text) for text in joined.dictionary.to_pylist()], pa.string())
     else:
         spelled = _spelled(template, joined.dictionary)
@@ -77,7 +77,7 @@ def _terms(template: Template, column: Column) -> pa.StringArray:
 
 
 def _guessed(texts: pa.StringArray) -> pa.StringArray:
-    """Printable texts as ``templates.guess`` reads them."""
+    """Printable texts as ``templates.guess`` would read them."""
     terms = pc.binary_join_element_wise('"', texts, '"', "")
     for pattern, name in NUMBERS:
         looks = pc.match_substring_regex(texts, f"^(?:{pattern})$")
@@ -87,7 +87,7 @@ def _guessed(texts: pa.StringArray) -> pa.StringArray:
 
 
 def guessed(texts: pa.StringArray) -> pa.StringArray:
-    """Texts without a type as the literals that they look like."""
+    """Untyped texts as the literals that they look like."""
     return patched(_guessed(texts), pc.match_substring_regex(texts, _TEXT), texts, guess)
 
 
@@ -97,7 +97,7 @@ def _spelled(template: Template, texts: pa.StringArray) -> pa.StringArray:
 
 
 def _present(texts: pa.StringArray, missing: frozenset[str]) -> pa.StringArray:
-    """The texts, null where one says that there is nothing."""
+    """The texts, null where one stands for a missing value."""
     if pc.all(pc.match_substring_regex(texts, _TEXT)).as_py() is False:
         absent = pa.array([text.strip() in missing for text in texts.to_pylist()], pa.bool_())
     else:
@@ -106,7 +106,7 @@ def _present(texts: pa.StringArray, missing: frozenset[str]) -> pa.StringArray:
 
 
 def _quoted(texts: pa.StringArray) -> pa.StringArray:
-    """The texts as parts of an IRI."""
+    """The texts as parts of IRIs."""
     return patched(
         texts, pc.match_substring_regex(texts, _WORD), texts, lambda text: None if text is None else quoted(text)
     )

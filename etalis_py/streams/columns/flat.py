@@ -25,7 +25,7 @@ NAMES = ("end", "start", *TERMS, "stream", "graph", "event")
 
 
 def flat_batch(end: Any, start: Any, terms: Sequence[pa.Array], **more: pa.Array | None) -> pa.RecordBatch:
-    """A batch in the flat form; ``more`` are ``stream``, ``graph`` and ``event``, where there is any."""
+    """A batch in the flat form; ``more`` are ``stream``, ``graph`` and ``event``, if there are any."""
     columns = {"end": pa.array(end, pa.int64()), "start": pa.array(start, pa.int64())}
     columns |= dict(zip(TERMS, terms, strict=True))
     columns |= {name: column for name, column in more.items() if column is not None}

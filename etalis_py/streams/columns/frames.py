@@ -1,5 +1,5 @@
 """Frames → the flat form: whatever has ``__arrow_c_stream__`` (pyarrow, pandas, polars, duckdb, …), by a mapping, or as
-it is where it has the columns of the flat form.
+it is if it has the columns of the flat form.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def frame_chunks(
 
 
 def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows in batches of a bearable size; empty ones are left out."""
+    """The rows in batches of a limited size; empty ones are left out."""
     for batch in batches:
         for offset in range(0, len(batch), ROWS):
             yield batch if len(batch) <= ROWS else batch.slice(offset, ROWS)
@@ -129,7 +129,7 @@ def _flat(batch: pa.RecordBatch, first: int, context: Context) -> Iterator[Chunk
 
 
 def _retracts(batch: pa.RecordBatch, first: int) -> Any:
-    """Which rows withdraw what they say; ``retracted``, as in a table of matches, is the same as ``retract``."""
+    """Which rows withdraw what they state; ``retracted``, as in a table of matches, means the same as ``retract``."""
     retracts = np.zeros(len(batch), bool)
     for name in _RETRACT:
         if name in batch.schema.names:
@@ -173,7 +173,7 @@ def _flat_times(column: pa.Array, name: str, first: int, context: Context) -> An
 
 
 def replace_unit(context: Context, unit: str) -> Context:
-    """The context with numbers that count in this unit."""
+    """The context with this unit for numbers."""
     clock = context.times.clock
     if clock is None or clock.kind == "datetime" or clock.unit == unit:
         return context
@@ -201,7 +201,7 @@ def _table(batch: pa.RecordBatch, first: int, mapping: RowMapping, context: Cont
 
 
 class _Rows:
-    """Rows of a frame for the reader of rows."""
+    """Rows of a frame for the row reader."""
 
     def __init__(self, native: Mapping[str, pa.Array], first: int, mapping: RowMapping, context: Context) -> None:
         self._native, self._first, self._mapping, self._context = native, first, mapping, context

@@ -1,8 +1,8 @@
-"""JSON lines → the flat form: whole blocks are decoded at once, and their triples are cut by the scanner of N-Quads, or
-their keys mapped in columns.
+"""JSON lines → the flat form: whole blocks are decoded at once; the N-Quads scanner cuts their triples, or a mapping
+reads their keys in columns.
 
-Usual is a line with ``time`` and ``triples`` in canonical N-Triples without blank nodes, or, by a mapping, one whose
-values are texts, numbers and booleans.  Every other line goes through the reader of rows.
+A usual line has ``time`` and ``triples`` in canonical N-Triples without blank nodes or, with a mapping, only values
+that are texts, numbers and booleans.  Every other line goes through the row reader.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BLOCK = 1 << 22
 _OTHER = ("start", "end", "graph", "stream", "punctuate", "retract", "retracted")
 _SPECIAL = {"punctuate", "retract", "retracted", "triples", "time", "start", "end"}
 _TIME = text_template("{time}")
-# What the times of plain lines are read by: no format, no zone.
+# The mapping for the times of plain lines: no format, no zone.
 _PLAIN = read_mapping({"subject": ":s", "predicate": ":p", "object": ":o", "time": "{time}"})
 
 
@@ -65,7 +65,7 @@ def json_chunks(source: Source, context: Context, reading: Reading) -> Iterator[
                 whole.decode()
                 records = decoder.decode_lines(whole)
             except (UnicodeDecodeError, msgspec.DecodeError):
-                pass  # the reader of rows says what is wrong, and reads the rest
+                pass  # the row reader says what is wrong, and reads the rest
         if records is None or len(records) != whole.count(b"\n") + (not whole.endswith(b"\n")):
             yield from in_lists(jsonl_events([(decoded(whole, number, context.report), number)], context, reading))
             continue
@@ -77,7 +77,7 @@ def json_chunks(source: Source, context: Context, reading: Reading) -> Iterator[
 
 
 class _Lines:
-    """Lines of a block for the reader of rows."""
+    """Lines of a block for the row reader."""
 
     def __init__(self, whole: bytes, number: int, context: Context, reading: Reading) -> None:
         self._whole, self._number, self._context, self._reading = whole, number, context, reading
@@ -93,7 +93,7 @@ class _Lines:
 
 
 def _decoder(reading: Reading) -> Any:
-    """What decodes a line; None where a mapping reaches into objects."""
+    """The decoder of a line; None if a mapping reaches into nested objects."""
     mapping = reading.mapping
     if mapping is None:
         return msgspec.json.Decoder(_Line, float_hook=Number)
@@ -138,7 +138,7 @@ def _triples(records: Sequence[Any], lines: _Lines, context: Context) -> Iterato
 
 
 def _read_times(values: Sequence[Any], context: Context) -> Times:
-    """The times of lines: whole numbers or spellings, else by the reader of rows."""
+    """The times of lines: whole numbers or spellings, otherwise left to the row reader."""
     size = len(values)
     kinds = _of_kind(values)
     if kinds == {int}:
@@ -155,7 +155,7 @@ def _read_times(values: Sequence[Any], context: Context) -> Times:
 
 
 def _scanned(texts: Sequence[str], odd: Any) -> tuple[tuple[Any, Any, Any], Any]:
-    """The triples of the records: places of terms, the bytes, how many are repeated; and which records are usual."""
+    """The triples of the records (places of terms, the bytes, how many are repeated), and which records are usual."""
     size = len(texts)
     whole = "\n".join(texts).encode()
     data = np.frombuffer(whole + b"\n\0\0\0\0", np.uint8)
@@ -239,7 +239,7 @@ def _objects(records: Sequence[Any], mapping: RowMapping, lines: _Lines, context
 
 
 def _column(values: Sequence[Any], name: str) -> Column:
-    """The values of a key; StreamError where one is not a value."""
+    """The values of a key; raises StreamError if one cannot be a cell."""
     kinds = _of_kind(values) - {type(None)}
     if kinds == {str} or kinds == {bool}:
         return spelled(pa.array(values, pa.string() if kinds == {str} else pa.bool_()))

@@ -1,7 +1,7 @@
-"""Tables → the flat form by a mapping: the same events as the reader of rows gives, a batch at a time.
+"""Tables → the flat form by a mapping: the same events as from the row reader, a batch at a time.
 
-What the reader of rows must see itself it sees: the first rows, until the clock of the stream is known; rows whose time
-cannot be read, or that withdraw what they say; and whole batches where the mapping makes blank nodes or gives no time.
+Some rows still go to the row reader: the first ones, until the clock of the stream is known; rows whose time cannot be
+read, or that withdraw what they state; and whole batches if the mapping makes blank nodes or gives no time.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Chunk: TypeAlias = list[Item] | pa.RecordBatch
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Some rows of a source.  ``columns`` are the cells of those columns that the mapping uses, ``native`` the columns
-    as they came, where they have types; ``by_rows`` reads the rows with these places with the reader of rows.
+    """Some rows of a source.  ``columns`` are the cells of those columns that the mapping uses, ``native`` the original
+    columns, if they have types; ``by_rows`` reads the rows at given places with the row reader.
     """
 
     columns: Mapping[str, Column]
@@ -68,7 +68,7 @@ def mapped(table: Table, mapping: RowMapping, context: Context) -> Iterator[Chun
 def given(
     rows: Rows, sure: Any, by_rows: Callable[[Sequence[int]], Iterator[Item]], context: Context
 ) -> Iterator[Chunk]:
-    """The rows of a table in their order, counted; those that are not sure by the reader of rows."""
+    """The rows of a table in order, counted; those that are not sure are read by the row reader."""
     at = 0
     for place in np.flatnonzero(~sure).tolist():
         yield from _between(rows, at, place, context)
@@ -89,7 +89,8 @@ def _times(table: Table, mapping: RowMapping, context: Context) -> Times:
     if len(bounds) == 1:
         return bounds[0]
     start, end = bounds
-    # A bound that is an interval itself counts by its outer side; what ends before it starts is refused by the row.
+    # A bound that is an interval itself counts by its outer end; the row reader refuses rows that end before they
+    # start.
     return Times(start.start, end.end, start.sure & end.sure & (start.start <= end.end))
 
 
@@ -111,7 +112,7 @@ def _bound(template: Template, table: Table, mapping: RowMapping, context: Conte
 @dataclass(slots=True)
 class Rows:
     """A batch in the flat form, with the row of the table that each triple comes from; and how many triples of each row
-    of the table were left out, since a cell is missing or since the row has them already.
+    of the table were left out, because a cell is missing or the row has them already.
     """
 
     batch: pa.RecordBatch
@@ -125,7 +126,7 @@ def _batch(table: Table, times: Times, mapping: RowMapping, context: Context) ->
     filled: dict[int, pa.Array] = {}
 
     def column(place: int) -> pa.Array:
-        """The terms in one position, the triples of a row next to each other."""
+        """The terms in one position, with the triples of a row next to each other."""
         arrays = []
         for triple in mapping.triples:
             template = triple[place]
@@ -160,7 +161,7 @@ def _batch(table: Table, times: Times, mapping: RowMapping, context: Context) ->
 
 
 def _or_else(named: pa.DictionaryArray, default: str) -> pa.DictionaryArray:
-    """The names, and the default where there is none."""
+    """The names, with the default where there is none."""
     named = _interleaved([named])
     names = pa.concat_arrays([named.dictionary, pa.array([default], pa.string())])
     return pa.DictionaryArray.from_arrays(pc.fill_null(named.indices, len(names) - 1), names)
@@ -188,10 +189,10 @@ def _interleaved(arrays: list[pa.DictionaryArray]) -> pa.DictionaryArray:
 
 
 def _repeated(terms: list[pa.DictionaryArray], present: Any, size: int, width: int) -> Any:
-    """Which triples an earlier one of the same row is equal to: an event is a set."""
+    """Which triples equal an earlier one of the same row: an event is a set."""
     codes = []
     for array in terms:
-        # Two templates may spell the same term: the dictionary is made one of distinct terms.
+        # Two templates may spell the same term, so the dictionary is reduced to distinct terms.
         distinct = np.append(np.asarray(array.dictionary.dictionary_encode().indices), 0)
         code = distinct[np.asarray(pc.fill_null(array.indices, len(distinct) - 1))]
         codes.append(code.reshape(size, width))
@@ -207,7 +208,7 @@ def _repeated(terms: list[pa.DictionaryArray], present: Any, size: int, width: i
 
 
 def _between(rows: Rows, first: int, last: int, context: Context) -> Iterator[pa.RecordBatch]:
-    """The rows of a table from one to another, counted."""
+    """The rows of a table from ``first`` to ``last``, counted."""
     if first >= last:
         return
     begin, end = np.searchsorted(rows.row, (first, last)).tolist()

@@ -1,4 +1,4 @@
-"""Native Arrow values → the literals that they are.
+"""Native Arrow values → RDF literals.
 
 | Arrow | literal |
 |---|---|
@@ -10,9 +10,9 @@
 | dates, times, durations | xsd:date, xsd:time, xsd:dayTimeDuration |
 | strings | plain literals |
 
-``literal_of`` is the definition, value by value.  ``spelled`` is the same for a column: each distinct value once, and
-in bulk where Arrow's own spelling is certainly the same.  Each value has a *text* as well, which is what it is inside
-an IRI or a quoted template: the number as XPath casts it to a string, so that 7.0 is ``7``.
+``literal_of`` is the definition, value by value.  ``spelled`` does the same for a column: each distinct value once, and
+in bulk if Arrow's own spelling is certainly the same.  Each value also has a *text*, for use inside an IRI or a quoted
+template: a number as XPath casts it to a string, so that 7.0 is ``7``.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from etalis_py.values.canonical import double_as_string
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 DAY_SECONDS = 86_400
 SIMPLE_TEXT = r"^[ !#-\[\]-~\x{a0}-\x{d7ff}\x{e000}-\x{10ffff}]*$"
-"""Texts that stand in a literal as they are."""
+"""Texts that a literal has unchanged."""
 
 
 class NotNative(TypeError):
-    """A column of a type that is not a literal."""
+    """A column of a type without literals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Column:
     terms: pa.StringArray | None = None
 
     def cells(self) -> list[str | None]:
-        """The cells of the rows, for what goes row by row."""
+        """The cells of the rows, for reading row by row."""
         texts: list[Any] = self.texts.to_pylist()
         if self.terms is not None:
             texts = [Typed(text, term) for text, term in zip(texts, self.terms.to_pylist(), strict=True)]
@@ -91,7 +91,7 @@ def spelled(column: pa.Array) -> Column:
 
 
 def plain(column: pa.Array) -> pa.Array:
-    """A column in one of the types that are looked at here: no extension, no large or viewed strings, no runs."""
+    """A column in one of the types handled here: no extensions, large strings, string views or run-end encoding."""
     kind = column.type
     if isinstance(kind, pa.BaseExtensionType):
         return plain(column.storage)
@@ -99,7 +99,7 @@ def plain(column: pa.Array) -> pa.Array:
         inner = plain(column.dictionary)
         if pa.types.is_dictionary(inner.type):
             inner = inner.dictionary_decode()
-        if column.dictionary.null_count:  # a null may stand in the dictionary, too
+        if column.dictionary.null_count:  # a null may be in the dictionary as well
             return plain(inner.take(column.indices))
         return pa.DictionaryArray.from_arrays(column.indices, inner)
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
@@ -150,7 +150,7 @@ def _text(term: str) -> str:
 
 
 def _finer(name: str, seconds: int, rest: int, unit: str, spell: Callable[[int], str]) -> Typed:
-    """A time of day or of history; nanoseconds that microseconds cannot tell are written out."""
+    """A time of day or of history; nanoseconds below a microsecond are written out."""
     term = spell(seconds * 1_000_000 + rest * 1_000_000 // _PER_SECOND[unit])
     if unit == "ns" and rest % 1000:
         text = spell(seconds * 1_000_000)
@@ -175,7 +175,7 @@ def _duration(value: int, unit: str) -> Typed:
 
 
 def _bulk(distinct: pa.Array) -> tuple[pa.StringArray, pa.StringArray] | None:
-    """Texts and terms of distinct values, none of them null; None where they go one by one."""
+    """Texts and terms of distinct values, none of them null; None if they have to go one by one."""
     kind = distinct.type
     types = pa.types
     if len(distinct) < 8 or distinct.null_count:
@@ -202,7 +202,7 @@ def plain_literals(texts: pa.StringArray) -> pa.StringArray:
 
 
 def patched(bulk: pa.StringArray, sure: pa.BooleanArray, texts: pa.Array, make: Callable[[Any], str | None]) -> Any:
-    """``bulk`` where ``sure``, and what ``make`` makes of the text elsewhere."""
+    """``bulk`` where ``sure``, and the result of ``make`` for the text elsewhere."""
     if pc.all(sure).as_py() is not False:
         return bulk
     odd = pc.invert(sure)
@@ -212,7 +212,7 @@ def patched(bulk: pa.StringArray, sure: pa.BooleanArray, texts: pa.Array, make: 
 
 
 def _doubles(distinct: pa.Array) -> tuple[pa.StringArray, pa.StringArray] | None:
-    """Doubles whose shortest decimal has digits before and behind the point, as prices and readings do."""
+    """Doubles whose shortest decimal has digits on both sides of the point, as prices and readings have."""
     texts = distinct.cast(pa.string())
     sure = pc.match_substring_regex(texts, r"^-?[1-9][0-9]{0,4}(?:\.[0-9]+)?$")
     whole = pc.replace_substring_regex(texts, r"^-?([0-9]+).*$", r"\1")
@@ -237,7 +237,7 @@ def _timestamps(distinct: pa.Array) -> tuple[pa.StringArray, pa.StringArray] | N
     values = np.asarray(distinct.cast(pa.int64()))
     if not len(values) or values.min() < _FIRST * per or values.max() > _LAST * per:
         return None
-    # The zone is UTC by now: what is spelled is the instant.  %S has as many digits as the unit.
+    # The zone is UTC by now, so the spelling is that of the instant.  %S has as many digits as the unit.
     instants = pa.Array.from_buffers(pa.timestamp(kind.unit), len(values), distinct.buffers(), 0, distinct.offset)
     texts = instants.cast(pa.string())  # 2026-01-31 10:00:00.250000
     texts = _join(pc.utf8_slice_codeunits(texts, 0, 10), "T", pc.utf8_slice_codeunits(texts, 11))

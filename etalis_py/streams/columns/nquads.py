@@ -1,7 +1,7 @@
-"""N-Quads → the flat form: graphs timed by the line behind them are cut in bulk, everything else row by row.
+"""N-Quads → the flat form: graphs with their time on the next line are cut in bulk, everything else row by row.
 
-The reader of rows takes over where the scan stops, at the beginning of a graph, and gives back where a graph begins
-while it knows nothing that is to come: no time of a later graph, no statement about one.
+The row reader takes over where the scan stops, at the beginning of a graph, and hands back where a graph begins while
+nothing is known about later graphs: no time, no statement.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from etalis_py.streams.quads import Quad, read_quads
 from etalis_py.streams.sources import Source, byte_blocks, decoded, whole_lines
 
 BLOCK = 1 << 22
-LONGEST = 1 << 24  # bytes of an element that is waited for
-SHORTEST = 16  # bytes of a quad
-_FEW = 64  # lines that the reader of rows gets at first
+LONGEST = 1 << 24  # most bytes of an element that is waited for
+SHORTEST = 16  # least bytes of a quad
+_FEW = 64  # lines that the row reader gets at first
 
 
 def nquads_chunks(source: Source, scope: DocumentScope, context: Context, messages: bool | None) -> Iterator[Chunk]:
@@ -57,7 +57,7 @@ class _Reader:
                 yield from in_lists(self._by_rows())
 
     def _more(self) -> bool:
-        """Read a block behind what is left; False at the end."""
+        """Read another block after what is left; returns False at the end."""
         if self._ended:
             return False
         block = next(self._blocks, None)
@@ -81,7 +81,7 @@ class _Reader:
     _stopped = False
 
     def _scanned(self) -> pa.RecordBatch | None:
-        """Cut what is usual off the front."""
+        """Cut the usual lines off the front."""
         lines = self._lines
         clock = self._context.times.clock
         assert clock is not None
@@ -153,7 +153,7 @@ class _Reader:
     # --- row by row ---
 
     def _by_rows(self) -> Iterator[Item]:
-        """Read on with the reader of rows until it can give back."""
+        """Read on with the row reader until it can hand back."""
         document, context = self._document, self._context
         quads = read_quads(
             self._pieces(),
@@ -166,7 +166,7 @@ class _Reader:
         yield from document_events(self._until_clean(quads), context, document)
 
     def _pieces(self) -> Iterator[tuple[str, int] | None]:
-        """The lines that are left, a few at first; those that were handed out are no more."""
+        """The remaining lines, a few at first; lines that have been handed out are dropped."""
         size = _FEW
         while self._lines or self._more():
             place = 0
@@ -183,7 +183,7 @@ class _Reader:
             yield piece.decode(), number
 
     def _until_clean(self, quads: Iterator[Quad | None]) -> Iterator[Quad | None]:
-        """The quads up to a graph that begins while nothing is known of what comes."""
+        """The quads up to a graph that begins while nothing is known about later graphs."""
         document, times = self._document, self._context.times
         first, last = self._number, ""
         for quad in quads:
@@ -203,7 +203,7 @@ class _Reader:
             yield quad
 
     def _give_back(self, line: int) -> None:
-        """The lines of the last piece from this one on have not been read."""
+        """Put back the lines of the last piece from this one on, which have not been read."""
         piece, number = self._piece
         place = 0
         for _ in range(line - number):
@@ -213,7 +213,7 @@ class _Reader:
 
 
 def gathered(data: Any, rows: Any, place: int) -> pa.StringArray:
-    """A term of each row of a scan."""
+    """The term at one place of each row of a scan."""
     count = len(rows)
     ends = np.empty(count + 1, np.int32)
     out = np.empty(scanning.lengths(rows, count, place, ends), np.uint8)

@@ -1,4 +1,4 @@
-"""Matches in columns → JSON lines and CSV, without an object for each match: every distinct term is rendered once."""
+"""Matches in columns → JSON lines and CSV, with no object per match: every distinct term is rendered once."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _joined(*parts: Any) -> str:
 
 
 def _bindings(one: Results) -> pa.Array:
-    """What stands between the braces: the variables in alphabetical order, without those that are not bound."""
+    """The text between the braces: the bound variables in alphabetical order."""
     parts: list[Any] = []
     for name, terms in sorted(zip(one.variables, one.terms, strict=True), key=lambda pair: pair[0]):
         key = f",{_json(name)}:"
@@ -63,7 +63,7 @@ def _bindings(one: Results) -> pa.Array:
 
 
 def csv_lines(one: Results, variables: tuple[str, ...], *, named: bool) -> str:
-    """The lines of SPARQL 1.1 results CSV for each match of a SELECT; ``named``: its name stands in front."""
+    """The lines of SPARQL 1.1 results CSV for each match of a SELECT; ``named``: its name comes first."""
     if not len(one):
         return ""
     terms = dict(zip(one.variables, one.terms, strict=True))
@@ -78,5 +78,5 @@ def csv_lines(one: Results, variables: tuple[str, ...], *, named: bool) -> str:
 
 
 def _cell(text: str) -> str:
-    """A cell as the csv module writes it."""
+    """A cell as the csv module would write it."""
     return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\r\n') else text

@@ -2,13 +2,13 @@
 
 A SELECT gives a row for each match: a column for each variable, then ``start``, ``end`` and ``id``.  An ASK has the
 column ``boolean``.  A CONSTRUCT gives a row for each triple, with the columns ``s``, ``p`` and ``o`` as N-Triples
-spellings: the flat form, which can be read again.  The matches of several SELECT queries have a column ``query`` in
-front; a variable that a query does not have is null.  Where matches are taken back there is a column ``retracted``.
+spellings: the flat form, which can be read again.  The matches of several SELECT queries have a first column ``query``;
+a variable that a query does not have is null.  If matches are taken back there is a column ``retracted``.
 
-The type of a column is that of its values: integers int64, decimals decimal128, integers and decimals decimal128,
-numbers with a double among them float64, booleans, dateTimes timestamps (with a zone: in UTC), dates.  Everything else,
-and a mixture, is text: IRIs without angle brackets, literals without quotes.  Times are timestamps where the stream
-has dates, else the numbers that the stream has.
+The type of a column is that of its values: integers int64, decimals decimal128, integers and decimals together
+decimal128, numbers with a double among them float64, booleans, dateTimes timestamps (with a zone: in UTC), dates.
+Everything else, and any mixture, is text: IRIs without angle brackets, literals without quotes.  Times are timestamps
+if the stream has dates, otherwise the stream's numbers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _DAY = 86_400_000_000
 @dataclass(frozen=True, slots=True)
 class Results:
     """Some matches of one query.  ``terms`` are spellings, one array for each of ``variables``, null where unbound;
-    ``start`` and ``end`` are microseconds, null for timeless ones; ``triples`` are what each constructs.
+    ``start`` and ``end`` are microseconds, null for timeless ones; ``triples`` has those that each match constructs.
     """
 
     query: str
@@ -62,9 +62,9 @@ class Results:
 
 
 def table_of(results: Sequence[Results], *, named: bool = False) -> pa.Table:
-    """The matches of some queries as one table; ValueError where triples stand beside rows.
+    """The matches of some queries as one table; raises ValueError if triples and rows are mixed.
 
-    With ``named`` there is a column of the query even if there is one query only.
+    With ``named`` there is a column for the query even if there is only one.
     """
     constructing = [one for one in results if one.triples is not None]
     if constructing and len(constructing) < len(results):
@@ -117,7 +117,7 @@ def _constructed(one: Results) -> pa.Table:
 
 
 def times_of(micros: pa.Int64Array, render: Callable[[int], int | str]) -> pa.Array:
-    """Times as the stream has them: timestamps, or numbers."""
+    """Times in the form of the stream: timestamps, or numbers."""
     first = next((i for i, value in enumerate(micros) if value.is_valid), None)
     if first is None:
         return micros.cast(INSTANT) if isinstance(render(0), str) else micros
@@ -177,7 +177,7 @@ def _kind(value: Any) -> pa.DataType:
 
 
 def _common(kinds: Iterable[pa.DataType]) -> pa.DataType | None:
-    """The type for values of these types; None where there are none."""
+    """A type for values of all these types; None if there are none."""
     common = None
     for kind in set(kinds):
         common = kind if common is None else wider(common, kind)
@@ -206,7 +206,7 @@ def _native(value: Any, kind: pa.DataType) -> Any:
 
 
 def widened(column: Any, kind: pa.DataType) -> Any:
-    """A column with values of another type that holds them."""
+    """A column converted to another type that can hold its values."""
     if column.type == kind:
         return column
     if kind == pa.string() and pa.types.is_dictionary(column.type):
@@ -217,7 +217,7 @@ def widened(column: Any, kind: pa.DataType) -> Any:
 
 
 def concatenated(tables: Sequence[pa.Table]) -> pa.Table:
-    """Tables one after the other; what one does not have is null, and types are widened where they differ."""
+    """Tables one after another; missing columns are null, and types are widened where they differ."""
     kinds: dict[str, pa.DataType] = {}
     for table in tables:
         for field in table.schema:
@@ -231,7 +231,7 @@ def concatenated(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The table with the columns of a schema that holds it."""
+    """The table with the columns of a schema that can hold it."""
     columns = [
         widened(table.column(field.name), field.type)
         if field.name in table.column_names

@@ -1,7 +1,7 @@
-"""N-Quads in bytes → where their terms are, and which lines are one timed graph: loops compiled by Numba.
+"""N-Quads in bytes → the places of terms, and which lines form a timed graph: loops compiled by Numba.
 
 A line is *usual* if ``quads.split_lines`` takes it as canonical and its IRIs are ASCII.  An *element* is a graph whose
-lines stand together, one of them its time: all its quads, and ``g p "time"^^xsd:dateTime`` in the default graph.  An
+lines are consecutive and include its time: all its quads, and ``g p "time"^^xsd:dateTime`` in the default graph.  An
 element is complete where a usual line of another graph begins; at anything else the scan stops before the element.
 """
 
@@ -41,7 +41,7 @@ INTEGER = np.frombuffer(b"<http://www.w3.org/2001/XMLSchema#integer>", np.uint8)
 
 @kernel
 def _iri(data, i, classes):
-    """The place behind an IRI, or -1."""
+    """The place after an IRI, or -1."""
     i += 1
     if not classes[data[i]] & 4:
         return -1
@@ -106,7 +106,7 @@ def _equal(data, a, a_end, b, b_end):
 
 @section
 def _literal(data, i, classes, string, lang, dir_lang):
-    """The place behind a literal, or -1."""
+    """The place after a literal, or -1."""
     i += 1
     while True:
         c = data[i]
@@ -152,7 +152,7 @@ def _literal(data, i, classes, string, lang, dir_lang):
 
 @part
 def _blank(data, i, classes):
-    """The place behind a blank node, or -1."""
+    """The place after a blank node, or -1."""
     if data[i + 1] != 58:
         return -1
     i += 2
@@ -171,8 +171,8 @@ def _gap(data, i):
 
 @kernel
 def _statement(data, i, classes, string, lang, dir_lang, at):
-    """The place of the line break behind a usual line whose terms are put into ``at``, or -1; the last two places are
-    equal where there is no graph.
+    """The place of the line break after a usual line, whose terms are put into ``at``, or -1; the last two places are
+    equal if there is no graph.
     """
     at[0] = i
     if data[i] == 60:
@@ -222,7 +222,7 @@ def _statement(data, i, classes, string, lang, dir_lang, at):
 
 @part
 def _digits(data, i, count):
-    """The number of so many digits, or -1."""
+    """The number with ``count`` digits, or -1."""
     number = 0
     for k in range(count):
         digit = data[i + k] - 48
@@ -234,7 +234,7 @@ def _digits(data, i, count):
 
 @section
 def days_from_civil(year, month, day):
-    """Days since 1970-01-01; -1 << 40 where there is no such day."""
+    """Days since 1970-01-01; -1 << 40 if there is no such day."""
     longest = 31
     if month == 4 or month == 6 or month == 9 or month == 11:
         longest = 30
@@ -290,7 +290,7 @@ def date_time(data, i, end, date_time_type):
 
 @section
 def whole_number(data, i, end, times, integer_type):
-    """Microseconds of an integer literal that counts units of so many microseconds, or NO_TIME."""
+    """Microseconds of an integer literal that counts units of ``times`` microseconds, or NO_TIME."""
     tail = len(integer_type) + 3
     count = end - i - 1 - tail
     if data[i] != 34 or not 1 <= count <= 18 or times > 1_000_000 or not _same(data, end - tail + 3, end, integer_type):
@@ -303,12 +303,12 @@ def whole_number(data, i, end, times, integer_type):
 
 @kernel
 def scan(data, i, classes, string, lang, dir_lang, predicate, times, time_type, at, rows, elements):
-    """Elements from place ``i`` on.  ``data`` ends with a line break and some zeros.
+    """Scan elements from place ``i`` on.  ``data`` ends with a line break and some zeros.
 
-    ``times`` is 0 in a stream of dates, else how many microseconds a unit is.  ``at`` has room for the eight places of
-    a line.  ``rows`` gets for each triple the places of its terms and the number of its element, ``elements`` the times
-    of those.  Returns how many of both are complete, the place and the number of the first line of what is not, whether
-    the end was reached, and how many triples were left out because their element has them already.
+    ``times`` is 0 in a stream of dates, otherwise the microseconds in a unit.  ``at`` has room for the eight places of
+    a line.  ``rows`` gets the places of the terms and the number of the element for each triple, ``elements`` the times
+    of the elements.  Returns how many of both are complete, the place and the number of the first line that is not,
+    whether the end was reached, and how many triples were left out because their element has them already.
     """
     size = len(data) - 4
     row = element = row_done = repeated = repeated_done = 0
@@ -369,11 +369,11 @@ def scan(data, i, classes, string, lang, dir_lang, predicate, times, time_type, 
 
 @kernel
 def scan_triples(data, i, line, classes, string, lang, dir_lang, lines, at, rows, row, repeated):
-    """Usual triples without blank nodes, from place ``i`` in line ``line`` on; ``lines`` is the record of each line.
+    """Scan usual triples without blank nodes, from place ``i`` in line ``line``; ``lines`` has the record of each line.
 
-    ``at`` has room for the eight places of a line.  ``rows`` gets for each triple, from number ``row`` on, the places
-    of its terms and the number of its record; ``repeated`` counts the triples that a record has already.  Returns how
-    many triples there are then, and the line that is not usual, or -1 at the end.
+    ``at`` has room for the eight places of a line.  ``rows`` gets, from number ``row`` on, the places of the terms and
+    the number of the record for each triple; ``repeated`` counts the triples that a record has already.  Returns how
+    many triples there are afterwards, and the first line that is not usual, or -1 at the end.
     """
     size = len(data) - 4
     first, record = row, -1
@@ -410,10 +410,10 @@ def scan_triples(data, i, line, classes, string, lang, dir_lang, lines, at, rows
 
 @kernel
 def scan_statements(data, ends, classes, string, lang, dir_lang, at, rows):
-    """Put the eight places of the terms of each usual line into ``rows``; those of another line stay as they are.
+    """Put the eight places of the terms of each usual line into ``rows``; for any other line they stay as they are.
 
-    Line n is ``data[ends[n]:ends[n + 1]]``, with its line break, and ``data`` ends with the last one.  ``at`` has room
-    for the eight places of a line.
+    Line n is ``data[ends[n]:ends[n + 1]]``, including its line break, and ``data`` ends with the last line.  ``at`` has
+    room for the eight places of a line.
     """
     for n in range(len(rows)):
         if _statement(data, ends[n], classes, string, lang, dir_lang, at) == ends[n + 1] - 1:
@@ -434,7 +434,7 @@ def lengths(rows, count, place, ends):
 
 @kernel
 def gather(data, rows, count, place, ends, out):
-    """The bytes of a term of each row, one after the other."""
+    """The bytes of one term of each row, one after another."""
     for i in range(count):
         to, begin = ends[i], rows[i, place]
         for k in range(ends[i + 1] - to):
@@ -453,7 +453,7 @@ TYPE_ENDS = np.cumsum([0, *map(len, _TYPES)])
 
 @kernel
 def mark_plain_literals(data, ends, types, type_ends, plain):
-    """Mark ``data[ends[i]:ends[i + 1]]`` where it is a printable text without escapes, alone or of one of ``types``."""
+    """Mark ``data[ends[i]:ends[i + 1]]`` if it is a printable text without escapes, plain or of one of ``types``."""
     for i in range(len(plain)):
         at, end = ends[i], ends[i + 1]
         plain[i] = False

@@ -1,4 +1,4 @@
-"""N-Quads statements, each a text of its own, as they stand in a column of a table → columns of terms, in bulk."""
+"""N-Quads statements in a column of a table, one per cell → columns of terms, in bulk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from etalis_py.streams.columns.nquads import gathered
 def usual_statements(texts: pa.Array) -> tuple[list[pa.StringArray], Any]:
     """Subject, predicate, object and graph of the texts that are usual (``scanning``), and which texts are not.
 
-    The terms of the others are empty: blank lines, comments, several lines, and whatever is to be read one by one.
+    The terms of the others are empty: blank lines, comments, several lines, and anything to be read one by one.
     """
     nothing, line_break = (pa.scalar(text, pa.large_string()) for text in ("", "\n"))
     lines = pc.binary_join_element_wise(texts.cast(pa.large_string()), nothing, line_break)

@@ -1,7 +1,7 @@
 """Times in columns: spellings and native times → int64 microseconds, exactly as ``TimeReader`` reads them one by one.
 
-What is certainly spelled as usual is read in bulk; every other spelling goes through the reader of rows, once for each
-distinct one.  A spelling that is not a time is marked; the row that has it is then refused by the reader of rows.
+Spellings that are certainly usual are read in bulk; every other distinct spelling goes through the row reader once. A
+spelling that is not a time is marked; the row reader then refuses the row that has it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LARGEST = 2**63 - 1
 
 
 class Times(NamedTuple):
-    """Starts and ends in microseconds; ``sure`` is False where a row has no time that can be read."""
+    """Starts and ends in microseconds; ``sure`` is False for a row whose time cannot be read."""
 
     start: Any
     end: Any
@@ -57,7 +57,7 @@ def spelled_times(texts: pa.StringArray, mapping: RowMapping, context: Context) 
             try:
                 start[place], end[place] = span_of_texts(["" if text is None else text.strip()], mapping, context)
             except StreamError:
-                continue  # the reader of rows says so, with the line
+                continue  # the row reader says so, with the line
             sure[place] = True
     assert len(start) == size
     return Times(start, end, sure)
@@ -94,7 +94,7 @@ def _dates(texts: pa.StringArray, pattern: str, rewrite: str | None, zone: ZoneI
         moments = iso.cast(pa.timestamp("us"))
         if zone is not None:
             moments = pc.assume_timezone(moments, str(zone), ambiguous="earliest", nonexistent="raise")
-    except pa.ArrowInvalid:  # a day that there is not, an hour that was left out: one by one
+    except pa.ArrowInvalid:  # a day that does not exist, an hour skipped by the clocks: read one by one
         return _nothing(len(texts))
     return np.asarray(pc.fill_null(moments.cast(pa.int64()), 0)), sure
 
@@ -107,7 +107,7 @@ def _formatted(texts: pa.StringArray, mapping: RowMapping) -> tuple[Any, Any]:
 
 
 def iso_form(time_format: str) -> tuple[str, str] | None:
-    """A pattern for a format of ``strptime`` with all its digits written, and what makes an ISO date of it.
+    """A pattern for a ``strptime`` format with all digits written, and the rewriting that makes an ISO date of a match.
 
     >>> iso_form("%d.%m.%Y %H:%M")
     ('^([0-9]{2})\\\\.([0-9]{2})\\\\.([12][0-9]{3})\\\\ ([0-9]{2}):([0-9]{2})$', '\\\\3-\\\\2-\\\\1T\\\\4:\\\\5:00')
@@ -117,7 +117,7 @@ def iso_form(time_format: str) -> tuple[str, str] | None:
     if len(set(names)) != len(names) or not {"Y", "m", "d"} <= set(names) or not set(names) <= set(_ISO):
         return None
     if any(c.isspace() and c != " " for c in time_format) or "  " in time_format:
-        return None  # strptime takes any white space for one
+        return None  # strptime lets a space match any white space
     pattern = "".join(f"({_DIGITS[piece]})" if i % 2 else re.escape(piece) for i, piece in enumerate(pieces))
     at = {name: rf"\{place + 1}" for place, name in enumerate(names)}
     rewritten = f"{at['Y']}-{at['m']}-{at['d']}T" + ":".join(at.get(name, "00") for name in "HMS")
@@ -125,7 +125,7 @@ def iso_form(time_format: str) -> tuple[str, str] | None:
 
 
 def native_times(column: pa.Array, context: Context) -> Times | None:
-    """The times of a column of timestamps, dates or integers; None where it has to be spelled and read."""
+    """The times of a column of timestamps, dates or integers; None if it has to be spelled and read."""
     clock = context.times.clock
     kind = column.type
     sure = np.asarray(column.is_valid())
