@@ -115,7 +115,7 @@ def _compress(h, m, marks):
     """Take a block of 16 words of each lane into its state.
 
     ``marks``: for each lane how many bytes have been taken including this block, whether it is the last, and whether it
-    counts. All of it is one loop without a branch, so that it is vectorized.
+    counts.  All of it is one loop without a branch, so that it is vectorized.
     """
     for lane in range(_LANES):
         v = (

@@ -49,7 +49,7 @@ Key = tuple[int, tuple[str, ...]]  # which event atom, and the terms of its argu
 class Outcome:
     """The result of a program at one time: the offered triples, or that it has no answer set.
 
-    ``ignored`` counts the event triples that matched a declaration but that its ``over`` does not allow. ``without``
+    ``ignored`` counts the event triples that matched a declaration but that its ``over`` does not allow.  ``without``
     has the keys without an answer set, if each key has its own program.
     """
 

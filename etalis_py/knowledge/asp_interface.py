@@ -19,13 +19,15 @@ every variable of an offered pattern in its atom.  A program may not contain ``#
 long after it; with ``until PATTERN`` from then until a triple of that pattern.  ``over`` is a condition of the program
 that bounds the possible atoms, which are grounded once, before the first event.  ``slot(A)`` in it ranges over
 ``slots`` numbers that stand for terms the background does not have, each for as long as a true atom needs it;
-``known(A)`` over the terms read from the background; ``entity(A)``, the default, over both. Rules that only serve these
-conditions may be in a ``#program over.`` *offers*: the atoms that become triples if they are true in all answer sets
-(``cautious``) or in some (``brave``). If the program has preferences (``#minimize``, ``#maximize``, ``:~``), only the
-optimal answer sets count.  *key*: each value of this argument has its own program: the same rules over the same
-background, but only the event atoms with this value, offering only the atoms with it.  It has its own slots, is stepped
-by its own events, and has or lacks answer sets independently of the others.  So every ``event`` (also its ``until``)
-and ``offers`` names it.
+``known(A)`` over the terms read from the background; ``entity(A)``, the default, over both.  Rules that only serve
+these conditions may be in a ``#program over.``
+
+*offers*: the atoms that become triples if they are true in all answer sets (``cautious``) or in some (``brave``).  If
+the program has preferences (``#minimize``, ``#maximize``, ``:~``), only the optimal answer sets count.
+
+*key*: each value of this argument has its own program: the same rules over the same background, but only the event
+atoms with this value, offering only the atoms with it.  It has its own slots, is stepped by its own events, and has or
+lacks answer sets independently of the others.  So every ``event`` (also its ``until``) and ``offers`` names it.
 
 A search that continues as long as it derives something new is written in rounds:
 

@@ -1,11 +1,12 @@
 """A streaming run that is called again with further events: the contents of its folder, and one such call.
 
 ========== =======================================================================================================
-events/    one Parquet file for each call updates/   the same for updates of the background, if the run has them state/
-the checkpoint of Spark's stream matches/   one folder of Parquet files for each batch of the stream, written anew when
-a batch is repeated etalis.json the number of shards, which is fixed; the last batch whose matches have been told; up to
-where time has gone ==========
-=======================================================================================================
+events/    one Parquet file for each call
+updates/   the same for updates of the background, if the run has them
+state/     the checkpoint of Spark's stream
+matches/   one folder of Parquet files for each batch of the stream, written again when a batch is repeated
+etalis.json the number of shards, which is fixed; the last batch whose matches have been reported; the time reached
+========== =======================================================================================================
 
 A call that fails after taking its events loses nothing: the next one continues with them.  Matches are returned until
 the caller confirms them, so after a failure some may be returned again, with the same ids.

@@ -1,6 +1,6 @@
 """The processor of a level in the form that Spark gets: plain data until the first rows come.
 
-For each level of each run, Spark starts an interpreter on the driver that only asks the processor for its states. It
+For each level of each run, Spark starts an interpreter on the driver that only asks the processor for its states.  It
 has no use for the engine and pandas, and without them this takes a third of the time.
 """
 

@@ -1,9 +1,9 @@
 """How answer-set programs that read events affect the parts of a job: what they are sent, and which parts see offers.
 
-At every instant with a triple that a program reads, it says anew what is true in it, given all that happened before. So
-it needs all of these triples in one shard, and whatever sees an offer runs in that shard.  If all programs have a key,
-each value of it has its own program in the shard of that value, and a query that sees an offer may run there if it is
-sharded by the same term.
+At every instant with a triple that a program reads, it decides again what is true in it, given all that happened
+before.  So it needs all of these triples in one shard, and whatever sees an offer runs in that shard.  If all programs
+have a key, each value of it has its own program in the shard of that value, and a query that sees an offer may run
+there if it is sharded by the same term.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Matching:
     as many slices as shards, if the source can be read by time).  ``lateness``: for streams, how many microseconds late
     events may be; None if the DataFrame has a watermark already.  ``revise``: for streams, how many microseconds back
     the input may still be corrected, by events that are later than the lateness and by those with a true ``retract``;
-    matches may then be taken back (``retracted``). A batch is always corrected as a whole.  ``background``,
+    matches may then be taken back (``retracted``).  A batch is always corrected as a whole.  ``background``,
     ``entailment``, ``policy``: as for ``Engine``.
 
     ``metrics``: also a row of kind ``metric`` for each shard and batch.  ``observe``: have Spark count the matches and

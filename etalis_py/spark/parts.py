@@ -28,15 +28,17 @@ class Part:
     """What the shards of a part need to know.
 
     ``reports`` are the queries whose matches are reported, ``feeds`` those whose derived triples go to later levels,
-    ``takes`` those of earlier levels whose derived triples come here. ``keys``: matches of these queries belong to the
-    shard of this variable; this shard does not report the others (a triple may have come here for another leaf).
-    ``once``: their timeless rows are reported by shard 0.  ``order``: see ``order_of``; without it matches do not state
-    their place in the order of the embedded engine.  ``selects``: the SELECT queries among ``reports``, with their
-    variables.  ``live``: answer-set programs that read events run in it.  ``homes``: its shards divide the queries of
-    these families: see ``divided``. ``standing``: its shards divide the queries that are added while the job runs: see
-    ``standing``. ``begins``: its shards are slices of time; the first has no beginning and the others have these, in
-    microseconds; each also reads the events of ``overlap`` microseconds before it. ``measured``: the columns that hold
-    the keys of its shards, if their frequency is watched.
+    ``takes`` those of earlier levels whose derived triples come here.
+    ``keys``: matches of these queries belong to the shard of this variable; this shard does not report the others (a
+    triple may have come here for another leaf).  ``once``: their timeless rows are reported by shard 0.
+    ``order``: see ``order_of``; without it matches do not state their place in the order of the embedded engine.
+    ``selects``: the SELECT queries among ``reports``, with their variables.
+    ``live``: answer-set programs that read events run in it.
+    ``homes``: its shards divide the queries of these families: see ``divided``.
+    ``standing``: its shards divide the queries that are added while the job runs: see ``standing``.
+    ``begins``: its shards are slices of time; the first has no beginning and the others have these, in microseconds;
+    each also reads the events of ``overlap`` microseconds before it.
+    ``measured``: the columns that hold the keys of its shards, if their frequency is watched.
     """
 
     number: int
@@ -74,7 +76,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """The only shards that need the triples which some leaves see, by the term at a position."""
+    """A rule for the triples that some leaves see: only the shards listed for the term at a position need them."""
 
     position: str
     leaves: tuple[ir.Leaf, ...]

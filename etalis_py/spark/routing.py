@@ -410,7 +410,7 @@ def shards_of(parts: Sequence[RoutedPart], partitions: int, like: DataFrame) -> 
 def hand_on(
     out: DataFrame, parts: Sequence[RoutedPart], programs: Sequence[str], partitions: int, *, last: bool
 ) -> DataFrame:
-    """The rows of one level as rows of the next: derived events are routed anew, matches and the like pass through.
+    """The rows of one level as rows of the next: derived events are routed again, matches and the like pass through.
 
     Unless this is the last level, derived events pass through as well: a later level may take them.
     """

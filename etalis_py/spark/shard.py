@@ -135,7 +135,7 @@ class Shard:
         """Whether this many events should be taken in columns although a journal is wanted.
 
         If goals are the only state, columns write the journal: a large batch starts them, and later ones stay with
-        them. Otherwise a snapshot follows; its cost is proportional to the number of goals, and handing them back to
+        them.  Otherwise a snapshot follows; its cost is proportional to the number of goals, and handing them back to
         the rows costs the same again.  That pays if the journal would be as long as the snapshot: most events are in it
         twice, when they become a goal and when the goal is used up.
         """

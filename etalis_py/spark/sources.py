@@ -2,7 +2,7 @@
 
 Text is parsed by the readers of ``etalis_py.streams``, in Python workers (``mapInArrow``).  If Spark has the source,
 Spark reads the bytes, so that its checkpoint knows what was read; sources that Spark does not have are in
-``datasource``. A message without a time gets its time of arrival: the time that Kafka or the socket gave it, otherwise
+``datasource``.  A message without a time gets its time of arrival: the time that Kafka or the socket gave it, otherwise
 the wall clock of the worker, which is different when a batch is repeated.
 """
 

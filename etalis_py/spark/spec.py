@@ -340,7 +340,7 @@ def engine_of(
 ) -> Engine:
     """An engine for some queries of a program; ``live``: with the answer-set programs that read events.
 
-    ``share``: the shard whose keys these programs are solved for, and the number of shards. ``own`` says for each
+    ``share``: the shard whose keys these programs are solved for, and the number of shards.  ``own`` says for each
     family, if families run, which of its queries belong to this engine.  ``kind``: the class of engines.
     """
     program = _part_of(spec, queries, own)

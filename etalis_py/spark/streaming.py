@@ -1,8 +1,8 @@
 """The operator on a streaming DataFrame: how Spark's stateful processor (``deferred``) drives a shard.
 
-Events wait until the watermark has passed their instant, or is certain to have passed it when the next batch comes. The
-operator of level k closes what ends before ``watermark − (k − 1) ms``: a quiet shard of an earlier level is woken by a
-timer, and timers are in whole milliseconds, so what it derives is certain to be here by then.
+Events wait until the watermark has passed their instant, or is certain to have passed it when the next batch comes.
+The operator of level k closes what ends before ``watermark − (k − 1) ms``: a quiet shard of an earlier level is woken
+by a timer, and timers are in whole milliseconds, so what it derives is certain to be here by then.
 """
 
 from __future__ import annotations

@@ -10,10 +10,11 @@ In a tombstone (a message without a value), that header contains the message to 
 After ``?``, joined by ``&``:
 
 =================== ================================================================================================
-``from=now``        only messages from now on ``until=now``       only messages up to now; the stream then has an end
-``format=trig``     each message is a document of this format (default: a JSON line) ``config=FILE``     a file of
-``name=value`` lines for the client: security.protocol, sasl.mechanism and so on ===================
-================================================================================================
+``from=now``        only messages from now on
+``until=now``       only messages up to now; the stream then has an end
+``format=trig``     each message is a document of this format (default: a JSON line)
+``config=FILE``     a file of ``name=value`` lines for the client: security.protocol, sasl.mechanism and so on
+=================== ================================================================================================
 
 Needs the package confluent-kafka: the extra ``kafka``.
 """

@@ -48,7 +48,7 @@ class LiveMerge:
 
     An event waits for an earlier one from another stream as long as that stream is not silent: no longer than its
     patience.  While a stream is silent, punctuations of the others are left out, because it may still have earlier
-    events. If all are silent, an ``Idle`` is yielded at once, and again whenever ``patience`` runs out.
+    events.  If all are silent, an ``Idle`` is yielded at once, and again whenever ``patience`` runs out.
 
     State: at most ``MOST_WAITING`` items of each stream.
     """

@@ -1,6 +1,6 @@
 """CSV → the flat form: Arrow cuts blocks of lines if every line is of the usual shape.
 
-A usual line has as many cells as the header, each without quotes or entirely in quotes, and no line break in any. A
+A usual line has as many cells as the header, each without quotes or entirely in quotes, and no line break in any.  A
 block with any other line goes through the row reader.
 """
 

@@ -1,6 +1,6 @@
 """Times in columns: spellings and native times → int64 microseconds, exactly as ``TimeReader`` reads them one by one.
 
-Spellings that are certainly usual are read in bulk; every other distinct spelling goes through the row reader once. A
+Spellings that are certainly usual are read in bulk; every other distinct spelling goes through the row reader once.  A
 spelling that is not a time is marked; the row reader then refuses the row that has it.
 """
 
