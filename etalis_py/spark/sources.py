@@ -48,7 +48,7 @@ def events_from_events(spark: SparkSession, events: Iterable[Event]) -> DataFram
             isinstance(e, Retraction),
             n,
         )
-        for n, e in enumerate(events, time_ns())  # calls are further apart than they have events
+        for n, e in enumerate(events, time_ns())  # an event takes over 1 ns: numbers never meet
     ]
     use_this_python(spark)
     return _ordered_columns(spark.createDataFrame(rows, _WITHOUT_TIME))

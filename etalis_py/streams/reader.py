@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 MAX_OPEN_FILES = 400
 LARGE = 16 << 20
-"""The least bytes of a file that is read in columns; a smaller file can be read before Numba and Arrow are loaded."""
+"""The least bytes of a file that is read in columns; a smaller one is read by the time Numba and Arrow are loaded."""
 
 
 class Stream:

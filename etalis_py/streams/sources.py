@@ -203,7 +203,7 @@ def _open(path: str, follow: Follow | None) -> Any:
 
 
 class Follow:
-    """How to follow a growing file: how often to look, and when to stop."""
+    """How to follow a growing file: how often to look, and how to stop."""
 
     __slots__ = ("poll", "stopped")
 
