@@ -1,17 +1,17 @@
 """Absence: NOT, SEQ NOT … SEQ, and the deadline of SEQ NOT … WITHIN, over a batch.
 
-What must be absent from an interval or a gap ended before the solution that asks.  So all of a batch is put into the
-store of what is absent, ordered by end, and what asks looks there for something between two times: in the interval of
-a solution of P, or in the gap of a pair of SEQ.
+A solution of N that falls into an interval or a gap has ended before the solution that asks for it.  So all N of a
+batch are put into a store first, ordered by end, and each solution that asks looks there for one between two times:
+within the interval of a solution of P, or in the gap of a pair of SEQ.
 
-A deadline keeps the solutions that wait for it, under the variables that they share with what must be absent, and a
-queue of the times at which they are due.  Of a batch the new ones are put there first, then those are taken out
-of which something compatible started after their end and ended by the time they are due; whatever is due by the end
-of the batch is reported, each at its own time.
+A deadline keeps the solutions that wait for it, under the variables that they share with N, and a queue of the times at
+which they are due.  For each batch it inserts the new solutions, then removes those for which a compatible N started
+after their end and ended by the time they are due; it reports the ones due by the end of the batch, each at its own
+time.
 
-Cost: for each solution that asks, or pair, a binary search in the bucket of its key; for what is absent before a
-deadline, the goals under its key that ended before it.  State: what is absent, within the bound where there is one,
-and the goals of A.
+Cost: for each solution or pair that asks, a binary search in the bucket of its key; for each N before a deadline, the
+goals under its key that ended before it.  State: the solutions of N (within the bound, if there is one) and the goals
+of A.
 
     {?o :ordered ?p} SEQ NOT {?o :shipped ?d} WITHIN 2 HOURS: ordered a@1, b@2; shipped a@60 min → b [2, 2 + 2 h]
 """
@@ -39,7 +39,7 @@ _NOTHING_COMPARED = Side((), (), ())
 
 
 class Absent:
-    """What must be absent, as goals that ended: those that a solution has to be asked about are found by its terms."""
+    """The solutions that must be absent, kept as goals and looked up by the terms of the solution that asks."""
 
     def __init__(self, node: ir.Absence, sources: Sources) -> None:
         self.names, self.shared = node.absent.columns, node.shared
@@ -48,16 +48,16 @@ class Absent:
         self.goals = GoalStore(self.keys, len(self.names), 0, longest_micros(node.bound), sources.longest(node.bound))
 
     def waiting(self) -> Waiting:
-        """The goals, as what waits at a side of the node."""
+        """The goals, as one side of the node."""
         return Waiting(self.goals, self.keys, self.names, self.key, _NOTHING_COMPARED)
 
     def insert(self, absent: Table, now: int) -> None:
-        """New goals; what looks for them comes at ``now`` or later."""
+        """Insert goals; they are looked up at ``now`` or later."""
         keys = self.keys.numbers(absent.matrix(self.key), create=True)
         insert(self.goals, keys, absent, now)
 
     def among(self, frame: Frame, after: np.ndarray, before: np.ndarray) -> np.ndarray:
-        """Which solutions have one that is compatible, starts after one time and ends before another."""
+        """Which solutions have a compatible goal that starts after one time and ends before another."""
         terms = np.empty((len(frame), len(self.shared)), np.int32)
         for i, name in enumerate(self.shared):
             terms[:, i] = frame.columns[name]
@@ -74,7 +74,7 @@ class Absent:
 
 
 def insert(store: GoalStore, keys: np.ndarray, table: Table, now: int) -> None:
-    """Insert goals of which nothing is compared by size."""
+    """Insert goals without values to compare."""
     values = np.empty((len(table), 0), np.float64)
     store.insert(keys, table.end, table.start, table.matrix(), values, now)
 
@@ -82,7 +82,7 @@ def insert(store: GoalStore, keys: np.ndarray, table: Table, now: int) -> None:
 def goals_between(
     store: GoalStore, keys: np.ndarray, first_ends: np.ndarray, before: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The goals of each key that end within [first end, before): the number of their key among these, and where."""
+    """The goals of each key that end within [first end, before): the index of the key in ``keys``, and the place."""
     numbers, places = np.empty(len(keys) + 16, np.int64), np.empty(len(keys) + 16, np.int64)
     row = n = 0
     while True:
@@ -102,7 +102,7 @@ class InsideOperator:
         self.absent = Absent(node, sources)
 
     def sides(self) -> dict[str, Waiting]:
-        """What waits, by side."""
+        """The waiting goals, by side."""
         return {"N": self.absent.waiting()}
 
     def advance(self, left: Table, absent: Table) -> Table:
@@ -123,7 +123,7 @@ class GapOperator(JoinOperator):
         self.absent = Absent(node, sources)
 
     def sides(self) -> dict[str, Waiting]:
-        """What waits, by side."""
+        """The waiting goals, by side."""
         return {**super().sides(), "N": self.absent.waiting()}
 
     def advance(self, left: Table, absent: Table, right: Table) -> Table:  # type: ignore[override]
@@ -138,7 +138,7 @@ class GapOperator(JoinOperator):
 class Queue:
     """When goals are due, in stretches: their times, the ends of the goals, and their keys.
 
-    A goal that was cancelled is missing in the store and passed over.
+    A goal that was cancelled is missing from the store and is skipped.
     """
 
     def __init__(self) -> None:
@@ -146,7 +146,7 @@ class Queue:
         self._numbers = count()
 
     def add(self, times: np.ndarray, ends: np.ndarray, keys: np.ndarray) -> None:
-        """Goals that came together."""
+        """Add goals that arrived together."""
         if len(times):
             order = np.argsort(times, kind="stable")  # by calendar months a later one may be due earlier
             self._push(times[order], ends[order], keys[order])
@@ -156,7 +156,7 @@ class Queue:
             heapq.heappush(self._stretches, (int(times[0]), next(self._numbers), times, ends, keys))
 
     def take(self, through: int) -> tuple[np.ndarray, np.ndarray]:
-        """The keys and ends of what is due by then, each once; it is not due any more."""
+        """Remove and return the keys and ends that are due by then, each once."""
         due: list[tuple[np.ndarray, np.ndarray]] = []
         while self._stretches and self._stretches[0][0] <= through:
             _, _, times, ends, keys = heapq.heappop(self._stretches)
@@ -201,15 +201,15 @@ class DeadlineOperator:
         self._version = self.goals.version
 
     def sides(self) -> dict[str, Waiting]:
-        """What waits, by side."""
+        """The waiting goals, by side."""
         return {"G": Waiting(self.goals, self.keys, self.left, self.key, _NOTHING_COMPARED)}
 
     def next_due(self) -> int | None:
-        """The first time at which something is due."""
+        """The first time at which a goal is due."""
         return self._queued().next(self.goals)
 
     def advance(self, left: Table, absent: Table, through: int) -> Table:
-        """What is due by ``through``, in order of time."""
+        """The solutions due by ``through``, in order of time."""
         queue = self._queued()
         keys = self.keys.numbers(left.matrix(self.key), create=True)
         insert(self.goals, keys, left, first_end(left, absent))
@@ -227,7 +227,7 @@ class DeadlineOperator:
         return self.steps.applied(frame.keep(np.argsort(end, kind="stable"))).table(self.node.head)
 
     def _cancel(self, absent: Table) -> None:
-        """Take out the goals of which something absent started after their end and ended by the time they are due."""
+        """Remove the goals for which an N started after their end and ended by the time they are due."""
         new = Absent(self.node, self.sources)
         new.insert(absent, 0)
         numbers = new.keys.numbers(absent.matrix(new.key), create=False)
@@ -247,7 +247,7 @@ class DeadlineOperator:
         remove_places(keys, places, *self.goals.arena)
 
     def _queued(self) -> Queue:
-        """When goals are due; made again when somebody else has filled the store or numbered its keys."""
+        """The queue; rebuilt when something else has filled the store or renumbered its keys."""
         goals = self.goals
         if self._version != goals.version:
             self._version = goals.version

@@ -1,8 +1,8 @@
-"""Conditions of a join that the kernels test themselves: a number of one side compared with one of the other.
+"""Join conditions that the kernels test themselves: a number of one side compared with a number of the other.
 
 The two numbers are computed once for each row (``vectors``).  A row whose value is an error pairs with nothing.  As
-soon as some value is not one whose double compares as it does (``ODD``), or numbers meet times, they are tested on
-the pairs by ``values`` instead.
+soon as a value does not compare as its double does (``ODD``), or numbers meet times, ``values`` tests the pairs
+instead.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Compared:
 
     @property
     def codes(self) -> np.ndarray:
-        """The operators as the kernels know them."""
+        """The operators as the kernels' codes."""
         return np.array([_CODES[op] for op in self.operators], np.int64)
 
     def waiting(self) -> Side:
@@ -59,7 +59,7 @@ class Compared:
 def split_conditions(
     steps: Sequence[ir.Step], left: Sequence[str], right: Sequence[str], certain: Sequence[str]
 ) -> tuple[Compared, tuple[ir.Step, ...]]:
-    """The conditions that begin a rule and compare the two sides, and the steps that are left.
+    """The leading conditions of a rule that compare its two sides, and the remaining steps.
 
     A variable that both sides have, and that is not certain, belongs to neither: either may bind it.
     """
@@ -104,7 +104,7 @@ def _parted(e: alg.Expr, own: frozenset[str], other: frozenset[str]) -> tuple[st
 
 
 class Side:
-    """The values of one side of a join, and of which sort they have been."""
+    """The values of one side of a join, and the sort they have had so far."""
 
     def __init__(self, expressions: Sequence[alg.Expr], signs: Sequence[float], nexts: Sequence[bool]) -> None:
         self.expressions = expressions
@@ -113,7 +113,7 @@ class Side:
         self.sorts = np.full(len(expressions), ODD, np.int8)
 
     def values(self, frame: Frame) -> tuple[np.ndarray, np.ndarray, bool]:
-        """A row of doubles for each solution, where one is an error, and whether one is odd."""
+        """A row of doubles for each solution, a mask of rows with an error, and whether any value is odd."""
         rows = len(frame)
         values = np.empty((rows, len(self.expressions)), np.float64)
         failed = np.zeros(rows, np.bool_)

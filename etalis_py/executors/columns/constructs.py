@@ -1,4 +1,4 @@
-"""CONSTRUCT rules: the triples that solutions make, as occurrences of the same batch.
+"""CONSTRUCT rules: the triples made from solutions, as occurrences of the same batch.
 
 Cost: a copy of each column, and some microseconds for each solution that gets new blank nodes.
 """
@@ -16,10 +16,10 @@ from etalis_py.kernel.templates import fresh_nodes_of
 
 
 def with_nodes(output: ir.Output, solutions: Table, terms: Terms) -> dict[str, np.ndarray]:
-    """The columns of the solutions by their names, with those of the blank nodes that the template makes for each.
+    """The columns of the solutions by name, with those of the blank nodes that the template makes for each solution.
 
-    A rule is not applied to a solution with a node that it has made itself in this instant (``Making``): this is one
-    that nothing of what it makes comes back to.
+    A rule must not be applied to a solution with a node that it has made itself in this instant (``Making``).  That
+    cannot happen here: nothing that the rule makes comes back to it.
     """
     assert output.source is not None
     columns = dict(zip(output.source.columns, solutions.columns, strict=True))
@@ -34,9 +34,9 @@ def with_nodes(output: ir.Output, solutions: Table, terms: Terms) -> dict[str, n
 def derived(
     output: ir.Output, template: ir.Template, solutions: Table, columns: dict[str, np.ndarray], terms: Terms
 ) -> Table:
-    """The occurrences (s, p, o, stream) that one triple of the template gives; what would be no RDF is left out.
+    """The occurrences (s, p, o, stream) of one triple of the template; triples that are not valid RDF are left out.
 
-    A row of an aggregate that ended before it was known makes none.  ``columns`` are those of ``with_nodes``.
+    A row of an aggregate that ended before it was known makes no triples.  ``columns`` are those of ``with_nodes``.
     """
     kept = solutions.end == solutions.at
     parts = []

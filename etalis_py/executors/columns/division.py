@@ -1,8 +1,8 @@
-"""Which rules run in columns and which in rows, where some of a program have no columnar form.
+"""Which rules run in columns and which in rows, when some rules of a program have no columnar form.
 
 Queries that share goals, or feed each other, belong together: such a component runs in columns if everything in it
-has that form, else in rows.  A component in rows gets the events, and what components before it derive; what it derives
-goes on to those behind it.  So a query that runs in rows takes nobody with it who does not share its state.
+has that form, else in rows.  A component in rows gets the events and what earlier components derive; what it derives
+goes on to later ones.  So a query that runs in rows forces only those that share its state to do the same.
 
 Components in rows that nothing in columns lies between form one part, which goes through the events once.
 """
@@ -24,7 +24,7 @@ from etalis_py.executors.columns.network import Network, RowPart, made_for, netw
 class Division:
     """Why each query runs in rows (None: it runs in columns), and the parts in rows in the order of evaluation.
 
-    ``by_instant`` has what goes from instant to instant in the queries that run in columns.
+    ``by_instant`` has, for queries in columns, what in them goes from instant to instant.
     """
 
     reasons: Mapping[str, str | None]
@@ -39,7 +39,7 @@ class Division:
 
     @property
     def is_whole(self) -> bool:
-        """Does everything run in columns?"""
+        """Whether everything runs in columns."""
         return not any(self.reasons.values())
 
 
@@ -69,7 +69,7 @@ def divide(rules: ir.Rules, knowledge: Any = None) -> Division:
 
 
 def keeps_goals_only(rules: ir.Rules) -> bool:
-    """Are goals all that rules in columns keep?  Then columns can write their journal (``journal``)."""
+    """Whether rules in columns keep nothing but goals; then columns can write the journal (``journal``)."""
     kept = (ir.Leaf, ir.Map, ir.Union, ir.Join, ir.Outer, ir.Absence)
     return all(isinstance(node, kept) for _, node in rules.nodes) and not network(rules).loops
 
@@ -93,7 +93,7 @@ def _recursion(net: Network, name: str) -> str | None:
 
 
 def _by_instant(net: Network, reasons: Mapping[str, str | None]) -> dict[str, str]:
-    """What goes from instant to instant in the queries that run in columns."""
+    """For queries that run in columns, what in them goes from instant to instant."""
     late = late_nodes(net.nodes)
     of_nodes = {name: what for name, node in net.nodes.items() if (what := by_instant(node, name in late)) is not None}
     some = {}
@@ -145,11 +145,11 @@ def _feeding(net: Network) -> dict[str, list[str]]:
 
 
 def _parts(components: list[list[str]], slow: list[list[str]], net: Network) -> Iterator[RowPart]:
-    """The components in rows; those between which nothing in columns lies are one part."""
+    """The components in rows; those with nothing in columns between them form one part."""
     members = {name: number for number, component in enumerate(components) for name in component}
     in_rows = {members[component[0]] for component in slow}
     feeding = _feeding(net)
-    levels = [0] * len(components)  # of columns even, of rows odd
+    levels = [0] * len(components)  # even for columns, odd for rows
     for number, component in enumerate(components):
         if (levels[number] % 2 == 1) != (number in in_rows):
             levels[number] += 1

@@ -1,8 +1,8 @@
 """The executor of rules that runs large batches in columns, and everything else in rows.
 
-Goals are in one of two forms: in the buckets of rows, or in the arrays of columns.  They change over when a batch is
-taken that runs in the other form, which costs as much as there are goals; the state of aggregates, paths and slices
-is that of rows in both.  So the answers, snapshots and ids of matches are the same in both.
+Goals are in one of two forms: in the buckets of rows, or in the arrays of columns.  They are converted when a batch
+runs in the other form, which costs time proportional to the number of goals; aggregates, paths and slices keep the
+state of rows in both.  So the answers, snapshots and ids of matches are the same in both.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from etalis_py.executors.columns.rules import ColumnRules
 
 ENOUGH = 1 << 14
-"""So many rows must have come in batches before a run changes to columns: a short one never waits for them."""
+"""The rows that must have come in batches before a run changes to columns, so that a short run never loads them."""
 
 
 class ColumnExecutor(RowExecutor):
-    """Rules in columns where they have that form; ``always``: small batches too."""
+    """Runs rules in columns where they have that form; ``always``: small batches too."""
 
     def __init__(self, options: Options, counters: Counters, *, always: bool) -> None:
         super().__init__(options, counters)
@@ -52,8 +52,8 @@ class ColumnExecutor(RowExecutor):
         self._noted = False  # whether changes in columns are noted, for the journal
         self._columns: ColumnRules | None = None
         self.in_columns = False
-        self.rows_next = False  # whether a small batch comes after what is restored
-        self._taken = 0  # rows that came in batches
+        self.rows_next = False  # whether a small batch follows the restored state
+        self._taken = 0  # rows received in batches
 
     @property
     def form(self) -> Literal["rows", "columns"]:  # type: ignore[override]
@@ -62,7 +62,7 @@ class ColumnExecutor(RowExecutor):
 
     @property
     def reads(self) -> Literal["rows", "columns"]:  # type: ignore[override]
-        """The form of batch that is best for it."""
+        """The form of batch that suits it best."""
         return "rows" if self.reason is not None else "columns"
 
     # --- rules ---
@@ -91,12 +91,12 @@ class ColumnExecutor(RowExecutor):
 
     @property
     def _recording(self) -> bool:
-        """Is a journal kept now?"""
+        """Whether a journal is being kept."""
         return self.options.journal and self._aside is None
 
     @property
     def _tells(self) -> bool:
-        """Can columns write the journal of these rules?"""
+        """Whether columns can write the journal of these rules."""
         if self._can_tell is None:
             whole = self.division.is_whole and not self.division.by_instant
             plain = whole and self.families is None and not remembers(self.rules)
@@ -150,7 +150,7 @@ class ColumnExecutor(RowExecutor):
         return self._taken >= ENOUGH and ready()
 
     def _keep_columns(self, events: int, now: int) -> None:
-        """Sweep and count the goals: as that costs as much as there are, it is done after half as many events."""
+        """Sweep and count the goals.  The cost grows with their number, so it is done after half as many events."""
         self._since_count += events
         if 2 * self._since_count < self._live:
             return
@@ -164,7 +164,7 @@ class ColumnExecutor(RowExecutor):
         self.check_goals()
 
     def forget_terms(self) -> None:
-        """Forget the terms that no goal has."""
+        """Forget the terms that no goal uses."""
         if self.in_columns and self._columns is not None:
             self._columns.forget_terms()
 
@@ -175,7 +175,7 @@ class ColumnExecutor(RowExecutor):
         return at if due is None else min(at, due)
 
     def horizon(self) -> int | None:
-        """After the end there is only one deadline after the other left, each a small batch: so rows go on."""
+        """After the end only deadlines are left, one after another, each a small batch: so rows take over."""
         if self.next_due() is None:
             return None
         self.to_rows()
@@ -205,7 +205,7 @@ class ColumnExecutor(RowExecutor):
         return self._columns
 
     def _in_rows(self, part: RowPart) -> tuple[PartialRules, TriplesOf]:
-        """The rules of a part in rows, and what makes the triples of their rows."""
+        """The rules of a part in rows, and a function that makes the triples of their rows."""
         rules, state = rules_of_part(self.rules, part), copy(self.state)
         whole = self.rules.outputs
         places = tuple(self._place(whole.index(output)) for output in rules.outputs)
@@ -220,11 +220,11 @@ class ColumnExecutor(RowExecutor):
             self.state.history.add(start, end, ((s, p, o),), stream)
 
     def _triples_of(self, number: int) -> Callable[[Row], Iterable[Triple]]:
-        """What makes the triples of a row that is reported under a number."""
+        """A function that makes the triples of a row reported under a number."""
         return self.shapes[number].triples or (lambda row: ())
 
     def _row_operator(self, name: str) -> Callable[[int, list[Row]], Any]:
-        """A row operator on plain rows: the values that it reads are decoded here."""
+        """A row operator that takes plain rows: the values that it reads are decoded here."""
         node = self.state.nodes[name]
         layout = self.state.layouts[ir.refs(node)[0].node]
         if not layout.values:
@@ -233,13 +233,13 @@ class ColumnExecutor(RowExecutor):
         return lambda t, rows: advance(t, [rebuilt(layout, x) for x in rows])
 
     def _apart(self, name: str) -> NodeFunction:
-        """What rows have for a node, alone; its history is its own."""
+        """The row function of a single node, with a history of its own."""
         plan, state = write_node(name, replace(self._code(), journaled=False)), copy(self.state)
         runtime = Runtime(self.rules, plan, state, self.options.limits, self._entailed, families=self.families)
         return function_of(name, runtime)
 
     def _fill(self, columns: ColumnRules) -> None:
-        """Goals from the buckets of rows into columns, and windows."""
+        """Move goals from the buckets of rows into columns, and the windows too."""
         from etalis_py.executors.columns.windowed import window_of  # as above
 
         for name, operator in columns.windows(every=True):
@@ -259,7 +259,7 @@ class ColumnExecutor(RowExecutor):
                 waiting.fill(goals, columns.terms)
 
     def _give(self, name: str, rows: list[Row]) -> None:
-        """The row operator of an aggregate goes on with these solutions in its window."""
+        """Let the row operator of an aggregate continue with these solutions in its window."""
         group = self.state.groups[name]
         layout = self.state.layouts[group.node.child.node]
         groups = [[None, [list(x) for x in rows], None]] if rows else []
@@ -284,12 +284,12 @@ class ColumnExecutor(RowExecutor):
     # --- state ---
 
     def close(self, t: int) -> None:
-        self.reports[:] = as_reported(self.reports, one_by_one=True)  # what is said at the end comes after these
+        self.reports[:] = as_reported(self.reports, one_by_one=True)  # reports at the end come after these
         if self._columns is None or any(o.late is not None or o.timeless is not None for o in self.rules.outputs):
             self.to_rows()
             super().close(t)
             return
-        # Only aggregates have something to say at the end, so goals stay where they are.
+        # Only aggregates report at the end, so goals stay where they are.
         windows = list(self._columns.windows()) if self.in_columns else []
         for name, operator in windows:
             self._give(name, operator.rows())
@@ -298,14 +298,14 @@ class ColumnExecutor(RowExecutor):
             self.state.groups[name].clear()
 
     def _note(self, columns: ColumnRules, batch: Batch) -> None:
-        """Note what changes in columns from this batch on."""
+        """Record what changes in columns from this batch on."""
         from etalis_py.executors.columns import journal  # as above
 
         journal.note(columns.stores(), batch.columns, self.state.nodes)
         self._noted = True
 
     def _tell(self) -> None:
-        """Put what has changed in columns into the journal."""
+        """Put the changes in columns into the journal."""
         if self._noted and self._columns is not None:
             from etalis_py.executors.columns import journal  # as above
 
@@ -370,7 +370,7 @@ class ColumnExecutor(RowExecutor):
         super().replay([[], *others])
 
     def _takes_tables(self, tables: Sequence[Any]) -> bool:
-        """Are goals in these tables worth being taken over in columns?"""
+        """Whether the goals in these tables are worth loading into columns."""
         many = self.always or (sum(map(len, tables)) >= ENOUGH and not self.rows_next)
         return many and self.reason is None and self._tells and ready()
 

@@ -1,11 +1,11 @@
 """The order of terms in MIN, MAX and SAMPLE as numbers, which kernels compare.
 
-A term has a number that is never greater than that of a term after it: of a number it is its double, of an xsd:dateTime
-its microseconds, whatever else there is has one of three.  Terms that share one are told apart by their places among
-each other, in the order of ``values.ordering`` and in that of MAX.  So 0.1 as a decimal and as a double, or 1 and 01,
-are in the same order as in rows.
+Each term has a number that is never greater than that of a term after it: the double of a number, the microseconds of
+an xsd:dateTime, one of three fixed values for everything else.  Terms that share a number are distinguished by their
+places among each other, in the order of ``values.ordering`` and in that of MAX.  So 0.1 as a decimal and as a double,
+or 1 and 01, are in the same order as in rows.
 
-Cost of a new term: some fifty nanoseconds; where it shares its number, a sort of those that do.
+Cost of a new term: some fifty nanoseconds, plus a sort of the terms with the same number if there are any.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from etalis_py.values.functions.extremes import descending_key_of
 from etalis_py.values.ordering import order_key_of
 
 _BELOW = -(2**63)
-"""NaN, and what is no literal."""
+"""NaN, and terms that are not literals."""
 _INFINITE = 0x7FF0000000000000
 _TEXTS = _INFINITE + 1
 _TIMES = _INFINITE + 2
 _LATEST = 2**52 - 4
 _ABOVE = 2**63 - 1
 MOST = 1 << 12
-"""So many terms at a time are put in order by ``values``."""
+"""How many terms ``values`` puts in order at a time."""
 
 
 class TooMany(Exception):
-    """More terms than ``MOST`` share their numbers with others."""
+    """More than ``MOST`` terms share their numbers with others."""
 
 
 class TermOrder:
-    """The numbers of those terms that have been compared; ``table`` has for each its number and its two places."""
+    """The numbers of the terms compared so far; ``table`` has the number and the two places of each."""
 
     def __init__(self) -> None:
         self.table = np.zeros((0, 3), np.int64)
@@ -45,7 +45,7 @@ class TermOrder:
         self._numbers = Keys(1, np.int64)
 
     def add(self, terms: Terms, ids: np.ndarray) -> None:
-        """These terms can be compared from now on."""
+        """Make these terms comparable."""
         if len(self.table) < terms.count:
             room = 2 * terms.count
             self.table = np.concatenate([self.table, np.zeros((room - len(self.table), 3), np.int64)])
@@ -79,7 +79,7 @@ class TermOrder:
 
 
 def _numbers(terms: Terms, ids: np.ndarray) -> np.ndarray:
-    """A number for each term that does not fall as terms rise."""
+    """A number for each term, which never falls as terms rise."""
     kinds, doubles, mantissas, _ = terms.values(ids)
     numbers = _of_doubles(doubles)
     times = kinds == TIME
@@ -91,7 +91,7 @@ def _numbers(terms: Terms, ids: np.ndarray) -> np.ndarray:
 
 
 def _of_doubles(doubles: np.ndarray) -> np.ndarray:
-    """The bits of doubles as integers that are in the same order; there is one zero, and NaN is below."""
+    """The bits of doubles as integers in the same order; there is a single zero, and NaN comes first."""
     bits = (doubles + 0.0).view(np.int64)
     numbers: np.ndarray = np.where(np.isnan(doubles), _BELOW, bits ^ ((bits >> 63) & np.int64(_ABOVE)))
     return numbers

@@ -9,7 +9,7 @@ from etalis_rules import program as ir
 
 
 def unsupported_node(node: ir.Node) -> str | None:
-    """Why a node has no form at all, not even one that goes from instant to instant."""
+    """Why a node has no columnar form at all, not even one that goes from instant to instant."""
     match node:
         case ir.Map(steps=steps) | ir.Join(steps=steps) | ir.Absence(steps=steps):
             return _unsupported_steps(steps)
@@ -30,7 +30,7 @@ def unsupported_node(node: ir.Node) -> str | None:
 
 
 def by_instant(node: ir.Node, late: bool) -> str | None:
-    """Why a node that has a form goes from instant to instant, with the goals of rows; None where it need not.
+    """Why a node with a columnar form goes from instant to instant, with the goals of rows; None where it need not.
 
     ``late``: its solutions may end before the instant in which they are known.
     """
@@ -51,12 +51,12 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
 
 
 def looks_back(node: ir.Node) -> bool:
-    """Does a node look back at single occurrences, given what its parts give?"""
+    """Whether a node looks back at single occurrences, beyond what its parts give it."""
     return isinstance(node, ir.Recall) or (isinstance(node, ir.Outer) and bool(node.leaves))
 
 
 def _picked_by_instant(node: ir.Join | ir.Absence) -> str | None:
-    """Why one of the candidates cannot be taken a batch at a time, where a policy does that."""
+    """Why a policy that takes one of the candidates cannot do so a batch at a time."""
     if node.policy and any(isinstance(step, ir.Background) for step in node.steps):
         return "a consuming join that looks into the background"
     if node.policy and any(isinstance(step, ir.Parameters) for step in node.steps):
@@ -65,7 +65,7 @@ def _picked_by_instant(node: ir.Join | ir.Absence) -> str | None:
 
 
 def is_open(node: ir.Join) -> bool:
-    """May a variable of both sides be unbound in one?"""
+    """Whether a variable of both sides may be unbound in one of them."""
     return not set(node.left.columns) & set(node.right.columns) <= set(node.certain)
 
 
@@ -79,6 +79,6 @@ def _unsupported_expressions(expressions: Iterable[alg.Expr]) -> str | None:
 
 
 def unsupported_expression(e: alg.Expr) -> str | None:
-    """Why an expression cannot be evaluated apart from what came before its solution."""
+    """Why an expression cannot be evaluated from its solution alone, without what came before."""
     looks = any(isinstance(part, alg.Exists) for part in alg.subexpressions(e))
     return "EXISTS looks back at single occurrences" if looks else None

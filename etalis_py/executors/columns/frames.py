@@ -22,7 +22,7 @@ from etalis_py.values import SparqlError, decode
 from etalis_py.values.expressions import condition, term
 
 MANY_AT_ONCE = 1 << 20
-"""So many solutions are joined with parameters before what does not hold is left out."""
+"""How many solutions are joined with parameters before those that fail are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Instant:
 class Frame:
     """Solutions under the names that their variables have in a rule.
 
-    ``rows`` are the numbers that the solutions had when the rule began with them.
+    ``rows`` are the numbers of the solutions when the rule began with them.
     """
 
     terms: Terms
@@ -51,7 +51,7 @@ class Frame:
 
     @classmethod
     def of(cls, terms: Terms, table: Table, names: Sequence[str]) -> Frame:
-        """The solutions of a node where it is used by these names."""
+        """The solutions of a node, under the names it is used by here."""
         columns = dict(zip(names, table.columns, strict=True))
         return cls(terms, table.at, table.end, table.start, columns, np.arange(len(table)))
 
@@ -66,7 +66,7 @@ class Frame:
         return Frame(self.terms, at, end, self.start[rows], columns, self.rows[rows])
 
     def table(self, head: Sequence[str]) -> Table:
-        """The solutions with these columns; what is not bound here is unbound."""
+        """The solutions with these columns; a column that is missing here is unbound."""
         columns = tuple(self.columns[name] if name in self.columns else np.zeros(len(self), np.int32) for name in head)
         return Table(self.at, self.end, self.start, columns)
 
@@ -101,7 +101,7 @@ class Frame:
         return self.terms.intern(spelled)
 
     def _solutions(self, e: alg.Expr, rows: np.ndarray) -> Iterator[tuple[dict[str, str], int, int, Instant]]:
-        """What ``values.expressions`` wants of these rows; a variable that is unbound is the empty term."""
+        """These rows as ``values.expressions`` takes them; an unbound variable is the empty term."""
         names = [name for name in sorted(alg.variables(e)) if name in self.columns]
         texts = [self.terms.spellings(self.columns[name][rows]) for name in names]
         times = [part[rows].tolist() for part in (self.start, self.end, self.at)]
@@ -117,7 +117,7 @@ class Steps:
     sources: Sources
 
     def applied(self, frame: Frame) -> Frame:
-        """What the steps leave of these solutions, and bind in them."""
+        """The solutions that pass the steps, with what the steps bind."""
         for number, step in enumerate(self.steps):
             if not len(frame):
                 return replace(
@@ -139,7 +139,7 @@ class Steps:
         return frame
 
     def _of_each_query(self, frame: Frame, step: ir.Parameters, rest: Steps) -> Frame:
-        """Each solution with each row of parameters that it concerns, after the other steps; some at a time."""
+        """Each solution with each row of parameters that it matches, after the other steps; some at a time."""
         chosen, begins, each = self.sources.matching(step, frame.columns, frame.end - frame.start)
         portion = np.cumsum(each) // MANY_AT_ONCE
         cuts = [0, *(np.flatnonzero(np.diff(portion)) + 1).tolist(), len(chosen)]
@@ -153,7 +153,7 @@ class Steps:
         return parts[0] if len(parts) == 1 else _united(parts)
 
     def _looked_up(self, frame: Frame, pattern: alg.Pattern, binds: tuple[str, ...]) -> Frame:
-        """Each solution with each compatible one of the background."""
+        """Each solution joined with each compatible solution of the background."""
         known = tuple(sorted(alg.scope(pattern) & frame.columns.keys()))
         wanted = tuple(sorted({*binds, *known}))
         terms = np.empty((len(frame), len(known)), np.int32)
@@ -192,7 +192,7 @@ def _united(frames: Sequence[Frame]) -> Frame:
 
 
 def _lengths(frame: Frame, parameter: str) -> np.ndarray:
-    """The microseconds that a parameter says."""
+    """A parameter's value in microseconds."""
     distinct, which = np.unique(frame.columns[parameter], return_inverse=True)
     lengths: list[Any] = [decode(text) for text in frame.terms.spellings(distinct)]
     return np.array(lengths, np.int64)[which]
@@ -206,7 +206,7 @@ def in_time(bound: alg.Bound, start: np.ndarray, end: np.ndarray) -> np.ndarray:
 
 
 def later(times: np.ndarray, bound: alg.Bound) -> np.ndarray:
-    """These times and as much as the bound; months are counted by the calendar."""
+    """These times plus the bound; months are counted by the calendar."""
     if not bound.months:
         return times + bound.micros
     moments, which = np.unique(times, return_inverse=True)

@@ -1,9 +1,9 @@
 """Nodes that look back at single occurrences: EXISTS in the FILTER of an optional part.
 
-What they look at is a history of their own, of the occurrences that their leaves read.  It is complete for the batch
-before a node looks at it, and the node looks no further than the end of its solution.
+They look at a history of their own, of the occurrences that their leaves read.  It is complete for the batch before a
+node looks at it, and a node looks no further than the end of its solution.
 
-Cost: some microseconds for each such occurrence; as in rows for each solution.  State: the occurrences.
+Cost: some microseconds for each such occurrence; for each solution, as in rows.  State: the occurrences.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Reading:
             self._predicates = pa.array(sorted({term for some in named for term in some}), pa.large_string())
 
     def of(self, by_stream: Table) -> Table:
-        """Those among the occurrences (s, p, o, stream) of a batch."""
+        """The occurrences (s, p, o, stream) of a batch that have these predicates."""
         if self._predicates is None:
             return by_stream
         wanted = self._terms.intern(self._predicates)
@@ -54,11 +54,11 @@ class LookingOperator(NodeOperator):
         self._reading = Reading([leaf for name in node.leaves if isinstance(leaf := nodes[name], ir.Leaf)], terms)
 
     def begin(self, log: OccurrenceLog | None) -> None:
-        """Go on with this history."""
+        """Continue with this history."""
         self._function.state.log = deepcopy(log)
 
     def remember(self, by_stream: Table, derived: Sequence[Table]) -> None:
-        """Add the occurrences of a batch, and what others have derived."""
+        """Add the occurrences of a batch, and those that other rules have derived."""
         history = self._function.state.history
         for end, start, s, p, o, stream in rows_of(together([self._reading.of(by_stream), *derived], 4), self._terms):
             history.add(start, end, ((s, p, o),), stream)

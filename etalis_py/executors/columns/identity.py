@@ -1,8 +1,8 @@
-"""Which terms have to be told apart: where rules join, compare or count by the identity of terms.
+"""Which terms have to be distinguished: those that rules join, compare or count by identity.
 
-A position of the input that is only shown, or only read as a value, need not be looked up in the dictionary: each of
-its terms gets an id of its own (``Terms.append``).  One that is not read at all only tells occurrences of one instant
-apart.
+The terms at a position of the input that is only shown, or only read as a value, need not be looked up in the
+dictionary: each gets an id of its own (``Terms.append``).  A position that no rule reads only distinguishes occurrences
+of one instant.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SUBJECT, OBJECT = 0, 2
 def unidentified(net: Network) -> frozenset[int]:
     """The positions of occurrences (SUBJECT, OBJECT) whose terms need no identity."""
     if any(targets for fed in net.fed.values() for _, targets in fed):
-        return frozenset()  # what is derived is compared with what came in
+        return frozenset()  # derived terms are compared with incoming ones
     compared = compared_columns(net)
     loose = {SUBJECT, OBJECT}
     for name, node in net.nodes.items():
@@ -76,7 +76,7 @@ def _mark(compared: dict[str, set[str]], net: Network, ref: ir.Ref, names: Itera
 
 
 def _wanted(node: ir.Node, above: set[str]) -> set[str]:
-    """The variables of a rule's body that must be told apart, given the columns of its head that must."""
+    """The variables of a rule's body whose terms must be distinguished, given those of its head."""
     wanted = set(above)
     match node:
         case ir.Map():
@@ -100,9 +100,9 @@ def _wanted(node: ir.Node, above: set[str]) -> set[str]:
 
 
 def _sources(steps: tuple[ir.Step, ...], wanted: set[str]) -> set[str]:
-    """The variables that are copied into wanted ones, found among parameters, or looked up in the background.
+    """The variables that are copied into wanted ones, matched against parameters, or looked up in the background.
 
-    What is looked up is compared by its spelling, but each distinct term only once.
+    Look-ups compare by spelling, but each distinct term only once.
     """
     copied: set[str] = set()
     for step in reversed(steps):

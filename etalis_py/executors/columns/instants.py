@@ -1,6 +1,6 @@
 """Operators that work an instant at a time on rows: any aggregate, property paths, ORDER BY and LIMIT.
 
-They are those of the executor of rows, given the solutions of each instant as tuples; so they cost what they cost
+They are the operators of the row executor, given the solutions of each instant as tuples; so they cost the same as
 there, a microsecond or two for each solution.
 """
 
@@ -21,7 +21,7 @@ Advance = Callable[[int, list[Row]], list[Row]]
 
 
 class InstantOperator:
-    """``advance`` of a row operator over the instants of a batch."""
+    """Calls ``advance`` of a row operator for each instant of a batch."""
 
     def __init__(self, advance: Advance, width: int, terms: Terms) -> None:
         self._advance = advance
@@ -29,7 +29,7 @@ class InstantOperator:
         self._terms = terms
 
     def advance(self, child: Table) -> Table:
-        """What the operator gives, instant by instant."""
+        """The results of the operator, instant by instant."""
         instants: list[int] = []
         rows: list[Row] = []
         for t, solutions in rows_by_instant(child, self._terms):
@@ -40,7 +40,7 @@ class InstantOperator:
 
 
 class NodeOperator:
-    """A node as rows have it, given what all its parts give in an instant."""
+    """Calls the row function of a node with what its parts give in each instant."""
 
     def __init__(self, node: ir.Node, function: NodeFunction, terms: Terms) -> None:
         names = [ref.node for ref in ir.refs(node)]
@@ -50,7 +50,7 @@ class NodeOperator:
         self._terms = terms
 
     def advance(self, *tables: Table) -> Table:
-        """What the node gives, instant by instant."""
+        """The results of the node, instant by instant."""
         chosen = [tables[i] for i in self._chosen]
         times = np.unique(np.concatenate([table.at for table in chosen]))
         parts = []
@@ -68,13 +68,13 @@ class NodeOperator:
 
 
 def _cut(rows: list[Any], at: np.ndarray, times: np.ndarray) -> Iterator[list[Any]]:
-    """The rows of each of these times, as ``at`` has theirs."""
+    """The rows of each of these times; ``at`` has the time of each row."""
     begins, ends = (np.searchsorted(at, times, side).tolist() for side in ("left", "right"))
     return (rows[begin:end] for begin, end in zip(begins, ends, strict=True))
 
 
 def by_instant(rows: list[Any], at: np.ndarray) -> Iterator[tuple[int, list[Any]]]:
-    """The rows of each instant, as ``at`` has theirs."""
+    """The rows of each instant; ``at`` has the instant of each row."""
     if not rows:
         return
     begins = np.flatnonzero(np.diff(at, prepend=at[0] - 1)).tolist()
@@ -95,7 +95,7 @@ def rows_of(table: Table, terms: Terms) -> list[Row]:
 
 
 def table_of_rows(instants: Sequence[int], rows: Sequence[Row], width: int, terms: Terms) -> Table:
-    """Tuples as a table; whatever stands behind the columns is left out."""
+    """Tuples as a table; items after the columns are left out."""
     if not rows:
         return Table.empty(width)
     end, start, *columns = list(zip(*rows, strict=True))[: 2 + width]

@@ -1,4 +1,4 @@
-"""The items of a window as arrays: a row a triple, in order of their ends."""
+"""The items of a window as arrays, one row per triple, in order of their ends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TERMS = ("s", "p", "o", "graph")
 
 
 class Items:
-    """The rows of a window; what is before ``first`` has left, what is from ``entered`` on waits.
+    """The rows of a window; those before ``first`` have left, those from ``entered`` on wait.
 
     ``last`` marks the last row of each item.
     """
@@ -48,19 +48,19 @@ class Items:
         return self.number_of(self.first, self.count)
 
     def number_of(self, first: int, last: int) -> int:
-        """How many items these rows are."""
+        """How many items these rows form."""
         return int(np.count_nonzero(self.of("last")[first:last]))
 
     def of(self, name: str) -> np.ndarray:
-        """One field of the rows, those that have left included."""
+        """One field of all rows, including those that have left."""
         return self._arrays[name][: self.count]
 
     def live(self) -> Fields:
-        """A copy of what has not left."""
+        """A copy of the rows that have not left."""
         return {name: array[self.first : self.count].copy() for name, array in self._arrays.items()}
 
     def append(self, fields: Fields) -> None:
-        """Rows that come after the others."""
+        """Append rows."""
         new = len(fields["end"])
         if self.count + new > len(self._arrays["end"]):
             room = 2 * (len(self) + new)
@@ -97,11 +97,11 @@ class Rows:
 
     @property
     def rows(self) -> np.ndarray:
-        """Those that there are."""
+        """The rows in use."""
         return self._numbers.array[: self.count]
 
     def reach(self, count: int) -> np.ndarray:
-        """So many rows, or as many as there are."""
+        """Make at least ``count`` rows available."""
         if count > len(self._numbers.array):
             self._numbers.grow(2 * count)
         if count > self.count:
@@ -112,7 +112,7 @@ class Rows:
 
 
 def rows_of(terms: Terms, columns: Columns) -> tuple[Fields, np.ndarray]:
-    """The fields of the rows of a batch, and their streams; an item that is stated twice in an instant is one."""
+    """The fields of the rows of a batch, and their streams; an item stated twice in an instant counts once."""
     end, start = (np.asarray(column, np.int64) for column in (columns.end, columns.start))
     nothing = np.zeros(len(end), np.int32)
     texts = {name: getattr(columns, name) for name in (*TERMS, "stream")}
@@ -129,7 +129,7 @@ def rows_of(terms: Terms, columns: Columns) -> tuple[Fields, np.ndarray]:
 
 
 def _repeats(fields: Fields, last: np.ndarray) -> np.ndarray | None:
-    """The rows of items that come a second time in their instant; None where there are none."""
+    """The rows of items that come a second time in their instant; None if there are none."""
     lasts = np.flatnonzero(last)
     ends = fields["end"][lasts]
     if rises(ends):

@@ -4,9 +4,9 @@ SEQ gives the pairs of compatible solutions x, y with x.end < y.start, EQUALS th
 interval is the hull ([EP] §4.2).  Under a consuming policy an arriving y takes one x, the latest or the earliest, and
 retracts it.
 
-Cost: for each row a look-up of its key and a copy of it, for each goal in its window and of its key some nanoseconds;
-one more of a kernel's kind where a condition is not a comparison of numbers.  State: the left rows of SEQ, both sides
-of AND, none of EQUALS, as ``GoalStore``.
+Cost: for each row, a look-up of its key and a copy; for each goal with that key in the window, some nanoseconds, or
+more where a condition is not a comparison of numbers.  State: the left rows of SEQ, both sides of AND, none of EQUALS,
+as ``GoalStore``.
 
 A trace of ``{?c :p ?x} SEQ {?c :p ?y} FILTER (?x < ?y)``: 3@1 waits; 2@2 finds 3, which is not less; 5@3 finds 3 and 2.
 """
@@ -34,9 +34,9 @@ from etalis_py.kernel.batch import Row
 from etalis_py.kernel.goals import goals_table, terms_of, times_of
 
 AT_ONCE = 1 << 20
-"""So many pairs are tested at a time where one of them is chosen,"""
+"""How many pairs are tested at a time where one of them is chosen,"""
 MANY_AT_ONCE = 1 << 22
-"""and so many where all are taken."""
+"""and how many where all are taken."""
 NO_OPERATORS = np.zeros(0, np.int64)
 RELATIONS = {
     "and": joining.ANY,
@@ -54,12 +54,12 @@ RELATIONS = {
 MUTUAL = ("and", "par")
 """Either side may come last, so both wait."""
 TOGETHER = ("equals", "finishes")
-"""Both sides end at the same instant, so none waits."""
+"""Both sides end at the same instant, so neither waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The goals of one side of a node: their store, keys, variables, and what conditions compare of them."""
+    """The goals of one side of a node: their store, keys and variables, and the values that conditions compare."""
 
     store: GoalStore
     keys: Keys
@@ -68,17 +68,17 @@ class Waiting:
     side: Side
 
     def table(self, goals: tuple[np.ndarray, np.ndarray, np.ndarray], terms: Terms) -> pa.RecordBatch:
-        """Goals of the store, as stored state has them."""
+        """Goals of the store, in the form of stored state."""
         ends, starts, ids = goals
         return goals_table(ends, starts, spelled_columns(ids, terms))
 
     def take_in(self, goals: pa.RecordBatch, terms: Terms) -> None:
-        """Insert goals of stored state."""
+        """Insert goals from stored state."""
         if len(goals):
             self.insert(_table_of(goals, terms), terms)
 
     def take_out(self, goals: pa.RecordBatch, terms: Terms) -> None:
-        """Retract goals of stored state."""
+        """Retract goals given as stored state."""
         table = _table_of(goals, terms)
         keys = self.keys.numbers(table.matrix(self.key), create=False)
         self.store.retract(keys, table.end, table.start, table.matrix(), terms)
@@ -100,7 +100,7 @@ class Waiting:
         self.store.version += 1
 
     def emptied(self, terms: Terms) -> Iterator[Row]:
-        """The goals, which are forgotten here, in order of their ends."""
+        """Remove the goals and return them in order of their ends."""
         ends, starts, ids = self.store.goals()
         self.store.clear()
         columns = [terms.spellings(column) for column in ids.T]
@@ -116,12 +116,12 @@ class JoinOperator:
     """One join node and its goals."""
 
     asks = False
-    """Is there more to ask of a pair than what the rule's steps say?"""
+    """Whether a pair must pass a test beyond the rule's steps."""
 
     def __init__(
         self, node: ir.Join | ir.Absence, terms: Terms, sources: Sources, watch: Callable[[list[Table]], None]
     ) -> None:
-        """``watch`` is shown the pairs so far while there are many candidates, and may refuse them."""
+        """``watch`` sees the pairs so far while there are many candidates, and may refuse them."""
         assert node.right is not None
         self.node = node
         self.terms = terms
@@ -154,7 +154,7 @@ class JoinOperator:
         self.of_left, self.of_right = self.compared.waiting(), self.compared.arriving()
 
     def sides(self) -> dict[str, Waiting]:
-        """What waits, by side: G the left, H the right."""
+        """The waiting goals, by side: G is the left, H the right."""
         if self.op in TOGETHER:
             return {}
         left = Waiting(self.goals, self.keys, self.left, self.key_left, self.of_left)
@@ -184,7 +184,7 @@ class JoinOperator:
         return self._joined(self.goals, self.relation, left, keys, right, sought)
 
     def _followed(self, left: Table, right: Table) -> Table:
-        """What a row follows is let go, whether the pair passes all tests or not."""
+        """NEXT: the goals that a row follows are dropped, whether the pair passes all tests or not."""
         keys = self.keys.numbers(left.matrix(self.key_left), create=True)
         sought = self.keys.numbers(right.matrix(self.key_right), create=False)
         x_values, x_failed, x_odd = self._values(self.of_left, left, self.left)
@@ -249,7 +249,7 @@ class JoinOperator:
         return side.values(Frame.of(self.terms, table, names))
 
     def _fast(self, odd: bool) -> bool:
-        """Can the kernels compare everything?  Both sides have one sort of values."""
+        """Whether the kernels can compare everything: both sides have one sort of values."""
         one = (self.of_left.sorts == self.of_right.sorts) | (self.of_left.sorts == 0) | (self.of_right.sorts == 0)
         return not odd and not self.goals.odd and bool(one.all())
 
@@ -286,9 +286,9 @@ class JoinOperator:
         fast: bool,
         mirrored: bool,
     ) -> Table:
-        """All pairs of goals with these rows, after the steps; ``mirrored``: the rows are of the left side.
+        """All pairs of goals with these rows, after the steps; ``mirrored``: the rows belong to the left side.
 
-        Where there are very many candidates, some rows at a time.
+        If there are very many candidates, some rows are taken at a time.
         """
         parts: list[Table] = []
         for table, _, goals, rows in self._matched(store, relation, right, sought, values, fast, MANY_AT_ONCE):
@@ -307,7 +307,7 @@ class JoinOperator:
         fast: bool,
         most: int,
     ) -> Iterator[tuple[Table, np.ndarray, np.ndarray, np.ndarray]]:
-        """Some rows at a time, with the keys that they seek: where the goals of their pairs stand, and which rows."""
+        """Some rows at a time, with the keys they look up, the places of the goals they pair with, and row numbers."""
         codes = self.codes if fast else NO_OPERATORS
         asking = table.end, table.start, values
         for some, goals, rows in store.pairs(relation, sought, asking, self.bound, codes, most):
@@ -325,7 +325,7 @@ class JoinOperator:
         return frame
 
     def _answered(self, pairs: Frame, ended: np.ndarray, begins: np.ndarray) -> Frame:
-        """The pairs that pass what is asked beside the steps, by where the left ends and the right begins."""
+        """The pairs that pass the test beyond the steps, given where the left ends and the right begins."""
         return pairs
 
     def _frame(
@@ -359,7 +359,7 @@ class JoinOperator:
         sought: np.ndarray,
         y_values: np.ndarray,
     ) -> Table:
-        """One goal for each row, chosen by the kernel; only when no pair has to be asked."""
+        """One goal for each row, chosen by the kernel; only where no pair needs a further test."""
         arriving, asking = (left.end, left.start, terms, x_values), (right.end, right.start, y_values)
         rows, ends, starts, goals = store.taken(
             relation, self.latest, keys, arriving, sought, asking, self.bound, self.codes
@@ -371,7 +371,7 @@ class JoinOperator:
     def _picked(
         self, store: GoalStore, relation: int, right: Table, sought: np.ndarray, y_values: np.ndarray, fast: bool
     ) -> Table:
-        """One goal for each row, of the pairs that pass all tests; some rows at a time."""
+        """One goal for each row, out of the pairs that pass all tests; some rows at a time."""
         parts = []
         for table, keys, goals, rows in self._matched(store, relation, right, sought, y_values, fast, AT_ONCE):
             frame = self._tested(store, table, goals, rows, fast, mirrored=False)
@@ -388,7 +388,7 @@ class JoinOperator:
 
 
 def compatible(pairs: Frame, others: dict[str, np.ndarray], unsure: Sequence[str]) -> Frame:
-    """Pairs with the columns of their other side; those that bind an ``unsure`` variable differently are left out."""
+    """Pairs with the columns of their other side; pairs that bind an ``unsure`` variable differently are left out."""
     agreed: np.ndarray | None = None
     columns = dict(pairs.columns)
     for name, other in others.items():

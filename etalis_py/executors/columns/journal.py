@@ -1,11 +1,11 @@
 """The journal of rules in columns: how the goals of a batch, or of many, differ from those before.
 
-An entry is ``[kind, node, side, goals]`` with a table of ``kernel.goals``.  ``-=`` has goals that were there and are
-gone, ``+=`` those that came and are still there: what comes and goes between two journals is not written at all.  ``=``
-has all goals, where they change in other ways than by joins that insert and consume.  Goals that have expired are not
-told, as in the journal of rows.
+An entry is ``[kind, node, side, goals]`` with a table of ``kernel.goals``.  ``-=`` lists goals that were there and are
+gone, ``+=`` goals that came and are still there; a goal that comes and goes between two journals is not written at all.
+``=`` lists all goals, where they change in other ways than by joins that insert and consume.  Expired goals are not
+written, as in the journal of rows.
 
-Cost: what came and what went, whatever else waits; for ``=`` as much as there is.
+Cost: proportional to the goals that came and went, however many others wait; for ``=``, to all goals.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Stores = Iterable[tuple[str, str, Waiting]]
 
 
 def note(stores: Stores, columns: Columns, nodes: Mapping[str, ir.Node]) -> None:
-    """Note what changes from this batch on; all goals ended before it."""
+    """Record what changes from this batch on; all goals ended before it."""
     since = int(np.asarray(columns.end)[0])
     for node, _, waiting in stores:
         plain = isinstance(nodes[node], ir.Join) or _has_gap(nodes[node])
@@ -33,7 +33,7 @@ def note(stores: Stores, columns: Columns, nodes: Mapping[str, ir.Node]) -> None
 
 
 def forget(stores: Stores) -> None:
-    """Note nothing any more."""
+    """Stop recording."""
     for _, _, waiting in stores:
         waiting.store.changes = None
 
@@ -67,5 +67,5 @@ def repeat(stores: Stores, terms: Terms, changed: Iterable[Sequence[Any]]) -> No
 
 
 def _has_gap(node: ir.Node) -> bool:
-    """Is it a SEQ with one more condition?"""
+    """Whether it is a SEQ with one more condition."""
     return isinstance(node, ir.Absence) and isinstance(node.right, ir.Ref)

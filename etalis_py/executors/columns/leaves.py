@@ -1,7 +1,7 @@
 """Leaves: the occurrences of a batch that match a triple pattern.
 
-Cost: a comparison for each occurrence and constant.  An occurrence counts once however often, and in however many
-streams, its triple comes with the same interval; in ``STREAM <s>`` once for that stream.
+Cost: a comparison for each occurrence and constant.  An occurrence counts once, however often and in however many
+streams its triple comes with the same interval; in ``STREAM <s>``, once for that stream.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ Entailed = Callable[[Triple], Iterable[Triple]]
 def occurrence_tables(batch: Occurrences, terms: Terms, loose: Collection[int]) -> tuple[Table, Table]:
     """The occurrences as solutions with the columns s, p, o and stream, and with s, p and o; each once.
 
-    ``loose`` are the places of columns whose ids do not tell equal terms: they are looked up where it matters.
+    ``loose`` are the places of columns in which equal terms may have different ids: they are looked up where it
+    matters.
     """
     table = Table(batch.end, batch.end, batch.start, (batch.s, batch.p, batch.o, batch.stream))
     tied = np.zeros(len(table), np.bool_)
@@ -52,11 +53,11 @@ class LeafOperator:
         self._sets: dict[tuple[str, ...], Any] = {}
 
     def advance(self, occurrences: Table) -> Table:
-        """The solutions of occurrences (with the columns s, p, o); of a leaf of one stream, those of this stream."""
+        """The solutions of occurrences (columns s, p, o); a leaf of one stream is given those of that stream."""
         return self.solutions(self.matching(occurrences))
 
     def solutions(self, matching: Table) -> Table:
-        """What occurrences that match bind."""
+        """The bindings of occurrences that match."""
         places = {
             position.name: place for place, position in enumerate(self.positions) if isinstance(position, alg.Var)
         }
@@ -94,7 +95,7 @@ class LeafOperator:
         return marked[column]
 
     def _consequences(self, occurrences: Table) -> Table:
-        """What the schema derives, each once: asked for each distinct triple."""
+        """The triples that the schema derives, each once; it is asked once for each distinct triple."""
         triples, which = np.unique(occurrences.matrix(), axis=0, return_inverse=True)
         which = which.reshape(-1)
         texts = [self.terms.spellings(column) for column in triples.T]

@@ -1,7 +1,7 @@
-"""What the background holds for columns of terms.
+"""Look-ups in the background for columns of terms.
 
-Each distinct row of terms is asked for once in a version of the background, and what was answered is kept as numbers
-until terms are forgotten.  Cost: for each row a hash of its numbers, for each distinct one a look-up.
+Each distinct row of terms is looked up once per version of the background, and the answers are kept as numbers until
+terms are forgotten.  Cost: a hash for each row, a look-up for each distinct one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from etalis_py.sparql.lookups import lookup
 
 _TIMED = frozenset(("GETSTARTTIME", "GETENDTIME", "GETDURATION", "NOW", "SEED"))
 MOST_ROWS = 1 << 20
-"""Of more distinct rows than this no answers are kept."""
+"""Answers to more distinct rows than this are not kept."""
 
 
 class Answers:
@@ -44,16 +44,16 @@ class Answers:
         self._columns = tuple(np.zeros(0, np.int32) for _ in wanted)
 
     def __len__(self) -> int:
-        """How many distinct rows were asked for."""
+        """How many distinct rows were looked up."""
         return len(self._counts)
 
     @property
     def stand(self) -> bool:
-        """May these answers be used again?"""
+        """Whether these answers are still valid."""
         return self._lasts and self._version == self._background.version and len(self) <= MOST_ROWS
 
     def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, ...]]:
-        """For each row where its solutions begin and how many they are; the columns in which they stand."""
+        """For each row, where its solutions begin and how many there are; and the columns that hold them."""
         numbers = self._keys.numbers(rows, create=True)
         if self._keys.count > len(self):
             self._ask(self._keys.rows()[len(self) :])
@@ -75,5 +75,5 @@ class Answers:
 
 
 def is_timed(tree: object) -> bool:
-    """Does an expression, or one in a pattern, read an interval or the instant?"""
+    """Whether an expression, or one in a pattern, reads an interval or the instant."""
     return any(isinstance(part, alg.Apply) and part.op in _TIMED for part in walk(tree))

@@ -1,4 +1,4 @@
-"""Arrays that grow: room that is not used takes no memory, and where the system can, growing copies nothing."""
+"""Arrays that grow: unused room takes no memory, and where the system allows it, growing copies nothing."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Any
 import numpy as np
 
 _LEAST = 1 << 20
-"""So many bytes are worth pages of their own."""
+"""Arrays of at least this many bytes get pages of their own."""
 _HUGE = 1 << 22
-"""From so many bytes on the system is asked for large pages, as numpy does."""
+"""From this many bytes on the system is asked for huge pages, as numpy does."""
 
 
 def zeros(length: int, kind: type, width: int | None = None) -> np.ndarray:
-    """An array that is given back to the system as soon as nobody holds it, so that others of its kind may follow."""
+    """An array of zeros, whose memory is returned to the system as soon as nothing refers to it."""
     return Growing(length, kind, width).array
 
 
 def free_slots(count: int, kind: type) -> np.ndarray:
-    """An empty hash table with so many slots: in each stands -1."""
+    """An empty hash table with ``count`` slots, all -1."""
     slots = zeros(count, kind)
     slots[:] = -1
     return slots
 
 
 class Growing:
-    """An array of zeros that may become longer.
+    """An array of zeros that can grow.
 
     >>> numbers = Growing(2, np.int32)
     >>> numbers.array[1] = 5
@@ -36,21 +36,21 @@ class Growing:
     """
 
     def __init__(self, length: int, kind: type, width: int | None = None) -> None:
-        """``width``: it is a matrix with so many columns."""
+        """With ``width`` it is a matrix with that many columns."""
         self.kind = np.dtype(kind)
         self.width = width
         self._pages: mmap.mmap | None = None
         self.array = self._made(length)
 
     def grow(self, length: int) -> None:
-        """Have so many rows, those that are there first.  An array that somebody holds on to stays as it is."""
+        """Grow to ``length`` rows, existing ones first.  An array that something else refers to is left as it is."""
         held, pages = self.array, self._pages
         if pages is not None:
             self.array = np.zeros(0, self.kind)
             del held
             try:
                 pages.resize(self._bytes(length))
-            except (BufferError, OSError, SystemError):  # somebody holds on to it, or the system cannot
+            except (BufferError, OSError, SystemError):  # something refers to it, or the system cannot do it
                 held = self._view(pages)
             else:
                 self.array = self._view(pages)

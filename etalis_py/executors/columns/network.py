@@ -1,7 +1,7 @@
 """Rules as a network of operators, evaluated node by node over a whole batch.
 
-A node may be evaluated for all instants of a batch at once when everything it reads is complete for the batch.  So
-the order is that of all dependencies, the delayed ones included: the left of a SEQ is an earlier instant's, but of
+A node can be evaluated for all instants of a batch at once when everything it reads is complete for the batch.  So the
+order follows all dependencies, including delayed ones: the left of a SEQ belongs to an earlier instant, but perhaps to
 the same batch.  Rules that feed themselves have no such order.
 """
 
@@ -23,7 +23,7 @@ Fed = Mapping[str, tuple[tuple[ir.Template, tuple[str, ...]], ...]]
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A rule that feeds its own leaf through one join, and maybe a map without steps: all that depends on itself."""
+    """A rule that feeds its own leaf through one join, perhaps with a map without steps: the whole recursion."""
 
     leaf: str
     join: str
@@ -34,7 +34,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Rules that feed each other and keep nothing: their nodes, in an order for one round, and their outputs."""
+    """Rules that feed each other and keep nothing: their nodes, in the order of one round, and their outputs."""
 
     nodes: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -42,9 +42,9 @@ class Rounds:
 
 @dataclass(frozen=True, slots=True)
 class RowPart:
-    """Rules that run in rows in between, each time when all that they read is complete for the batch.
+    """Rules that run in rows between the others, once everything they read is complete for the batch.
 
-    ``name`` stands for them in the order; ``nodes`` and ``outputs`` are the ids of what they are.
+    ``name`` stands for them in the order; ``nodes`` and ``outputs`` are their ids.
     """
 
     name: str
@@ -57,8 +57,9 @@ class Network:
     """The nodes and outputs in the order of evaluation.
 
     ``order`` has node ids, ids of outputs, and names of parts in rows; ``fed`` the leaves, and the parts in rows, that
-    each CONSTRUCT's template feeds, by the id of its output; ``recursive`` what depends on itself, but for the parts of
-    ``loops`` and ``rounds``, found by all their names: for each name the queries of its recursion.
+    each CONSTRUCT's template feeds, by the id of its output; ``recursive`` has, for each name that depends on itself
+    and is not part of ``loops`` or ``rounds``, the queries of its recursion.  ``loops`` and ``rounds`` can be looked up
+    by the name of any of their parts.
     """
 
     nodes: dict[str, ir.Node]
@@ -117,7 +118,7 @@ def read_by(node: ir.Node) -> tuple[str, ...]:
 
 
 def made_for(outputs: Iterable[ir.Output], nodes: Mapping[str, ir.Node]) -> list[str]:
-    """The ids of the nodes from which outputs are made."""
+    """The ids of all nodes that these outputs are made from."""
     made: dict[str, None] = {}
     stack = [output.source.node for output in outputs if output.source is not None]
     while stack:
@@ -134,7 +135,7 @@ def _fed(
     every: Mapping[str, ir.Node],
     parts: Sequence[RowPart],
 ) -> Fed:
-    """What each template feeds: leaves of ``nodes``, and parts in rows other than its own."""
+    """What each template feeds: leaves among ``nodes``, and parts in rows other than its own."""
     fed = {}
     leaves = {name: node for name, node in every.items() if isinstance(node, ir.Leaf)}
     for name, (_, output) in outputs.items():
@@ -156,7 +157,7 @@ def _loop(
     outputs: dict[str, tuple[int, ir.Output]],
     fed: Fed,
 ) -> Loop | None:
-    """The one rule that a component consists of, where it has the form of a loop."""
+    """The rule of a component, if there is only one and it has the form of a loop."""
     names: dict[type, str] = {type(nodes.get(name)): name for name in component}
     if len(names) != len(component) or not {ir.Leaf, ir.Join, type(None)} <= names.keys() <= {
         ir.Leaf,
@@ -188,7 +189,7 @@ def _loop(
 def _rounds(
     component: Collection[str], nodes: Mapping[str, ir.Node], outputs: Mapping[str, tuple[int, ir.Output]]
 ) -> Rounds | None:
-    """The rules that a component consists of, where they keep nothing."""
+    """The rules of a component, if they keep nothing."""
     inner = {name: node for name, node in nodes.items() if name in component}
     own = [name for name in component if name in outputs]
     if not all(isinstance(node, ir.Leaf | ir.Map | ir.Union) for node in inner.values()):
@@ -201,18 +202,18 @@ def _rounds(
 
 
 def _arranges(output: ir.Output) -> bool:
-    """Does it more with its solutions than show them?"""
+    """Whether it does more with its solutions than show them."""
     return bool(output.order or output.limit is not None or output.offset or output.distinct)
 
 
 def makes_nodes(output: ir.Output) -> bool:
-    """Does the template make blank nodes?"""
+    """Whether the template makes blank nodes."""
     columns = () if output.source is None else output.source.columns
     return fresh_nodes_of(output, columns) is not None
 
 
 def _is_plain(leaf: ir.Leaf) -> bool:
-    """Is the predicate a constant, and are subject and object constants or variables that differ and are read?"""
+    """Whether the predicate is a constant, and subject and object are constants or distinct variables that are read."""
     ends = (leaf.subject, leaf.object)
     plain = isinstance(leaf.predicate, alg.Const) and all(
         isinstance(e, alg.Const) or (isinstance(e, alg.Var) and e.name in leaf.head) for e in ends
@@ -221,6 +222,6 @@ def _is_plain(leaf: ir.Leaf) -> bool:
 
 
 def _is_simple(join: ir.Join) -> bool:
-    """Is it an AND or a SEQ that keeps every pair with the same key?"""
+    """Whether it is an AND or a SEQ that keeps every pair with the same key."""
     bounded = isinstance(join.bound, ir.Longest) or (join.bound is not None and bool(join.bound.months))
     return join.op in ("and", "seq") and not (join.policy or join.steps or bounded or is_open(join))

@@ -36,9 +36,9 @@ class Occurrences:
     def of_columns(
         cls, terms: Terms, columns: Columns, loose: Collection[int] = (), unread: Collection[int] = ()
     ) -> Occurrences:
-        """Look up the terms of a batch in columns; those of ``loose`` positions get ids of their own.
+        """Look up the terms of a batch in columns; terms at ``loose`` positions get ids of their own.
 
-        Of ``unread`` positions only those are looked up that come together with others in an instant.
+        At ``unread`` positions, only terms of instants with several occurrences are looked up.
         """
         end, start = _times(columns.end), _times(columns.start)
         stream = np.zeros(len(end), np.int32) if columns.stream is None else terms.intern(columns.stream)
@@ -53,7 +53,7 @@ class Occurrences:
 
 
 def pieces(columns: Columns, rows: int, through: int) -> Iterator[tuple[Columns, int]]:
-    """The same in pieces of about so many rows, at least one, and the time that is reached with each.
+    """The batch in pieces of about ``rows`` rows, at least one piece, each with the time that is reached with it.
 
     The rows of an instant stay together; ``through`` is reached with the last piece.
     """
@@ -71,7 +71,7 @@ def pieces(columns: Columns, rows: int, through: int) -> Iterator[tuple[Columns,
 
 
 def _where_tied(terms: Terms, column: Any, end: np.ndarray) -> np.ndarray:
-    """The ids of what comes together with others in an instant; elsewhere 0."""
+    """The ids of terms in instants with several occurrences; elsewhere 0."""
     ids, tied = np.zeros(len(end), np.int32), np.zeros(len(end), np.bool_)
     if mark_ties(end, tied):
         rows = np.flatnonzero(tied)
@@ -80,5 +80,5 @@ def _where_tied(terms: Terms, column: Any, end: np.ndarray) -> np.ndarray:
 
 
 def _times(column: Any) -> np.ndarray:
-    """Times from numpy or Arrow, copied: kernels are compiled once more for arrays that must not be written to."""
+    """Times from NumPy or Arrow, copied: read-only arrays would make the kernels compile once more."""
     return np.array(column, np.int64)

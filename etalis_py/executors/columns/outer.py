@@ -1,11 +1,11 @@
-"""Outer: a mandatory left and a right that may be absent, over a batch.
+"""Outer nodes: a mandatory left and an optional right, over a batch.
 
 OPTIONAL takes every compatible right that ended by the end of the left, OPTIONALSEQ those that ended before it began,
 EQUALSOPTIONAL those of its interval; a left without one stands alone.  MINUS drops a left with a compatible right that
 shares one of ``scope``; EXISTS says in the column ``mark`` whether there is one.  The right of a batch is complete
 before its left is looked at, and a right that comes later changes nothing: so a left is decided once.
 
-Cost: as of a join.  State: all rights (within the bound, where the condition has one); of EQUALSOPTIONAL none.
+Cost: as for a join.  State: all rights (within the bound, where the condition has one); of EQUALSOPTIONAL none.
 
 A trace of ``{?c :q ?y} OPTIONAL {?c :p ?x}``: p 1@1 waits; q 2@2 gives (1, 2); p 3@3 waits; q 4@4 gives (1, 4), (3, 4).
 """
@@ -34,7 +34,7 @@ _RELATIONS = {"optionalseq": BEFORE, "equalsoptional": ANY}
 
 
 class OuterOperator:
-    """One outer node and the rights that wait in it."""
+    """One outer node and the rights that wait at it."""
 
     def __init__(self, node: ir.Outer, terms: Terms, sources: Sources) -> None:
         self.node = node
@@ -107,7 +107,7 @@ class OuterOperator:
     # --- partners in the stream ---
 
     def _pairs(self, left: Table, right: Table) -> tuple[Frame, np.ndarray]:
-        """Pairs that pass the condition (one for each left or right, under a policy), and their lefts."""
+        """Pairs that pass the condition (one for each left or right, under a policy), and the rows of their lefts."""
         if self.node.op == "equalsoptional":
             keys = Keys(len(self.key_left) + 2, np.int64)
             goals = GoalStore(keys, len(self.right), len(self.compared.lefts), None)
@@ -139,7 +139,7 @@ class OuterOperator:
         return frame.keep(chosen), rows[frame.rows][chosen]
 
     def _frame(self, goals: GoalStore, places: np.ndarray, left: Table, rows: np.ndarray) -> Frame:
-        """Pairs of waiting rights and lefts that are compatible; in MINUS only what is in scope is compared."""
+        """Compatible pairs of waiting rights and lefts; in MINUS only variables in scope are compared."""
         terms = goals.terms[places]
         end = left.end[rows]
         start = np.minimum(goals.starts[places], left.start[rows])
@@ -182,7 +182,7 @@ class OuterOperator:
         return Steps((ir.Background(pattern, binds), *self.node.condition), self.sources).applied(alone)
 
     def _seen_in_background(self):
-        """A function from lefts to whether the background has a partner for each."""
+        """A function that tells for each left whether the background has a partner for it."""
         pattern = self.node.background
         if pattern is None:
             return None

@@ -20,8 +20,8 @@ from etalis_py.kernel.batch import Report, Row
 class OutputOperator:
     """One output; ``number`` is its place in the program.
 
-    Rows are in canonical order.  DISTINCT is a set over what is shown, within an instant; ORDER BY and LIMIT work on
-    rows, as a query with them gives few.
+    Rows are in canonical order.  DISTINCT applies to the shown columns within an instant; ORDER BY and LIMIT work on
+    row tuples, as queries with them give few.
     """
 
     def __init__(self, number: int, output: ir.Output, terms: Terms, arrangement: Advance | None) -> None:
@@ -63,9 +63,9 @@ class OutputOperator:
 
 
 class FamilyOutput:
-    """The output of a family, each of whose queries shows its solutions; see the function ``show`` of ``Shapes``.
+    """The output of a family, whose queries each show their own solutions; see ``Shapes.show``.
 
-    ``split`` parts the rows of an instant by query where these do more than show them (ORDER BY, LIMIT, ASK).
+    ``split`` divides the rows of an instant by query if the queries do more than show them (ORDER BY, LIMIT, ASK).
     """
 
     def __init__(

@@ -1,5 +1,5 @@
 """Loops over arrays, compiled by Numba: terms, joins, aggregates, order.
 
-A kernel knows numbers only: no rule, no term's spelling but as bytes.  All take the same few types of arrays, so that
-each is compiled once.
+A kernel knows only numbers: no rules, and the spellings of terms only as bytes.  All take the same few types of arrays,
+so that each is compiled once.
 """

@@ -1,4 +1,4 @@
-"""What is absent: whether something lies between two times, and which goals wait until it is certain."""
+"""Absence: whether a goal lies between two times, and which goals wait until absence is certain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from etalis_py.executors.columns.kernels.joining import first_from
 
 @section
 def agrees(own, row, places, terms, x):
-    """Is a goal compatible with a row in the columns at these places?  An unbound term (0) agrees with any."""
+    """Whether a goal is compatible with a row in the columns at these places; an unbound term (0) agrees with any."""
     for k in range(len(places)):
         one, other = own[row, k], terms[x, places[k]]
         if one != other and one != 0 and other != 0:
@@ -21,7 +21,7 @@ def agrees(own, row, places, terms, x):
 def mark_present(keys, after, before, own, places, buckets, ends, starts, terms, present):
     """Mark each row with a goal of its key that starts after one time, ends before another and is compatible.
 
-    ``own`` are the terms of the rows that are compared with the columns at ``places`` of the goals.
+    ``own`` has the terms of the rows, which are compared with the columns of the goals at ``places``.
     """
     for j in range(len(keys)):
         key = keys[j]
@@ -38,10 +38,10 @@ def mark_present(keys, after, before, own, places, buckets, ends, starts, terms,
 
 @kernel
 def places_between(row, n, keys, first_ends, before, buckets, ends, numbers, places):
-    """The goals of each key that end within [first end, before): the number of their key among these, and where.
+    """The goals of each key that end within [first end, before): the index of the key in ``keys``, and the place.
 
-    It begins at a key with so many goals before it, and returns where it stopped for want of room and how many there
-    are then.
+    It begins at key ``row`` with ``n`` goals found before it, and returns the key at which it ran out of room and the
+    number of goals found by then.
     """
     for j in range(row, len(keys)):
         key = keys[j]
@@ -61,7 +61,7 @@ def places_between(row, n, keys, first_ends, before, buckets, ends, numbers, pla
 
 @kernel
 def first_waiting(keys, times, buckets, ends):
-    """The first of these keys that has a goal which ends at the time given with it, or their number."""
+    """The index of the first key with a goal that ends at the time given for it, or the number of keys."""
     for j in range(len(keys)):
         key = keys[j]
         low, high = buckets[key, AT] + buckets[key, LOW], buckets[key, AT] + buckets[key, HIGH]
@@ -73,7 +73,7 @@ def first_waiting(keys, times, buckets, ends):
 
 @kernel
 def remove_places(keys, places, buckets, ends, starts, terms, values):
-    """Retract the goals at these places, which are given with their keys: key by key, and upwards in each bucket.
+    """Retract the goals at these places, given with their keys: key by key, and ascending within each bucket.
 
     The first goals of a bucket cost nothing; for others the rest of the bucket moves.
     """

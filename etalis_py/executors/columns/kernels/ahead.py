@@ -1,4 +1,4 @@
-"""Memory is asked for some rows ahead, so that look-ups in large tables need not wait for it one after the other."""
+"""Prefetching memory some rows ahead, so that look-ups in large tables need not wait for it one after another."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from numba.core.cgutils import int32_t, ir, voidptr_t  # type: ignore[attr-defin
 from numba.extending import intrinsic
 
 AHEAD = 8
-"""So many rows before it is needed."""
+"""How many rows ahead memory is fetched."""
 
 _KIND = ir.FunctionType(ir.VoidType(), [voidptr_t, int32_t, int32_t, int32_t])
 _READ, _NEAR, _DATA = (ir.Constant(int32_t, number) for number in (0, 3, 1))
 
 
 def _fetch(typing: Any, array: Any, index: Any) -> Any:
-    """What Numba makes of a call of ``fetch``: its signature, and the code."""
+    """How Numba compiles a call of ``fetch``: its signature, and the code."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         there = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -30,7 +30,7 @@ def _fetch(typing: Any, array: Any, index: Any) -> Any:
 
 
 fetch: Any = intrinsic(_fetch)
-"""``fetch(array, index)`` has an element, or the beginning of a matrix's row, near the processor soon.
+"""``fetch(array, index)`` brings an element, or the beginning of a matrix's row, into the cache.
 
-It changes nothing, and an element that is not there does no harm.
+It changes nothing, and an index out of range does no harm.
 """

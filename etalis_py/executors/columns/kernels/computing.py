@@ -1,7 +1,7 @@
 """Arithmetic and comparison of values in columns, a pass for each operation.
 
-A value is ``(kind, double, mantissa, scale)`` as in ``parsing``; FAILED is an error and OTHER whatever has to be
-computed by ``values``.  A column of one row stands for a constant.
+A value is ``(kind, double, mantissa, scale)`` as in ``parsing``; FAILED is an error, and OTHER is a value that
+``values`` has to compute.  A column of one row stands for a constant.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ FALSE, TRUE, ERROR, ASK = 0, 1, 2, 3
 ADD, SUBTRACT, MULTIPLY, DIVIDE = 0, 1, 2, 3
 LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, UNEQUAL = 0, 1, 2, 3, 4, 5
 NUMBERS, TIMES, ODD = 1, 2, 0
-"""What a comparable value is: the doubles of two of one sort compare as the values do."""
+"""Sorts of comparable values: the doubles of two values of one sort compare as the values do."""
 
 EXACT = 2**53
-"""Below it a mantissa is a double, and with a scale of at most 18 its quotient is the double next to the decimal."""
+"""Below it a mantissa is a double, and with a scale of at most 18 its quotient is the double nearest the decimal."""
 DIGITS = 10**15
 """Doubles distinguish and order numbers of at most 15 digits."""
 FACTOR = 2**31
@@ -35,7 +35,7 @@ _WHOLE_TENS = np.array([10**n for n in range(UP + 1)], np.int64)
 
 @kernel
 def gather_values(ids, kinds, doubles, mantissas, scales, to_kinds, to_doubles, to_mantissas, to_scales):
-    """The values of terms; that of the unbound one is an error."""
+    """The values of terms; the unbound term's is an error."""
     for i in range(len(ids)):
         term = ids[i]
         to_kinds[i] = kinds[term] if term else FAILED
@@ -46,7 +46,7 @@ def gather_values(ids, kinds, doubles, mantissas, scales, to_kinds, to_doubles, 
 
 @section
 def exactly(op, mantissa, scale, other, other_scale):
-    """``(mantissa, scale, right)`` of a sum, difference or product: whether it fits in int64."""
+    """``(mantissa, scale, right)`` of a sum, difference or product; ``right``: it fits in int64."""
     fits = abs(mantissa) < FACTOR and abs(other) < FACTOR
     if op == MULTIPLY:
         both = scale + other_scale
@@ -61,7 +61,7 @@ def exactly(op, mantissa, scale, other, other_scale):
 
 @section
 def in_doubles(op, one, other):
-    """The operation of IEEE, with its infinities."""
+    """The IEEE operation, with its infinities."""
     if op == ADD:
         return one + other
     if op == SUBTRACT:
@@ -91,7 +91,7 @@ def calculate(
     mantissas,
     scales,
 ):
-    """``a op b``: exact numbers exactly, doubles as doubles, and OTHER where that is not certain."""
+    """``a op b``: exact numbers exactly, doubles as doubles, and OTHER where the result is not certain."""
     a_step, b_step = np.uint64(len(a_kinds) != 1), np.uint64(len(b_kinds) != 1)
     for row in range(np.uint64(len(kinds))):
         i, j = row * a_step, row * b_step
@@ -128,10 +128,10 @@ def sort_of(kind, mantissa):
 
 @kernel
 def prepare_side(kinds, doubles, mantissas, sign, nextafter, place, values, failed, sort):
-    """Write doubles into column ``place`` of ``values``: with a change of sign, and the next double, where asked.
+    """Write doubles into column ``place`` of ``values``, with the sign changed or the next double taken where asked.
 
-    Marks the rows that are errors.  Returns the sort of all others, given that of earlier ones (ODD where there were
-    none), and whether some other is odd or of another sort.
+    Marks the rows that are errors.  Returns the sort of all other rows, given that of earlier ones (ODD if there were
+    none), and whether any of them is odd or of a different sort.
     """
     step = np.uint64(len(kinds) != 1)
     odd = False

@@ -1,7 +1,7 @@
 """Joins under a consuming policy: each arriving row takes one goal, the latest or the earliest, and retracts it.
 
-What arrives in a batch waits aside, in a stretch of its own for each key.  Only what is left of it at the end becomes a
-goal: most is taken or expires within the batch.
+Rows that arrive in a batch wait apart from the goals, in a separate stretch for each key.  Only those left at the end
+become goals: most are taken or expire within the batch.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from etalis_py.executors.columns.kernels.joining import (
 )
 
 NOTHING, OLDER = -1, -2
-"""What a row has taken where it is no row of the batch: nothing, or an older goal."""
+"""What a row has taken if not a row of the batch: nothing, or an older goal."""
 _NONE, _REFUSED = -1, -2
 _ONE = np.uint64(1)
 
@@ -31,7 +31,7 @@ _ONE = np.uint64(1)
 def choose(relation, latest, row, end, start, bound, ops, ends, starts, values, y_values, first, last):
     """The latest (or earliest) goal in [first, last) that pairs with a row.
 
-    _NONE where no goal passes the first condition, _REFUSED where those that do fail in something else.
+    _NONE where no goal passes the first condition, _REFUSED where those that pass it fail another test.
     """
     conditions = len(ops) > 0
     least, beyond = np.uint64(first), np.uint64(last)
@@ -58,7 +58,7 @@ def choose(relation, latest, row, end, start, bound, ops, ends, starts, values, 
 
 @part
 def search(relation, latest, row, end, start, bound, ops, ends, starts, values, y_values, low, high, floors, number):
-    """``choose`` among [low, high), unless it is known that none is less; keeps what is known of them then."""
+    """``choose`` among [low, high), unless the floor rules it out; a search in vain raises the floor."""
     less = len(ops) > 0 and ops[0] == LESS
     if low == high or (less and floors[number] >= y_values[row, 0]):
         return _NONE
@@ -81,7 +81,7 @@ def number_of(key, numbers, known, count):
 
 @part
 def copy_taken(ends, starts, terms, source, to_ends, to_starts, to_terms, target):
-    """Copy what is said of a goal that was taken."""
+    """Copy the fields of a goal that was taken."""
     to_ends[target] = ends[source]
     to_starts[target] = starts[source]
     for c in range(terms.shape[1]):
@@ -92,12 +92,12 @@ def copy_taken(ends, starts, terms, source, to_ends, to_starts, to_terms, target
 def consume(
     relation, latest, x_keys, x_rows, y_keys, y_rows, bound, ops, numbers, notes, newer, arena, taken, gone, copies
 ):
-    """Each arriving row y takes a goal, in order of time; the rows x wait in ``newer`` as time goes on.
+    """Each arriving row y takes a goal, in order of time; the rows x come to wait in ``newer`` as time goes on.
 
     ``taken`` receives the row x that each y has taken, or OLDER, or NOTHING; ``gone`` marks the x that need not wait
-    any longer; ``copies`` receives the ends, starts and terms of what was taken, without gaps.  Returns how many were.
-    ``notes`` has room for five things of each key: the key, where its stretch begins and ends, and floors of what is in
-    it and in its bucket.  ``numbers`` is zero for every key, before and after.
+    any longer; ``copies`` receives the ends, starts and terms of the goals taken, without gaps.  Returns the number of
+    goals taken.  ``notes`` has five entries for each key: the key, where its stretch begins and ends, and floors of the
+    values in the stretch and in the bucket.  ``numbers`` is zero for every key, before and after.
     """
     x_ends, x_starts, x_terms, x_values = x_rows
     y_ends, y_starts, y_values = y_rows
@@ -214,7 +214,7 @@ def consume(
 
 @kernel
 def pick(latest, goals, rows, taken, chosen):
-    """Of pairs that are ordered by row and then by goal: each row takes its latest (or earliest) goal that is left.
+    """From pairs ordered by row and then by goal, each row takes its latest (or earliest) goal that is left.
 
     ``taken`` marks places of the arena and is False everywhere; ``chosen`` receives the numbers of the pairs.
     """

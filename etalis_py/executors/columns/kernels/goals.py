@@ -1,8 +1,8 @@
-"""The goal store: the goals of a key stand together, ordered by end, in a bucket of one arena.
+"""The goal store: the goals of a key are stored together, ordered by end, in one bucket of an arena.
 
 A row of ``buckets`` is the bucket of one key: where it begins in the arena, its first and last goal (relative to that;
-what lies before the first has expired), and its room.  The arena are ``ends``, ``starts``, ``terms`` (a row of ids a
-goal) and ``values`` (a row of doubles a goal: what conditions compare).
+goals before the first have expired), and its capacity.  The arena consists of ``ends``, ``starts``, ``terms`` (a row of
+ids per goal) and ``values`` (a row of doubles per goal, for conditions to compare).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ AT, LOW, HIGH, ROOM = 0, 1, 2, 3
 
 @part
 def room_for(live, new):
-    """The room of a bucket that moves: as it is when it is new, twice of what it holds when it has grown."""
+    """The capacity of a bucket that moves: exactly what a new one needs, twice what a grown one holds."""
     return 2 * (live + new) if live else new
 
 
 @kernel
 def space_needed(keys, buckets, counts):
-    """Count the new goals of each key; returns the space of the buckets that have to move for them."""
+    """Count the new goals of each key; returns the space needed by the buckets that have to move."""
     for key in keys:
         if key >= 0:
             counts[key] += 1
@@ -41,7 +41,7 @@ def space_needed(keys, buckets, counts):
 
 @kernel
 def make_room(keys, buckets, counts, used, ends, starts, terms, values):
-    """Move the buckets that are too small for their new goals to the end of the arena; returns where it ends then.
+    """Move the buckets that are too small for their new goals to the end of the arena; returns where it now ends.
 
     ``counts`` are zero afterwards.
     """
@@ -54,7 +54,7 @@ def make_room(keys, buckets, counts, used, ends, starts, terms, values):
             source = buckets[key, AT] + low
             needed = live + counts[key]
             if low > 0 and 2 * needed <= buckets[key, ROOM]:
-                target = buckets[key, AT]  # enough has expired in place
+                target = buckets[key, AT]  # enough goals have expired to stay in place
             else:
                 target = used
                 buckets[key, ROOM] = room_for(live, counts[key])
@@ -82,7 +82,7 @@ def copy_goal(ends, starts, terms, values, source, to_ends, to_starts, to_terms,
 
 @kernel
 def live_space(buckets, count):
-    """The goals of all buckets, and the space that they take when they are packed with some room."""
+    """The number of goals in all buckets, and the space they take when packed with some room."""
     live = space = 0
     for key in range(count):
         goals = buckets[key, HIGH] - buckets[key, LOW]
@@ -107,7 +107,7 @@ def expire_all(buckets, count, ends, oldest):
 
 @kernel
 def repack(buckets, count, ends, starts, terms, values, to_ends, to_starts, to_terms, to_values):
-    """Copy all buckets into another arena, tightly but for half of their goals; returns where it ends."""
+    """Copy all buckets into another arena, each with room for half as many goals again; returns where it ends."""
     used = 0
     for key in range(count):
         source = buckets[key, AT] + buckets[key, LOW]
@@ -135,7 +135,7 @@ def append(keys, new_ends, new_starts, new_terms, new_values, buckets, ends, sta
 
 @part
 def retract(place, low, high, ends, starts, terms, values):
-    """Take away a goal of [low, high), of which the shorter part moves by one; returns the range that is left."""
+    """Remove a goal from [low, high), moving the shorter part by one; returns the range that is left."""
     if place - low < high - 1 - place:
         for i in range(place, low, -1):
             copy_goal(ends, starts, terms, values, i - 1, ends, starts, terms, values, i)
@@ -147,7 +147,7 @@ def retract(place, low, high, ends, starts, terms, values):
 
 @kernel
 def places_of_all(buckets, count, places):
-    """Where all goals stand in the arena, key by key."""
+    """The places of all goals in the arena, key by key."""
     n = 0
     for key in range(count):
         for i in range(buckets[key, LOW], buckets[key, HIGH]):

@@ -16,9 +16,9 @@ _TAG_BITS, _HALF = 31, np.uint64(32)
 
 @section
 def hash_bytes(data, begin, length):
-    """A 64-bit hash, eight bytes at a time, of which the last eight may overlap those before.
+    """A 64-bit hash, eight bytes at a time; the last eight may overlap the ones before.
 
-    Indices are unsigned here and below: no negative one need be expected.
+    Indices are unsigned here and below, so that Numba need not handle negative ones.
     """
     mixed = length * _FIRST
     i, end = begin, begin + length
@@ -39,7 +39,7 @@ def hash_bytes(data, begin, length):
 
 @part
 def unneeded_bits(table):
-    """How many bits of a tag do not matter to where it stands in a table: its slot is what the others say."""
+    """The number of bits of a tag that do not determine its slot in a table."""
     bits = np.uint64(_TAG_BITS)
     size = len(table)
     while size > 1:
@@ -50,11 +50,11 @@ def unneeded_bits(table):
 
 @kernel
 def intern(data, begins, ends, arena, offsets, table, count, ids):
-    """The id of every spelling ``data[begins[i]:ends[i]]``; new ones are appended.  Returns how many there are then.
+    """The id of every spelling ``data[begins[i]:ends[i]]``; new ones are appended.  Returns the new number of terms.
 
     The arrays have room for all of them.  ``table`` has a power of two of slots, not all of them full; a slot is an id
-    with a tag before it, which is the upper half of its hash, or -1.  ``ids`` holds the tags of the next rows, of which
-    slot, place and bytes are asked for in advance.
+    with a tag before it, which is the upper half of its hash, or -1.  ``ids`` holds the tags of the next rows, whose
+    slot, place and bytes are fetched in advance.
     """
     mask, shift = np.uint64(len(table) - 1), unneeded_bits(table)
     rows = len(begins)
@@ -101,9 +101,9 @@ def intern(data, begins, ends, arena, offsets, table, count, ids):
 
 @kernel
 def rehash(held, renumbered, table):
-    """Move the terms of one table into another, which is empty; their ids are other ones now, or 0: they are gone.
+    """Move the terms of one table into another, empty one, with their new ids; 0 means that a term is gone.
 
-    Without ``renumbered`` their ids are what they were.
+    Without ``renumbered`` they keep their ids.
     """
     mask, shift = np.uint64(len(table) - 1), unneeded_bits(table)
     found = 0
@@ -137,7 +137,7 @@ def lengths(offsets, ids, ends):
 
 @kernel
 def gather(arena, offsets, ids, ends, out):
-    """The bytes of these terms, one after the other."""
+    """The bytes of these terms, one after another."""
     for i in range(len(ids)):
         if i + AHEAD < len(ids):
             fetch(arena, np.uint64(offsets[ids[i + AHEAD]]))
@@ -149,7 +149,7 @@ def gather(arena, offsets, ids, ends, out):
 def number_distinct(ids, numbers, distinct):
     """Replace ids by numbers in order of first appearance; returns how many there are.
 
-    ``numbers`` is 0 for every term, and is so again afterwards.
+    ``numbers`` is 0 for every term, before and after.
     """
     count = 0
     for i in range(len(ids)):
@@ -166,9 +166,9 @@ def number_distinct(ids, numbers, distinct):
 
 @kernel
 def spell_integers(numbers, tail, digits, arena, offsets, count):
-    """Append the literals of these numbers, which end with ``tail``; returns how many terms there are then.
+    """Append the literals of these numbers, which end with ``tail``; returns the new number of terms.
 
-    ``digits`` has room for those of any number.
+    ``digits`` has room for the digits of any number.
     """
     at = np.uint64(offsets[count])
     for i in range(len(numbers)):
@@ -183,7 +183,7 @@ def spell_integers(numbers, tail, digits, arena, offsets, count):
 
 @kernel
 def is_run(ids):
-    """Is each id one more than the one before?"""
+    """Whether each id is one more than the one before."""
     for i in range(1, len(ids)):
         if ids[i] != ids[i - 1] + 1:
             return False
@@ -192,7 +192,7 @@ def is_run(ids):
 
 @kernel
 def compact(marked, renumbered, arena, offsets):
-    """Move the bytes of the marked terms to the front, and number these anew; returns how many there are."""
+    """Move the bytes of the marked terms to the front, and renumber them; returns how many there are."""
     at, count = offsets[0], 0
     for term in range(len(marked)):
         if not marked[term]:

@@ -3,7 +3,7 @@
 A goal x and an arriving row y pair when they have the same key, stand in the temporal relation, keep the window
 (max(x.end, y.end) − min(x.start, y.start) ≤ bound) and pass the conditions: x.values[c] op[c] y.values[c].
 
-Indices of inner loops are unsigned: so no negative one need be expected.
+Indices of inner loops are unsigned, so that Numba need not handle negative ones.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from etalis_py.compiled import kernel, part, section
 from etalis_py.executors.columns.kernels.goals import AT, HIGH, LOW, copy_goal
 
 BEFORE, ANY, UNTIL = 0, 1, 2
-"""Relations: x ends before y starts; none; x ends no later than y."""
+"""Relations: x ends before y starts; no condition; x ends no later than y."""
 MEETS, OVERLAPS, STARTS, DURING, FINISHES, PAR = 3, 4, 5, 6, 7, 8
-"""Allen's; and PAR: they share an instant."""
+"""Allen's relations; and PAR: x and y share an instant."""
 
 LESS, EQUAL, UNEQUAL = 0, 1, 2
 """Operators; the other comparisons are LESS after a change of sign or to the next double (``comparing``)."""
@@ -26,7 +26,7 @@ _ONE = np.uint64(1)
 
 @section
 def passes(values, x, others, y, ops):
-    """Do all conditions hold?"""
+    """Whether all conditions hold."""
     for c in range(np.uint64(len(ops))):
         one, other, op = values[x, c], others[y, c], ops[c]
         if op == LESS:
@@ -39,7 +39,7 @@ def passes(values, x, others, y, ops):
 
 @part
 def first_from(ends, low, high, time):
-    """The first place from ``low`` on whose end is not before ``time``; searched from behind, where goals are new."""
+    """The first place from ``low`` on whose end is not before ``time``; the last goals are looked at first."""
     if high > low and ends[high - 1] < time:
         return high
     while low < high:
@@ -53,7 +53,7 @@ def first_from(ends, low, high, time):
 
 @part
 def candidates(relation, ends, first, last, end, start):
-    """The goals among which those are that stand in a relation with a row: those that end within certain times."""
+    """The range of goals that may stand in a relation with a row, judging by their ends."""
     if relation == BEFORE:
         return first, first_from(ends, first, last, start)
     if relation == UNTIL:
@@ -66,7 +66,7 @@ def candidates(relation, ends, first, last, end, start):
 
 @section
 def related(relation, x_end, x_start, y_end, y_start):
-    """Do a candidate and a row stand in the relation?"""
+    """Whether a candidate and a row stand in the relation."""
     if relation < MEETS:
         return True
     if relation == MEETS:
@@ -84,7 +84,7 @@ def related(relation, x_end, x_start, y_end, y_start):
 
 @part
 def passes_first(one, other, op):
-    """Does the first condition hold?"""
+    """Whether the first condition holds."""
     return one < other if op == LESS else (one == other) == (op == EQUAL)
 
 
@@ -92,7 +92,7 @@ def passes_first(one, other, op):
 def next_passing(values, x, last, other, op):
     """The first of the goals from ``x`` on that passes the first condition, or ``last``.
 
-    It is a loop with nothing else in it, as most goals that are looked at are refused.
+    The loop does nothing else, as most goals are refused here.
     """
     column = np.uint64(0)
     if op == LESS:
@@ -106,7 +106,7 @@ def next_passing(values, x, last, other, op):
 
 @section
 def passing_before(values, first, x, other, op):
-    """The end of the goals up to ``x`` of which the last passes the first condition, or ``first`` where none does."""
+    """The place after the last goal before ``x`` that passes the first condition, or ``first`` if none does."""
     column = np.uint64(0)
     if op == LESS:
         while x > first and not values[x - _ONE, column] < other:
@@ -119,7 +119,7 @@ def passing_before(values, first, x, other, op):
 
 @part
 def fits(relation, x, row, end, start, bound, ops, ends, starts, values, y_values):
-    """Do a candidate and a row pair?"""
+    """Whether a candidate and a row pair."""
     return (
         passes(values, x, y_values, row, ops)
         and max(ends[x], end) - min(starts[x], start) <= bound
@@ -129,14 +129,14 @@ def fits(relation, x, row, end, start, bound, ops, ends, starts, values, y_value
 
 @kernel
 def probe(relation, j, n, keys, y_ends, y_starts, y_values, bound, ops, numbers, notes, arena, goals, rows):
-    """All pairs of a goal and an arriving row, row by row: where the goal stands, and the row's number.
+    """All pairs of a goal and an arriving row, row by row: the place of the goal, and the number of the row.
 
-    Rows come in order of time, and goals that are out of the window of one are let go.  It begins at the row j with n
-    pairs before it; returns where it stopped for want of room, and how many pairs there are then.
+    Rows come in order of time, and goals outside the window of a row are dropped.  It begins at row j with n pairs
+    found before it; returns the row at which it ran out of room, and the number of pairs by then.
 
-    ``notes`` has room for three things of each key: the key, up to where its goals have been seen, and a floor: none of
-    these is less.  So a row whose value is no greater is passed over.  Others look at all of them without a branch, as
-    which of them pass is hard to guess.  ``numbers`` is zero for every key, before and after.
+    ``notes`` has three entries for each key: the key, up to where its goals have been seen, and a floor, below which
+    none of their values lies.  So a row whose value is no greater is skipped.  Other rows look at all goals without a
+    branch, as it is hard to predict which of them pass.  ``numbers`` is zero for every key, before and after.
     """
     buckets, ends, starts, _, values = arena
     known, seen, floors = notes
@@ -205,11 +205,11 @@ def probe(relation, j, n, keys, y_ends, y_starts, y_values, bound, ops, numbers,
 
 @kernel
 def follow(i, j, n, x_keys, x_ends, x_starts, x_terms, x_values, keys, y_ends, y_starts, arena, goals, rows):
-    """NEXT: each arriving row with the goals that end before it starts, which are let go when its instant is over.
+    """NEXT: each arriving row with the goals that end before it starts, which are dropped when its instant is over.
 
-    Both come in order; the buckets have room for the new goals x, which enter as time goes on.  ``goals`` receives
-    where the goals of the pairs stand, ``rows`` the numbers of the rows.  It begins at the goal i and the row j with n
-    pairs before them; returns where it stopped for want of room, and how many pairs there are then.
+    Both come in order; the buckets have room for the new goals x, which enter as time goes on.  ``goals`` receives the
+    places of the goals of the pairs, ``rows`` the numbers of the rows.  It begins at goal i and row j with n pairs
+    found before them; returns where it ran out of room, and the number of pairs by then.
     """
     buckets, ends, starts, terms, values = arena
     while j < len(keys) or i < len(x_keys):

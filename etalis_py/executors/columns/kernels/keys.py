@@ -10,11 +10,11 @@ from etalis_py.executors.columns.kernels.ahead import AHEAD, fetch
 _FIRST = np.uint64(0x9E3779B97F4A7C15)
 _SECOND = np.uint64(0xD6E8FEB86659FD93)
 FULL = 5 / 8
-"""No more of a table's slots are taken."""
+"""The largest share of a table's slots that may be taken."""
 
 
 def slots_for(count: int) -> int:
-    """How many slots a table for so many things has: a power of two."""
+    """The number of slots in a table for ``count`` keys: a power of two."""
     return max(64, 1 << int(count / FULL).bit_length())
 
 
@@ -30,7 +30,7 @@ def hash_row(rows, i):
 
 @part
 def same_row(rows, i, others, j):
-    """Are the two rows equal?"""
+    """Whether the two rows are equal."""
     one, other = np.uint64(i), np.uint64(j)
     for k in range(np.uint64(rows.shape[1])):
         if rows[one, k] != others[other, k]:
@@ -40,10 +40,10 @@ def same_row(rows, i, others, j):
 
 @kernel
 def number_keys(rows, keys, slots, count, create, numbers):
-    """The number of the key in each row; -1 where it is unknown and not to be created.  Returns how many there are.
+    """The number of the key in each row; -1 where it is unknown and not to be created.  Returns the number of keys.
 
     ``keys`` has room for all of them, and so has ``slots`` (``slots_for``); -1 is free.  ``numbers`` holds the slots of
-    the next rows, of which slot and key are asked for in advance.
+    the next rows, whose slot and key are fetched in advance.
     """
     mask = np.uint64(len(slots) - 1)
     for i in range(-2 * AHEAD, rows.shape[0]):
@@ -81,7 +81,7 @@ def number_keys(rows, keys, slots, count, create, numbers):
 
 @kernel
 def rehash_keys(keys, count, slots):
-    """Fill empty slots with the keys that are there."""
+    """Fill empty slots with the existing keys."""
     mask = np.uint64(len(slots) - 1)
     for number in range(count):
         slot = hash_row(keys, number) & mask

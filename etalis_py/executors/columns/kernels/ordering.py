@@ -1,4 +1,4 @@
-"""The canonical order of rows: by instant, end and start, and where these are equal by terms."""
+"""The canonical order of rows: by instant, end and start, and by terms where these are equal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from etalis_py.compiled import kernel
 
 @kernel
 def rises(numbers):
-    """Is each number greater than the one before?"""
+    """Whether each number is greater than the one before."""
     for i in range(1, len(numbers)):
         if numbers[i] <= numbers[i - 1]:
             return False
@@ -16,7 +16,7 @@ def rises(numbers):
 
 @kernel
 def order_state(instants, ends, starts, tied):
-    """Whether rows are in order of instant, end and start; marks those that are equal in all three to a neighbour.
+    """Whether rows are in order of instant, end and start; marks rows that equal a neighbour in all three.
 
     Returns 0 (in order), 1 (in order but for terms: some are tied) or 2 (not in order).
     """

@@ -1,6 +1,6 @@
-"""Numbers from the bytes of literals: what XML Schema allows and an int64 or a double holds exactly.
+"""Numbers from the bytes of literals: those that XML Schema allows and an int64 or a double holds exactly.
 
-Whatever is not of that kind, or might not be, is left undecided: the parsers of ``values`` decide it.
+Whatever is not such a number, or might not be one, is left to the parsers of ``values``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from etalis_py.executors.columns.kernels.rounding import FAILED_TO_ROUND, round_
 from etalis_py.kernel.words import load_word
 
 OTHER, INTEGER, DECIMAL, DOUBLE, TIME, UNDECIDED, LONG_DOUBLE = 0, 1, 2, 3, 4, 5, 6
-"""The kinds of a term; the last two are gone when it has been decided."""
+"""The kinds of a term; no term has one of the last two once it has been decided."""
 
 
 def _word(text: bytes) -> np.uint64:
@@ -31,7 +31,7 @@ _EXACT = 2**53
 
 @section
 def is_xsd(data, begin):
-    """Do a closing quote and the namespace of XML Schema stand here?  There are bytes enough."""
+    """Whether a closing quote and the namespace of XML Schema stand here; the caller has checked the length."""
     at = np.uint64(begin)
     return (
         load_word(data, at + _XSD_LAST) == _XSD_WORDS[4]
@@ -134,7 +134,7 @@ def parse_number(data, begin, end, kind):
 
 @kernel
 def decode(arena, offsets, first, last, kinds, numbers, mantissas, scales):
-    """The values of the terms from ``first`` to ``last``; returns how many are long doubles, and undecided."""
+    """The values of the terms from ``first`` to ``last``; returns how many are LONG_DOUBLE, and UNDECIDED."""
     long = undecided = 0
     for term in range(first, last):
         begin, end = offsets[term], offsets[term + 1]
@@ -155,7 +155,7 @@ def decode(arena, offsets, first, last, kinds, numbers, mantissas, scales):
 
 @kernel
 def lexical_forms(arena, offsets, terms, tail, ends, out):
-    """The lexical forms of doubles, without a plus sign, one after the other; ``tail`` is the length of the rest."""
+    """The lexical forms of doubles, without a plus sign, one after another; ``tail`` is the length of the rest."""
     at = 0
     ends[0] = 0
     for n in range(len(terms)):

@@ -1,10 +1,11 @@
 """A rule that feeds one of its own leaves through one join, instant by instant, semi-naively.
 
-What arrives in an instant is looked at once: it meets what has come before it on the other side, waits for what comes
-after it, and a pair makes a new row of the leaf, which arrives in the same instant.  The rows of a batch are found by
-key in lists in the order in which they came, those of earlier batches in the goal store.
+Each row that arrives in an instant is processed once: it meets the earlier rows of the other side, then waits for later
+ones, and each pair makes a new row of the leaf, which arrives in the same instant.  Rows of the batch are found by key
+in lists, in order of arrival; those of earlier batches in the goal store.
 
-Nothing is allocated here, which would take many seconds to compile: what runs out of room is begun again with more.
+Nothing is allocated here, as that would take many seconds to compile; when room runs out the caller starts again with
+more.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from etalis_py.executors.columns.kernels.keys import hash_row, same_row
 _MIX = np.uint64(0xD6E8FEB86659FD93)
 NO_ROWS, NO_KEYS, NO_SEEN = -1, -2, -3
 FIXED, OF_LEFT, OF_RIGHT = 0, 1, 2
-"""Where a term of a new row comes from: it is a constant, or stands in a column of the left or the right."""
+"""Where a term of a new row comes from: a constant, or a column of the left or the right."""
 
 
 @part
@@ -44,7 +45,7 @@ def row_hash(terms, row, start):
 
 @kernel
 def is_new(terms, starts, row, first, slots):
-    """Enter a row among those from ``first`` on, unless it is there; entries before ``first`` are free places."""
+    """Add a row to those from ``first`` on; false if it is there already.  Entries before ``first`` count as free."""
     mask = np.uint64(len(slots) - 1)
     slot = (row_hash(terms, row, starts[row]) >> np.uint64(7)) & mask
     while slots[slot] >= first:
@@ -58,7 +59,7 @@ def is_new(terms, starts, row, first, slots):
 
 @section
 def met(relation, bound, end, start, first, stored, side, buckets, old_ends, old_starts, ends, starts, after, goals):
-    """What a row meets on the other side: older goals (−1 − place) of its key, and rows from ``first`` on.
+    """The partners of a row on the other side: older goals (−1 − place) of its key, and rows from ``first`` on.
 
     ``goals`` receives them, with their starts; returns how many there are, or −1 where they have no room.
     """
@@ -86,7 +87,7 @@ def met(relation, bound, end, start, first, stored, side, buckets, old_ends, old
 
 @section
 def make_row(row, left, right, sources, allowed, terms, left_terms, right_terms):
-    """Write what a pair makes as a row; whether it is one."""
+    """Write the row that a pair makes; returns whether it makes one."""
     for k in range(len(sources)):
         where, which, wanted, column = sources[k, 0], sources[k, 1], sources[k, 2], sources[k, 3]
         term = which
@@ -103,7 +104,7 @@ def make_row(row, left, right, sources, allowed, terms, left_terms, right_terms)
 
 @section
 def key_number(key, count, keys, slots, stored, heads, tails, stored_keys, stored_slots):
-    """The number of a key, a new one if need be; ``stored`` has the numbers in the goal store."""
+    """The number of a key, created if need be; ``stored`` has the numbers in the goal store."""
     number = known_key(key, keys, slots)
     if number >= 0:
         return number
@@ -155,18 +156,19 @@ def recur(
     pairs,
     times,
 ):
-    """All pairs of the join, and all rows: those that others make, and those of the leaf that pairs make.
+    """All pairs of the join, and all rows: those given by others, and those of the leaf that pairs make.
 
-    ``loops``: is the left the leaf, and is the right?  The rows x are what others make for the leaf (``x_of_leaf``)
-    and for the other side, by time and then by this.  ``key_columns``: of the left, of the right.  ``sources``: for
-    subject and object where the term comes from, which one, what it has to be (or −1) and its column (or −1).
-    ``allowed``: the terms that may be a subject, if others may come to be one; else empty.  ``l_…`` and ``r_…`` are the
-    older goals of the left and of the right.  It stops after an instant with more pairs than ``most``.
+    ``loops``: whether the left is the leaf, and whether the right is.  The rows x are those that others make for the
+    leaf (``x_of_leaf``) and for the other side, ordered by time and then by side.  ``key_columns``: of the left, of the
+    right.  ``sources``: for subject and object, where the term comes from, which one, the term it has to be (or −1) and
+    its column (or −1).  ``allowed``: the terms that may be a subject, if other terms might end up there; else empty.
+    ``l_…`` and ``r_…`` are the older goals of the left and of the right.  It stops after an instant with more pairs
+    than ``most``.
 
-    Written to: the rows (``ends`` to ``of_leaf``), and of each pair left and right (the number of a row, or −1 − place
-    of a goal), end and start.  ``after`` to ``goals`` are for its own use; ``slots`` and ``seen`` are empty (−1).
-    Returns how many pairs and how many rows there are; instead of pairs NO_ROWS, NO_KEYS or NO_SEEN where there is no
-    more room for those.
+    It writes the rows (``ends`` to ``of_leaf``), and for each pair left and right (the number of a row, or −1 − place
+    of a goal), end and start.  ``after`` to ``goals`` are scratch space; ``slots`` and ``seen`` are empty (−1).
+    Returns the numbers of pairs and rows; NO_ROWS, NO_KEYS or NO_SEEN instead of the pairs where room for one of these
+    has run out.
     """
     joined = count = arrived = first = first_pair = i = known = np.int64(0)
     while i < len(x_ends):
@@ -198,7 +200,7 @@ def recur(
                 number = key_number(key, known, keys, slots, stored, heads, tails, stored_keys, stored_slots)
                 known = max(known, number + 1)
                 n = 0
-                if side == 1 or relation != BEFORE:  # what begins before another ends does not come after it
+                if side == 1 or relation != BEFORE:  # a row that begins before another ends does not come after it
                     if side == 1:
                         buckets, old_ends, old_starts = l_buckets, l_ends, l_starts
                     else:

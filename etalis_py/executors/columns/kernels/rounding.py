@@ -1,7 +1,7 @@
 """mantissa × 10 ** power to the nearest double, ties to even: D. Lemire, "Number parsing at a gigabyte per second".
 
-The mantissa is multiplied by the 128 leading bits of the power of five.  That decides all but a few products, subnormal
-numbers and infinities, which are left to Python's own reader.
+The mantissa is multiplied by the 128 leading bits of the power of five.  That decides everything but a few products,
+subnormal numbers and infinities, which are left to Python's own parser.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LEAST_EXPONENT, _MOST_EXPONENT = -1074, 971
 
 
 def _leading_bits(power: int) -> int:
-    """The 128 leading bits of 5 ** power, or those above its reciprocal's."""
+    """The 128 leading bits of 5 ** power; of a negative power, those of a quotient that is rounded up."""
     if power >= 0:
         five = 5**power
         return five << 128 - five.bit_length() if five.bit_length() <= 128 else five >> five.bit_length() - 128
@@ -42,7 +42,7 @@ _TWOS = np.array([2.0**n for n in range(_LEAST_EXPONENT, _MOST_EXPONENT + 1)])
 
 @part
 def multiply(a, b):
-    """The product of two 64-bit numbers: its upper and its lower half."""
+    """The upper and the lower half of the product of two 64-bit numbers."""
     a_low, a_high, b_low, b_high = a & _HALF, a >> _32, b & _HALF, b >> _32
     low = a_low * b_low
     middle = a_high * b_low + (low >> _32)
@@ -52,7 +52,7 @@ def multiply(a, b):
 
 @section
 def round_decimal(mantissa, power):
-    """The double next to a positive mantissa (at most 2 ** 63) × 10 ** power, or ``FAILED_TO_ROUND``."""
+    """The double nearest to a positive mantissa (at most 2 ** 63) × 10 ** power, or ``FAILED_TO_ROUND``."""
     if power < LEAST or power > MOST:
         return FAILED_TO_ROUND
     w = np.uint64(mantissa)

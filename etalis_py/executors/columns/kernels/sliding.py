@@ -1,9 +1,9 @@
-"""Aggregates over a window that slides, and how their results are spelled.
+"""Aggregates over a sliding window, and the spelling of their results.
 
-The rows of a window are arrays in order of their ends: the number of each one's triple (-1 where none counts), and
-whether an item ends with it.  What there is of a triple stands in its row of ``facts``, what there is of a group in its
-row of ``groups``.  A member is a value in a group, in two pairing heaps: a row of ``links``, found by ``members`` where
-it is not the triple itself.  ``at`` holds where the window stands, ``ask`` what is asked for.
+The rows of a window are arrays in order of their ends: the number of each row's triple (-1 if it does not count), and
+whether an item ends with it.  The state of a triple is its row of ``facts``, that of a group its row of ``groups``.  A
+member is a value in a group, in two pairing heaps: a row of ``links``, found by ``members`` where it is not the triple
+itself.  ``at`` holds the position of the window, ``ask`` the parameters of the query.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from etalis_py.kernel.words import copy_bytes
 
 FIRST, ENTERED, CLOSE, EVALUATIONS, REPEATED, NEW, MEMBERS, FULL, NEEDED = range(9)
 """``at``: the first row that is held, the first that waits, the next closing; how many evaluations there were, how many
-items came that were held already, and how many new triples the item has that is coming; how many members there are;
-what there was no room for, and for how many members there must be room."""
+items entered with only triples that were held already, and how many new triples the entering item has; how many members
+there are; what ran out of room, and how many members need room."""
 ROWS, ROOM = 1, 2
 """``at[FULL]``: room for more rows of the answer, or for more members."""
 WIDTH, STEP, THROUGH, NONEMPTY, WHOLE, KEY, SUM, MEMBER, DIRECT, LEAST, GREATEST = range(11)
-"""``ask``: how long the window is, how far it slides, the last time; whether it answers only where it holds an item,
-and whether the one group there is answers even of nothing; which triple pattern has the key, the summed value, and the
-value of the members (-1: there are none); whether each triple is a member of its own; whether the least and the
-greatest member are asked for."""
+"""``ask``: the length of the window, its slide, the last time; whether it answers only when it holds an item, and
+whether the single group answers even when empty; which triple pattern has the key, the summed value, and the value of
+the members (-1: none); whether each triple is a member of its own; whether the least and the greatest member are asked
+for."""
 HELD, SLOT, GROUP, SUMMAND, OPERAND, SUBJECT, NEXT, PREVIOUS = range(8)
-"""``facts``: how many rows have the triple, the pattern that it matches (-1: none), its group, what it adds to a sum,
-the value of its member; where there are several patterns, its subject, and its neighbours among those of both."""
+"""``facts``: how many rows have the triple, the pattern that it matches (-1: none), its group, its summand, the value
+of its member; with several patterns, its subject, and its neighbours with the same subject and pattern."""
 COUNT, TOTAL, DISTINCT, BEST = range(4)
 """``groups``: how many solutions, their sum, how many members; then the roots of the two heaps."""
 CLOSING, OF_GROUP, OF_COUNT, OF_TOTAL, OF_DISTINCT, OF_BEST = range(6)
-"""Rows of an answer; the last one is that of the least, and behind it stands that of the greatest."""
+"""Columns of an answer; the last one has the least member, and the column after it the greatest."""
 TIMES, VALUE, NUMBER, CHILD, SIBLING = range(5)
-"""``links``: how many solutions have the member, its term and the number of that in the order of terms; its first child
+"""``links``: how many solutions have the member, its term and the place of that in the order of terms; its first child
 and its next sibling in the first heap, then those in the second."""
 APART = -2
-"""The sibling of a member that is not in the heap."""
+"""Stands for the sibling of a member that is not in the heap."""
 _ONE = np.uint64(1)
 LONGEST = 128
 """No number that is spelled here has more bytes than this."""
@@ -45,7 +45,7 @@ _DIGITS = 34
 
 @section
 def precedes(one, other, heap, links, orders):
-    """Does one member stand before another: below it in the first heap, above it in the second?"""
+    """Whether one member comes before another: less in the first heap, greater in the second."""
     if links[one, NUMBER] != links[other, NUMBER]:
         return (links[one, NUMBER] < links[other, NUMBER]) == (heap == 0)
     return orders[links[one, VALUE], 1 + heap] < orders[links[other, VALUE], 1 + heap]
@@ -53,7 +53,7 @@ def precedes(one, other, heap, links, orders):
 
 @part
 def meld(one, other, heap, links, orders):
-    """One heap of two: the root that comes first, with the other as its first child."""
+    """Merge two heaps: the root that comes first gets the other as its first child."""
     if precedes(other, one, heap, links, orders):
         one, other = other, one
     links[other, SIBLING + 2 * heap] = links[one, CHILD + 2 * heap]
@@ -63,13 +63,13 @@ def meld(one, other, heap, links, orders):
 
 @section
 def first_held(root, heap, links, orders):
-    """The root of the heap when the members before the first one that is held have been taken out; -1 of none."""
+    """The root of the heap, after removing members until one is held; -1 if none is."""
     child, sibling = CHILD + 2 * heap, SIBLING + 2 * heap
     while root >= 0 and links[root, TIMES] == 0:
         node = links[root, child]
         links[root, child], links[root, sibling] = -1, APART
         root = -1
-        while node >= 0:  # two by two …
+        while node >= 0:  # in pairs …
             other = links[node, sibling]
             following = -1
             if other >= 0:
@@ -78,7 +78,7 @@ def first_held(root, heap, links, orders):
             links[node, sibling] = root
             root = node
             node = following
-        if root >= 0:  # … then all of these, the last first
+        if root >= 0:  # … then all pairs, the last first
             node = links[root, sibling]
             while node >= 0:
                 following = links[node, sibling]
@@ -121,7 +121,7 @@ def count_member(member, group, value, sign, ask, groups, links, orders):
 
 @section
 def count_solutions(triple, sign, at, ask, facts, lists, groups, members, slots, links, orders, cursor):
-    """The solutions of a triple with those that are held of the other patterns and have its subject."""
+    """Count the solutions of a triple with the held triples of the other patterns about its subject."""
     place, patterns = facts[triple, SLOT], len(cursor)
     key, summed, member_at = ask[KEY], ask[SUM], ask[MEMBER]
     first = facts[triple, SUBJECT] * patterns if patterns > 1 else 0
@@ -150,7 +150,7 @@ def count_solutions(triple, sign, at, ask, facts, lists, groups, members, slots,
 
 @section
 def put_in(triple, facts, lists, patterns):
-    """The triple is held: the first of its subject and pattern."""
+    """Hold the triple, as the first of its subject and pattern."""
     place = facts[triple, SUBJECT] * patterns + facts[triple, SLOT]
     following = lists[place, 0]
     facts[triple, NEXT], facts[triple, PREVIOUS] = following, -1
@@ -162,7 +162,7 @@ def put_in(triple, facts, lists, patterns):
 
 @section
 def take_out(triple, facts, lists, patterns):
-    """The contrary."""
+    """Undo ``put_in``."""
     place = facts[triple, SUBJECT] * patterns + facts[triple, SLOT]
     following, before = facts[triple, NEXT], facts[triple, PREVIOUS]
     if following >= 0:
@@ -176,7 +176,7 @@ def take_out(triple, facts, lists, patterns):
 
 @section
 def room_needed(triple, facts, lists, patterns):
-    """How many solutions the triple will make, and so how many members at most."""
+    """How many solutions the triple will make, which is the most members it can add."""
     needed = 1
     for i in range(patterns):
         if i != facts[triple, SLOT]:
@@ -188,10 +188,10 @@ def room_needed(triple, facts, lists, patterns):
 def slide(
     at, ask, ends, triples, closes, facts, lists, groups, members, slots, links, orders, cursor, order, answer
 ):  # fmt: skip
-    """Answer at every closing up to the last time: a row for each group, in this order; returns how many there are.
+    """Answer at every closing up to the last time, a row for each group in order; returns how many rows there are.
 
-    It stops where there may be no room for the next answer, or for the members of the next triple; then ``at[FULL]``
-    says so, and it is to be called again.
+    It stops when there may be no room for the next answer, or for the members of the next triple; then it sets
+    ``at[FULL]`` and must be called again.
     """
     first, entered, close, new, patterns = at[FIRST], at[ENTERED], at[CLOSE], at[NEW], len(cursor)
     width, step, through = ask[WIDTH], ask[STEP], ask[THROUGH]
@@ -259,7 +259,7 @@ def slide(
 
 @kernel
 def digits_of(number, digits):
-    """The decimal digits of a number that is not negative, the first one first; none of 0."""
+    """The decimal digits of a non-negative number, most significant first; none for 0."""
     size = 0
     left = number
     while left > 0:
@@ -276,7 +276,7 @@ def digits_of(number, digits):
 def quotient(total, count, scale, digits):
     """The digits of total ÷ (count · 10**scale), rounded half to even as ``values.exact.quotient`` does.
 
-    Returns how many there are, and how many of them stand before the point (negative: so many zeros follow it).
+    Returns how many there are, and how many stand before the point (negative: the number of zeros after it).
     """
     size = digits_of(total, digits)
     power = size - scale - digits_of(count, digits)
@@ -309,7 +309,7 @@ def quotient(total, count, scale, digits):
 
 @kernel
 def spell_results(totals, counts, divide, scale, tail, integer_tail, digits, ends, out):
-    """The literals of totals · 10**-scale, or with ``divide`` of that ÷ counts; of nothing it is the integer 0.
+    """The literals of totals · 10**-scale, or with ``divide`` of that ÷ counts; the integer 0 for an empty group.
 
     ``digits`` has room for the LONGEST.
     """

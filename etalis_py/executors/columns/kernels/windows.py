@@ -9,7 +9,7 @@ from etalis_py.compiled import kernel
 def least_in_windows(numbers, firsts, lasts, held, out):
     """The least of ``numbers[firsts[i] : lasts[i]]`` for windows whose bounds never go back.
 
-    ``held`` has room for the places of all numbers: of those that rise, the least first.
+    ``held`` is scratch space for the places of rising numbers, the least first.
     """
     low = high = taken = 0
     for i in range(len(firsts)):
