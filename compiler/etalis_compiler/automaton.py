@@ -1,8 +1,8 @@
 """The loop that runs the parse tables over the tokens.
 
-It is ours, and not Lark's, because it keeps the span and the depth of every value beside the value, which the AST
-and the nesting limit need, lets a word be a keyword or a name as the place demands, and starts without importing Lark.
-Time is linear in the number of tokens; nothing is recursive.
+It is our own rather than Lark's because it keeps the span and the depth of every value, which the AST and the nesting
+limit need, takes a word as a keyword or a name as its place demands, and starts without importing Lark.  Time is linear
+in the number of tokens; nothing is recursive.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .tables import Rule, Tables
 
 
 class Unexpected(Exception):
-    """A token that does not fit; ``accepted`` are the types that would, ``before`` those at the previous token."""
+    """A token that does not fit; ``accepted`` are the types that would fit, ``before`` those that would have at the previous token."""
 
     def __init__(self, token: Token, accepted: set[str], last: Token | None, before: set[str]):
         super().__init__(token.text)
@@ -31,10 +31,10 @@ class TooDeep(Exception):
 
 
 def run(tables: Tables, stream: Iterable[Token], builder: object, end: int, max_depth: int) -> Any:
-    """Run the automaton over the tokens and return what the builder made of the start rule.
+    """Run the automaton over the tokens and return what the builder makes of the start rule.
 
-    The builder's methods, which the rules name, get the children and the span; depth counts the methods called above
-    a token.  ``end`` is the length of the text.
+    The builder's methods, which the rules name, get the children and the span; depth counts the builder's calls above a
+    token.  ``end`` is the length of the text.
     """
     states, rules = tables.states, tables.rules
     stack = [tables.start]
@@ -112,7 +112,7 @@ def _arrange(children: list[Any], template: tuple[int | None, ...]) -> list[Any]
 def accepted(states: tuple[dict[str, int], ...], rules: tuple[Rule, ...], stack: list[int]) -> set[str]:
     """The token types that can come next: those for which the automaton ends in a shift.
 
-    A row of an LALR(1) table also lists types that would only be found wrong after some reductions.
+    A row of an LALR(1) table also lists types that would only be rejected after some reductions.
     """
     good: set[str] = set()
     for kind, first in states[stack[-1]].items():
@@ -121,7 +121,7 @@ def accepted(states: tuple[dict[str, int], ...], rules: tuple[Rule, ...], stack:
             while action < 0:
                 rule = rules[~action]
                 if rule.size >= len(trial):
-                    break  # the stack was given in part only: take the row's word for it
+                    break  # only part of the stack was given: trust the row
                 del trial[len(trial) - rule.size :]
                 trial.append(states[trial[-1]][rule.origin])
                 following = states[trial[-1]].get(kind)

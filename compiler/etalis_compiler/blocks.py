@@ -1,7 +1,7 @@
 """Triple patterns and property paths to algebra: a written block is a set of solutions over all its variables.
 
-Paths are taken apart as SPARQL 1.1 §18.2.2.4 says: a sequence has a middle node, alternatives are alternatives; what
-repeats or negates stays a path.
+Paths are expanded as in SPARQL 1.1 §18.2.2.4: a sequence gets a middle node, alternatives become a union; repeated and
+negated paths stay paths.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .quoting import quoted
 
 @dataclass(slots=True)
 class Names:
-    """Makes fresh variable names; one for each query."""
+    """Makes fresh variable names; one instance for each query."""
 
     count: int = 0
 
@@ -56,7 +56,7 @@ def node_of(node: ast.Node) -> alg.Var | alg.Const:
             raise TypeError(f"a triple term is taken apart where it stands: {node!r}")
 
 
-FEW_PARTS = 16  # associative operators over so many parts are written as a chain
+FEW_PARTS = 16  # associative operators over at most this many parts are a chain
 MAX_ALTERNATIVES = 256
 
 _Tree = TypeVar("_Tree")
@@ -64,7 +64,7 @@ Item = alg.Triple | alg.PathPattern
 
 
 def block_of(patterns: tuple[ast.TriplePattern, ...], scope: Scope) -> alg.Pattern:
-    """Adjacent triple patterns: for each choice among the alternatives of their paths, one set of solutions."""
+    """Adjacent triple patterns: one set of solutions for each choice among the alternatives of their paths."""
     choices: list[tuple[Item, ...]] = [()]
     terms: dict[str, ast.TripleTerm] = {}
     for p in patterns:
@@ -83,7 +83,7 @@ def block_of(patterns: tuple[ast.TriplePattern, ...], scope: Scope) -> alg.Patte
 
 
 def _hiding(p: ast.TriplePattern, terms: dict[str, ast.TripleTerm], scope: Scope) -> ast.TriplePattern:
-    """The pattern with hidden variables for its triple terms, which are noted."""
+    """The pattern with hidden variables for its triple terms, which are recorded in ``terms``."""
 
     def hidden(node: ast.Node) -> ast.Node:
         if not isinstance(node, ast.TripleTerm):
@@ -98,7 +98,7 @@ def _hiding(p: ast.TriplePattern, terms: dict[str, ast.TripleTerm], scope: Scope
 
 
 def _in_order(items: tuple[Item, ...], terms: dict[str, ast.TripleTerm], scope: Scope) -> alg.Pattern:
-    """The items as they are written, so that what a triple term binds is joined with what it stands between."""
+    """The items in the order written, so that the bindings of a triple term are joined with the items around it."""
     fresh = (scope.names.fresh(alg.TRIPLE_TERM[1:]) for _ in count())
     result: alg.Pattern = alg.UNIT
     plain: list[alg.Triple] = []
@@ -139,7 +139,7 @@ def _expand(p: ast.TriplePattern, scope: Scope) -> list[tuple[Item, ...]]:
 
 
 def path(source: ast.Path) -> alg.Path:
-    """A syntactic path as an algebraic one: binary sequences and alternatives, inverses taken inwards."""
+    """A syntactic path as an algebraic one, with binary sequences and alternatives, and inverses pushed inwards."""
     match source:
         case ast.PathIri(iri):
             return alg.Step(iri)
@@ -159,7 +159,7 @@ def path(source: ast.Path) -> alg.Path:
 
 
 def balanced(operator: Callable[[_Tree, _Tree], _Tree], parts: Sequence[_Tree]) -> _Tree:
-    """The parts under an associative operator: from the left, and where they are many as a tree that is not deep."""
+    """The parts under an associative operator: a chain from the left, or a balanced tree if there are many."""
     if len(parts) <= FEW_PARTS:
         return reduce(operator, parts)
     middle = len(parts) // 2
@@ -167,7 +167,7 @@ def balanced(operator: Callable[[_Tree, _Tree], _Tree], parts: Sequence[_Tree]) 
 
 
 def _count_ways(p: ast.TriplePattern) -> int:
-    """How many ways ``_expand`` finds, without finding them: they multiply along a path."""
+    """The number of ways that ``_expand`` would find, without finding them: they multiply along a path."""
     return 1 if isinstance(p.predicate, (ast.Var, ast.Term)) else _ways(path(p.predicate))
 
 
@@ -185,7 +185,7 @@ def _ways(p: alg.Path) -> int:
 def _path(
     subject: alg.Var | alg.Const, p: alg.Path, object: alg.Var | alg.Const, scope: Scope
 ) -> list[tuple[Item, ...]]:
-    """SPARQL 1.1 §18.2.2.4: sequences get a middle node, alternatives are alternatives; the rest stays a path."""
+    """SPARQL 1.1 §18.2.2.4: sequences get a middle node, alternatives become a union; the rest stays a path."""
     match p:
         case alg.Step(iri):
             return [(alg.Triple(subject, alg.Const(iri), object),)]

@@ -1,7 +1,7 @@
-"""What is doubtful in a program that can be run: warnings that point into its text.
+"""Warnings about a program that can be run, which point into its text.
 
-Unbounded state, cross products, patterns and filters that can never hold, CONSTRUCTs that nobody reads, comparisons
-that can only be an error.  The parser has found the errors before.
+Unbounded state, cross products, patterns and filters that can never hold, CONSTRUCTs that nothing reads, comparisons
+that can only be an error.  Errors have been found by the parser before.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _unbounded(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic
 
 
 def _of_one_side(place: Any, query: CompiledQuery) -> str:
-    """What to write where a WITHIN behind two sides is meant for both, and belongs to the second."""
+    """The hint for a WITHIN after two sides that is meant for both but belongs to the second."""
     if not isinstance(place, ast.Combined) or not isinstance(place.right, ast.Within):
         return ""
     within = query.source.text[place.right.pattern.span.end : place.right.span.end].strip()
@@ -115,7 +115,7 @@ def _what(kept: Kept, rules: ir.Rules) -> str:
 
 
 def _place(kept: Kept, rules: ir.Rules, query: CompiledQuery) -> Any:
-    """What the text has for a node: the first construct of its kind."""
+    """The place in the text for a node: the first construct of its kind."""
     syntax = query.syntax
     if not kept.node:
         return syntax.form
@@ -166,7 +166,7 @@ def _cross_sides(node: ast.Combined, query: CompiledQuery) -> Iterator[Diagnosti
 
 
 def _cross_products(group: ast.Group, query: CompiledQuery) -> Iterator[Diagnostic]:
-    """Parts of a group that nothing joins to those before them."""
+    """Parts of a group that share no variable with those before them."""
     parts: list[tuple[Any, set[str]]] = []
     for element in group.elements:
         match element:
@@ -179,7 +179,7 @@ def _cross_products(group: ast.Group, query: CompiledQuery) -> Iterator[Diagnost
                 pass
             case _:
                 parts.append((element, in_scope(element)))
-    joined: list[tuple[Any, set[str]]] = []  # connected parts, with the first of each
+    joined: list[tuple[Any, set[str]]] = []  # connected parts, each with its first element
     for place, names in parts:
         if not names:
             continue
@@ -196,7 +196,7 @@ def _cross_products(group: ast.Group, query: CompiledQuery) -> Iterator[Diagnost
 
 
 def _blanks(pattern: ast.TriplePattern) -> set[str]:
-    """The blank nodes of a pattern, which join as variables do."""
+    """The blank nodes of a pattern, which join like variables."""
     return {"_:" + node.label for node in ast.walk(pattern) if isinstance(node, ast.Blank)}
 
 
@@ -204,7 +204,7 @@ def _blanks(pattern: ast.TriplePattern) -> set[str]:
 
 
 def _too_short(node: ast.Within, query: CompiledQuery) -> Iterator[Diagnostic]:
-    """A SEQ lasts longer than no time at all."""
+    """A WITHIN too short for a SEQ, which always lasts longer than zero."""
     parsed = parse_duration(node.bound.lexical) if node.bound.kind == "duration" else None
     inner = node.pattern
     while isinstance(inner, ast.Group) and len(inner.elements) == 1:
@@ -215,7 +215,7 @@ def _too_short(node: ast.Within, query: CompiledQuery) -> Iterator[Diagnostic]:
 
 
 def _never_derived(node: ast.StreamGroup, query: CompiledQuery, compilation: Compilation) -> Iterator[Diagnostic]:
-    """A pattern over a stream of the program's own, which no rule writes such triples to."""
+    """A pattern over a stream of the program itself, to which no rule writes matching triples."""
     if not isinstance(node.stream, ast.Term):
         return
     names = (node.stream.spelling, node.stream.spelling[1:-1])
@@ -247,11 +247,11 @@ def _in_template(pattern: ast.TriplePattern, query: CompiledQuery) -> bool:
     return isinstance(form, ast.Construct) and form.template is not None and pattern in form.template
 
 
-# --- rules that nobody reads -----------------------------------------------------------------------------------
+# --- rules that nothing reads -----------------------------------------------------------------------------------
 
 
 def _unused(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic]:
-    """A CONSTRUCT beside queries that read other triples.  A program of CONSTRUCTs alone is read by its user."""
+    """A CONSTRUCT that no query reads, in a program that has other queries (else its user reads the triples)."""
     if all(o.form == "construct" for o in rules.outputs):
         return
     leaves = [node for _, node in rules.nodes if isinstance(node, ir.Leaf)]
@@ -267,7 +267,7 @@ def _unused(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic]:
 
 
 def _local(iri: str) -> str:
-    """What stands after the namespace."""
+    """The part of an IRI after its namespace."""
     return re.split("[/#:]", iri[1:-1])[-1]
 
 

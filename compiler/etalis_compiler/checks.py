@@ -1,4 +1,4 @@
-"""The rules of SPARQL 1.1 that need a whole query: scopes, aggregates, blank node labels; and those of the extensions.
+"""The rules of SPARQL 1.1 that need a whole query (scopes, aggregates, blank node labels), and those of the extensions.
 
 Errors are collected, so that one run shows them all.
 """
@@ -81,7 +81,7 @@ def check_document(document: Document) -> Document:
 
 
 class _Findings:
-    """What the checks have found so far."""
+    """The errors and warnings found so far."""
 
     def __init__(self, source: Source):
         self.source = source
@@ -108,7 +108,7 @@ class _Findings:
 
 
 def _check_group(group: Group, events: dict[str, EventDeclaration], findings: _Findings) -> None:
-    """BIND introduces a new variable; FILTER and BIND hold no aggregate."""
+    """BIND must introduce a new variable; FILTER and BIND must not contain aggregates."""
     known: set[str] = set()
     binds = any(isinstance(e, Bind) for e in group.elements)
     for element in group.elements:
@@ -128,7 +128,7 @@ def _check_group(group: Group, events: dict[str, EventDeclaration], findings: _F
 
 
 def _check_bound(bound: Duration, findings: _Findings) -> None:
-    """WITHIN after a group is a length of time."""
+    """WITHIN after a group must be a length of time."""
     if bound.kind != "duration":
         findings.error(
             "within",
@@ -161,7 +161,7 @@ def _check_deadline(node: SeqNot, findings: _Findings) -> None:
 
 
 def _check_repeat(repeat: Repeat, events: dict[str, EventDeclaration], findings: _Findings) -> None:
-    """What the clauses name is in the pattern; WHERE compares values, AS counts."""
+    """The clauses must name variables of the pattern; WHERE has conditions, AS has aggregates."""
     inside = in_scope(repeat.pattern, events)
     for variable in repeat.by:
         if variable.name not in inside:
@@ -210,7 +210,7 @@ def _check_column(column: Projection, inside: set[str], taken: set[str], finding
 
 
 def _check_steps(nodes: Sequence[Any], findings: _Findings) -> None:
-    """PREVIOUS, FIRST and LAST speak of a run: they stand in REPEAT, and nowhere else."""
+    """PREVIOUS, FIRST and LAST refer to a run: they are allowed only in REPEAT."""
     repeats = [n for n in nodes if isinstance(n, Repeat)]
     within = {id(c) for r in repeats for part in (r.condition, r.columns) for c in walk(part)}
     for node in nodes:

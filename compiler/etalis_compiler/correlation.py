@@ -1,10 +1,10 @@
-"""When is EXISTS { P } more than "some solution of P is compatible"?
+"""When EXISTS { P } means more than "some solution of P is compatible".
 
 SPARQL substitutes the outer solution into P.  Usually that is the same as evaluating P on its own and looking for a
-compatible solution, which can be done incrementally.  It is not the same where a variable of the outer solution is
-read inside P at a place where P itself does not bind it: in a nested filter, or in the optional side of an operator
-only; where a MINUS inside P shares it; or where it would decide what is next, absent or repeated.  Such patterns are
-evaluated backwards, with the substitution, over the history of occurrences.
+compatible solution, which can be done incrementally.  It is not the same if a variable of the outer solution is read
+inside P where P itself does not bind it (in a nested filter, or only in the optional side of an operator), if a MINUS
+inside P shares it, or if it would decide what is next, absent or repeated.  Such patterns are evaluated backwards, with
+the substitution, over the history of occurrences.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from etalis_rules import algebra as alg
 
 
 def is_correlated(pattern: alg.Pattern, outer: frozenset[str]) -> bool:
-    """Does substituting the ``outer`` variables inside the pattern mean more than joining with it?"""
+    """Whether substituting the ``outer`` variables inside the pattern means more than joining with it."""
     match pattern:
         case alg.LeftJoin(left, right, _) | alg.EqLeftJoin(left, right, _):
             hidden = (alg.scope(right) & outer) - alg.certain(left)

@@ -1,4 +1,4 @@
-"""What the compiler says to people: errors and warnings that point into the query text.
+"""The compiler's messages: errors and warnings that point into the query text.
 
 A ``Diagnostic`` carries its data (what, where, what was expected, what to do) and prints itself with the line and a
 caret under the offending characters.  ``QueryError`` is the one exception for a fault in a query, whichever pass
@@ -21,7 +21,7 @@ from itertools import islice
 from typing import Any
 
 _SHOWN = 160  # characters of a line that are printed around the fault
-_LONGEST, _CHOICES = 40, 300  # of what is compared to find a misspelling
+_LONGEST, _CHOICES = 40, 300  # limits on comparisons to find a misspelling
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Diagnostic:
     """One finding.  ``line`` and ``column`` count from 1, ``end`` is the column after the last offending character.
 
     ``code`` is a short stable name for tools (``syntax``, ``unknown-prefix``, ``scope``, …); ``token`` is the text
-    found, ``expected`` what would have been right there, in words.
+    found, ``expected`` says in words what would fit there.
     """
 
     severity: str  # "error" or "warning"
@@ -141,7 +141,7 @@ class Source:
 
 
 class QueryError(ValueError):
-    """A query that cannot be used, with everything found wrong in it."""
+    """A query that cannot be used, with all errors found in it."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic]):
         self.diagnostics: tuple[Diagnostic, ...] = tuple(diagnostics)
@@ -152,7 +152,7 @@ class QueryError(ValueError):
 
 
 def shorten(text: str, width: int = 60) -> str:
-    """The text on one line, cut where it is longer than a message should be."""
+    """The text on one line, cut to a length that fits a message."""
     line = " ".join(text[: 4 * width].split())
     return line if len(line) <= width and len(text) <= 4 * width else line[: width - 1] + "…"
 
@@ -160,7 +160,7 @@ def shorten(text: str, width: int = 60) -> str:
 def closest(word: str, choices: Iterable[str]) -> str:
     """The choice that ``word`` is probably a misspelling of, or the empty string.
 
-    Long words and more than a few hundred choices are not compared: that is no slip of the pen.
+    Long words, and more than a few hundred choices, are not compared: they are unlikely to be typing errors.
     """
     if len(word) > _LONGEST:
         return ""

@@ -1,11 +1,11 @@
-"""What can never hold, told from the text alone: warnings that every compilation has.
+"""Conditions that can never hold, judging by the text alone: warnings that every compilation gives.
 
 * A variable that is not in scope where an expression reads it.  ``{ ?c :p ?x } SEQ { ?c :q ?y FILTER (?y > ?x) }``
-  finds nothing, because a FILTER sees its own group only (SPARQL 1.1 §18.2.2): outside of it are seen by the filters of
-  an optional group and by EXISTS alone.
-* A comparison or a calculation of values of kinds that do not go together.
+  finds nothing, because a FILTER sees only its own group (SPARQL 1.1 §18.2.2); only the filters of an optional group
+  and EXISTS see variables outside it.
+* A comparison or calculation with values of incompatible kinds.
 
-What is forgiving (BOUND, COALESCE, IF, ``||``) is left alone: an unbound variable may be meant there.
+Constructs that tolerate errors (BOUND, COALESCE, IF, ``||``) are left alone: an unbound variable may be intended there.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class _Finder:
 
     @cached_property
     def bound(self) -> Names:
-        """What some group of the query binds."""
+        """The variables that some group of the query binds."""
         groups = (n for n in ast.walk(self.syntax) if isinstance(n, ast.Group | ast.Query))
         return _NOTHING.union(*map(in_scope, groups))
 
     # --- scope ---
 
     def query(self, query: ast.Query, given: Names) -> Iterator[Diagnostic]:
-        """``given`` are variables that EXISTS puts a term in the place of."""
+        """``given`` are the variables for which EXISTS substitutes a term."""
         if isinstance(query.form, ast.Fact):
             for group in (*query.form.since, *query.form.till):
                 yield from self.group(group, _NOTHING)
@@ -88,7 +88,7 @@ class _Finder:
             yield from self.expression(order.expression, visible, "this orders nothing", grouped)
 
     def group(self, group: ast.Group, given: Names, beside: Names = _NOTHING) -> Iterator[Diagnostic]:
-        """``beside``: what the filters at the top level of an optional group see of the mandatory side."""
+        """``beside``: the variables of the mandatory side that filters at the top level of an optional group see."""
         scopes = [in_scope(element, self.events) for element in group.elements]
         inside = given.union(*scopes)
         before = given
@@ -159,7 +159,7 @@ class _Finder:
         return self.kinds.get(e.name, "") if isinstance(e, ast.Var) else kind_of(e)
 
     def comparison(self, node: ast.Binary) -> Iterator[Diagnostic]:
-        """A comparison or a calculation of values that do not go together."""
+        """A comparison or calculation with values of incompatible kinds."""
         left, right = self.kind(node.left), self.kind(node.right)
         known = left and right and left != right and OTHER not in (left, right)
         sides = ((left, node.left), (right, node.right))
@@ -190,7 +190,7 @@ class _Finder:
 
 
 def _kinds(nodes: list[Any]) -> dict[str, str]:
-    """The kinds of variables: by what they are bound to, else by what is calculated with them."""
+    """The kinds of variables: from what they are bound to, else from how they are used in calculations."""
     kinds: dict[str, str] = {}
     for node in nodes:
         match node:
@@ -208,7 +208,7 @@ def _kinds(nodes: list[Any]) -> dict[str, str]:
 
 
 def _exists(e: Any) -> Iterator[ast.Exists]:
-    """The EXISTS of an expression, but not those inside of them."""
+    """The EXISTS of an expression, but not those nested inside them."""
     stack = [e]
     while stack:
         here = stack.pop()

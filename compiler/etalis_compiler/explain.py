@@ -1,7 +1,7 @@
-"""What a program is compiled to, as text, as plain data (JSON) and as a graph (DOT).
+"""The compiled form of a program, as text, as plain data (JSON) and as a graph (DOT).
 
-The text has the plan of each query as a tree, the rules in the notation of [EP] §5, and what follows from them: which
-goals are shared, what the windows are, what is asked of the background, what is kept for ever, how it is sharded.
+The text has the plan of each query as a tree, the rules in the notation of [EP] §5, and what follows from them: shared
+goals, windows, look-ups in the background, state that is kept for ever, and sharding.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TIMES = {"optionalseq": ("T3", "T2"), "equalsoptional": LEFT, "optional": ("min
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """A node of a plan, under the names that its query gives: what it does, and what it is made from."""
+    """A node of a plan, under the names that its query uses: what it does, and which nodes it reads."""
 
     node: str
     title: str
@@ -53,7 +53,7 @@ class Explanation:
         return _data(self)
 
     def plan(self, output: ir.Output) -> PlanStep | None:
-        """What a query is made from; None where the background alone answers it."""
+        """The plan of a query; None if the background alone answers it."""
         return None if output.source is None else _plan(self, output.source)
 
     def to_dot(self) -> str:
@@ -77,7 +77,7 @@ def prefixes_of(compilation: Compilation) -> dict[str, str]:
     return prefixes
 
 
-# --- what the rules say ----------------------------------------------------------------------------------------
+# --- facts about the rules ----------------------------------------------------------------------------------------
 
 
 def users(rules: ir.Rules) -> dict[str, tuple[str, ...]]:
@@ -97,7 +97,7 @@ def users(rules: ir.Rules) -> dict[str, tuple[str, ...]]:
 
 
 def asked(node: ir.Node) -> tuple[alg.Pattern, ...]:
-    """The patterns that a node asks of the background."""
+    """The patterns that a node looks up in the background."""
     patterns: list[alg.Pattern] = []
     match node:
         case ir.Map() | ir.Join() | ir.Outer() | ir.Absence():
@@ -158,7 +158,7 @@ def _text(x: Explanation) -> Iterator[str]:
 
 
 class _Names(dict[str, str]):
-    """The variables of a node under the names they have above it; its own get new ones, ``Y1``, ``Y2`` …"""
+    """The variables of a node under the names they have above it; local ones get new names, ``Y1``, ``Y2`` …"""
 
     def __init__(self, given: Mapping[str, str], fresh: list[str]):
         super().__init__(given)
@@ -220,7 +220,7 @@ def _below(x: Explanation, output: ir.Output) -> Iterator[str]:
 
 
 def _title(clauses: Clauses, node: ir.Node) -> str:
-    """What one node does, on one line; its parts stand below it."""
+    """What one node does, on one line; its parts follow below it."""
 
     def listed(names: tuple[str, ...]) -> str:
         return ", ".join(map(clauses.spelling.variable, names))

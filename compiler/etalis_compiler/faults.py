@@ -1,4 +1,4 @@
-"""Faults found by the passes after parsing: they know a place of the tree, the pipeline knows the source text."""
+"""Faults found by the passes after parsing: they know their place in the tree, the pipeline knows the source text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Fault(Exception):
 
 @contextmanager
 def within_depth() -> Iterator[None]:
-    """A query that is too deep for a pass is a fault of the query, not of Python's stack."""
+    """Report a query too deep for a pass as a fault of the query, not as an overflow of Python's stack."""
     try:
         yield
     except RecursionError:

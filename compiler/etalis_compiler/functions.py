@@ -1,7 +1,7 @@
-"""The functions that a query may call by an IRI, and what is wrong with a call of another one.
+"""The functions that a query may call by an IRI, and the errors for calls of others.
 
-The grammar takes every IRI before parentheses; which of them can be evaluated is known here, so that a misspelt cast
-is an error that points into the query.
+The grammar accepts any IRI before parentheses; this module knows which of them can be evaluated, so that a misspelt
+cast is an error that points into the query.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ADVICE = "the functions with an IRI are the casts of XML Schema, such as xsd:in
 
 
 def check_function(call: ast.FunctionCall) -> None:
-    """Raise a ``Fault`` unless the function exists and takes so many arguments."""
+    """Raise a ``Fault`` unless the function exists and takes this number of arguments."""
     name = iri_value(call.iri)
     if name not in CASTS:
         near = closest(_local(name), map(_local, CASTS))
@@ -44,5 +44,5 @@ def check_function(call: ast.FunctionCall) -> None:
 
 
 def _local(name: str) -> str:
-    """What stands after the namespace."""
+    """The part of an IRI after its namespace."""
     return name.rpartition("#")[2].rpartition("/")[2]

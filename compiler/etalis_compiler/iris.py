@@ -1,4 +1,4 @@
-"""Relative IRI references against a base, as RFC 3986 §5.2 says (``urllib`` treats unknown schemes otherwise).
+"""Relative IRI references against a base, by RFC 3986 §5.2 (``urllib`` treats unknown schemes differently).
 
 >>> resolve("../g?y#s", "http://a/b/c/d;p?q")
 'http://a/b/g?y#s'
@@ -53,7 +53,7 @@ def resolve(reference: str, base: str) -> str:
 
 
 def _remove_dots(path: str) -> str:
-    """RFC 3986 §5.2.4: take ``.`` and ``..`` segments out."""
+    """RFC 3986 §5.2.4: remove ``.`` and ``..`` segments."""
     kept: list[str] = []
     segments = path.split("/")
     absolute = path.startswith("/")

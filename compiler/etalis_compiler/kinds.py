@@ -1,4 +1,4 @@
-"""What kind of value an expression has, where the text alone decides it."""
+"""The kind of value of an expression, if the text alone determines it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def kind_of_term(spelling: str) -> str:
 
 
 def kind_of(e: ast.Expression) -> str:
-    """The kind of value, or ``""`` where it depends on the data."""
+    """The kind of value, or ``""`` if it depends on the data."""
     match e:
         case ast.Term(spelling):
             return kind_of_term(spelling)

@@ -1,7 +1,7 @@
-"""What the compiler must know of the background: its vocabulary, its schema, and what changes over time.
+"""What the compiler must know about the background: its vocabulary, its schema, and what changes over time.
 
 A ``KnowledgeSummary`` is plain frozen data, made by the run time from the loaded knowledge; the compiler itself reads
-no files.  The empty summary says: no background at all.
+no files.  The empty summary means that there is no background.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ def _empty() -> Mapping[str, frozenset[str]]:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeSummary:
-    """``predicates`` of the default background graph (None: unknown, anything may be there).  ``infers``: under a
-    regime by which a schema entails something.
+    """``predicates`` of the default background graph (None: unknown, anything may be there).  ``infers``: the
+    entailment regime is one under which a schema entails something.
 
     ``sub_properties`` and ``sub_classes`` map a term to all that imply it (itself left out); ``domain_of`` and
     ``range_of`` map a class to the properties whose subject (object) is an instance of it.  ``entailed`` is False
-    when streamed triples have no consequences; ``type_is_ruled`` says that the schema speaks of rdf:type itself,
-    ``changes`` that the knowledge may be updated while it is used.  ``parameters`` are terms that each stand for many
-    classes, of which streamed triples have consequences now or after an update.
+    when streamed triples have no consequences; ``type_is_ruled`` says that the schema has statements about rdf:type
+    itself, ``changes`` that the knowledge may be updated while it is used.  ``parameters`` are terms that each stand
+    for many classes, for which streamed triples have consequences now or after an update.
     """
 
     predicates: frozenset[str] | None = frozenset()
@@ -45,7 +45,7 @@ class KnowledgeSummary:
         return bool(self.sub_properties or self.sub_classes or self.domain_of or self.range_of)
 
     def may_hold(self, triple: Triple) -> bool:
-        """Can the default background graph hold a triple that matches this pattern?"""
+        """Whether the default background graph can hold a triple that matches this pattern."""
         if self.predicates is None:
             return True
         if isinstance(triple.predicate, Const):

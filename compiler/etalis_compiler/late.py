@@ -1,10 +1,10 @@
-"""What is only known when the stream has ended.
+"""Solutions that are only known when the stream has ended.
 
 The mandatory side of OPTIONAL, MINUS and EXISTS may hold solutions from the background alone.  Such a solution has no
 end, so whether its partner in the stream is absent is decided after the last event.  The pattern is then evaluated
 backwards over the whole history, with the mandatory side taken from the background (``Known``); its timeless
-solutions are the rows that are reported.  This is possible at the top level of a query only: joined with anything
-that has a time, a longer stream could take rows back.
+solutions are the rows that are reported.  This is possible only at the top level of a query: if it were joined with
+anything that has a time, a longer stream could take rows back.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def only_forward(pattern: alg.Pattern) -> alg.Pattern:
 
 
 def settled(late: alg.Pattern | None) -> None:
-    """Refuse to use what is known at the end of the stream for anything but a report."""
+    """Refuse to use solutions known only at the end of the stream for anything but a report."""
     if late is not None:
         raise Fault(
             "timeless-mandatory",

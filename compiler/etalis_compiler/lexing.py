@@ -2,7 +2,7 @@
 
 One compiled regular expression finds the next token; dictionaries classify words.  A word that is a keyword
 in one place and a plain name in another (``range``, ``first``, ``count``) gets the keyword's type here; the automaton
-takes it as a name where only a name fits (``readings``).
+takes it as a name if only a name fits (``readings``).
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 class Text:
     """The query text with its code point escapes (``\\u00e9``) replaced, which SPARQL does before anything else.
 
-    ``offset`` gives the place in the original text of a place in the replaced one.
+    ``offset`` maps a place in the replaced text to the original text.
     """
 
     __slots__ = ("_moved", "_places", "original", "replaced")
@@ -182,7 +182,7 @@ class Text:
         return "".join(pieces) + source.text[done:]
 
     def offset(self, place: int) -> int:
-        """Where ``place`` of the replaced text stands in the original."""
+        """The place in the original text of ``place`` in the replaced one."""
         if not self._places:
             return place
         before = bisect_right(self._places, place)
@@ -192,7 +192,7 @@ class Text:
 def tokens(text: Text, literals: dict[str, str]) -> Iterator[Token]:
     """The tokens of the text; ``literals`` gives the type of each keyword and mark of the grammar."""
     data, match, offset = text.replaced, PIECE.match, text.offset
-    place, size = (1 if data[:1] == "\ufeff" else 0), len(data)  # a byte order mark is no part of the text
+    place, size = (1 if data[:1] == "\ufeff" else 0), len(data)  # a byte order mark is not part of the text
     while place < size:
         token = match(data, place)
         if token is None:
@@ -229,7 +229,7 @@ def _word(word: str, literals: dict[str, str]) -> str:
 
 
 def readings(token: Token) -> tuple[str, ...]:
-    """The other types that a word can have where its first one does not fit: a function, a plain name."""
+    """The other types that a word can have if its first one does not fit: a function, a plain name."""
     text = token.text
     if not (text[:1].isalpha() or text[:1] == "_") or text == "a" or token.type in _NO_WORDS:
         return ()

@@ -1,4 +1,4 @@
-"""Errors of syntax in words: what was found, what would fit there, and what the writer probably meant."""
+"""Syntax errors in words: what was found, what would fit there, and what the writer probably meant."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MODIFIERS = words("GROUP GROUPBY ORDER ORDERBY LIMIT OFFSET VALUES USING")
 _NEXT = words("SELECT CONSTRUCT ASK DESCRIBE BASE PREFIX VERSION REGISTER ;")
 _AFTER_GROUP = (_MODIFIERS - {"VALUES"}) | _NEXT | {"HAVING", "WHERE", "FROM"}
 
-# sets of token types that have one name together, in the order in which they are looked for
+# sets of token types that share one name, in the order in which they are looked for
 _TOGETHER: tuple[tuple[frozenset[str], str], ...] = (
     (frozenset(_EXPRESSION), "an expression"),
     (frozenset(_CONSTRAINT), "a condition in parentheses"),
@@ -238,7 +238,7 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
 _TIGHT = words("EQUALS MEETS OVERLAPS STARTS DURING FINISHES PAR REPEAT WITHIN")
 _INVERSES = {"MET": "MEETS", "OVERLAPPED": "OVERLAPS", "STARTED": "STARTS", "FINISHED": "FINISHES"}
 _INVERSE = re.compile(rf"\b({'|'.join(_INVERSES)})\s{{1,9}}BY\b", re.IGNORECASE)
-# what only several words or marks together say
+# mistakes that only several words or marks together reveal
 _IN_WORDS = (
     (re.compile(r"\}\s{0,9}\{\s{0,9}\d{1,9}\s{0,9}(?:,\s{0,9}\d{0,9}\s{0,9})?\}"), _RUNS),
     (re.compile(r"\}\s{0,9}\d{1,9}\s{1,9}TIMES\b", re.IGNORECASE), _RUNS),
@@ -261,17 +261,17 @@ def _elsewhere(token: Token, accepted: set[str], source: Source) -> str:
 
 
 def _keyword(token: Token, accepted: set[str]) -> str:
-    """The keyword that fits the place and that the word is nearly."""
+    """The keyword that fits the place and that the word nearly spells."""
     if not token.text[:1].isalpha() or len(token.text) < 3:
         return ""
     keywords = [k for k in accepted if k.isalpha() and k.isupper() and k not in _SINGLE]
-    first = token.text[0].upper()  # the letter that is seldom wrong: DUSING is DURING and not USING
+    first = token.text[0].upper()  # the first letter is seldom wrong: DUSING is DURING and not USING
     near = closest(token.text, [k for k in keywords if k[0] == first]) or closest(token.text, keywords)
     return near if near.upper() != token.text.upper() else ""
 
 
 def _brackets(source: Source, end: int) -> list[tuple[str, int]]:
-    """The brackets still open at a place, innermost last (strings, IRIs and comments are passed over)."""
+    """The brackets still open at a place, innermost last (strings, IRIs and comments are skipped)."""
     opened: list[tuple[str, int]] = []
     literals = {mark: mark for mark in "{}()[]"} | {"a": "a"}
     try:
@@ -283,7 +283,7 @@ def _brackets(source: Source, end: int) -> list[tuple[str, int]]:
             elif token.text in _PAIRS.values() and opened and _PAIRS[opened[-1][0]] == token.text:
                 opened.pop()
     except QueryError:
-        return opened  # unreadable further on: what is open here is known
+        return opened  # the rest is unreadable, but the open brackets are known
     return opened
 
 

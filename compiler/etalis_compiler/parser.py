@@ -27,7 +27,7 @@ def parse(text: str, *, source: str = "<query>", base: str = "", prefixes: Mappi
 
     ``base`` and ``prefixes`` act as if they were declared before the text.  Without any, the empty prefix, bare
     names and relative IRIs belong to ``http://example.org/``; ``rdf: rdfs: owl: xsd: prov: dul:`` need no declaration.
-    Raises ``QueryError``, and nothing else, for a text that is no query.
+    Raises ``QueryError``, and nothing else, for a text that is not a query.
     """
     origin = Source(text, source)
     if len(text) > MAX_SIZE:

@@ -1,12 +1,12 @@
-"""In which ways can a goal be computed in shards, so that each of its solutions is found in exactly one of them?
+"""The ways to compute a goal in shards so that each of its solutions is found in exactly one of them.
 
 A *partition* of a node routes every leaf below it by one position of the triple: an occurrence goes to the shard that
-the term at this position hashes to.  Each solution of a leaf is then in one shard, and a partition is right when all
-that are combined into one solution, or that keep one away, are in the same:
+the term at this position hashes to.  Each solution of a leaf is then in one shard, and a partition is correct if all
+solutions that are combined into one, or that rule one out, are in the same shard:
 
-* a join needs a variable that both sides certainly bind, and that both are partitioned by;
-* so does an operator with an optional or a forbidden side (an absent partner would have been in this shard);
-* a set, and what is counted in groups, needs the variable among its columns or its keys.
+* a join needs a variable that both sides certainly bind and are partitioned by;
+* so does an operator with an optional or forbidden side (an absent partner would have been in this shard);
+* a set needs the variable among its columns, an aggregation among its keys.
 
 Each function gives all partitions of a node, best first, or the reason why there is none.
 """
@@ -21,7 +21,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 POSITIONS = ("subject", "predicate", "object")
-MOST = 64  # partitions that are followed up for one node
+MOST = 64  # partitions that are considered for one node
 
 Routes = tuple[tuple[str, str], ...]  # leaf → the position that routes it, sorted
 
@@ -54,7 +54,7 @@ def merged(first: Routes, second: Routes) -> Routes | None:
 
 @dataclass(slots=True)
 class Partitioner:
-    """Partitions of the nodes of a program; ``names`` are those that reasons use."""
+    """Partitions of the nodes of a program; ``names`` are the node names used in reasons."""
 
     nodes: Mapping[str, ir.Node]
     names: Mapping[str, str]
@@ -113,7 +113,7 @@ class Partitioner:
     # --- operators ---
 
     def _leaf(self, name: str, leaf: ir.Leaf) -> Found:
-        """By any position that is not the same for all; the columns first."""
+        """By any position that is not a constant; the columns first."""
         if leaf.entailed:
             return Found((), "it sees what the schema derives from an occurrence, which may belong elsewhere", name)
         partitions: list[Partition] = []
@@ -132,7 +132,7 @@ class Partitioner:
         return Found(tuple(sorted(partitions, key=lambda p: not p.column)))
 
     def _seen(self, ref: ir.Ref) -> Iterator[Partition]:
-        """The partitions of a child, the key under the name it has here."""
+        """The partitions of a child, with the key under its name here."""
         names = dict(zip(self.nodes[ref.node].head, ref.columns, strict=True))
         for partition in self.known[ref.node].partitions:
             yield Partition(partition.routes, names.get(partition.column, ""))
@@ -174,13 +174,13 @@ class Partitioner:
         return self._result(name, partitions, why)
 
     def _absent(self, name: str, node: ir.Absence) -> Found:
-        """Whatever may keep a solution away is in its shard: all sides by one variable that all of them bind."""
+        """Whatever may rule out a solution must be in its shard: all sides by one variable that all of them bind."""
         sides = [node.left, node.absent, *(() if node.right is None else (node.right,))]
         keys = frozenset(node.shared) & (frozenset(node.certain) if node.right is not None else frozenset(node.shared))
         return self._by_one(name, sides, keys, node.head, "what NOT looks for may belong to any solution")
 
     def _runs(self, name: str, node: ir.Run) -> Found:
-        """A run is made of elements that agree on the BY variables, and interrupted by what agrees with it."""
+        """A run consists of elements that agree on the BY variables, and is interrupted by solutions that agree with it."""
         sides = [node.child, *(() if node.absent is None else (node.absent,))]
         without = "REPEAT without BY makes runs of all solutions"
         return self._by_one(name, sides, frozenset(node.keys), node.head, without)
@@ -218,7 +218,7 @@ class Partitioner:
         return self._result(name, combined, "the parts of a union have no shard key in common")
 
     def _group(self, name: str, node: ir.Group) -> Found:
-        """Groups are apart from each other, unless something of all of them is looked at."""
+        """Groups are independent, unless something looks at all of them together."""
         if not node.keys:
             return Found((), "an aggregate without GROUP BY counts all solutions", name)
         if node.order or node.limit is not None or node.offset:
@@ -244,5 +244,5 @@ class Partitioner:
 
 
 def _best(partitions: Iterable[Partition]) -> list[Partition]:
-    """Each once, those with a visible key first, and not too many."""
+    """Each partition once, those with a visible key first, and not too many."""
     return sorted(dict.fromkeys(partitions), key=lambda p: not p.column)[:MOST]

@@ -30,8 +30,8 @@ POLICIES = ("unrestricted", "chronological", "recent")
 class CompiledQuery:
     """One query of a program: its syntax, its algebra and the name its matches carry.
 
-    ``prefixes`` and ``base`` are those that hold at the end of its text.  ``coupling`` is the order in which its joins
-    are coupled where nothing is consumed.
+    ``prefixes`` and ``base`` are those at the end of its text.  ``coupling`` is the order in which its joins are
+    coupled if nothing is consumed.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Compilation:
 
     @property
     def kinds(self) -> tuple[CompiledQuery, ...]:
-        """The queries, one for all that are compiled as one."""
+        """The queries, with one for all that are compiled together."""
         return self.queries
 
     @property
@@ -102,7 +102,7 @@ def compile_documents(documents: Iterable[tuple[ast.Document, Source]], coupling
 
 
 def query_name(syntax: ast.Query, source: Source, in_source: int, before: int) -> str:
-    """The registered name, else that of the file where it holds one query only, else a number."""
+    """The registered name, else the name of the file if it holds only one query, else a number."""
     if syntax.register is not None:
         return syntax.register.name
     stem = source.name.rsplit("/", 1)[-1].rsplit(".", 1)[0]
@@ -238,7 +238,7 @@ def _output(query: CompiledQuery, b: Builder) -> ir.Output:
 
 
 def _unsliced(pattern: alg.Pattern | None, part: Part) -> alg.Pattern | None:
-    """LIMIT and DISTINCT count the timeless rows together with the others, where these are reported."""
+    """Without LIMIT and DISTINCT, which count timeless rows together with the others when these are reported."""
     if part.timed is None or not isinstance(pattern, alg.SubSelect):
         return pattern
     columns = part.timed.columns

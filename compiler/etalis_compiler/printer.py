@@ -21,7 +21,7 @@ from .ast import Document, Query, children
 from .diagnostics import Diagnostic, QueryError
 from .printing.queries import QueryPrinter
 
-MAX_PRINTED_DEPTH = 400  # levels of nodes and tuples; the parser makes at most about 260
+MAX_PRINTED_DEPTH = 400  # levels of nodes and tuples; the parser builds at most about 260
 
 
 def to_text(printed: Document | Query, *, prefixes: Mapping[str, str] | None = None) -> str:
@@ -42,7 +42,7 @@ def to_text(printed: Document | Query, *, prefixes: Mapping[str, str] | None = N
 
 
 def _limit_depth(node: Document | Query) -> None:
-    """Refuse a tree that was built deeper than the parser would allow, before recursion does."""
+    """Refuse a tree deeper than the parser would allow, before recursion fails."""
     level: list[object] = [node]
     for _ in range(MAX_PRINTED_DEPTH):
         level = [below for item in level for below in children(item)]

@@ -1,12 +1,12 @@
 """Triple terms with variables ([SPARQL 1.2 Query] §18.1.3): what they mean in patterns and in templates.
 
 Definition.  ``?r :says <<( ?s :p ?o )>>`` matches the triples whose object is a triple term that the inner triple
-matches.  A hidden variable stands for the term, and its parts are taken out:
+matches.  A hidden variable stands for the term, and its parts are extracted:
 
     BGP{?r :says ?t} with isTRIPLE(?t), sameTerm(PREDICATE(?t), :p), ?s := SUBJECT(?t), ?o := OBJECT(?t)
 
 A part that the rest of the pattern binds is joined by its variable.  In a CONSTRUCT template a hidden variable holds
-what TRIPLE(?s, :p, ?o) gives.  A triple term without a variable is a constant like any other.
+the value of TRIPLE(?s, :p, ?o).  A triple term without a variable is a constant like any other.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""How far back does a solution reach?  What ended earlier than that has no part in it, nor in its absence.
+"""How far back a solution reaches: occurrences that ended earlier affect neither it nor its absence.
 
-A query whose solutions reach back d at most can be answered in slices of time: who reads the events that end in
-[a − d, b) finds exactly the solutions of [a, b).  Three lengths tell of each node; e is the end of a solution (for an
-aggregate: the instant in which it is known), s its start:
+A query whose solutions reach back at most d can be answered in slices of time: the events that end in [a − d, b) give
+exactly the solutions of [a, b).  Each node has three lengths; e is the end of a solution (for an aggregate: the instant
+in which it is known), s its start:
 
 * ``back``: whether it is a solution depends only on occurrences that end at e − back or later;
 * ``before``: and only on those that end at s − before or later;
 * ``span``: e − s is at most this.
 
-An occurrence that a solution is made of lies inside its interval.  So what a join, NEXT, NOT or a path is made of ends
-at s or later, and a bound on the whole is all that matters, however many rules it has come through: a derived triple
-has the interval of what it is made from.  What looks outside the interval adds up: the optional side of OPTIONAL with
-a bound in its condition, a deadline, a sliding window over solutions.
+The occurrences that a solution is made of lie inside its interval.  So the parts of a join, NEXT, NOT or a path end at
+s or later, and only a bound on the whole matters, however many rules are involved: a derived triple has the interval of
+the solution it is made from.  Operators that look outside the interval add up: the optional side of OPTIONAL with a
+bound in its condition, a deadline, a sliding window over solutions.
 
 >>> from etalis_compiler.pipeline import compile_sources, rules_of
 >>> from etalis_compiler.diagnostics import Source
@@ -38,7 +38,7 @@ ENDLESS = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far back solutions reach, in microseconds; where that is without end, ``reason`` says why."""
+    """How far back solutions reach, in microseconds; if that is unbounded, ``reason`` says why."""
 
     back: int = 0
     before: int = 0
@@ -51,11 +51,11 @@ class Reach:
 
 
 _SAME_INSTANT = frozenset({"equals", "finishes", "equalsoptional"})
-"""Where both sides end together, a policy chooses among what is there in one instant."""
+"""The joins whose sides end together: there a policy chooses among the solutions of one instant."""
 
 
 def reaches(rules: ir.Rules) -> dict[str, Reach]:
-    """How far back the solutions of each query reach, those of the rules that feed it included."""
+    """How far back the solutions of each query reach, including the rules that feed it."""
     return _Measure(rules).of_outputs()
 
 
@@ -74,7 +74,7 @@ class _Measure:
         }
 
     def of_outputs(self) -> dict[str, Reach]:
-        """From below to a fixed point; what still grows when every node has had its turn grows for ever."""
+        """Iterate upwards to a fixed point; a length that still grows after as many rounds as there are nodes grows for ever."""
         turns = 0
         while changed := self._grown():
             turns += 1
@@ -134,13 +134,13 @@ class _Measure:
                 return self.known[node.child.node]
 
     def _late(self, node: ir.Node) -> Reach:
-        """The rows of an aggregate may be known later than they end; who joins them reckons with their ends."""
+        """The rows of an aggregate may be known later than they end; their readers compare the ends."""
         if isinstance(node, ir.Map) and not node.distinct:
             return self.known[node.child.node]
         return endless("the rows of an aggregate, which may be known later than they end, are used further")
 
     def _leaf(self, name: str) -> Reach:
-        """An occurrence that comes in reaches back to its end only; one that is derived as far as its rule."""
+        """An input occurrence reaches back only to its end; a derived one as far as its rule."""
         makers = []
         for output in self.fed[name]:
             if output.source is not None and output.source.node in self.late:
@@ -162,7 +162,7 @@ class _Measure:
         at_end = (right,) if node.op in DELAYING else (left, right) if node.op in _SAME_INSTANT else ()
         inside = (left,) if node.op in DELAYING else () if node.op in _SAME_INSTANT else (left, right)
         if node.op == "next":
-            inside = (left, right)  # another right side may have been the next
+            inside = (left, right)  # a different right side may have been the next
         first, second = self.names[node.left.node], self.names[node.right.node]
         both = f"two solutions of {first}" if first == second else f"{first} and {second}"
         why = f"nothing bounds how far {both} lie apart"
@@ -202,7 +202,7 @@ class _Measure:
         if node.policy:
             return endless(_consumes(node.policy))
         if node.deadline is not None:
-            # The left ends at e − deadline; what must not come starts after that.
+            # The left ends at e − deadline; the absent side starts after that.
             deadline = _micros(node.deadline)
             reason = left.reason or absent.reason
             back, before = deadline + max(left.back, absent.before), max(left.before, absent.before)
@@ -223,10 +223,9 @@ class _Measure:
         return self._within(parts, (), _micros(node.bound), "nothing bounds how long a run of REPEAT lasts")
 
     def _group(self, node: ir.Group) -> Reach:
-        """What is new in a row is told by the row before, whose window reaches back once more.
+        """Whether a row is new depends on the row before it, whose window reaches back once more.
 
-        A row that was reported when the whole of the present window had not come yet has another interval, so it need
-        not be known.
+        A row that was reported before the present window began to fill has another interval, so it need not be known.
         """
         child = self.known[node.child.node]
         if not node.keys:
@@ -249,7 +248,7 @@ _WORDS = {"optional": "OPTIONAL", "optionalseq": "OPTIONALSEQ", "minus": "MINUS"
 
 
 def _micros(bound: alg.Bound | None) -> int:
-    """A bound at its longest; the window of a family, which differs from query to query, is none."""
+    """A bound at its longest; a family's window, which differs between queries, counts as unbounded."""
     return ENDLESS if bound is None or bound.events else min(longest(bound), ENDLESS)
 
 
@@ -258,7 +257,7 @@ def _consumes(policy: str) -> str:
 
 
 def _span(op: str, left: int, right: int) -> int:
-    """How long the hull of two sides is at most, by their relation alone."""
+    """The longest possible hull of two sides, by their relation alone."""
     match op:
         case "equals":
             return min(left, right)
@@ -270,25 +269,25 @@ def _span(op: str, left: int, right: int) -> int:
 
 
 def _settled(back: int, before: int, span: int, reason: str) -> Reach:
-    """What ends at e − back or later ends at s − back or later, too; a reason is given where there is no end."""
+    """The reach with ``before`` at most ``back``, as s ≤ e; it has a reason only if it is unbounded."""
     back, span = min(back, ENDLESS), min(span, ENDLESS)
     return Reach(back, min(before, back), span, reason if back >= ENDLESS else "")
 
 
 def endless(reason: str) -> Reach:
-    """Back to the beginning of the stream, and why."""
+    """A reach back to the beginning of the stream, with the reason."""
     return Reach(ENDLESS, ENDLESS, ENDLESS, reason)
 
 
 def _hull(parts: list[Reach]) -> Reach:
-    """Any of them."""
+    """The reach that covers all parts."""
     back, before, span = (max(getattr(part, name) for part in parts) for name in ("back", "before", "span"))
     reason = next((part.reason for part in parts if part.reason), "")
     return Reach(back, before, span, reason)
 
 
 def furthest(reached: Mapping[str, Reach], queries: Iterable[str]) -> Reach:
-    """How far back some queries reach together; the first one that is without end says why."""
+    """How far back some queries reach together; the first unbounded one gives the reason."""
     worst = Reach()
     for query in queries:
         reach = reached[query]

@@ -1,4 +1,4 @@
-"""Which variables a pattern can bind (SPARQL 1.1 §18.2.1), and which an expression mentions."""
+"""The variables that a pattern can bind (SPARQL 1.1 §18.2.1), and those that an expression mentions."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def free_variables(expression: Any) -> Iterator[Var]:
 
 
 def aggregates(expression: Any) -> Iterator[Aggregate]:
-    """The aggregates of an expression, those inside other aggregates too, not those inside EXISTS groups."""
+    """The aggregates of an expression, including those inside other aggregates but not those inside EXISTS groups."""
     waiting = [expression]
     while waiting:
         here = waiting.pop()

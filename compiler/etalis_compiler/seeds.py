@@ -1,9 +1,9 @@
-"""What RAND, UUID, STRUUID and BNODE draw from, written out: ``BNODE("a")`` becomes ``BNODE("a", SEED(1, ?x, ?y))``.
+"""Explicit seeds for RAND, UUID, STRUUID and BNODE: ``BNODE("a")`` becomes ``BNODE("a", SEED(1, ?x, ?y))``.
 
-A seed is the number of the call and the solution in which it stands: two rows draw differently, however few of their
+A seed is the number of the call and the solution it is evaluated for: two rows draw differently, however few of their
 columns a plan carries, and a replay draws the same again ([SPARQL 1.1 Query] §17.4.2.9: "distinct blank nodes … in
-different solutions", one node for one name within a solution).  What BIND and SELECT add to a solution is no part of
-the seed, so that two BINDs of one group agree on ``BNODE("a")``.
+different solutions", one node for one name within a solution).  Variables that BIND and SELECT add to a solution are
+not part of the seed, so that two BINDs of one group agree on ``BNODE("a")``.
 
 >>> from etalis_rules.algebra import *
 >>> bgp = BGP((Triple(Var("a"), Const("<p>"), Var("x")),))
@@ -21,7 +21,7 @@ from etalis_rules.traversal import descend
 
 
 def seeded(select: alg.Select) -> alg.Select:
-    """The query with a seed in every call that draws something."""
+    """The query with a seed in every call that draws a value."""
     return _Seeds().select(select)
 
 
@@ -59,7 +59,7 @@ class _Seeds:
         return descend(pattern, self._below)
 
     def _below(self, node: Any) -> Any:
-        """What stands below a pattern without expressions of its own."""
+        """The parts below a pattern that has no expressions of its own."""
         return self.pattern(node) if isinstance(node, alg.Pattern) else node
 
     def expressions(self, conditions: tuple[alg.Expr, ...], names: frozenset[str]) -> tuple[alg.Expr, ...]:
@@ -80,7 +80,7 @@ class _Seeds:
 
 
 def _given(pattern: alg.Pattern) -> frozenset[str]:
-    """The variables of the solution before what BIND and the filters of its group add."""
+    """The variables of the solution before BIND and the filters of its group add to it."""
     while isinstance(pattern, alg.Extend | alg.Filter):
         pattern = pattern.child
     return alg.scope(pattern)

@@ -1,11 +1,11 @@
 """Shard analysis: which queries can run in many shards, by which key, and in how many stages.
 
-A *stage* is one keyed operator.  Its leaves are routed by a position of the triple, so that whatever belongs to one
-solution meets in one shard (``partition``).  A CONSTRUCT and the queries that read its triples share a stage when the
-derived triple holds the key at the very position that routes it; otherwise the derived events are routed anew, to a
-later stage.  What looks at all solutions together (aggregates without GROUP BY, ORDER BY, LIMIT, ASK) is computed in
-one shard, with the rules it depends on, from the events.  Triples that answer-set programs offer in the shard of their
-key (``Offered``) are seen there by leaves that are routed by this key.
+A *stage* is one keyed operator.  Its leaves are routed by a position of the triple, so that everything that belongs to
+one solution meets in one shard (``partition``).  A CONSTRUCT and the queries that read its triples share a stage if the
+derived triple has the key at the position that routes it; otherwise the derived events are routed again, to a later
+stage.  Queries that look at all solutions together (aggregates without GROUP BY, ORDER BY, LIMIT, ASK) are computed in
+one shard from the events, with the rules they depend on.  Triples that answer-set programs offer in the shard of their
+key (``Offered``) are seen there by leaves routed by this key.
 
 >>> from etalis_compiler.pipeline import compile_sources, rules_of
 >>> from etalis_compiler.diagnostics import Source
@@ -36,7 +36,7 @@ class Stage:
     ``routes`` give for each leaf the position (``subject``, ``predicate`` or ``object``) whose term decides the shard;
     a stage of one shard has none.  ``queries`` are evaluated here, ``reports`` are those that also report here.
     ``after`` are the stages it reads from.  ``tagged``: a triple may go to two shards for two leaves, so a shard has to
-    tell its own matches from others.
+    distinguish its own matches from others.
     """
 
     number: int
@@ -52,11 +52,11 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """What programs outside of the rules read and offer in the shards, by a key.
+    """The triples that programs outside the rules read and offer in the shards, by a key.
 
-    ``templates`` of the triples that they offer, each with the positions that hold the key; ``reads`` are leaves for
-    the triples that they read, each with the position that routes them.  ``reason`` is that of a query that sees what
-    they offer and cannot be routed by the key.
+    ``templates`` are those of the triples that they offer, each with the positions that hold the key; ``reads`` are
+    leaves for the triples that they read, each with the position that routes them.  ``reason`` is for a query that sees
+    the offered triples and cannot be routed by the key.
     """
 
     templates: tuple[tuple[ir.Template, frozenset[str]], ...] = ()
@@ -69,11 +69,11 @@ NOTHING_OFFERED = Offered()
 
 @dataclass(frozen=True, slots=True)
 class QueryShards:
-    """How one query is sharded: by ``key`` in ``stage``; ``reported`` is the stage its matches come out of.
+    """How one query is sharded: by ``key`` in ``stage``; ``reported`` is the stage that reports its matches.
 
-    ``key`` is empty when it runs in one shard, and ``reason`` says why.  A CONSTRUCT without a visible key derives its
+    ``key`` is empty if it runs in one shard, and ``reason`` says why.  A CONSTRUCT without a visible key derives its
     triples, which are a set, in many shards for the rules that read them, and is computed once more where it is
-    reported: then ``reason`` says why.  ``once``: its timeless rows are to be reported by one shard only.
+    reported: then ``reason`` says why.  ``once``: only one shard may report its timeless rows.
     """
 
     query: str
@@ -95,7 +95,7 @@ class ShardPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """One way to shard a query: by ``variable`` where the key is visible in the solution."""
+    """One way to shard a query: by ``variable``, if the key is visible in the solution."""
 
     routes: Routes
     variable: str = ""
@@ -103,7 +103,7 @@ class _Option:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What is possible for a query, or the reason why nothing is.  ``tail``: why it is reported by one shard only."""
+    """The options for a query, or the reason why there are none.  ``tail``: why only one shard reports it."""
 
     options: tuple[_Option, ...]
     tail: str = ""
@@ -142,7 +142,7 @@ class _Planner:
         self.bound = self._bound()
         self.drafts: list[_Draft] = []
         self.evaluated: dict[str, int] = {}  # query → the stage that evaluates its pattern
-        self.derives: dict[str, int] = {}  # query → the stage its derived triples come out of
+        self.derives: dict[str, int] = {}  # query → the stage that derives its triples
         self.keys: dict[str, str] = {}  # query → its key as a variable of the query
         self.results: dict[str, QueryShards] = {}
 
@@ -155,7 +155,7 @@ class _Planner:
         stages = tuple(map(self._finished, self.drafts))
         return ShardPlan(stages, tuple(self.results[q] for q in names))
 
-    # --- what the program says ---
+    # --- facts about the program ---
 
     def _below(self, root: str) -> dict[str, None]:
         """The nodes from ``root`` down."""
@@ -170,7 +170,7 @@ class _Planner:
 
     def _fed(self) -> dict[str, list[tuple[ir.Template, str]]]:
         """For each CONSTRUCT the leaves that may see its triples, each with the template of such a triple."""
-        by_predicate: dict[str, list[str]] = {}  # those without a single predicate under the empty name
+        by_predicate: dict[str, list[str]] = {}  # leaves without a single predicate under the empty name
         for name, node in self.nodes.items():
             if isinstance(node, ir.Leaf):
                 fixed = isinstance(node.predicate, alg.Const) and not node.entailed
@@ -199,7 +199,7 @@ class _Planner:
         """The leaves of ``reader`` that see a derived triple of ``maker``, with the template of that triple."""
         return [(template, leaf) for template, leaf in self.fed[maker] if leaf in self.reads[reader]]
 
-    # --- what is possible for one query ---
+    # --- the options for one query ---
 
     def _choice(self, query: str) -> _Choice:
         output = self.outputs[query]
@@ -231,11 +231,11 @@ class _Planner:
         return _Choice((), reason=hidden)
 
     def _is_read(self, maker: str) -> bool:
-        """Does some other query see the triples that a rule derives?"""
+        """Whether some other query sees the triples that a rule derives."""
         return any(self._fed_leaves(maker, q) for q in self.outputs if q != maker)
 
     def _works(self, root: str) -> bool:
-        """Is there anything to be gained from shards: a goal that keeps state?"""
+        """Whether sharding is of any use: whether some goal keeps state."""
         stateful = (ir.Join, ir.Outer, ir.Absence, ir.Run, ir.Group)
         return any(isinstance(self.nodes[n], stateful) for n in self._below(root))
 
@@ -270,7 +270,7 @@ class _Planner:
         self._in_stage(draft, queries, best, choices)
 
     def _together(self, queries: list[str], options: tuple[_Option, ...]) -> Routes | None:
-        """The routes of mutually dependent queries, when every derived triple stays in its shard."""
+        """The routes of mutually dependent queries, if every derived triple stays in its shard."""
         routes: Routes = ()
         for option in options:
             both = merged(routes, option.routes)
@@ -285,7 +285,7 @@ class _Planner:
         return routes
 
     def _stays(self, maker: str, key: str, reader: str, routes: Mapping[str, str]) -> bool:
-        """Do the triples that ``maker`` derives belong to the shard they are derived in, for ``reader``?"""
+        """Whether the triples that ``maker`` derives belong, for ``reader``, to the shard they are derived in."""
         for template, leaf in self._fed_leaves(maker, reader):
             position = routes.get(leaf)
             if position is None or not key or getattr(template, position) != alg.Var(key):
@@ -356,7 +356,7 @@ class _Planner:
         return ", ".join(f"the {position} of {self.names[leaf]}" for leaf, position in routes)
 
     def _overlap(self, routes: Routes, others: tuple[tuple[ir.Leaf, str], ...] = ()) -> bool:
-        """May one triple match two leaves that are routed by different positions?"""
+        """Whether one triple may match two leaves that are routed by different positions."""
         leaves = [*((cast(ir.Leaf, self.nodes[name]), position) for name, position in routes), *others]
         if len({position for _, position in leaves}) < 2:
             return False
@@ -407,7 +407,7 @@ def _may_equal(a: ir.Position, b: ir.Position) -> bool:
 
 
 def _terms(position: ir.Position) -> frozenset[str] | None:
-    """The terms that a position may hold, or None when there is no end of them."""
+    """The terms that a position may hold, or None if there are unboundedly many."""
     match position:
         case alg.Const(term):
             return frozenset((term,))

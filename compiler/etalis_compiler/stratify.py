@@ -1,12 +1,12 @@
-"""Temporal stratification: in which order the nodes are evaluated within an instant.
+"""Temporal stratification: the order in which the nodes are evaluated within an instant.
 
 A node depends on the nodes it is made from, and a leaf on every CONSTRUCT whose template may match it.  The left of a
-SEQ, NEXT, MEETS, OVERLAPS, STARTS and DURING, the optional side of an OPTIONALSEQ, and what NOT keeps out of an
-interval or a gap end strictly before what they are part of, so these edges are *delayed*: they belong to an earlier
-instant and order nothing.  An edge is *negative* where the whole of an input must be known: the optional side of
-OPTIONAL and EQUALSOPTIONAL, what MINUS and EXISTS look at, what must not come before a deadline, what an aggregate, a
-LIMIT or a consuming policy reads.  A cycle of edges that are not delayed is a recursion within the instant; it is
-fine when no edge of it is negative, and refused otherwise, with the cycle named.
+SEQ, NEXT, MEETS, OVERLAPS, STARTS and DURING, the optional side of an OPTIONALSEQ, and the solutions that NOT keeps out
+of an interval or a gap end strictly before the solutions they affect, so these edges are *delayed*: they belong to an
+earlier instant and impose no order.  An edge is *negative* if the whole input must be known: the optional side of
+OPTIONAL and EQUALSOPTIONAL, the right side of MINUS and EXISTS, the absent side of a deadline, the input of an
+aggregate, a LIMIT or a consuming policy.  A cycle of edges that are not delayed is a recursion within the instant; it
+is allowed if none of its edges is negative, and refused otherwise, naming the cycle.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def edges(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterato
 
 
 def is_delayed(node: ir.Node, ref: ir.Ref) -> bool:
-    """Does this input end strictly before the solutions it takes part in?"""
+    """Whether this input ends strictly before the solutions it takes part in."""
     if isinstance(node, ir.Join):
         return node.op in DELAYING and ref is node.left
     if isinstance(node, ir.Absence):
@@ -97,7 +97,7 @@ def is_delayed(node: ir.Node, ref: ir.Ref) -> bool:
 
 
 def timely_sides(nodes: Mapping[str, ir.Node]) -> None:
-    """Refuse NOT, NEXT and REPEAT over what is known later than it ends: what is next or absent is decided before."""
+    """Refuse NOT, NEXT and REPEAT over solutions known later than they end: what is next or absent is decided earlier."""
     late = late_nodes(nodes)
     for node in nodes.values():
         decides = isinstance(node, ir.Absence | ir.Run) or (isinstance(node, ir.Join) and node.op == "next")
@@ -127,7 +127,7 @@ def late_nodes(nodes: Mapping[str, ir.Node]) -> frozenset[str]:
 
 
 def feeds(template: ir.Template, stream: str, leaf: ir.Leaf) -> bool:
-    """May an instance of the template be seen by the leaf?"""
+    """Whether the leaf may see an instance of the template."""
     if leaf.stream and leaf.stream != stream:
         return False
     if leaf.entailed:

@@ -1,6 +1,6 @@
 """The parse tables: ``grammar.lark`` turned into LALR(1) tables by Lark, and kept as JSON.
 
-Lark reads the grammar and computes the tables; loading Lark and that take a few tenths of a second.  The result is
+Lark reads the grammar and computes the tables; that takes a few tenths of a second, with loading Lark.  The result is
 plain data, so it is kept in the user's cache directory as JSON under a hash of the grammar (no pickle, nothing
 executable), and read back in a few milliseconds; without a writable cache it is computed once per process.
 ``automaton`` runs the tables.
@@ -32,9 +32,7 @@ DECLARED = (
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A production.  ``handler`` is the builder's method, ``""`` for a rule that passes its only child on and ``"_"``
-    for one whose children are spliced into the parent.  ``template`` says what the handler gets: the number of a
-    child, ``~number`` for a child to be spliced, None for something optional that was not written."""
+    """A production.  ``handler`` is the builder's method, ``""`` for a rule that passes its only child on and ``"_"`` for one whose children are spliced into the parent.  ``template`` has the arguments of the handler: the number of a child, ``~number`` for a child to be spliced, None for an omitted optional part."""
 
     origin: str
     size: int
@@ -86,7 +84,7 @@ def compute(grammar: str) -> dict[str, Any]:
 
 
 def _in_reading_order(rows: dict[int, Any], start: int) -> list[int]:
-    """The states as a walk from the first one meets them: Lark's own numbers differ from run to run."""
+    """The states in the order of a walk from the first one: Lark's own numbers differ from run to run."""
     order = [start]
     seen = {start}
     for state in order:
@@ -145,7 +143,7 @@ def cache_directory() -> Path:
 def load() -> Tables:
     """The tables of the grammar: from the cache, or computed and put there.
 
-    A cache that cannot be read or written costs time, nothing else: the tables follow from the grammar alone.
+    A cache that cannot be read or written only costs time: the tables follow from the grammar alone.
     """
     grammar = grammar_text()
     key = hashlib.sha256(f"{FORMAT}\n{' '.join(DECLARED)}\n{grammar}".encode()).hexdigest()[:24]
@@ -160,7 +158,7 @@ def load() -> Tables:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write the file whole or not at all, whoever else is writing it."""
+    """Write the file atomically, even if another process writes it at the same time."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     try:

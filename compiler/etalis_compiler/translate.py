@@ -1,12 +1,13 @@
 """Syntax to temporal algebra (SPARQL 1.1 §18.2, extended by [EP] §4.2).
 
-``SEQ ↦ SeqJoin, EQUALS ↦ EqJoin, OPTIONALSEQ ↦ SeqRightJoin, EQUALSOPTIONAL ↦ EqLeftJoin``; everything else as
-SPARQL translates it.  Three readings are taken here:
+``SEQ ↦ SeqJoin, EQUALS ↦ EqJoin, OPTIONALSEQ ↦ SeqRightJoin, EQUALSOPTIONAL ↦ EqLeftJoin``; everything else as SPARQL
+translates it.  Three points of interpretation:
 
-* The condition F of the optional operators is the filters at the top level of the optional group, as OPTIONAL's is.
-* OPTIONAL, MINUS and BIND see the group so far, its solutions and their intervals; FILTERs see the whole group.
-* Adjacent triple patterns are one block; a FILTER between them does not cut it (SPARQL 1.1 §5.1), a path does not
-  either.  The solutions of a block are a set over all its variables; alternatives of a path (``|``) are a union.
+* The condition F of the optional operators consists of the filters at the top level of the optional group, as in
+  OPTIONAL.
+* OPTIONAL, MINUS and BIND see the group so far, its solutions and their intervals; FILTER sees the whole group.
+* Adjacent triple patterns are one block; neither a FILTER between them (SPARQL 1.1 §5.1) nor a path splits it.  The
+  solutions of a block are a set over all its variables; alternatives of a path (``|``) are a union.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from .functions import check_function
 from .quoting import with_terms
 from .seeds import seeded
 
-MAX_PARTS = 200  # of a group: each is an operator above those before it
+MAX_PARTS = 200  # in a group: each is an operator above those before it
 
 
 @dataclass(slots=True)
 class _Group:
-    """A group under translation: the pattern so far, and what waits for its end."""
+    """A group under translation: the pattern so far, and the parts that wait for its end."""
 
     pattern: alg.Pattern = alg.UNIT
     filters: list[alg.Expr] = field(default_factory=list)
@@ -37,7 +38,7 @@ class _Group:
 
 
 def translate(query: ast.Query) -> alg.Select:
-    """The algebra of a query, whatever its form: CONSTRUCT, ASK and DESCRIBE carry all visible variables."""
+    """The algebra of a query of any form; CONSTRUCT, ASK and DESCRIBE carry all visible variables."""
     for clause in query.dataset:
         if clause.rescan is not None:
             raise error(
@@ -62,7 +63,7 @@ def _group(group: ast.Group, scope: Scope) -> alg.Pattern:
 
 
 def _group_parts(group: ast.Group, scope: Scope) -> tuple[alg.Pattern, tuple[alg.Expr, ...]]:
-    """The group's pattern and, apart from it, the filters at its top level."""
+    """The group's pattern and, separately, the filters at its top level."""
     if len(group.elements) == 1 and isinstance(group.elements[0], ast.Query):
         return alg.SubSelect(_select(group.elements[0], scope)), ()
     if scope.graph is not None and not group.elements:
@@ -117,7 +118,7 @@ def _element(element: ast.Element, state: _Group, scope: Scope) -> None:
         case ast.Minus(inner):
             shared = tuple(sorted(alg.scope(state.pattern)))
             state.pattern = alg.Minus(state.pattern, _group(inner, scope), shared)
-        case ast.EventDeclaration() | ast.Match():  # a query that has them is windowed, and rewritten without them
+        case ast.EventDeclaration() | ast.Match():  # queries with these are windowed, and have been rewritten without them
             raise TypeError(f"not EP-SPARQL: {element!r}")
         case ast.Query():
             state.pattern = alg.conjoin(state.pattern, alg.SubSelect(_select(element, scope)))
@@ -163,7 +164,7 @@ def _pattern_parts(pattern: ast.Pattern | ast.Service, scope: Scope) -> tuple[al
 def _in_graph(graph: alg.Var | alg.Const, group: ast.Group, scope: Scope) -> tuple[alg.Pattern, tuple[alg.Expr, ...]]:
     """SPARQL 1.1 §18.6: the group is evaluated over each named graph by itself.
 
-    Where every part of it is bound to the graph, joining the parts by ?g says the same, and can be done by index.
+    If every part of it is bound to the graph, joining the parts by ?g is equivalent, and can use the index.
     """
     if isinstance(graph, alg.Const):
         return _group_parts(group, replace(scope, graph=graph))
@@ -179,7 +180,7 @@ def _in_graph(graph: alg.Var | alg.Const, group: ast.Group, scope: Scope) -> tup
 
 
 def _is_bound_to_graph(pattern: alg.Pattern) -> bool:
-    """Is it the same whether the graph is a constant of this pattern, or a variable that all its parts share?"""
+    """Whether it makes no difference if the graph is a constant in this pattern or a variable shared by all its parts."""
     match pattern:
         case alg.Minus() | alg.SubSelect() | alg.Table():
             return False
@@ -189,7 +190,7 @@ def _is_bound_to_graph(pattern: alg.Pattern) -> bool:
 
 
 def _optional_parts(pattern: ast.Pattern, scope: Scope) -> tuple[alg.Pattern, tuple[alg.Expr, ...]]:
-    """The filters of the group are the condition F, with a WITHIN after the group as without."""
+    """The filters of the group are the condition F, whether or not a WITHIN follows the group."""
     if isinstance(pattern, ast.Within):
         optional, condition = _optional_parts(pattern.pattern, scope)
         return alg.Within(optional, _bound(pattern.bound, pattern.pattern.span)), condition
@@ -243,7 +244,7 @@ def _repeat(pattern: ast.Repeat, scope: Scope) -> alg.Runs:
 
 
 def _column(column: ast.Projection, scope: Scope) -> alg.AggregateCall:
-    """What REPEAT counts: an aggregate, or the value in its first or last element."""
+    """A column of REPEAT: an aggregate, or the value in its first or last element."""
     name, call = column.variable.name, column.expression
     if isinstance(call, ast.Aggregate):
         operand = None if call.operand is None else expression(call.operand, scope)
@@ -274,8 +275,8 @@ def _bound(duration: ast.Duration, span: ast.Span) -> alg.Bound:
 def _existence(group: ast.Group, scope: Scope) -> alg.Pattern:
     """The group of an EXISTS.
 
-    A filter that compares the group's own time with what stands outside is decided there, with the interval of both
-    in sight: so the group hands its time on by a variable.
+    A filter that compares the group's own time with something outside is evaluated outside, where both intervals are
+    known, so the group passes its time on in a variable.
     """
     pattern, filters = _group_parts(group, scope)
     conditions = []
@@ -298,7 +299,7 @@ def _variables(e: alg.Expr) -> frozenset[str]:
 
 
 def _time_calls(e: alg.Expr) -> list[alg.Expr]:
-    """The different calls of getSTARTTIME(), getENDTIME() and getDURATION()."""
+    """The distinct calls of getSTARTTIME(), getENDTIME() and getDURATION()."""
     if not isinstance(e, alg.Apply):
         return []
     if e.op in alg.INTERVAL:
@@ -323,7 +324,7 @@ def conjuncts(e: alg.Expr) -> list[alg.Expr]:
 
 
 def expression(e: ast.Expression, scope: Scope) -> alg.Expr:
-    """A syntactic expression as an algebraic one; aggregates must have been taken out before."""
+    """A syntactic expression as an algebraic one; aggregates must have been removed before."""
     match e:
         case ast.Var(name):
             return alg.Var(name)
@@ -363,7 +364,7 @@ def expression(e: ast.Expression, scope: Scope) -> alg.Expr:
 
 @dataclass(slots=True)
 class _Aggregates:
-    """Takes aggregates out of expressions: equal calls share one variable."""
+    """Replaces aggregates in expressions by variables: equal calls share one."""
 
     scope: Scope
     calls: dict[ast.Aggregate, alg.AggregateCall] = field(default_factory=dict)

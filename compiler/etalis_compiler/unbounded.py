@@ -1,8 +1,9 @@
-"""What a program keeps for ever.
+"""The state that a program keeps for ever.
 
-A goal waits for its partner; with a bound on the duration of what they form it expires, without one it never does.
-What looks at absence looks at all the past; a deadline keeps what waits for it.  NEXT keeps one generation of goals for
-each key, REPEAT the runs that may go on.  Nothing is kept for EQUALS and FINISHES: both sides end at the same instant.
+A goal waits for its partner; with a bound on the duration of the joint solution it expires, without one it never does.
+Operators that test for absence look at the whole past; a deadline keeps the solutions that wait for it.  NEXT keeps one
+generation of goals for each key, REPEAT the runs that can go on.  Nothing is kept for EQUALS and FINISHES: both sides
+end at the same instant.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _KEYS = "this grows with the keys, not with the stream; take BY variables of whi
 
 
 def unbounded(rules: ir.Rules, names: Mapping[str, str]) -> tuple[Kept, ...]:
-    """Everything that grows with the stream, in the order of the nodes."""
+    """All state that grows with the stream, in the order of the nodes."""
     kept_forever = [kept for name, node in rules.nodes for kept in _kept(name, node, names)]
     for output in rules.outputs:
         if output.form == "describe":

@@ -1,4 +1,4 @@
-"""The abstract syntax: what a query says, close to how it says it.
+"""The abstract syntax: the content of a query, close to its text.
 
 Frozen, slotted dataclasses.  Prefixed names and relative IRIs are already resolved; RDF terms are canonical
 N-Triples spellings (``etalis_rules.terms``); variables are ``Var``.  Blank nodes of a query are ``Blank`` (in

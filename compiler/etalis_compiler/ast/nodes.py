@@ -1,4 +1,4 @@
-"""Expressions, patterns and queries: they hold one another."""
+"""Expressions, patterns and queries, which contain one another."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class In(Spanned):
 class Call(Spanned):
     """A built-in by its upper-case name (``STRLEN``, ``BOUND``, ``IF``, ``GETDURATION``, …).
 
-    ``base`` is what a relative IRI is resolved against where an IRI(…) stands; it follows from the prologue.
+    ``base`` is the IRI against which IRI(…) resolves a relative IRI; it follows from the prologue.
     """
 
     name: str
@@ -306,10 +306,10 @@ Form = Select | Construct | Ask | Describe | Fact
 
 @dataclass(frozen=True, slots=True)
 class WindowSpec(Spanned):
-    """What stands between the brackets of a window.
+    """The part of a window between the brackets.
 
     ``kind``: ``sliding`` (with ``range``, ``slide``), ``tumbling``, ``landmark`` (``start``), ``interval``
-    (``start``, ``end``), ``identity``, ``now``.  Unwritten parts are None.
+    (``start``, ``end``), ``identity``, ``now``.  Omitted parts are None.
     """
 
     kind: str
@@ -326,7 +326,7 @@ class DatasetClause(Spanned):
     """``FROM``/``FROM NAMED`` and their stream and window forms.
 
     ``kind``: ``graph`` (FROM <g>), ``stream`` (FROM STREAM <s> [..]), ``window`` (FROM [NAMED] WINDOW :w ON <s> [..];
-    ``nested`` is the window it stands on when that is no stream: ON WINDOW :v).
+    ``nested`` is the window it is defined on if not a stream: ON WINDOW :v).
     """
 
     kind: str
@@ -394,7 +394,7 @@ class Query(Spanned):
     r2s: str = ""
     report: ReportClause | None = None
     dialect: str = ""  # recognised by its spelling: "c-sparql", "cqels", "sparqlstream", "rsp-ql", "rsep-ql"
-    events: tuple[EventDeclaration, ...] = ()  # those declared before WHERE
+    events: tuple[EventDeclaration, ...] = ()  # the events declared before WHERE
 
 
 Element = (
@@ -422,9 +422,10 @@ Element = (
 
 @dataclass(frozen=True, slots=True)
 class Document(Spanned):
-    """A file of queries: they share the prologue that stands before them.
+    """A file of queries, which share the prologue before them.
 
-    ``warnings`` are those of the parser; ``text`` is what every span points into (both take no part in equality).
+    ``warnings`` are those of the parser; ``text`` is the text that every span points into (neither takes part in
+    equality).
     """
 
     queries: tuple[Query, ...]

@@ -1,4 +1,4 @@
-"""What every node has, terms, paths, triple patterns and lengths of time: the parts that hold no other."""
+"""The base of all nodes; terms, paths, triple patterns and lengths of time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOWHERE = Span(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Spanned:
-    """What every node has: the text it came from, which is no part of what it says."""
+    """The base of all nodes: the span of text a node came from, which takes no part in equality."""
 
     span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
@@ -48,7 +48,7 @@ class Blank(Spanned):
 
 @dataclass(frozen=True, slots=True)
 class TripleTerm(Spanned):
-    """A triple term with a variable or a blank node in it (one without is a ``Term``); RDF 1.2."""
+    """A triple term that contains a variable or a blank node (otherwise it is a ``Term``); RDF 1.2."""
 
     subject: Node
     predicate: Var | Term
@@ -130,7 +130,7 @@ class Operator(Enum):
 
 ALLEN = frozenset({Operator.MEETS, Operator.OVERLAPS, Operator.STARTS, Operator.DURING, Operator.FINISHES})
 TIGHT = ALLEN | {Operator.EQUALS, Operator.PAR}
-"""Those that bind tighter than SEQ."""
+"""The operators that bind tighter than SEQ."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Going through a tree of nodes."""
+"""Traversal of a tree of nodes."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 
 @lru_cache(maxsize=256)
 def _child_names(kind: type) -> tuple[str, ...]:
-    """The fields of a class of nodes that are part of what a node says."""
+    """The fields of a node class that are part of a node's content."""
     return tuple(f.name for f in fields(kind) if f.compare) if is_dataclass(kind) else ()
 
 
 def children(node: Any) -> list[Any]:
-    """What stands directly below a node or in a tuple, in order."""
+    """The values directly below a node or in a tuple, in order."""
     if isinstance(node, tuple):
         return list(node)
     return [getattr(node, name) for name in _child_names(node.__class__)]
 
 
 def walk(node: Any) -> Iterator[Any]:
-    """The node and everything below it that may have parts, parents first: names, numbers and flags are left out."""
+    """The node and everything below it that may have parts, parents first; names, numbers and flags are left out."""
     stack = [node]
     while stack:
         here = stack.pop()

@@ -1,22 +1,22 @@
 """Temporal algebra to rules: binarization ([EP] §5, rules (8) to (12)).
 
-A pattern is split in two.  Its *timed* part are the solutions that hold at least one occurrence: they become nodes.
-Its *timeless* part are the solutions from the background alone: they stay a pattern, which the rules ask for when
-they need it.  For a binary operator, with A = At ∪ A0 and B = Bt ∪ B0:
+A pattern is split in two.  Its *timed* part consists of the solutions with at least one occurrence; it becomes nodes.
+Its *timeless* part consists of the solutions from the background alone; it stays a pattern, which the rules evaluate
+when they need it.  For a binary operator, with A = At ∪ A0 and B = Bt ∪ B0:
 
     timed(A op B) = At op Bt  ∪  At ⋈ B0  ∪  A0 ⋈ Bt          timeless(A op B) = A0 ⋈ B0
 
 because timeless solutions satisfy every temporal condition.  A BGP is split by the subset of its triples that match
-occurrences; the rest is looked up when the last occurrence has arrived, so that the background is the one of the
+occurrences; the rest is looked up when the last occurrence has arrived, so that the background is that of the
 solution's end.
 
 Without a consuming policy a node carries only the variables that are needed above it, and its variables are renamed
 to ``~0, ~1, ~2 …`` in the order in which they occur, so that equal goals of different queries are one node.  Under a
 consuming policy each node belongs to its query and carries all variables, in alphabetical order: the order of
-candidates depends on them.  Only a side of which nothing but its key is read carries no more than that: its candidates
-are alike where key and interval are.
+candidates depends on them.  The exception is a side of which nothing but its key is read: it carries only the key, as
+its candidates are interchangeable where key and interval are equal.
 
-A pattern is lowered by the function that ``patterns`` lists for its type, in a file by kind: ``triples``, ``paths``,
+A pattern is lowered by the function that ``patterns`` lists for its type, in one file per kind: ``triples``, ``paths``,
 ``joins``, ``outer``, ``exists``, ``selects``.  Each gets the pattern, what stands ``Above`` it and the ``Builder``,
 which collects the nodes and lowers the patterns below (``Builder.lower``), and returns the two halves as a ``Part``.
 """

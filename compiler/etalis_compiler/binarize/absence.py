@@ -10,7 +10,7 @@ from .builder import Above, Builder, Part, map_ref, reads, steps
 
 
 def timed(part: Part, operator: str) -> ir.Ref:
-    """The part's streamed solutions; refused where it may have others."""
+    """The part's streamed solutions; a part that may have others is refused."""
     if part.timed is None or part.timeless is not None or part.late is not None:
         raise Fault(
             "timeless-side",
@@ -22,7 +22,7 @@ def timed(part: Part, operator: str) -> ir.Ref:
 
 
 def lower_absence(pattern: alg.Absence, above: Above, b: Builder) -> Part:
-    """What is absent is seen whole, whatever a policy has consumed, and carries no more than what it shares."""
+    """The absent pattern sees all occurrences, whatever a policy has consumed, and carries only the variables it shares."""
     wanted, conditions, bound = above
     word = "NOT" if pattern.right is None and pattern.bound is None else "SEQ NOT"
     left_scope, absent_scope = alg.scope(pattern.left), alg.scope(pattern.absent)
@@ -54,7 +54,7 @@ def lower_absence(pattern: alg.Absence, above: Above, b: Builder) -> Part:
 
 
 def lower_runs(pattern: alg.Runs, above: Above, b: Builder) -> Part:
-    """An element carries what the clauses read; what comes out are the keys and what was counted."""
+    """An element carries the variables that the clauses read; the result has the keys and the aggregates."""
     operands = reads(a.operand for a in pattern.aggregates if a.operand is not None)
     scope = alg.scope(pattern.child)
     read = frozenset(pattern.keys) | reads(pattern.condition) | operands
@@ -65,7 +65,7 @@ def lower_runs(pattern: alg.Runs, above: Above, b: Builder) -> Part:
     if pattern.absent is not None:
         shared = frozenset(pattern.keys) & alg.scope(pattern.absent)
         absent = timed(b.observing().lower(pattern.absent, shared), "the NOT of REPEAT")
-    # What the element never binds has no column: it is the same, unbound, in all elements.
+    # A variable that the element never binds has no column: it is unbound in all elements.
     keys = tuple(key for key in pattern.keys if key in child.columns)
     aggregates = tuple(a for a in pattern.aggregates if not _is_unbound(a, child.columns))
     node = ir.Run(
@@ -78,11 +78,11 @@ def lower_runs(pattern: alg.Runs, above: Above, b: Builder) -> Part:
         condition=pattern.condition,
         longest=pattern.longest,
         aggregates=aggregates,
-        bound=None if pattern.longest else above.bound,  # a run that is too long is still the longest
+        bound=None if pattern.longest else above.bound,  # a run that lasts too long is still the longest
     )
     return Part(map_ref(b.add(node), above.needed, b, above.steps), None)
 
 
 def _is_unbound(call: alg.AggregateCall, columns: tuple[str, ...]) -> bool:
-    """Is this the FIRST or LAST of what no element binds?"""
+    """Whether this is the FIRST or LAST of a variable that no element binds."""
     return call.name in ("FIRST", "LAST") and isinstance(call.operand, alg.Var) and call.operand.name not in columns

@@ -1,4 +1,4 @@
-"""What the lowering of every operator shares: the two halves of a pattern, what stands above it, the nodes so far."""
+"""Shared by the lowering of all operators: the two halves of a pattern, its context above, the nodes so far."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Names = frozenset[str]
 
 
 class Above(NamedTuple):
-    """What stands above a pattern: the variables that are read there, filters, and a bound on the duration."""
+    """The context above a pattern: the variables that are read there, filters, and a bound on the duration."""
 
     needed: Names
     conditions: tuple[alg.Expr, ...] = ()
@@ -28,7 +28,7 @@ class Above(NamedTuple):
 
 
 class Part(NamedTuple):
-    """The two halves of a pattern; ``late`` are timeless solutions that are known when the stream has ended."""
+    """The two halves of a pattern; ``late`` are timeless solutions that are only known when the stream has ended."""
 
     timed: ir.Ref | None
     timeless: alg.Pattern | None
@@ -49,7 +49,7 @@ class Builder:
     nodes: dict[str, ir.Node] = field(default_factory=dict)
     serial: int = 0
     in_block: bool = False
-    """Whether what is lowered is part of a block, which drops blank nodes itself."""
+    """Whether the pattern being lowered is part of a block, which drops blank nodes itself."""
 
     def lower(
         self,
@@ -58,7 +58,7 @@ class Builder:
         conditions: tuple[alg.Expr, ...] = (),
         bound: alg.Bound | None = None,
     ) -> Part:
-        """The nodes for a pattern under filters and a bound on its duration; ``needed`` is read above it."""
+        """The nodes for a pattern under filters and a bound on its duration; the variables ``needed`` are read above it."""
         return self.lowering(pattern, Above(needed, conditions, bound), self)
 
     def apart(self) -> Builder:
@@ -66,12 +66,12 @@ class Builder:
         return Builder(self.lowering, self.summary)
 
     def observing(self) -> Builder:
-        """A builder for what is looked at: it shares the nodes, and consumes nothing."""
+        """A builder for patterns that are only tested: it shares the nodes, and consumes nothing."""
         return Builder(self.lowering, self.summary, query=self.query, nodes=self.nodes)
 
     @property
     def drops_blank_nodes(self) -> bool:
-        """Blank nodes decide nothing where goals are consumed, but they join the parts of a block."""
+        """Whether to drop blank nodes: they do not affect which goals are consumed, but they join the parts of a block."""
         return self.consuming and not self.in_block
 
     @property

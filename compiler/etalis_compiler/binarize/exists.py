@@ -42,7 +42,7 @@ def mark_all(ref: ir.Ref, certain: Names, b: Builder, e: alg.Expr) -> tuple[ir.R
 
 
 def _mark(ref: ir.Ref, certain: Names, b: Builder, pattern: alg.Pattern, mark: str) -> ir.Ref:
-    """The node with the column ``mark``: has the pattern a solution that is compatible?"""
+    """The node with the column ``mark``, which says whether the pattern has a compatible solution."""
     columns = frozenset(ref.columns)
     conditions: tuple[alg.Expr, ...] = ()
     inner = pattern
@@ -71,7 +71,7 @@ def _mark(ref: ir.Ref, certain: Names, b: Builder, pattern: alg.Pattern, mark: s
 
 
 def watched(conditions: Iterable[alg.Expr], b: Builder) -> tuple[str, ...]:
-    """The leaves of the patterns inside EXISTS: their occurrences make up the history that is asked."""
+    """The leaves of the patterns inside EXISTS: their occurrences make up the history to look back at."""
     private = b.apart()
     for condition in conditions:
         for part in alg.subexpressions(condition):
@@ -84,6 +84,6 @@ def watched(conditions: Iterable[alg.Expr], b: Builder) -> tuple[str, ...]:
 
 
 def is_streamed(e: alg.Expr, b: Builder) -> bool:
-    """May an EXISTS in the expression find an occurrence?"""
+    """Whether an EXISTS in the expression may find an occurrence."""
     patterns = (part.pattern for part in alg.subexpressions(e) if isinstance(part, alg.Exists))
     return any(b.apart().lower(p, alg.scope(p)).timed is not None for p in patterns)

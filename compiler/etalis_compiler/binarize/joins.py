@@ -20,7 +20,7 @@ def lower_join(pattern: alg.Join | alg.SeqJoin | alg.EqJoin | alg.TimeJoin, abov
     certain = alg.certain(pattern.left) & alg.certain(pattern.right)
     key = certain if b.consuming and op != "and" else None
     left = b.lower(_freed(pattern.left, bound), _decisive((wanted | right_scope) & left_scope, left_scope, key))
-    # What NEXT's right side is held to decides what is next, so it stays.
+    # The bounds of NEXT's right side decide what is next, so they stay.
     second = pattern.right if op == "next" else _freed(pattern.right, bound)
     right = b.lower(second, _decisive((wanted | left_scope) & right_scope, right_scope, key))
     if op == "next":
@@ -46,16 +46,16 @@ def lower_join(pattern: alg.Join | alg.SeqJoin | alg.EqJoin | alg.TimeJoin, abov
 
 
 def _decisive(read: Names, scope: Names, key: Names | None) -> Names:
-    """What a side must carry of which so much is read above; ``key`` is that of a join that consumes.
+    """The variables that a side must carry, given those read above; ``key`` is that of a join that consumes.
 
-    All variables decide which candidate is taken.  But candidates of one key and interval of which nothing else is read
-    are alike, so that any of them may be.
+    All variables decide which candidate is taken.  But if nothing but the key is read, candidates with the same key and
+    interval are interchangeable, so any of them may be taken.
     """
     return read if key is None or read <= key else scope
 
 
 def _freed(side: alg.Pattern, bound: alg.Bound | None) -> alg.Pattern:
-    """A single streamed triple need not be held to the bound of the join above it: the join tests the whole."""
+    """A single streamed triple need not be tested against the bound of the join above it: the join tests the whole."""
     match side:
         case alg.Filter(child, conditions):
             return alg.Filter(_freed(child, bound), conditions)

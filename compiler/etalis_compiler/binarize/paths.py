@@ -1,9 +1,9 @@
 """Property paths over the stream: the least relation of ⟨x, y, hull⟩ under the BGP join (DESIGN of the language: §4.9).
 
-A step is a leaf, a chain a join with a middle node, an alternative a union, a repetition a ``Closure``.  Paths relate
-nodes as a set.  Like every pattern a path has a timed part (at least one streamed edge) and a timeless one; the
-timeless part is a path over the background.  A zero-length path has the interval of its node's occurrence; one whose
-end is a constant is timeless.
+A step is a leaf, a chain a join with a middle node, an alternative a union, a repetition a ``Closure``.  The pairs of a
+path form a set.  Like every pattern, a path has a timed part (at least one streamed edge) and a timeless one, which is
+a path over the background.  A zero-length path has the interval of its node's occurrence; one whose end is a constant
+is timeless.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _may_be_empty(path: alg.Path) -> bool:
 
 
 def _stored(path: alg.Path, b: Builder) -> bool:
-    """May the background hold an edge of this path?"""
+    """Whether the background may hold an edge of this path."""
     match path:
         case alg.Step(iri):
             return b.summary.predicates is None or iri in b.summary.predicates
@@ -119,7 +119,7 @@ def _relation(
             if minimum == 1:
                 return _set(branches, b)
             constants = [end for end in (p.subject, p.object) if isinstance(end, alg.Const)]
-            if not (whole and constants):  # else no zero-length step has both ends but the constant's, a timeless one
+            if not (whole and constants):  # else the only zero-length step is that of the constant, which is timeless
                 branches.append(_every_node(p, b))
             if not constants:
                 return _set(branches, b)
@@ -128,7 +128,7 @@ def _relation(
 
 
 def _no_way_back(end: alg.Const) -> ir.Step:
-    """A constant is reached in no step at all: another way back to it adds nothing (SPARQL 1.1 §18.4, ALP)."""
+    """A constant is reached in zero steps: another way back to it adds nothing (SPARQL 1.1 §18.4, ALP)."""
     both = tuple(alg.Apply("SAMETERM", (alg.Var(column), end)) for column in (X, Y))
     return ir.Condition(alg.Apply("!", (alg.Apply("&&", both),)))
 

@@ -23,7 +23,7 @@ from .triples import lower_bgp, lower_block
 def builder(
     summary: KnowledgeSummary, policy: str = "unrestricted", query: str = "", nodes: dict[str, ir.Node] | None = None
 ) -> Builder:
-    """A builder that lowers every pattern there is; ``nodes`` are those of the queries before."""
+    """A builder that lowers all patterns; ``nodes`` are those of the queries before."""
     return Builder(lower_pattern, summary, policy, query, {} if nodes is None else nodes)
 
 
@@ -90,8 +90,9 @@ def _lower_extend(pattern: alg.Extend, above: Above, b: Builder) -> Part:
 
 _SPARING = (alg.BGP, alg.Join, alg.SeqJoin, alg.EqJoin, alg.TimeJoin)
 
-# One line for each operator.  A lowering reads of ``above`` what is needed including what the conditions read; under
-# a consuming policy that is all of the scope of a pattern that is not _SPARING; a join says itself what its sides need.
+# One line for each operator.  ``above`` gives a lowering the needed variables, those of the conditions included; under
+# a consuming policy that is the whole scope of a pattern, unless it is _SPARING; a join decides itself what its sides
+# need.
 _LOWERINGS: dict[type, Any] = {
     alg.BGP: lower_bgp,
     alg.PathPattern: lower_path,

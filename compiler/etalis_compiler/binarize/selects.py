@@ -68,7 +68,7 @@ def lower_select(select: alg.Select, b: Builder, top: bool = False) -> Part:
     untimed = [p for p in (inner.timeless, late) if p is not None]
     only_there = (outputs & frozenset().union(*map(alg.scope, untimed))) - frozenset(ref.columns)
     if only_there:
-        # What only the background binds is unbound in what is streamed.
+        # A variable that only the background binds is unbound in streamed solutions.
         ref = b.add(ir.Union(tuple(sorted(frozenset(ref.columns) | only_there)), (ref,), False))
     timeless = None
     if inner.timeless is not None:
@@ -77,7 +77,7 @@ def lower_select(select: alg.Select, b: Builder, top: bool = False) -> Part:
 
 
 def _needs_order(select: alg.Select) -> bool:
-    """Does it matter which of the solutions of an instant comes first?"""
+    """Whether it matters which of the solutions of an instant comes first."""
     counted = select.window is not None and select.window.events > 0
     ordered = any(a.name in ("GROUP_CONCAT", "SAMPLE", "MIN", "MAX") or a.operand is None for a in select.aggregates)
     return counted or ordered

@@ -54,7 +54,7 @@ def _bgp_chain(
 ) -> ir.Ref:
     wanted, conditions, bound = above
     order = timed if b.consuming else _connected(timed)
-    # What reads the interval, or is drawn anew each time, belongs to the whole block.
+    # Conditions that read the interval, or are drawn anew each time, belong to the whole block.
     last = tuple(c for c in conditions if alg.operators(c) & (alg.INTERVAL | alg.VOLATILE))
     waiting = [c for c in conditions if c not in last]
 
@@ -108,7 +108,7 @@ def lower_block(block: alg.Block, above: Above, b: Builder) -> Part:
 
 
 def _connected(triples: list[alg.Triple]) -> list[alg.Triple]:
-    """As written, but a triple that shares a variable with those before it comes first."""
+    """In the order written, except that a triple that shares a variable with those before it goes first."""
     rest = list(triples)
     order = [rest.pop(0)]
     names = _triple_variables(order[0])
@@ -125,7 +125,7 @@ def _triple_variables(t: alg.Triple) -> Names:
 
 
 def lower_leaf(t: alg.Triple, b: Builder, wanted: Names | None, stream: str = "") -> ir.Ref:
-    """The leaf, or the leaves, that see the occurrences of a triple pattern and of what implies it."""
+    """The leaf or leaves that see the occurrences of a triple pattern and of triples that imply it."""
     names = _triple_variables(t)
     head = tuple(sorted(names if wanted is None else names & wanted))
 

@@ -53,7 +53,7 @@ class ExpressionBuilder(TermBuilder):
         return self._binary("-", args[0], args[1], start, end)
 
     def signed_product(self, args: list[Any], start: int, end: int) -> tuple[str, Expression]:
-        """``-1 * ?x`` after a sum: the sign is the operator, as in ``?y - 1 * ?x``."""
+        """``-1 * ?x`` after a sum: the sign acts as the operator, as in ``?y - 1 * ?x``."""
         token: Token = args[0]
         product: Expression = self.number_of(token.text[1:], token.start + 1, token.end)
         for operator, factor in zip(args[1::2], args[2::2], strict=True):

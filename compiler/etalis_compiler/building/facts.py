@@ -29,7 +29,7 @@ FACTS = "a fact begins with an event and ends with one: (UNION (SINCE ?user :ent
 
 class FactBuilder(PatternBuilder):
     def fact_pattern(self, args: list[Any], start: int, end: int) -> Group:
-        """Triples stand bare, or with filters in braces."""
+        """Triples without braces, or with filters in braces."""
         (pattern,) = args
         return Group((pattern,), span=Span(start, end)) if isinstance(pattern, Triples) else pattern
 
@@ -74,7 +74,7 @@ class FactBuilder(PatternBuilder):
         return args[0], args[1]
 
     def tef_query(self, args: list[Any], start: int, end: int) -> Query:
-        """Each column is what AGGREGATE makes of its variable."""
+        """Each column is the result of AGGREGATE for its variable."""
         columns = [a for a in args if isinstance(a, tuple) and len(a) == 2 and isinstance(a[1], Token)]
         values, *rest = args[len(columns) :]
         currents = tuple(a for a in rest if isinstance(a, Current))

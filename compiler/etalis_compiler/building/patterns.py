@@ -69,7 +69,7 @@ class Reified(Described):
 
 @dataclass(slots=True)
 class Reifier:
-    """``~ :node``; None is a node of its own."""
+    """``~ :node``; None stands for a fresh node."""
 
     node: Node | None
     span: Span
@@ -77,7 +77,7 @@ class Reifier:
 
 @dataclass(slots=True)
 class Annotated:
-    """An object with what is said of its triple: reifiers and blocks ``{| … |}`` of properties, as they are written."""
+    """An object with the annotations of its triple: reifiers and blocks ``{| … |}`` of properties, as written."""
 
     object: Any
     annotations: list[Reifier | list[tuple[Verb, list[Any]]]]
@@ -112,7 +112,7 @@ class PatternBuilder(WindowBuilder):
     # --- triple terms, reifiers and annotations of RDF 1.2 ---
 
     def _annotations(self, pattern: TriplePattern, written: Annotated, start: int) -> list[TriplePattern]:
-        """What ``:a :b :c ~ :r {| :p :q |}`` says: :r reifies the triple and has the properties."""
+        """The triples of ``:a :b :c ~ :r {| :p :q |}``: :r reifies the triple and has the properties."""
         self.no_paths([pattern], "an annotated triple")
         patterns: list[TriplePattern] = []
         named: Node | None = None

@@ -156,7 +156,7 @@ class QueryBuilder(FactBuilder):
         return chain, None
 
     def _warn_of_window(self, bound: Duration, form: Form, parts: dict[str, Any]) -> None:
-        """Whoever writes WITHIN after the last group of a query with aggregates may have meant another bound."""
+        """Warn of a WITHIN after the last group of a query with aggregates: another bound may have been meant."""
         shown = form.projections if isinstance(form, Select) else ()
         computed = [*(p.expression for p in shown), *(k.expression for k in parts["order_by"])]
         if parts["group_by"] or parts["having"] or any(a for e in computed for a in aggregates(e)):
@@ -215,7 +215,7 @@ class QueryBuilder(FactBuilder):
 
     def sub_select(self, args: list[Any], start: int, end: int) -> Group:
         select, where, tail = args
-        outer, self.dialects = set(self.dialects), set()  # spellings are those of the whole query
+        outer, self.dialects = set(self.dialects), set()  # dialects are recognised over the whole query
         inner = self.select_query([select, where, tail], select[0].span.start, end - 1)
         self.dialects = outer
         return Group((inner,), span=Span(start, end))
@@ -243,7 +243,7 @@ class QueryBuilder(FactBuilder):
 
 
 class Builder(QueryBuilder):
-    """The methods of the rules that stand above a query."""
+    """The methods of the grammar rules above a query."""
 
     def query_name(self, args: list[Any], start: int, end: int) -> Token:
         return args[0]  # type: ignore[no-any-return]

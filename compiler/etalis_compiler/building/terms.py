@@ -22,7 +22,7 @@ PREDECLARED = {
     "prov": "http://www.w3.org/ns/prov#",
     "dul": "http://www.ontologydesignpatterns.org/ont/dul/DUL.owl#",
 }
-# others that a query may forget to declare: the error tells what to write
+# others that a query may forget to declare: the error says what to write
 _WELL_KNOWN = {
     "dc": "http://purl.org/dc/elements/1.1/",
     "dct": "http://purl.org/dc/terms/",
@@ -73,13 +73,13 @@ class TermBuilder:
         return resolve(reference, self.base or DEFAULT_VOCABULARY)
 
     def in_vocabulary(self, local: str) -> str:
-        """The IRI of a name without a prefix: in the empty prefix if declared, else beside the base."""
+        """The IRI of a name without a prefix: in the namespace of the empty prefix, else relative to the base."""
         if "" in self.prefixes:
             return self.prefixes[""] + local
         base = self.base or DEFAULT_VOCABULARY
         if not local or base.endswith(("#", "/", ":", "?", "=")):
             return base + local
-        return resolve("./" + local, base)  # "./", so that a name with a colon is no scheme
+        return resolve("./" + local, base)  # "./", so that a name with a colon is not taken as a scheme
 
     def iri(self, args: list[Any], start: int, end: int) -> str:
         return self.iri_of(args[0])
@@ -117,7 +117,7 @@ class TermBuilder:
     # --- literals ---
 
     def string(self, token: Token) -> str:
-        """The text between the quotes, escapes taken out."""
+        """The text between the quotes, with escapes replaced."""
         text = token.text
         width = 3 if len(text) >= 6 and text[:3] in ('"""', "'''") else 1
         return terms.unescape(text[width:-width])

@@ -37,7 +37,7 @@ class Part:
 class WindowBuilder(ExpressionBuilder):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.dialects: set[str] = set()  # spellings met in the query that is being read
+        self.dialects: set[str] = set()  # dialects recognised in the query being read
 
     # --- durations ---
 
@@ -154,7 +154,7 @@ class WindowBuilder(ExpressionBuilder):
     span_only = history = range
 
     def history_until(self, args: list[Any], start: int, end: int) -> Part:
-        """``NOW - a TO NOW - b``: a window of length a − b that is seen b later."""
+        """``NOW - a TO NOW - b``: a window of length a − b, seen b later."""
         long, late = args
         if "duration" in (long.kind, late.kind) and not re.search("[1-9]", late.lexical):
             return self.range([long], start, end)
@@ -174,7 +174,7 @@ class WindowBuilder(ExpressionBuilder):
         return Part("range", start, end, (length, late))
 
     def amount_signed(self, args: list[Any], start: int, end: int) -> Duration:
-        """``NOW -10 MINUTES``, where the sign stands close to the number."""
+        """``NOW -10 MINUTES``, with the sign next to the number."""
         number, unit = args
         if number.text[0] != "-":
             self.fail("a window looks back", start, end, hint="write [NOW - 10m TO NOW]")

@@ -1,8 +1,8 @@
 """Families: queries that are equal up to constants, compiled once.
 
-``wording`` takes a text apart into what a family shares and its constants, without parsing it.  ``template`` compiles
-one text of a family with a marker in the place of each constant and says which of them are parameters.  ``parameters``
-rewrites its rules, so that the constants are columns that a relation of parameters binds.
+``wording`` splits a text into the part that a family shares and its constants, without parsing it.  ``template``
+compiles one text of a family with a marker in place of each constant and finds out which of these are parameters.
+``parameters`` rewrites its rules so that the constants become columns, bound by a relation of parameters.
 """
 
 from .parameters import NAME, parameterized

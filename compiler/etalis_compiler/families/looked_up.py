@@ -1,9 +1,9 @@
-"""Look-ups in the background that name a constant of a family's queries.
+"""Look-ups in the background that name a constant in which a family's queries differ.
 
-A constant that stands in a triple may as well be a column: if an event says the rest of the triple, the look-up finds
-the constants for which it holds, and with them the queries; if the query is known already, the column holds its
-constant.  Both are the join of the triple with the relation of parameters.  In any other place, below an operator or in
-an expression that is evaluated inside the look-up, a column would not be seen.
+A constant in a triple may just as well be a column: if an event provides the rest of the triple, the look-up finds the
+constants for which it holds, and with them the queries; if the query is known already, the column holds its constant.
+Either way it is the join of the triple with the relation of parameters.  In any other place, such as below an operator
+or in an expression evaluated inside the look-up, a column would not be visible.
 
     { ?c :price ?x . ?c :inSector :s12 }
     leaf(~c, ~x) → background: ~c :inSector ~$0 → parameters: ~$0 = place 1; $
@@ -19,11 +19,11 @@ from etalis_rules import program as ir
 from etalis_rules.traversal import walk
 
 _OF_THE_GROUP = alg.INTERVAL | alg.VOLATILE
-"""What asks for the interval of the solution, or is drawn anew for it."""
+"""Functions that read the interval of the solution, or are drawn anew for it."""
 
 
 def plain_steps(step: ir.Background, markers: Collection[str]) -> tuple[ir.Step, ...] | None:
-    """The same as look-ups of triples and conditions; None where a marker stands in another place."""
+    """The step as look-ups of triples and conditions; None if a marker stands anywhere else."""
     match step.pattern:
         case alg.BGP(triples, _, graph):
             others = (graph, *(triple.predicate for triple in triples))
@@ -41,14 +41,14 @@ def plain_steps(step: ir.Background, markers: Collection[str]) -> tuple[ir.Step,
 
 
 def _reads_only(condition: alg.Expr, names: frozenset[str]) -> bool:
-    """Does a condition read these variables only, and nothing of the solution but its terms?"""
+    """Whether a condition reads only these variables, and nothing of the solution but its terms."""
     if alg.has_exists(condition) or alg.operators(condition) & _OF_THE_GROUP:
         return False
     return alg.variables(condition) <= names
 
 
 def is_reached(step: ir.Background, known: Iterable[str], markers: Collection[str]) -> bool:
-    """Does each triple with a marker have a variable that is known by then?"""
+    """Whether each triple with a marker has a variable that is known by then."""
     assert isinstance(step.pattern, alg.BGP)
     names = set(known)
     triples = [(t, alg.node_variables(t.subject, t.predicate, t.object)) for t in step.pattern.triples]
@@ -62,7 +62,7 @@ def _has_marker(triple: alg.Triple, markers: Collection[str]) -> bool:
 
 
 def stacked(node: ir.Map, below: ir.Map) -> ir.Map:
-    """A Map and the Map below it as one, with the steps of both."""
+    """A Map and the Map below it merged into one, with the steps of both."""
     names = dict(zip(below.head, node.child.columns, strict=True))
     inner = {*below.child.columns, *(name for step in below.steps for name in bound_by(step))}
     names |= {name: f".{i}{name}" for i, name in enumerate(sorted(inner - names.keys()))}

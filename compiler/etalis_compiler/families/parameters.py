@@ -1,11 +1,11 @@
 """The rules of a family: markers become columns, and a relation of parameters binds them.
 
-A solution of a node below which a parameter stands carries the name of its query in the column ``$``, and the
-parameters that are read above it in ``$0``, ``$1`` and so on.  A leaf with markers sees the triples of every query of
-the family and is joined with the relation by what the event says; from there on ``$`` is one more join variable, so
-that goals, consumption and what is absent belong to one query.  What has no parameter below it is shared by all.
-The length of a window is a parameter, too: the solution must last no longer than that of its query, and goals are kept
-as long as the longest of all says.
+A solution of a node with a parameter below it carries the name of its query in the column ``$``, and the parameters
+that are read above it in ``$0``, ``$1`` and so on.  A leaf with markers sees the triples of every query of the family
+and is joined with the relation on the terms of the event; from there on ``$`` is one more join variable, so that goals,
+consumption and absence belong to one query.  Nodes without a parameter below them are shared by all.  The length of a
+window is a parameter, too: a solution must last no longer than its query's window, and goals are kept for the longest
+window of all.
 
     { :c12 :price ?a } SEQ { :c7 :price ?b } FILTER (?b > ?a * 1.3)
     left(~$0, ~a) → { … parameters: ~$0 = place 1; $, $2 } → SEQ on $ → FILTER (?b > ?a * ?$2)
@@ -33,7 +33,7 @@ _ORDER = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class Unfit(Exception):
-    """These rules have no form with parameters."""
+    """These rules cannot be written with parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Parameterized:
 
 
 class _Carrying(NamedTuple):
-    """A rewritten node, and the columns it has in addition."""
+    """A rewritten node, and its additional columns."""
 
     node: str
     columns: tuple[str, ...]
@@ -63,7 +63,7 @@ def column_of(parameter: int) -> str:
 
 
 def parameterized(rules: ir.Rules, family: str, markers: Mapping[str, int]) -> Parameterized:
-    """The rules of one query with its markers as parameters; raises ``Unfit`` where that cannot be."""
+    """The rules of one query with its markers as parameters; raises ``Unfit`` if that is impossible."""
     (output,) = rules.outputs
     if (
         output.source is None
@@ -95,13 +95,13 @@ def parameterized(rules: ir.Rules, family: str, markers: Mapping[str, int]) -> P
 
 
 def _is_plain(output: ir.Output) -> bool:
-    """Are timeless solutions reported as they are, and derive nothing before the stream starts?"""
+    """Whether timeless solutions are reported as they are, and derive nothing before the stream starts."""
     arranged = output.distinct or output.order or output.limit is not None or output.offset
     return output.form != "construct" and not arranged
 
 
 def _constant(node: object) -> str:
-    """The term that a marker may be: a constant, or the length of a window."""
+    """The term of a node that may be a marker: a constant, or the length of a window."""
     if isinstance(node, alg.Const):
         return node.term
     return length_of(node.micros) if isinstance(node, alg.Bound) and not (node.months or node.events) else ""
@@ -115,7 +115,7 @@ class _Rewriter:
     nodes: dict[str, ir.Node] = field(default_factory=dict)
     used: set[int] = field(default_factory=set)
 
-    # --- what is there ---
+    # --- markers ---
 
     def read(self, part: object) -> frozenset[int]:
         """The parameters whose markers stand in expressions, templates or bounds."""
@@ -123,7 +123,7 @@ class _Rewriter:
         return frozenset(self.markers[term] for term in constants if term in self.markers)
 
     def written(self, part: T) -> T:
-        """The same with columns for markers."""
+        """The part with columns in place of markers."""
 
         def named(node: object) -> object:
             if isinstance(node, alg.Const) and node.term in self.markers:
@@ -137,23 +137,23 @@ class _Rewriter:
         return transform(part, named)
 
     def length(self, bound: alg.Bound | None) -> int | None:
-        """The parameter that a bound is."""
+        """The parameter that a bound stands for."""
         return None if bound is None else self.markers.get(_constant(bound))
 
     def kept(self, bound: alg.Bound | None) -> alg.Bound | None:
-        """How long goals are kept that wait within a bound."""
+        """How long goals that wait within a bound are kept."""
         length = self.length(bound)
         return bound if length is None else ir.Longest(family=self.family, place=length + 1)
 
     def varies(self, name: str) -> bool:
-        """Does a marker stand in this node or below it?"""
+        """Whether a marker stands in this node or below it."""
         node = self.before[name]
         own = bool(self.read(node))
         if own and not isinstance(node, (ir.Leaf, ir.Map, ir.Join, ir.Absence, ir.Outer, ir.Group, ir.Run, ir.Slice)):
             raise Unfit
         return own or any(self.varies(ref.node) for ref in ir.refs(node))
 
-    # --- what becomes of it ---
+    # --- rewriting ---
 
     def add(self, node: ir.Node) -> str:
         name = ir.identify(node)
@@ -207,7 +207,7 @@ class _Rewriter:
     def _leaf(
         self, leaf: ir.Leaf, head: tuple[str, ...], steps: tuple[ir.Step, ...], wanted: frozenset[int]
     ) -> _Carrying:
-        """A leaf that sees the triples of all queries; those whose constants they have, and then the steps."""
+        """A leaf that sees the triples of all queries, joined with the queries that have their constants; then the steps."""
         if isinstance(leaf.predicate, alg.Const) and leaf.predicate.term in self.markers:
             raise Unfit
         own = tuple(sorted(self.read((leaf.subject, leaf.object))))
@@ -230,7 +230,7 @@ class _Rewriter:
     ) -> _Carrying:
         """A join of a node with the parameters, before the first step that reads one.
 
-        Where the node has no constant of a query, a look-up in the background may find it.
+        If the node has no constant of a query, a look-up in the background may find it.
         """
         known = set(child.columns)
         before: list[ir.Step] = []
@@ -240,7 +240,7 @@ class _Rewriter:
             if read and isinstance(step, ir.Condition | ir.Duration):
                 rest.append(step)
                 continue
-            # Where the leaf has a constant, most events concern no query.
+            # If the leaf has a constant, most events match no query.
             open_ = isinstance(step, ir.Background) and not equal and is_reached(step, known, self.markers)
             if (read and not open_) or (equal and isinstance(step, ir.Background)):
                 rest += steps[place:]
@@ -261,7 +261,7 @@ class _Rewriter:
         return _Carrying(self.add(ir.Map((*head, *columns), child, every)), columns)
 
     def _compared(self, step: ir.Step, known: Container[str]) -> tuple[str, str, int] | None:
-        """``variable op place`` where a step compares a column, or the duration, with a parameter that is a number."""
+        """``variable op place`` if a step compares a column, or the duration, with a numeric parameter."""
         if isinstance(step, ir.Duration) and (length := self.length(step.bound)) is not None:
             return "", "<=", length + 1
         if not isinstance(step, ir.Condition):
@@ -283,7 +283,7 @@ class _Rewriter:
         looks_up = any(isinstance(step, ir.Background) and self.read(step) for step in node.steps)
         plain = isinstance(below, ir.Map) and self.varies(node.child.node) and not (below.distinct or node.distinct)
         if looks_up and plain and isinstance(below, ir.Map):
-            return self._map(stacked(node, below), wanted)  # what it looks up may be known before the tests below
+            return self._map(stacked(node, below), wanted)  # its look-up may run before the tests below
         read = self.read(node.steps)
         if isinstance(below, ir.Leaf) and self.varies(node.child.node) and not node.distinct:
             leaf = alg.rename(below, dict(zip(below.head, node.child.columns, strict=True)))
@@ -302,7 +302,7 @@ class _Rewriter:
         )
 
     def _taken_apart(self, step: ir.Step) -> tuple[ir.Step, ...]:
-        """A look-up in which a constant may be a column: of plain triples, and then the conditions on them."""
+        """A look-up in which a constant may be a column: look-ups of plain triples, then the conditions on them."""
         if not isinstance(step, ir.Background) or not self.read(step):
             return (step,)
         parts = plain_steps(step, self.markers)
@@ -311,14 +311,14 @@ class _Rewriter:
         return parts
 
     def _is_apart(self, leaf: ir.Leaf, columns: tuple[str, ...]) -> bool:
-        """Do the variables that a leaf does not show differ from those it is renamed to?"""
+        """Whether the variables that a leaf does not show differ from those it is renamed to."""
         hidden = {n.name for n in walk(leaf) if isinstance(n, alg.Var)} - frozenset(leaf.head)
         return hidden.isdisjoint(columns)
 
     def _join(self, node: ir.Join, wanted: frozenset[int]) -> _Carrying:
         if any(isinstance(step, ir.Background) for step in node.steps):
             raise Unfit
-        # Who is next, and who is consumed, is decided for each query by itself.
+        # What is next, and what is consumed, is decided for each query by itself.
         apart = bool(node.policy) or node.op == "next"
         left, right = (apart or self.varies(ref.node) for ref in (node.left, node.right))
         if not (left or right):
@@ -340,7 +340,7 @@ class _Rewriter:
         return _Carrying(self.add(whole), columns)
 
     def _tests(self, node: ir.Join | ir.Absence) -> tuple[ir.Step, ...]:
-        """The steps, and the bound where it is a parameter."""
+        """The steps, and the bound if it is a parameter."""
         if node.bound is None or self.length(node.bound) is None:
             return node.steps
         return (*node.steps, ir.Duration(node.bound))
@@ -374,7 +374,7 @@ class _Rewriter:
             bound=self.kept(node.bound),
         )
         if node.right is not None:
-            # What is used up by a policy is used up for one query only.
+            # A policy consumes goals for one query only.
             right = self.plain_or_carrying(node.right.node, frozenset(), bool(node.policy))
             both = (*node.certain, NAME) if right.columns else node.certain
             whole = replace(whole, right=ir.Ref(right.node, (*node.right.columns, *right.columns)), certain=both)
@@ -386,7 +386,7 @@ class _Rewriter:
         return _Carrying(self.add(replace(node, head=(*node.head, *columns), branches=branches)), columns)
 
     def _outer(self, node: ir.Outer, wanted: frozenset[int]) -> _Carrying:
-        """Of the optional side, too, each query has its own, unless that is the same for all."""
+        """Each query has an optional side of its own, too, unless it is the same for all."""
         if node.leaves or node.policy or self.read(node.bound):
             raise Unfit
         if node.background is not None and self.read(node.background):
@@ -410,7 +410,7 @@ class _Rewriter:
         return _Carrying(self.add(whole), columns)
 
     def _group(self, node: ir.Group, wanted: frozenset[int]) -> _Carrying:
-        """Each query has its own groups: its name is one more key, and its parameters are, which follow from it."""
+        """Each query has its own groups: its name is one more key, and so are its parameters, which it implies."""
         if node.background is not None or node.leaves or self.read(node.window):
             raise Unfit
         rest = (node.aggregates, node.having, node.extends, node.order)
@@ -438,7 +438,7 @@ class _Rewriter:
         return _Carrying(self.add(whole), columns)
 
     def _run(self, node: ir.Run, wanted: frozenset[int]) -> _Carrying:
-        """Each query has its own runs: who is next is decided for each by itself."""
+        """Each query has its own runs: what is next is decided for each by itself."""
         if self.read((node.bound, node.absent)):
             raise Unfit
         rest = (node.condition, node.aggregates)

@@ -1,12 +1,12 @@
 """One query for a whole family: its text compiled with a marker for every constant that may differ.
 
-A constant is a parameter where it stands as the subject or object of a triple pattern or beside an operator of a
-FILTER, and where its marker comes out of the compiler as a constant in such a place.  All others are part of what the
-family shares.  Equal constants of a text are one parameter, so a text in which two constants are equal and one in which
-they differ belong to two families.
+A constant is a parameter if it is the subject or object of a triple pattern or an operand in a FILTER, and if its
+marker comes out of the compiler as a constant in such a place.  All other constants are part of what the family shares.
+Equal constants of a text are one parameter, so a text in which two constants are equal and one in which they differ
+belong to two families.
 
-The number in the length of a WITHIN is a parameter, too.  Which of two bounds is the shorter decides on the rules, so
-the lengths of all texts of a family have the same order, and none are parameters beside a bound that is none.
+The number in the length of a WITHIN is a parameter, too.  The rules depend on which of two bounds is shorter, so the
+lengths in all texts of a family have the same order, and none of them is a parameter if some other bound is not.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ _IRI = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9_~:/#?&=%+,;@!$*.-]*>")
 _LOCAL = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST = 18  # digits, as in a text
 _LONG = 1_000_000
-"""So many weeks are longer than any window."""
+"""This many weeks are longer than any window."""
 _STRING = re.compile(r'"[^"\x00-\x1f\x7f]*"|\'[^"\'\x00-\x1f\x7f]*\'')
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The query of a family with markers, and how the constants of a text fill its parameters.
+    """The query of a family with markers, and the way the constants of a text fill its parameters.
 
-    ``places`` has for each parameter the constants of the wording that are its value; ``named`` is the constant that
-    names the query (-1: none does).  ``markers`` are the markers' terms.  ``units`` has for each parameter the
-    microseconds of its unit where it is the length of a window, and 0 where it is none.
+    ``places`` has, for each parameter, the constants of the wording that give its value; ``named`` is the constant that
+    names the query (-1: none does).  ``markers`` are the markers' terms.  ``units`` has, for each parameter, the
+    microseconds of its unit if it is the length of a window, else 0.
     """
 
     name: str
@@ -64,9 +64,9 @@ class Template:
     _rules: dict[str, Parameterized] = field(default_factory=dict, compare=False, repr=False)
 
     def rules(self, name: str, policy: str, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> Parameterized:
-        """The rules of a family of this name, run by a policy where the texts name none; raises ``Unfit``.
+        """The rules of a family of this name, with ``policy`` if the texts name none; raises ``Unfit``.
 
-        Those without a background are made once.
+        Rules without a background are made once.
         """
         if knowledge is NO_KNOWLEDGE and name in self._rules:
             return self._rules[name]
@@ -90,14 +90,14 @@ class Template:
         return tuple(i for i in range(len(self.wording.constants)) if i not in free)
 
     def likeness(self, given: Sequence[str]) -> tuple[Hashable, ...]:
-        """What decides, among the constants of a text of this wording, which family it belongs to."""
+        """The properties of a text's constants that decide which family with this wording it belongs to."""
         first = [given[places[0]] for places in self.places]
         alike = all(given[place] == given[places[0]] for places in self.places for place in places)
         order = None if alike and len(set(first)) == len(first) else tuple(map(first.index, first))
         return (*[given[i] for i in self.fixed], alike, order, _ranks(first, self.units))
 
     def constants_of(self, given: Sequence[str]) -> tuple[str, ...] | None:
-        """The terms of the parameters in a text with these constants; None where one has to be parsed."""
+        """The terms of the parameters in a text with these constants; None if one of them has to be parsed."""
         kinds = self.wording.kinds
         values = [
             spelled_length(given[places[0]], unit)
@@ -119,7 +119,7 @@ class Template:
 
 
 def spelled(kind: str, text: str, namespaces: Mapping[str, str]) -> str | None:
-    """The term that a constant stands for; None where that takes more than its text."""
+    """The term that a constant stands for; None if its text alone does not say."""
     match kind:
         case "IRIREF":
             return text if _IRI.fullmatch(text) and "/." not in text else None
@@ -136,7 +136,7 @@ def spelled(kind: str, text: str, namespaces: Mapping[str, str]) -> str | None:
 
 
 def micros_of(text: str, unit: int) -> int | None:
-    """The length of so many units in microseconds; None where the text is no usable number of them."""
+    """The length of ``text`` units in microseconds; None if the text is not a usable number."""
     if len(text) > _LONGEST or "e" in text.lower():
         return None
     micros = Decimal(text) * unit
@@ -144,18 +144,18 @@ def micros_of(text: str, unit: int) -> int | None:
 
 
 def spelled_length(text: str, unit: int) -> str | None:
-    """The term that stands for a length of so many units; None where there is none."""
+    """The term that stands for a length of ``text`` units; None if there is none."""
     micros = micros_of(text, unit)
     return None if micros is None else length_of(micros)
 
 
 def written_length(term: str, unit: int) -> str:
-    """The number of units in a length, as it stands in a text."""
+    """The number of units in a length, as written in a text."""
     return format((Decimal(terms.parts(term)[0]) / unit).normalize(), "f")
 
 
 def _ranks(first: Sequence[str], units: Sequence[int]) -> tuple[int, ...] | None:
-    """The order of the lengths among the constants, where there are several."""
+    """The order of the lengths among the constants, if there are several."""
     if len(units) - units.count(0) < 2:
         return None
     lengths = [micros_of(text, unit) for text, unit in zip(first, units, strict=True) if unit]
@@ -164,7 +164,7 @@ def _ranks(first: Sequence[str], units: Sequence[int]) -> tuple[int, ...] | None
 
 
 def written(term: str) -> str:
-    """A term as it stands in a text."""
+    """A term as written in a text."""
     if term[0] == "<" or "^^" not in term:
         return term
     return terms.parts(term)[0]
@@ -179,7 +179,7 @@ def template_of_text(
     coupling: Coupling = AS_WRITTEN,
     policy: str = "unrestricted",
 ) -> Template | None:
-    """The template of a text's family; None where the text has to be compiled by itself.
+    """The template of a text's family; None if the text has to be compiled by itself.
 
     Raises ``QueryError`` for a text that cannot be used.
     """
@@ -228,30 +228,30 @@ def template_of_text(
 
 
 def _are_comparable(rules: ir.Rules, marks: Mapping[str, int], ranks: tuple[int, ...] | None) -> bool:
-    """Are all bounds parameters, each of another length?"""
+    """Whether all bounds are parameters with different lengths."""
     bounds = [node for node in rules_walk(rules) if isinstance(node, alg.Bound)]
     plain = all(not (b.months or b.events) and length_of(b.micros) in marks for b in bounds)
     return plain and (ranks is None or sorted(ranks) == list(range(len(ranks))))
 
 
 def _with_longer(groups: Sequence[_Group], wording: Wording, used: frozenset[int]) -> frozenset[int]:
-    """The parameters that are read, and the windows that are dropped because a shorter one lies around them."""
+    """The parameters that are read, with the windows dropped because a shorter one encloses them."""
     lengths = {k: micros_of(wording.constants[g.places[0]], g.unit) or 0 for k, g in enumerate(groups) if g.unit}
     shortest = min((lengths[k] for k in used if k in lengths), default=None)
     return used if shortest is None else used | {k for k, length in lengths.items() if length > shortest}
 
 
 class _Group(NamedTuple):
-    """Equal constants, which are one parameter; ``unit`` has the microseconds of its unit where it is a length."""
+    """Equal constants, which are one parameter; ``unit`` is the microseconds of its unit if it is a length."""
 
     places: tuple[int, ...]
     unit: int = 0
 
 
 def _markers(groups: Sequence[_Group], wording: Wording) -> Iterator[tuple[str, str]]:
-    """What stands for each parameter in the text, and its term.
+    """The marker for each parameter in the text, and its term.
 
-    Those of lengths have the order of the lengths of the text, and are longer than any of these.
+    Markers of lengths are in the order of the lengths of the text, and longer than any of them.
     """
     constants = wording.constants
     lengths = sorted({micros_of(constants[group.places[0]], group.unit) or 0 for group in groups if group.unit})
@@ -265,7 +265,7 @@ def _markers(groups: Sequence[_Group], wording: Wording) -> Iterator[tuple[str, 
 
 
 def _marked(kind: str, number: int) -> tuple[str, str]:
-    """What stands for a parameter in the text, and its term."""
+    """The marker for a parameter in the text, and its term."""
     if kind in ("IRIREF", "PNAME_LN"):
         text = f"<urn:etalis:parameter:{number}>"
     elif kind == "STRING":
@@ -276,7 +276,7 @@ def _marked(kind: str, number: int) -> tuple[str, str]:
 
 
 def _lengths(document: ast.Document, wording: Wording) -> list[_Group]:
-    """The lengths of windows that are one number of a unit of fixed length, equal ones together."""
+    """The lengths of windows that are a single number of a unit of fixed length, equal ones together."""
     alike: dict[tuple[str, int], list[int]] = {}
     for node in walk(document.queries[0]):
         if not isinstance(node, ast.Duration) or node.kind != "duration":
@@ -294,7 +294,7 @@ def _lengths(document: ast.Document, wording: Wording) -> list[_Group]:
 
 
 def _groups(document: ast.Document, wording: Wording, namespaces: dict[str, str]) -> list[_Group]:
-    """The constants that may be parameters, equal ones together; ``namespaces`` is filled by their prefixes."""
+    """The constants that may be parameters, equal ones together; ``namespaces`` receives the namespaces of their prefixes."""
     place_at = {start: i for i, start in enumerate(wording.starts)}
     alike: dict[tuple[str, str], list[int]] = {}
     for term in _candidates(document.queries[0]):

@@ -1,9 +1,9 @@
 """Bounds that another one implies, in the rules of a family whose windows differ in length.
 
-A bound is pushed into all that lies inside of it (``rewrites.push_windows``), so that goals expire there, too.  Where
-its length is a parameter, each of these tests would need the parameter, and what is below would no longer be shared by
-all queries.  Without a consuming policy the outermost test refuses whatever the inner ones would: those only say how
-long goals are kept, for which the longest window of all queries does.
+A bound is pushed into everything inside it (``rewrites.push_windows``), so that goals expire there, too.  If its length
+is a parameter, each of these tests would need the parameter, and the nodes below could no longer be shared by all
+queries.  Without a consuming policy the outermost test refuses whatever the inner ones would: these only determine how
+long goals are kept, for which the longest window of all queries is enough.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from etalis_rules import program as ir
 
 Lengths = frozenset[int]
 Length = Callable[[alg.Bound | None], int | None]
-"""The parameter that a bound is, if it is one."""
+"""The parameter that a bound stands for, if any."""
 
 
 def relaxed(nodes: dict[str, ir.Node], name: str, length: Length, family: str) -> str:
-    """The node without the tests that one above it implies; what it is made from is added to ``nodes``."""
+    """The node without the tests that one above it implies; the nodes it is made from are added to ``nodes``."""
     if any(getattr(node, "policy", "") for node in nodes.values()):
         return name
     return _Relaxing(nodes, length, family).node(name, frozenset())
@@ -31,7 +31,7 @@ class _Relaxing:
         self.nodes, self.length, self.family = nodes, length, family
 
     def node(self, name: str, implied: Lengths) -> str:
-        """The node inside of windows whose lengths are these parameters."""
+        """The node inside windows whose lengths are these parameters."""
         before = self.nodes[name]
         after = self._relaxed(before, implied)
         if after == before:
@@ -49,7 +49,7 @@ class _Relaxing:
             case ir.Union():
                 return replace(node, branches=tuple(self._ref(ref, implied) for ref in node.branches))
             case ir.Join() | ir.Absence() if node.right is not None:
-                # NEXT, too: what follows too slowly ends too late, and so does whatever follows after that.
+                # NEXT, too: a solution that follows too late ends too late, and so does everything after it.
                 inner = implied | self._own(node.bound)
                 sides = self._ref(node.left, inner), self._ref(node.right, inner)
                 return replace(node, left=sides[0], right=sides[1], bound=self._kept(node, implied))

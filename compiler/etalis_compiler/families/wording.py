@@ -1,6 +1,6 @@
-"""The wording of a text: what it says but for its constants, and its constants.
+"""The wording of a text: the text without its constants, and the constants.
 
-No text is parsed here.  The pieces are those of the lexer, so that a constant inside a comment or a string is none.
+No text is parsed here.  The pieces come from the lexer, so nothing inside a comment or a string counts as a constant.
 
 >>> from etalis_compiler.diagnostics import Source
 >>> wording = wording_of(Source("SELECT ?x { :c12 :price ?x FILTER (?x > 100) }"))
@@ -26,7 +26,7 @@ NAME = "QUERY NAME"
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """``pieces`` are texts between constants and the kinds of these, in turn; ``starts`` is where constants begin."""
+    """``pieces`` are texts between constants and kinds of constants, in turn; ``starts`` is where constants begin."""
 
     pieces: tuple[str, ...]
     constants: tuple[str, ...]
@@ -45,7 +45,7 @@ class Wording:
 
 
 def wording_of(source: Source) -> Wording | None:
-    """The wording of a text; None where it has escapes or what is no token, so that it has to be parsed by itself."""
+    """The wording of a text; None if it has escapes or invalid tokens, so that it has to be parsed by itself."""
     text = source.text
     if "\\" in text or text[:1] == "\ufeff":
         return None

@@ -126,7 +126,7 @@ class PatternPrinter(TermPrinter):
         return self.pattern(left) if same else self.operand(left, tight=tight)
 
     def operand(self, pattern: Pattern, *, tight: bool) -> list[str]:
-        """An operand: only the operators that bind tighter may stand bare to the right of a weaker one."""
+        """An operand: only operators that bind tighter may stand without braces to the right of a weaker one."""
         if isinstance(pattern, Combined) and not tight and pattern.operator in TIGHT:
             return self.pattern(pattern)
         if isinstance(pattern, Combined | SeqNot):
@@ -134,7 +134,7 @@ class PatternPrinter(TermPrinter):
         return self.pattern(pattern)
 
     def _plain(self, pattern: Pattern) -> list[str]:
-        """What may follow NOT: a group, not something with a WITHIN or REPEAT of its own."""
+        """An operand of NOT: a group, not something with a WITHIN or REPEAT of its own."""
         braced = isinstance(pattern, Combined | SeqNot | Within | Repeat)
         return self.group(Group((pattern,))) if braced else self.pattern(pattern)
 

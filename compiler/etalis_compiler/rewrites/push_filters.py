@@ -1,10 +1,10 @@
 """Push each filter conjunct to the lowest node at which all its variables are certainly bound.
 
-Filter(A SEQ B, p1 ∧ p2) = (Filter(A, p1) SEQ B) with p2 kept, when p1 speaks of A's variables only.
+Filter(A SEQ B, p1 ∧ p2) = (Filter(A, p1) SEQ B) with p2 kept, if p1 reads only A's variables.
 
 A conjunct that reads the interval stays with its group (``push_windows`` takes upper bounds of the duration further
-down).  BOUND and COALESCE, EXISTS and volatile functions never go below an outer join, because there they can
-tell a missing variable from a bound one, or would be drawn another number of times.
+down).  BOUND and COALESCE, EXISTS and volatile functions never go below an outer join, because they can distinguish a
+missing variable from a bound one, or would be evaluated a different number of times.
 
 >>> from etalis_rules.algebra import *
 >>> a = BGP((Triple(Var("c"), Const("<p>"), Var("x")),)); b = BGP((Triple(Var("c"), Const("<p>"), Var("y")),))
@@ -21,7 +21,7 @@ from etalis_rules import algebra as alg
 
 
 def push_filters(pattern: alg.Pattern) -> alg.Pattern:
-    """The pattern with every filter as deep as it may stand."""
+    """The pattern with every filter as deep as possible."""
     match pattern:
         case alg.Filter(child, conditions):
             child = push_filters(child)
@@ -42,7 +42,7 @@ def push_filters(pattern: alg.Pattern) -> alg.Pattern:
         case alg.SubSelect(select):
             return alg.SubSelect(push_select(select))
         case alg.LeftJoin(left, right, condition) | alg.EqLeftJoin(left, right, condition):
-            # A conjunct of F that speaks of the optional side alone keeps out what could never match.
+            # A conjunct of F that reads only the optional side keeps out solutions that could never match.
             return _push_condition(pattern, push_filters(left), push_filters(right), condition)
         case alg.SeqRightJoin(left, right, condition):
             return _push_condition(pattern, push_filters(left), push_filters(right), condition)
@@ -106,7 +106,7 @@ def _filter(child: alg.Pattern, conditions: tuple[alg.Expr, ...]) -> alg.Pattern
 
 
 def _sink(condition: alg.Expr, pattern: alg.Pattern) -> alg.Pattern | None:
-    """The pattern with the condition inside, or None where it has to stay above."""
+    """The pattern with the condition inside, or None if it has to stay above."""
     names = alg.operators(condition)
     if names & (alg.INTERVAL | alg.VOLATILE | {"EXISTS"}) or not alg.variables(condition):
         return None
@@ -124,12 +124,12 @@ def _place(condition: alg.Expr, tells_unbound: bool, pattern: alg.Pattern) -> al
             below = _place(condition, tells_unbound, child)
             return None if below is None else replace(pattern, child=below)
         case alg.Extend(child, variable, _):
-            # What the child does not bind may be read by an EXISTS, and is bound outside of it.
+            # An EXISTS may read a variable that the child does not bind; it is bound outside.
             if variable in needed or not _binds(child, needed):
                 return None
             return replace(pattern, child=_place_or_filter(condition, tells_unbound, child))
         case alg.TimeJoin("next", left, _) | alg.Absence(left, _, None):
-            # A filter says nothing of what is next, or of what must not be.
+            # A filter on the whole says nothing about what is next, or what must be absent.
             if not _binds(left, needed):
                 return None
             return replace(pattern, left=_place_or_filter(condition, tells_unbound, left))
@@ -160,7 +160,7 @@ def _place(condition: alg.Expr, tells_unbound: bool, pattern: alg.Pattern) -> al
 
 
 def _binds(pattern: alg.Pattern, needed: frozenset[str]) -> bool:
-    """Does every solution bind these variables?  A BIND may fail, whatever its expression."""
+    """Whether every solution binds these variables; a BIND may fail, whatever its expression."""
     return bool(needed) and needed <= alg.certain(pattern)
 
 

@@ -1,22 +1,22 @@
 """Push upper bounds of the duration into the pattern ([EP] §5, "Memory management and time windows").
 
-Filter(A SEQ B, getDURATION() < D): whatever A and B are made of lies inside the solution's interval, so every
-inner-joined part below lasts less than D too.  The bound becomes a ``Within`` at each of these nodes: it is checked
-at every step, and it tells after what time a goal can be dropped.
+Filter(A SEQ B, getDURATION() < D): the parts of A and B lie inside the solution's interval, so every inner-joined part
+below lasts less than D too.  The bound becomes a ``Within`` at each of these nodes: it is checked at every step, and
+determines when a goal can be dropped.
 
 The bound goes into the mandatory side of an outer join.  Of the optional side:
 
 * OPTIONAL, OPTIONALSEQ: it stays out.  A partner p of a solution m may reach so far back that hull(m, p) is too long
-  while m itself is not: then m must find p, so that it is not reported as alone.
+  while m itself is not: then m must still find p, or it would be reported as alone.
 * EQUALSOPTIONAL with a mandatory side that certainly holds an occurrence: it goes in.  Let every solution that is kept
   above last at most D.  Both halves of the operator have the interval of their mandatory solution m (a partner's is the
   same), so only the m of at most D count.  A timed partner of such an m has its interval, hence lasts at most D too; a
-  timeless one satisfies every bound.  So what D takes from the optional side is partner of no m that counts: neither
-  half changes for those that do.  (A timeless m is equal to everything: it would lose a partner that is too long, and
-  be reported as alone.)  Under a consuming policy the bounds below are part of the meaning, and it stays out.
+  timeless one satisfies every bound.  So the solutions that D removes from the optional side are partners of no m that
+  counts: neither half changes for those that do.  (A timeless m equals everything: it would lose a partner that is too
+  long, and be reported as alone.)  Under a consuming policy the bounds below are part of the meaning, so it stays out.
 
-NEXT takes it into its left side alone, and NOT into what must happen: a solution of B that lasts too long is still the
-next, and one of N still keeps others away.  REPEAT takes none.
+In NEXT it goes only into the left side, and in NOT only into the sides that must occur: a solution of B that lasts too
+long is still the next, and one of N still rules others out.  It never goes into REPEAT.
 
 A bound in the condition F itself bounds the optional side of all three.
 
@@ -75,7 +75,7 @@ def longest(bound: alg.Bound) -> int:
 
 
 def certainly_timed(pattern: alg.Pattern, knowledge: KnowledgeSummary) -> bool:
-    """Does every solution hold an occurrence, whatever the background holds?"""
+    """Whether every solution has an occurrence, whatever the background holds."""
     match pattern:
         case alg.BGP(triples, stream, graph):
             # The patterns of a stream never look into the background.
@@ -83,7 +83,7 @@ def certainly_timed(pattern: alg.Pattern, knowledge: KnowledgeSummary) -> bool:
         case alg.PathPattern() | alg.GraphNames() | alg.Table():
             return False
         case alg.Absence() | alg.Runs() | alg.TimeJoin("next"):
-            return True  # sides that may be timeless are refused
+            return True  # sides that may be timeless have been refused
         case alg.Join(left, right) | alg.SeqJoin(left, right) | alg.EqJoin(left, right) | alg.TimeJoin(_, left, right):
             return certainly_timed(left, knowledge) or certainly_timed(right, knowledge)
         case alg.Union(left, right):
@@ -100,7 +100,7 @@ def certainly_timed(pattern: alg.Pattern, knowledge: KnowledgeSummary) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What holds for a whole query: what its triple patterns may match in the background, and its policy."""
+    """The context of a whole query: what its triple patterns may match in the background, and its policy."""
 
     knowledge: KnowledgeSummary
     consuming: bool

@@ -4,8 +4,8 @@ SEQ is associative: (A SEQ B) SEQ C = A SEQ (B SEQ C), since a hull ends where i
 first one starts; a timeless part changes neither.  AND is associative and commutative, and the triples of a basic
 graph pattern are a set.  So without a consuming policy the order changes no answer, only the number of goals:
 
-* ``left`` is the plan as written; good when what comes last is what happens most often;
-* ``right`` couples from the right; good when what comes first happens most often;
+* ``left`` is the plan as written; good if the last part is the most frequent;
+* ``right`` couples from the right; good if the first part is the most frequent;
 * ``cost`` makes the fewest intermediate solutions, by the rates of the predicates (events per second).
 
 Under a consuming policy the plan is part of the meaning and stays as it is written.
@@ -27,8 +27,8 @@ from math import prod
 from etalis_rules import algebra as alg
 
 ORDERS = ("left", "right", "cost")
-HORIZON = 60.0  # seconds for which a solution is taken to wait for its partner
-SELECTIVITY = 0.01  # of a join with a shared variable
+HORIZON = 60.0  # seconds that a solution is assumed to wait for its partner
+SELECTIVITY = 0.01  # assumed for a join with a shared variable
 
 Rates = Mapping[str, float]
 
@@ -45,7 +45,7 @@ AS_WRITTEN = Coupling()
 
 
 def coupling(order: str = "", rates: Rates | None = None) -> Coupling:
-    """What a user asks for: rates alone ask for ``cost``.  A predicate may stand with or without angle brackets."""
+    """The user's choice; rates alone imply ``cost``.  Predicates may be written with or without angle brackets."""
     given = sorted((iri if iri[:1] == "<" else f"<{iri}>", float(rate)) for iri, rate in (rates or {}).items())
     chosen = order or ("cost" if given else "left")
     if chosen not in ORDERS:
@@ -66,7 +66,7 @@ def reorder(pattern: alg.Pattern, order: str, rates: Rates | None = None) -> alg
     """The pattern with its chains of SEQ and AND coupled in this order.
 
     ``rates`` map predicates (``<iri>``) to events per second; one that is missing counts as the average of the others.
-    Filters and windows must not have been pushed yet: they would stand in the way.
+    Filters and windows must not have been pushed yet: they would break up the chains.
     """
     return pattern if order == "left" else _Reorder(order, rates or {}).pattern(pattern)
 
@@ -125,14 +125,14 @@ class _Reorder:
             for i in range(size - length + 1):
                 j = i + length - 1
                 costs = {k: best[i, k][0] + best[k + 1, j][0] for k in range(i, j)}
-                # The last of equals is the left-most coupling, the plan as written.
+                # The last of equal costs is the left-most coupling, the plan as written.
                 at = min(costs, key=lambda k: (costs[k], -k))
                 joined = alg.SeqJoin(best[i, at][1], best[at + 1, j][1])
                 best[i, j] = (costs[at] + self._matches(parts[i : j + 1]), joined)
         return best[0, size - 1][1]
 
     def _matches(self, parts: Sequence[alg.Pattern]) -> float:
-        """How many solutions a second these parts form together."""
+        """How many solutions per second these parts form together."""
         seen = alg.scope(parts[0])
         keys = 1.0
         for part in parts[1:]:
@@ -143,7 +143,7 @@ class _Reorder:
     # --- AND ---
 
     def _joined_first(self, parts: list[alg.Pattern]) -> list[alg.Pattern]:
-        """The rarest first, then always the rarest of those that share a variable with what is there."""
+        """The rarest first, then always the rarest of those that share a variable with the parts so far."""
         rest = sorted(parts, key=self._rate)
         order = [rest.pop(0)]
         names = alg.scope(order[0])
@@ -162,7 +162,7 @@ class _Reorder:
         return sum(self.rates.values()) or self.usual
 
     def _rate(self, p: alg.Pattern) -> float:
-        """How many solutions a second a pattern has, roughly: as many as its rarest part."""
+        """Roughly how many solutions per second a pattern has: as many as its rarest part."""
         match p:
             case alg.BGP(triples) if triples:
                 return min(map(self._triple_rate, triples))

@@ -1,4 +1,4 @@
-"""RSP-QL, RSEP-QL and the languages they explain: from the syntax of a windowed query to its plan.
+"""RSP-QL, RSEP-QL and the languages they cover: from the syntax of a windowed query to its plan.
 
 A plan says which windows stand on which streams, what is evaluated over their contents, at which times, and how the
 answers become a stream ([RSPQL] Definition 11: Q = (SE, SDS, ET, QF)).  This room knows the syntax and the algebra; the

@@ -1,4 +1,4 @@
-"""What is wrong or doubtful about the windows of a plan."""
+"""Errors and warnings about the windows of a plan."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check_closing(plan: WindowPlan, source: Source, query: ast.Query) -> None:
 
 
 def unbounded_windows(plan: WindowPlan, source: Source, query: ast.Query) -> list[Diagnostic]:
-    """Windows that keep everything."""
+    """Warn of windows that keep everything."""
     return [
         source.diagnostic(
             "warning",

@@ -102,7 +102,7 @@ class _Lowering(Rewriter):
             if isinstance(node, ast.EventDeclaration):
                 self.events[node.name] = node
         self._check_nesting()
-        # windows hold plain triples, so that a block of triples and paths is a join
+        # windows hold plain triples, so a block of triples and paths is a join
         select = alg.without_blocks(translate(self._rewritten(query)))
         if not self.windows and self.times:
             timed = next(node for node in ast.walk(query) if isinstance(node, ast.TripleTime))
@@ -191,7 +191,7 @@ class _Lowering(Rewriter):
             raise Fault("window", f"the window {name} is declared twice", "give it another name", clause.span)
         if clause.window is not None:
             shape = shape_of(clause.window)
-        else:  # the stream itself: each instant by itself, or for aggregates all that has come ([REQ], S2S)
+        else:  # the stream itself: each instant by itself, or for aggregates everything so far ([REQ], S2S)
             shape = Identity() if aggregated else Now()
         self.windows[name] = WindowUse(name, stream, shape, inner, default)
 
@@ -233,7 +233,7 @@ class _Lowering(Rewriter):
             )
 
     def _check_times(self) -> None:
-        """What stands in timestamp() must be bound by a pattern; WITHIN bounds matches of EP-SPARQL."""
+        """Variables in timestamp() must be bound by a pattern; WITHIN is only for EP-SPARQL matches."""
         if self.syntax.within is not None:
             raise Fault(
                 "window",
@@ -303,7 +303,7 @@ class _Lowering(Rewriter):
 
 
 def _bound_names(node: Any) -> set[str]:
-    """The variables that stand outside timestamp()."""
+    """The variables that occur outside timestamp()."""
     if isinstance(node, ast.TripleTime):
         return set()
     if isinstance(node, ast.Var):

@@ -1,9 +1,9 @@
-"""Who feeds whom: the queries of a program in the order in which an instant passes through them.
+"""Which queries feed which: the queries of a program in the order in which an instant passes through them.
 
-What a CONSTRUCT query makes is read by windows on its stream, and by every pattern of rules and facts that it may
-match, of its stream or of any.  At one instant a query comes after all that feed it: rules that are fed by windows run
-after these windows, in an engine of their own; rules that feed one another stay together, since they may be recursive.
-Queries with windows, and facts, have no meaning in a circle.
+The triples of a CONSTRUCT query are read by windows on its stream, and by every pattern of rules and facts that they
+may match, for its stream or any stream.  At one instant a query comes after all that feed it: rules that are fed by
+windows run after these windows, in an engine of their own; rules that feed one another stay together, since they may be
+recursive.  Queries with windows, and facts, must not feed one another in a circle.
 
     rules 0 ──▶ windows and facts 0 ──▶ rules 1 ──▶ windows and facts 1 ──▶ …
 """
@@ -24,15 +24,15 @@ Nodes = tuple[str, str, str]
 """The terms of a triple; an empty string stands for any."""
 
 Entails = Callable[[Nodes], Iterable[Nodes]]
-"""What else holds where a triple does."""
+"""The triples that a triple entails."""
 
 ANYTHING: Nodes = ("", "", "")
-_UNKNOWN = ("<.s>", "<.p>", "<.o>")  # what stands for a variable where triples are asked for
+_UNKNOWN = ("<.s>", "<.p>", "<.o>")  # placeholders for variables when entailed triples are looked up
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A query as its neighbours see it.
+    """The inputs and outputs of a query.
 
     ``reads`` has pairs of a stream (empty: any) and a triple; ``makes`` the triples that go into ``stream``, and is
     empty for a query that feeds nothing.
@@ -47,7 +47,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Queries that an instant passes together (``rules``) or one after another."""
+    """Queries that an instant passes through together (``rules``) or one after another."""
 
     kind: str
     names: tuple[str, ...]

@@ -1,7 +1,7 @@
 """The same answer whatever the order of simultaneous items.
 
-SPARQL leaves open which rows LIMIT keeps where ORDER BY ties, and in which order GROUP_CONCAT takes its members.  Here
-both are decided by the order of ORDER BY over all variables, so that an answer is a function of the stream alone.
+SPARQL leaves open which rows LIMIT keeps among ties of ORDER BY, and in which order GROUP_CONCAT takes its members.
+Here both follow the order of ORDER BY over all variables, so that an answer is a function of the stream alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from etalis_rules import algebra as alg
 
 
 def in_fixed_order(select: alg.Select) -> alg.Select:
-    """The select, and those inside it, with what is open decided."""
+    """The select, and those inside it, with a fixed order."""
     pattern = alg.transform(select.pattern, lambda node: in_fixed_order(node) if isinstance(node, alg.Select) else None)
     every = tuple(alg.OrderKey(alg.Var(v)) for v in sorted(alg.scope(pattern)))
     if any(a.name == "GROUP_CONCAT" for a in select.aggregates):

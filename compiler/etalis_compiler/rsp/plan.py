@@ -1,7 +1,7 @@
 """The plan of a windowed query, as immutable data.
 
-Times and lengths are whole microseconds.  A window is known by its name: the IRI it was declared with, or a name that
-begins with a dot for one that was written where it is used.
+Times and lengths are whole microseconds.  A window is known by its name: the IRI it was declared with, or a name
+beginning with a dot for a window written where it is used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from etalis_rules import program as ir
 class Sliding:
     """[RSPQL] Definition 13: windows (o, o + width] with o = t0, t0 + slide, t0 + 2·slide, …
 
-    A tumbling window slides by its width.  ``offset`` looks back: what is seen at t is what would else be seen at
+    A tumbling window slides by its width.  ``offset`` looks back: at t the window shows what it would otherwise show at
     t − offset.
     """
 
@@ -70,11 +70,11 @@ class Count:
 class Fact:
     """CONSTRUCT FACT: triples that hold from a SINCE event until the next TILL event ([REQ], TEF-SPARQL).
 
-    A SINCE is a solution of one of the patterns of ``since`` in one stream item, as a TILL of those of ``till``.  A
-    SINCE makes the fact hold that its values of ``keys`` name (the variables of ``template``), unless it holds already;
-    a TILL ends the facts with values compatible with its own that have held since an earlier instant.  What ends is an
-    occurrence of the instances of ``template`` from the start of its SINCE to the end of its TILL.  ``feeds`` is the
-    stream of these (empty: the default one).
+    A SINCE is a solution of one of the patterns of ``since`` in one stream item; a TILL likewise for ``till``.  A SINCE
+    begins the fact given by its values of ``keys`` (the variables of ``template``), unless it holds already; a TILL
+    ends the facts with values compatible with its own that have held since an earlier instant.  A fact that ends is an
+    occurrence of the instances of ``template``, from the start of its SINCE to the end of its TILL.  ``feeds`` is the
+    stream of these occurrences (empty: the default one).
     """
 
     name: str
@@ -87,7 +87,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """The facts that hold now, of all streams: an item for each, its end the time since which it holds."""
+    """The facts of all streams that hold now: one item each, whose end is the time since which the fact holds."""
 
     facts: tuple[Fact, ...]
 
@@ -167,7 +167,7 @@ def event_windows(event: EventExpr) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class MatchPlan:
-    """``MATCH {…}``: found apart, its solutions are read by the query as triples of the stream ``name``.
+    """``MATCH {…}``: it is evaluated separately, and the query reads its solutions as triples of the stream ``name``.
 
     A solution is a node r with (r, ROW, ROW) and (r, column(v), term) for each variable v that it binds.
     ``pattern`` is an event pattern, or an algebra pattern with the temporal operators of EP-SPARQL.
@@ -195,8 +195,8 @@ class Strategy:
     """One condition of a report policy ([RSPQL] Definition 23).
 
     ``kind``: WC (the window closes), CC (an item entered its content), NC (its content is not empty), P (every
-    ``period`` from ``start`` on), AT (the given ``times``).  ``window`` names the window it looks at; empty: the policy
-    holds when one window meets all such strategies together.
+    ``period`` from ``start`` on), AT (the given ``times``).  ``window`` names the window it looks at; if empty, one
+    window must meet all such strategies together.
     """
 
     kind: str
@@ -208,14 +208,13 @@ class Strategy:
 
 @dataclass(frozen=True, slots=True)
 class WindowPlan:
-    """What is to be done for a windowed query.
+    """How to evaluate a windowed query.
 
     ``select`` is the algebra: a triple pattern's ``stream`` names the window (or MATCH) it reads.  ``graphs`` and
     ``named`` are the stored graphs of FROM and FROM NAMED (empty: the background as it is); ``rescan`` says how often a
-    stored graph is read again.  ``r2s`` is RSTREAM, ISTREAM or DSTREAM; ``asked``
-    is the one that the text names.  ``consumption`` is the policy by which event
-    patterns use up their input ([RSEP] §4.4).  ``feeds`` is the stream
-    that a CONSTRUCT query makes; ``ordered``: the text has an ORDER BY.
+    stored graph is read again.  ``r2s`` is RSTREAM, ISTREAM or DSTREAM; ``asked`` is the one that the text names.
+    ``consumption`` is the policy by which event patterns consume their input ([RSEP] §4.4).  ``feeds`` is the stream
+    that a CONSTRUCT query writes; ``ordered``: the text has an ORDER BY.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""How the systems behave that RSP-QL and RSEP-QL explain.
+"""The behaviour of the systems that RSP-QL and RSEP-QL cover.
 
 [RSPQL] Table 2:
 
@@ -11,8 +11,8 @@
 [RSEP] Table 1: a landmark window with SEQ is EP-SPARQL (unrestricted; with SEQ^c and P^c chronological; with SEQ^r and
 P^r recent), a time window with SEQ^n is C-SPARQL's ``timestamp``, a time window alone is C-SPARQL.
 
-A preset changes how a query is evaluated, not what it says: the windows and the shape of the dataset are those of the
-text (the dialects write them in ways of their own).
+A preset changes how a query is evaluated, not its content: the windows and the shape of the dataset are those of the
+text (the dialects have their own syntax for them).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ PRESETS = {
 
 
 def with_preset(plan: WindowPlan, name: str) -> WindowPlan:
-    """The plan as the named system would run it.  Raises ``ValueError`` where the system could not."""
+    """The plan as the named system would run it.  Raises ``ValueError`` if the system could not."""
     preset = PRESETS.get(name)
     if preset is None:
         raise ValueError(f"unknown preset {name!r}: use one of {', '.join(PRESETS)}")

@@ -1,8 +1,8 @@
 """The WHERE clause of a windowed query as plain syntax.
 
-Every window becomes a stream of its own (``WINDOW :w {…}`` ↦ ``STREAM :w {…}``), so that the one translation of
-patterns serves here too.  What SPARQL cannot say is found apart and read back as triples of a stream: event patterns
-(``MATCH``), and the times of triples (``timestamp(s p o)``).
+Every window becomes a stream of its own (``WINDOW :w {…}`` ↦ ``STREAM :w {…}``), so that the same translation of
+patterns serves here too.  Parts that SPARQL cannot express are evaluated separately and read as triples of a stream:
+event patterns (``MATCH``), and the times of triples (``timestamp(s p o)``).
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class Rewriter:
     def _graph(self, graph: ast.Var | ast.Term, group: ast.Group, here: str, span: ast.Span) -> Any:
         if (
             not group.elements
-        ):  # GRAPH ?g {}: the names of the graphs, the items' in a window and the stored ones elsewhere
+        ):  # GRAPH ?g {}: the names of graphs: of items in a window, of stored graphs elsewhere
             any_triple = ast.TriplePattern(ast.Blank(".s"), ast.Var(".p"), ast.Blank(".o"))
             body = ast.Group((ast.GraphGroup(graph, ast.Group((ast.Triples((any_triple,)),))),))
             if isinstance(graph, ast.Term):
@@ -195,7 +195,7 @@ class Rewriter:
         shape = Now() if spec is None else shape_of(spec, continuous=True)
         for window in self.windows.values():
             same = (window.stream, window.shape, window.inner) == (stream.spelling, shape, "")
-            counts_patterns = isinstance(shape, Count) and shape.unit == "BGP"  # each its own
+            counts_patterns = isinstance(shape, Count) and shape.unit == "BGP"  # each has its own
             if same and window.name[0] == "." and not counts_patterns:
                 return self._read(window.name, group)
         self.fresh += 1
@@ -206,7 +206,7 @@ class Rewriter:
     # --- facts ---
 
     def _current(self, group: ast.Group, span: ast.Span) -> ast.StreamGroup:
-        """``CURRENT {…}``: a window that holds the facts of the program which the pattern may match."""
+        """``CURRENT {…}``: a window that holds the facts of the program that the pattern may match."""
         held = self.windows.get(FACTS)
         wanted = set(held.shape.facts) if held is not None and isinstance(held.shape, Current) else set[Fact]()
         for node in ast.walk(group):
@@ -234,7 +234,7 @@ class Rewriter:
     # --- event patterns ---
 
     def _match(self, pattern: ast.EventPattern | ast.Group, here: str) -> list[ast.Element]:
-        """A MATCH as the triples in which its solutions are read."""
+        """A MATCH as the triples through which its solutions are read."""
         name = f".match{len(self.matches) + 1}"
         if isinstance(pattern, ast.Group):
             inner = self._temporal(pattern, here)
@@ -316,7 +316,7 @@ class Rewriter:
 
 
 def _forward_only(node: ast.Spanned) -> Fault:
-    """NOT, NEXT and REPEAT follow a stream as it comes; over the content of a window they are not evaluated."""
+    """The fault for NOT, NEXT and REPEAT, which follow a stream as it comes and are not evaluated over windows."""
     return Fault(
         "windows",
         "NOT, NEXT and REPEAT are not evaluated over windows",
@@ -327,7 +327,7 @@ def _forward_only(node: ast.Spanned) -> Fault:
 
 
 def in_one_item(group: ast.Group, what: str) -> alg.Pattern:
-    """The pattern of something that is found in one stream item."""
+    """The pattern of something found within one stream item."""
     for node in ast.walk(group):
         if isinstance(node, ast.WindowGroup | ast.StreamGroup | ast.Match | ast.TripleTime | ast.Query | ast.Current):
             raise Fault(

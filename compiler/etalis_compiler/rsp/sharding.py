@@ -1,17 +1,16 @@
-"""Shard analysis of windowed queries: by which variable may the content of windows be divided?
+"""Shard analysis of windowed queries: the variables by which the content of windows may be divided.
 
-A query is divided by a variable *k* when the answers with k = x are those of the same query over the triples that
-have x where their patterns have ?k, evaluated at the same times.  Two things are asked of it.
+A query can be divided by a variable *k* if the answers with k = x are those of the same query over the triples that
+have x where their patterns have ?k, evaluated at the same times.  That takes two conditions.
 
 **The pattern.**  Every triple pattern over a window has ?k; every solution uses at least one triple of a window; where
-a solution depends on something being absent (the right of OPTIONAL and MINUS, EXISTS) ?k is bound before.  Then no
-solution looks at triples with two values of ?k.  ?k must be in the answer, which tells the shard of a row and keeps
-equal rows together; groups must be by ?k; ORDER BY, LIMIT, ASK, DESCRIBE and aggregates over everything are not
-divisible, nor are patterns that look at whole items (MATCH, names of graphs, timestamp()) or join triples in an
-unbounded way (paths).
+a solution depends on absence (the right of OPTIONAL and MINUS, EXISTS), ?k is bound before.  Then no solution looks at
+triples with two values of ?k.  ?k must be in the answer, so that it identifies the shard of a row and keeps equal rows
+together; groups must be by ?k; ORDER BY, LIMIT, ASK, DESCRIBE and aggregates over everything are not divisible, nor are
+patterns that look at whole items (MATCH, names of graphs, timestamp()) or join triples in an unbounded way (paths).
 
-**The evaluation times.**  A shard knows only its own items, so a time at which the whole query is evaluated must be one
-in the shard as well, or one at which the shard has nothing to say:
+**The evaluation times.**  A shard knows only its own items, so each time at which the whole query is evaluated must be
+an evaluation time of the shard as well, or one at which the shard has nothing to report:
 
 =================================== ===================================================================================
 RSTREAM, WINDOW CLOSE, PERIODIC, AT by the clock, the same in every shard
@@ -27,9 +26,9 @@ DSTREAM by the clock                tells that a key has gone, maybe after the l
                                     know how long the stream goes on for the others
 =================================== ===================================================================================
 
-By the clock some window that every solution uses must forget (slide, or hold the instant only), or all of them be
-intervals that report when they close: a shard's stream ends with its own last item, and evaluations after that must
-have nothing to say.  Windows that count are not divisible.
+With evaluation by the clock, some window that every solution uses must forget (slide, or hold only the instant), or all
+of them must be intervals that report when they close: a shard's stream ends with its own last item, and evaluations
+after that must have nothing to report.  Windows that count are not divisible.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ POSITIONS = ("subject", "predicate", "object")
 _CLOCK = frozenset(("WC", "P", "AT"))
 
 Route = tuple[ir.Leaf, str]
-"""Triples of a stream that a query reads, and by which position they are routed."""
+"""Triples of a stream that a query reads, and the position by which they are routed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +60,13 @@ class WindowShards:
 
 
 class _Undivided(Exception):
-    """Why a query cannot be divided, in words for its user."""
+    """Why a query cannot be divided, in words for the user."""
 
 
 def shard_keys_of(plan: WindowPlan, *, stored: bool = False) -> dict[str, tuple[Route, ...]] | str:
-    """The variables by which a query may be divided, each with what its shards read; or why there is none.
+    """The variables by which a query may be divided, each with the routes of its shards; or why there is none.
 
-    ``stored``: the stored default graph holds something.
+    ``stored``: the stored default graph is not empty.
     """
     routes: dict[str, tuple[Route, ...]] = {}
     reasons: list[str] = []
@@ -95,7 +94,7 @@ def networks(plans: Sequence[WindowPlan]) -> list[tuple[WindowPlan, ...]]:
 
 
 def divide(plans: tuple[WindowPlan, ...], *, stored: bool = False) -> WindowShards:
-    """How a network of queries is divided: every query by a key, and what one makes stays in its shard."""
+    """How a network of queries is divided: every query by a key, so that derived triples stay in their shard."""
     networks_of = []
     for plan in plans:
         keys = shard_keys_of(plan, stored=stored)
@@ -112,7 +111,7 @@ def divide(plans: tuple[WindowPlan, ...], *, stored: bool = False) -> WindowShar
 
 
 def _meeting(plans: tuple[WindowPlan, ...], chosen: Sequence[tuple[str, tuple[Route, ...]]]) -> WindowShards:
-    """The network by these keys, if what each query makes is in the shard of the one that reads it."""
+    """The network divided by these keys, if the triples that each query makes are in the shard of their reader."""
     produced = {p.feeds: (p, key) for p, (key, _) in zip(plans, chosen, strict=True) if p.feeds}
     if sum(1 for p in plans if p.feeds) > len(produced):
         return WindowShards(plans, reason="several of its queries make the same stream")
@@ -135,7 +134,7 @@ _MOST_CHOICES = 1000
 
 
 def waits_for_items(plan: WindowPlan) -> bool:
-    """Whether every evaluation is due to an item that a window holds or takes: then time alone gives no answer."""
+    """Whether every evaluation needs an item that a window holds or takes, so that time alone gives no answer."""
     kinds = {s.kind for s in plan.report}
     if not kinds & {"P", "AT"}:
         same = len({s.window for s in plan.report}) == 1
@@ -184,7 +183,7 @@ def _divided(plan: WindowPlan, key: str, stored: bool) -> tuple[Route, ...]:
 
 
 class _Reader:
-    """Checks a pattern for one key; says which windows every solution uses."""
+    """Checks a pattern for one key, and finds the windows that every solution uses."""
 
     def __init__(self, plan: WindowPlan, key: str, stored: bool) -> None:
         self.plan, self.key, self.stored = plan, key, stored
@@ -208,7 +207,7 @@ class _Reader:
         return used
 
     def pattern(self, pattern: alg.Pattern) -> frozenset[str]:
-        """The windows of which every solution uses a triple."""
+        """The windows from which every solution uses a triple."""
         match pattern:
             case alg.BGP():
                 return self._bgp(pattern)
@@ -244,7 +243,7 @@ class _Reader:
         return frozenset()
 
     def reads(self, pattern: alg.Pattern) -> bool:
-        """Does the pattern look at windows?"""
+        """Whether the pattern looks at windows."""
         return any(
             bool(self._read(part.stream, part.graph))
             for part in alg.subpatterns(pattern)
@@ -278,13 +277,13 @@ class _Reader:
         return self.windows[list(self._chain(window))[-1]].stream
 
     def _chain(self, window: WindowUse) -> Iterator[str]:
-        """A window and those that it stands on: each holds what the one before holds."""
+        """A window and those that it is defined on: each holds what the one before holds."""
         yield window.name
         if window.inner:
             yield from self._chain(self.windows[window.inner])
 
     def _absent(self, left: alg.Pattern, right: alg.Pattern) -> None:
-        """The right side may be missing: which rows it is missing for must not depend on other keys."""
+        """The right side may be absent: for which rows it is must not depend on other keys."""
         self.pattern(right)
         if self.reads(right) and self.key not in alg.certain(left):
             raise _Undivided("it may be unbound before OPTIONAL or MINUS")

@@ -1,14 +1,14 @@
-"""How far back does the answer of a windowed query reach?  Windows that slide forget: [RANGE d] looks back d.
+"""How far back the answer of a windowed query reaches.  Sliding windows forget: [RANGE d] looks back d.
 
-A network of queries can be answered in slices of time when what is evaluated at t is told by the items of (t − d, t]:
+A network of queries can be answered in slices of time if the answer at t depends only on the items of (t − d, t]:
 
-* its windows are of time and slide, or hold the items of the instant; a window over a window adds its width, and so
-  does a window over what another query makes;
-* an item makes it evaluated, not the clock alone, which would run on where a slice has no items;
-* RSTREAM, because ISTREAM and DSTREAM compare with the evaluation before, which may lie back any time.
+* its windows slide by time, or hold the items of the instant; a window over a window adds its width, and so does a
+  window over another query's triples;
+* evaluations need an item, not the clock alone, which would run on where a slice has no items;
+* it is RSTREAM, because ISTREAM and DSTREAM compare with the previous evaluation, which may be any time ago.
 
-Everything else may look at all that a window holds: ORDER BY, LIMIT and aggregates without GROUP BY are of one
-evaluation.
+Everything else may look at the whole content of a window: ORDER BY, LIMIT and aggregates without GROUP BY work within
+one evaluation.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .sharding import waits_for_items
 
 
 def reach_of(plans: Sequence[WindowPlan]) -> Reach:
-    """How far back the answers of a network of queries reach; where that is without end, why."""
+    """How far back the answers of a network of queries reach; if that is unbounded, why."""
     for plan in plans:
         if reason := _unsliced(plan):
             return endless(f"{plan.name}: {reason}")
@@ -39,7 +39,7 @@ def reach_of(plans: Sequence[WindowPlan]) -> Reach:
 
 
 def _unsliced(plan: WindowPlan) -> str:
-    """Why a query cannot be answered in slices of time; empty where it can."""
+    """Why a query cannot be answered in slices of time; empty if it can."""
     if plan.form == "ask":
         return "ASK answers once for the whole stream"
     if plan.form == "describe":
@@ -59,7 +59,7 @@ def _unsliced(plan: WindowPlan) -> str:
 
 
 def _looks_back(plan: WindowPlan, window: WindowUse) -> int:
-    """How far back a window looks, with those that it stands on."""
+    """How far back a window looks, including those that it is defined on."""
     own = window.shape.width + window.shape.offset if isinstance(window.shape, Sliding) else 0
     return own + (_looks_back(plan, plan.window(window.inner)) if window.inner else 0)
 

@@ -1,8 +1,8 @@
-"""What steps look up: the background, and the parameters of families, by columns.
+"""Look-ups of steps by columns: in the background, and in the parameters of families.
 
-A way of access to a relation is a sorted copy of it: rows by the numbers of the constants that an event has, and among
-these by the number that it is compared with.  It is made anew when the relation has changed; a look-up costs one hash
-and, where a number is compared, a binary search, for a whole column at a time.
+An access path to a relation is a sorted copy of it: rows ordered by the ids of the constants that an event provides,
+then by the number that the event is compared with.  It is rebuilt when the relation has changed; a look-up costs one
+hash and, where a number is compared, a binary search, for a whole column at a time.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from etalis_py.sparql import BackgroundSource
 
 _NUMERIC = (INTEGER, DECIMAL, DOUBLE)
 FAR = 64
-"""An array over the terms may be so many times as long as there are constants."""
+"""How many times longer than the constants an array over all terms may be."""
 
 
 class Roster:
-    """The queries of a family in columns, as they are at a version of its relation: their constants as terms."""
+    """The queries of a family at one version of its relation, in columns, with their constants as terms."""
 
     def __init__(self, relation: Relation, terms: Terms) -> None:
         self.version = relation.version
@@ -38,9 +38,9 @@ class Roster:
         self._columns: dict[int, np.ndarray] = {}
         self._by_name: np.ndarray | None = None
         self.numbered = np.array([row[relation.place] for row in self.rows], np.int64)
-        """The numbers of the queries in the program."""
+        """The places of the queries in the program."""
         self.shown = np.zeros(len(self.rows), np.bool_)
-        """Whose reports can be read."""
+        """The queries whose reports can be read."""
 
     def column(self, place: int) -> np.ndarray:
         """The terms at a place of the rows."""
@@ -54,7 +54,7 @@ class Roster:
         return np.array([as_float(row[self._place + place]) for row in self.rows], np.float64)
 
     def of_names(self, names: np.ndarray) -> np.ndarray:
-        """Which row has each of these names; -1 where none has it."""
+        """The row of each of these names; -1 where there is none."""
         if self._by_name is None:
             own = self.column(0)
             self._by_name = np.full(int(own.max(initial=0)) + 1, -1, np.int64)
@@ -68,16 +68,16 @@ class Roster:
             marked[column] = True
 
     def renumber(self, renumbered: np.ndarray) -> None:
-        """Terms have other ids now."""
+        """Replace the ids of terms by new ones."""
         self._columns = {place: renumbered[column] for place, column in self._columns.items()}
         self._by_name = None
 
 
 class Access:
-    """The rows of a relation as a step finds them.
+    """The rows of a relation, as a step looks them up.
 
-    One constant is looked up in an array over the terms where that is not much larger than the relation, several are
-    in a hash table.
+    A single constant is looked up in an array over the terms if that is not much larger than the relation, several
+    constants in a hash table.
     """
 
     def __init__(self, roster: Roster, step: ir.Parameters) -> None:
@@ -94,12 +94,12 @@ class Access:
         order = np.lexsort((self.compared, numbers))
         self.compared = self.compared[order]
         self.columns = {place: column[order] for place, column in columns.items()}
-        self.starts = np.searchsorted(numbers[order], np.arange(self.keys.count + 2), "left")  # and one without rows
+        self.starts = np.searchsorted(numbers[order], np.arange(self.keys.count + 2), "left")  # and one more
         self._near: np.ndarray | None = None
         self._draw_near()
 
     def _draw_near(self) -> None:
-        """Have the number of each term's key at hand."""
+        """Fill the array with the number of each term's key."""
         self._near = None
         if self.keys.width == 1 and self.keys.count:
             terms = self.keys.rows()[:, 0]
@@ -118,7 +118,7 @@ class Access:
         return self.starts[numbers], self.starts[numbers + 1]
 
     def first_above(self, begins: np.ndarray, ends: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """In each stretch of rows the place behind the last number that is no greater than a value."""
+        """In each range of rows, the place after the last number that is no greater than the value."""
         low, high = begins.copy(), ends.copy()
         while (open_ := low < high).any():
             middle = (low + high) >> 1
@@ -128,7 +128,7 @@ class Access:
         return low
 
     def renumber(self, renumbered: np.ndarray) -> None:
-        """Terms have other ids now."""
+        """Replace the ids of terms by new ones."""
         self.columns = {place: renumbered[column] for place, column in self.columns.items()}
         self.keys.retain(np.ones(self.keys.count, np.bool_), renumbered)
         self._draw_near()
@@ -136,7 +136,7 @@ class Access:
 
 @dataclass(slots=True)
 class Sources:
-    """The background and the relations of parameters that the steps of all rules look into."""
+    """The background and the relations of parameters, as the steps of all rules look them up."""
 
     terms: Terms
     background: BackgroundSource | None
@@ -146,7 +146,7 @@ class Sources:
     _rosters: dict[str, Roster] = field(default_factory=dict)
 
     def answers(self, pattern: alg.Pattern, known: tuple[str, ...], wanted: tuple[str, ...]) -> Answers:
-        """What the background answers to a pattern, as it is now."""
+        """The answers of the current background to a pattern."""
         assert self.background is not None, "what looks something up has a background"
         kept = self._answers.get((pattern, known, wanted))
         if kept is None or not kept.stand:
@@ -155,11 +155,11 @@ class Sources:
         return kept
 
     def longest(self, bound: alg.Bound | None) -> list[int] | None:
-        """The longest window of the queries of a family, as it is at any time."""
+        """The longest window of a family's queries, in a list that is kept up to date."""
         return self.relations[bound.family].longest(bound.place) if isinstance(bound, ir.Longest) else None
 
     def roster(self, family: str) -> Roster:
-        """The queries of a family, as they are now."""
+        """The current queries of a family."""
         relation = self.relations[family]
         known = self._rosters.get(family)
         if known is None or known.version != relation.version:
@@ -167,7 +167,7 @@ class Sources:
         return known
 
     def access(self, step: ir.Parameters) -> Access:
-        """The way to the parameters, as they are now."""
+        """The access path to the current parameters."""
         known = self._known.get(step)
         if known is None or known.version != self.relations[step.family].version:
             known = self._known[step] = Access(self.roster(step.family), step)
@@ -179,7 +179,7 @@ class Sources:
             roster.mark_terms(marked)
 
     def renumber(self, renumbered: np.ndarray) -> None:
-        """Terms have other ids now."""
+        """Replace the ids of terms by new ones."""
         self._answers.clear()
         for roster in self._rosters.values():
             roster.renumber(renumbered)
@@ -189,10 +189,10 @@ class Sources:
     def matching(
         self, step: ir.Parameters, columns: Mapping[str, np.ndarray], lengths: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The solutions of some columns that concern queries, where the rows of these begin, and how many they are.
+        """The solutions that match queries, where the rows of these begin, and how many there are.
 
-        ``lengths``: how long each solution lasts.  Numbers are compared as doubles and with one to spare, so what is
-        compared is tested nevertheless.
+        ``lengths``: how long each solution lasts.  Numbers are compared as doubles, with one more row to be safe, so
+        the comparison is tested again afterwards.
         """
         access = self.access(step)
         keys = np.empty((len(lengths), len(step.equal)), np.int32)
@@ -216,7 +216,7 @@ class Sources:
         return chosen, begins, ends - begins
 
     def bound(self, step: ir.Parameters, begins: np.ndarray, each: np.ndarray) -> dict[str, np.ndarray]:
-        """What these rows bind, one after the other."""
+        """The bindings of these rows, one after another."""
         access = self.access(step)
         picked = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each - begins, each)
         return {name: access.columns[place][picked] for name, place in step.binds}

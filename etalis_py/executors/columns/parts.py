@@ -1,6 +1,6 @@
 """A part of the rules that runs in rows, as an operator between those of columns.
 
-Cost: as in rows for events of the predicates that it reads; the others cost a comparison.  State: that of the rules.
+Cost: as in rows for events with the predicates that it reads; a comparison for all others.  State: that of the rules.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from etalis_py.kernel.batch import Report, Row
 from etalis_py.sparql import OccurrenceLog
 
 TriplesOf = Callable[[int], Callable[[Row], Iterable[Triple]]]
-"""What makes the triples of a row, by the number of its reports."""
+"""For the number of a report, a function that makes the triples of a row."""
 
 
 class PartOperator:
@@ -46,15 +46,15 @@ class PartOperator:
         self._reading = Reading(leaves, terms)
 
     def begin(self, log: OccurrenceLog | None) -> None:
-        """Go on with the state of rows, and this history."""
+        """Continue with the state of rows, and this history."""
         self._rules.begin(log)
 
     def advance(
         self, by_stream: Table, derived: Sequence[Table], through: int
     ) -> tuple[list[TableReport], dict[str, Table]]:
-        """What it reports, and by output the occurrences (s, p, o, stream) that others read.
+        """The reports, and by output the occurrences (s, p, o, stream) that others read.
 
-        It is given the occurrences of the batch, and those that others have derived; time reaches ``through``.
+        It takes the occurrences of the batch and those that others have derived; time reaches ``through``.
         """
         table = together([self._reading.of(by_stream), *derived], 4)
         s, p, o, stream = (self.terms.spellings(column) for column in table.columns)
@@ -78,7 +78,7 @@ class PartOperator:
         return tables, {name: together(of_queries, 4) for name, of_queries in more.items()}
 
     def _derived(self, number: int, stream: str, reports: Sequence[Report]) -> Table:
-        """The occurrences that its rows make; a row of an aggregate that ended before it was known makes none."""
+        """The occurrences made from its rows; a row of an aggregate that ended before it was known makes none."""
         triples_of = self._triples_of(number)
         rows = [
             (t, x[1], *triple, stream) for _, t, rows in reports for x in rows if x[0] == t for triple in triples_of(x)

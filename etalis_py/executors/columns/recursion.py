@@ -2,10 +2,10 @@
 
     CONSTRUCT { ?x :tc ?z } WHERE { { ?x :tc ?y } SEQ { ?y :edge ?z } }
 
-The rows of the leaf are those that come from elsewhere and, with every pair of the join, the triple that the rule makes
-of it, in the same instant; of an instant they are a set.  The leaf is the left of the join, its right, or both.
+The rows of the leaf are those that come from elsewhere and, for every pair of the join, the triple that the rule makes
+from it in the same instant; within an instant they form a set.  The leaf is the left of the join, its right, or both.
 
-Cost: for each row of a side a look-up of its key, for each pair some nanoseconds.  State: as of the join.
+Cost: for each row of a side, a look-up of its key; for each pair, some nanoseconds.  State: that of the join.
 
 A trace of the rule above, with ``?x :edge ?y`` as the first path: a→b@1 gives (a, b); b→c@2 gives (b, c) and with
 (a, b) the path (a, c) [1, 2].
@@ -33,7 +33,7 @@ from etalis_py.executors.columns.terms import Terms
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One side of the join: is it the leaf, and what waits on it."""
+    """One side of the join: whether it is the leaf, and the goals that wait there."""
 
     loops: bool
     store: GoalStore
@@ -64,7 +64,7 @@ class LoopOperator(JoinOperator):
     # --- what a pair makes ---
 
     def _source(self, term: alg.Var | alg.Const, nodes: dict[str, ir.Node], output: ir.Output) -> tuple[int, int]:
-        """Where the term of a new triple comes from, and which one it is."""
+        """Where the term of a new triple comes from, and which one."""
         if isinstance(term, alg.Const):
             return FIXED, 0
         assert output.source is not None
@@ -78,7 +78,7 @@ class LoopOperator(JoinOperator):
         return OF_RIGHT, self.right.index(name)
 
     def _begins_with_subject(self, nodes: dict[str, ir.Node]) -> bool:
-        """Is what becomes the subject a subject already?"""
+        """Whether the term that becomes the subject is already a subject."""
         where, which = self._origins["subject"]
         if where == FIXED:
             return True
@@ -88,7 +88,7 @@ class LoopOperator(JoinOperator):
         return isinstance(node, ir.Leaf) and node.subject == alg.Var(node.head[which])
 
     def _sources(self) -> np.ndarray:
-        """For subject and object: where it comes from, which one, what it has to be (or −1), and its column (or −1)."""
+        """For subject and object: its origin, which term, the term it has to be (or −1), and its column (or −1)."""
         rows = np.empty((2, 4), np.int64)
         for i, (place, position) in enumerate(_ends(self.leaf)):
             where, which = self._origins[place]
@@ -100,7 +100,7 @@ class LoopOperator(JoinOperator):
         return rows
 
     def _allowed(self) -> np.ndarray:
-        """The terms that may be a subject; empty where it is one anyway."""
+        """The terms that may be a subject; empty if no other can occur there."""
         if self._always_subject:
             return np.zeros(0, np.bool_)
         ids = np.arange(self.terms.count)
@@ -109,7 +109,7 @@ class LoopOperator(JoinOperator):
     # --- a batch ---
 
     def closed(self, given: Table, other: Table, most: int) -> tuple[Table, Table]:
-        """The rows of the leaf and the pairs; it stops behind an instant with more pairs than ``most``.
+        """The rows of the leaf and the pairs; it stops after an instant with more pairs than ``most``.
 
         ``given`` are the rows of the leaf that come from elsewhere, ``other`` is the other side of the join.
         """
@@ -141,7 +141,7 @@ class LoopOperator(JoinOperator):
     def _recurred(
         self, left_loops: bool, right_loops: bool, given: Table, other: Table, most: int
     ) -> tuple[Table, np.ndarray, np.ndarray, np.ndarray]:
-        """All rows and which of them are the leaf's; left and right of each pair, and its end and start."""
+        """All rows and which of them are the leaf's; the left and right of each pair, and its end and start."""
         width = max(len(self.left), len(self.right), len(self.leaf.head))
         ends, starts = (np.concatenate([getattr(table, name) for table in (other, given)]) for name in ("end", "start"))
         of_leaf = np.repeat([False, True], [len(other), len(given)])
@@ -169,9 +169,9 @@ class LoopOperator(JoinOperator):
 def in_room(
     relation: int, bound: int, most: int, fixed: tuple[np.ndarray, ...], goals: GoalStore, awaited: GoalStore
 ) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray]:
-    """What ``recur`` gives, with as much room as it takes: the rows, left and right of pairs, and their times.
+    """The results of ``recur``, with as much room as it needs: the rows, left and right of pairs, and their times.
 
-    ``fixed`` is what the kernel is given between ``most`` and the goals.
+    ``fixed`` are the arguments of the kernel between ``most`` and the goals.
     """
     width, key_width, count = fixed[3].shape[1], fixed[5].shape[1], len(fixed[1])
     old = (*goals.keys.table(), *_arrays(goals), *_arrays(awaited))
@@ -188,25 +188,25 @@ def in_room(
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """How many rows, pairs and things that one row meets there is room for; how many keys; and rows of one instant."""
+    """The room for rows, pairs, partners of one row, keys, and rows of one instant."""
 
     rows: int
     keys: int
     seen: int
 
     def larger(self, lacking: int) -> _Room:
-        """The same with more of what was lacking."""
+        """The same with more of what ran out."""
         if lacking == NO_ROWS:
             return replace(self, rows=8 * self.rows)
         return replace(self, keys=8 * self.keys) if lacking == NO_KEYS else replace(self, seen=8 * self.seen)
 
     def of_rows(self, width: int) -> tuple[np.ndarray, ...]:
-        """Ends, starts and terms, and which are of the leaf."""
+        """Ends, starts and terms, and a mask of the leaf's rows."""
         times = np.empty(self.rows, np.int64), np.empty(self.rows, np.int64)
         return *times, np.zeros((self.rows, width), np.int32), np.zeros(self.rows, np.bool_)
 
     def scratch(self, width: int) -> tuple[np.ndarray, ...]:
-        """Lists, a key, keys with their slots, numbers and lists, the rows of an instant, and what one row meets."""
+        """Lists, a key, keys with their slots, numbers and lists, the rows of an instant, the partners of a row."""
         return (
             np.empty((self.rows, 2), np.int64),
             np.empty((1, width), np.int32),

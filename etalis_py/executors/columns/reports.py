@@ -1,4 +1,4 @@
-"""What a batch reports for one output, in columns."""
+"""The reports of a batch for one output, in columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from etalis_py.kernel.goals import texts_of
 class TableReport:
     """The solutions of many instants; a ``ColumnReport``.
 
-    An unbound term is null in ``terms``, and so is one in a column that is not shown.
+    An unbound term is null in ``terms``, and so are all terms of a column that is not shown.
     """
 
     __slots__ = ("end", "instants", "output", "start", "terms")
@@ -58,7 +58,7 @@ class TableReport:
         return {self.output}
 
     def _breaks(self) -> np.ndarray:
-        """Does another report begin with the next row?"""
+        """Whether a new report begins with the next row."""
         return np.diff(self.instants) != 0
 
     def _numbers(self, begins: list[int]) -> Iterable[int]:
@@ -71,9 +71,9 @@ class TableReport:
 
 
 class FamilyReport(TableReport):
-    """The solutions of many instants for the queries of a family; ``numbers`` says for each whose it is.
+    """The solutions of many instants for the queries of a family; ``numbers`` has the query of each.
 
-    They are ordered by instant, by number and then as the rows of a query are.
+    They are ordered by instant and number, then in the order of one query's rows.
     """
 
     __slots__ = ("numbers",)
@@ -94,7 +94,7 @@ class FamilyReport(TableReport):
 
 
 def count_by_instant(instants: np.ndarray) -> tuple[int, int]:
-    """The instant with the most rows, and how many these are."""
+    """The instant with the most rows, and how many it has."""
     moments, counts = np.unique(instants, return_counts=True)
     most = int(np.argmax(counts))
     return int(moments[most]), int(counts[most])

@@ -2,10 +2,10 @@
 
     CONSTRUCT { ?y :knows ?x } WHERE { ?x :knows ?y }
 
-What a round derives is given to the leaves in the next one, unless they have had it, until nothing new comes.  Nothing
-in these rules looks at another instant, so a round may take all instants of a batch together.
+The triples derived in one round go to the leaves in the next, unless they have had them before, until nothing new
+comes.  These rules never look at another instant, so a round can take all instants of a batch together.
 
-Cost: as of the nodes, for each round; there are as many as in the instant that takes most.  State: none.
+Cost: that of the nodes, for each round; there are as many rounds as the instant that needs the most.  State: none.
 
 A trace of the rule above: a knows b@1 and c knows d@2 give b knows a@1 and d knows c@2 in the first round; the second
 gives a knows b@1 and c knows d@2 again, and is the last.
@@ -28,13 +28,13 @@ from etalis_py.executors.rows.runtime import Runtime
 
 
 class Seen:
-    """The rows of a node that have been there: as a set over their times and terms."""
+    """The rows that a node has had, as a set over their times and terms."""
 
     def __init__(self, width: int) -> None:
         self._keys = Keys(3 + width, np.int64)
 
     def new(self, table: Table) -> Table:
-        """The rows that have not been there yet, each once."""
+        """The rows that the node has not had yet, each once."""
         rows = np.empty((len(table), 3 + len(table.columns)), np.int64)
         for i, column in enumerate((table.at, table.end, table.start, *table.columns)):
             rows[:, i] = column
@@ -45,7 +45,7 @@ class Seen:
 
 
 class RoundsOperator:
-    """Some rules that feed each other; ``operators`` are those of their nodes."""
+    """Rules that feed each other; ``operators`` are those of their nodes."""
 
     def __init__(self, rounds: Rounds, net: Network, operators: Mapping[str, Any], terms: Terms) -> None:
         self.rounds = rounds
@@ -54,9 +54,9 @@ class RoundsOperator:
         self._terms = terms
 
     def advance(self, given: Mapping[str, Table], tables: dict[str, Table], runtime: Runtime) -> None:
-        """Put the tables of the nodes into ``tables``, which has those of all nodes that they read.
+        """Put the tables of the nodes into ``tables``, which already has those of the other nodes that they read.
 
-        ``given`` are the occurrences (s, p, o) at which each leaf looks; ``runtime`` has the limit of rounds.
+        ``given`` are the occurrences (s, p, o) that each leaf reads; ``runtime`` has the limit on rounds.
         """
         nodes = {name: self._net.nodes[name] for name in self.rounds.nodes}
         seen = {name: Seen(_width(node)) for name, node in nodes.items()}
@@ -81,13 +81,13 @@ class RoundsOperator:
         tables.update({name: together(some, len(nodes[name].head)) for name, some in parts.items()})
 
     def _new(self, occurrences: Mapping[str, Table], seen: Mapping[str, Seen]) -> dict[str, Table]:
-        """Those of the occurrences at which leaves look that match, and that they have not had."""
+        """The matching occurrences of each leaf that it has not had yet."""
         return {leaf: seen[leaf].new(self._operators[leaf].matching(table)) for leaf, table in occurrences.items()}
 
     def _advanced(
         self, name: str, node: ir.Node, there: Mapping[str, Table], outside: Mapping[str, Table], seen: Seen
     ) -> Table | None:
-        """What a node makes of what is new; a set is one over all rounds."""
+        """The output of a node for new input; DISTINCT applies across all rounds."""
         inputs = []
         for ref in ir.refs(node):
             table = there.get(ref.node, outside.get(ref.node))
@@ -100,7 +100,7 @@ class RoundsOperator:
         return seen.new(given) if isinstance(node, ir.Union) and node.distinct else given
 
     def _derived(self, there: Mapping[str, Table]) -> dict[str, Table]:
-        """What the outputs make for the leaves of the next round."""
+        """The occurrences that the outputs make for the leaves of the next round."""
         more: dict[str, list[Table]] = {}
         for name in self.rounds.outputs:
             _, output = self._net.outputs[name]
@@ -118,7 +118,7 @@ class RoundsOperator:
         return {leaf: self._of_stream(leaf, some) for leaf, some in more.items()}
 
     def _of_stream(self, leaf: str, occurrences: list[Table]) -> Table:
-        """Those of the stream that a leaf reads, with the columns s, p and o."""
+        """The occurrences in the stream that a leaf reads, with the columns s, p and o."""
         node, table = self._net.nodes[leaf], together(occurrences, 4)
         assert isinstance(node, ir.Leaf)
         if node.stream:
@@ -127,7 +127,7 @@ class RoundsOperator:
 
 
 def _width(node: ir.Node) -> int:
-    """How many terms the rows have that a node takes as a set: those of a triple, what comes in, or what goes out."""
+    """The width of the rows that a node takes as a set: those of a triple, of its input, or of its output."""
     match node:
         case ir.Leaf():
             return 3

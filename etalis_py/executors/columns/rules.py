@@ -41,21 +41,20 @@ from etalis_py.kernel.batch import Columns, Report, Row, are_rows
 from etalis_py.sparql import OccurrenceLog
 
 AT_ONCE = 1 << 16
-"""So many occurrences are evaluated at a time: what is made of them should fit into a cache."""
+"""How many occurrences are evaluated at a time: the intermediate results should fit into a cache."""
 
 
 MOST_TERMS = 1 << 17
-"""The dictionary may hold so many terms before it forgets some."""
+"""How many terms the dictionary may hold before it forgets some."""
 
 
 class ColumnRules:
-    """Rules that have a columnar form, their operators and goals; and ``parts`` in rows between them (``division``).
+    """Rules with a columnar form, their operators and goals; and ``parts`` in rows between them (``division``).
 
-    ``operator`` gives the row operator of a node, or of a side of it, which is that of the executor of rows with its
-    state, and ``give`` puts solutions into the window of such an operator.  ``runtime`` has the limits, the background,
-    and what ORDER BY or LIMIT does to the rows of an output.
-    ``in_rows`` loads the rules of a part, with what makes the triples of their rows.  ``remember`` adds occurrences to
-    the history, where something looks back at it.
+    ``operator`` gives the row executor's operator for a node, or for a side of it, with its state, and ``give`` puts
+    solutions into the window of such an operator.  ``runtime`` has the limits, the background, and the functions that
+    apply ORDER BY and LIMIT to the rows of an output.  ``in_rows`` loads the rules of a part, with the function that
+    makes the triples of their rows.  ``remember`` adds occurrences to the history, where something looks back at it.
     """
 
     def __init__(
@@ -112,7 +111,7 @@ class ColumnRules:
             key: RoundsOperator(again, self.network, self._operators, self.terms) for key, again in rounds.items()
         }
         self._rounds = {name: operators[id(again)] for name, again in self.network.rounds.items()}
-        # What no rule reads is not remembered either.
+        # Occurrences that no rule reads are not remembered either.
         whole = network(rules) if parts else self.network
         self._read = frozenset(name for name, fed in whole.fed.items() if any(targets for _, targets in fed))
         self._remember = remember
@@ -126,7 +125,7 @@ class ColumnRules:
             self._parts[part.name] = PartOperator(part, nodes, self._read, *in_rows(part), self.terms)
 
     def take(self, columns: Columns, through: int) -> list[Report | TableReport]:
-        """Evaluate complete instants, and what falls due up to ``through``.
+        """Evaluate complete instants, and the deadlines due up to ``through``.
 
         Reports come a piece of the batch at a time, and those of a piece by output.
         """
@@ -140,7 +139,7 @@ class ColumnRules:
     def forget_terms(self) -> None:
         """Keep only the terms of goals and parameters: the dictionary would grow with the stream.
 
-        It happens when there are four times as many terms as the goals had the last time, so each term pays little.
+        It is done when there are four times as many terms as the goals had last time, so the cost per term is small.
         """
         marked = self.terms.unmarked()
         self._sources.mark_terms(marked)
@@ -169,7 +168,7 @@ class ColumnRules:
     # --- state ---
 
     def begin(self, log: OccurrenceLog | None) -> None:
-        """Go on with the state of rows in the parts that run in rows, and with this history."""
+        """Continue with the state of rows in the parts that run in rows, and with this history."""
         for part in self._parts.values():
             part.begin(log)
         for operator in self._operators.values():
@@ -184,7 +183,7 @@ class ColumnRules:
                     yield name, side, waiting
 
     def windows(self, *, every: bool = False) -> Iterator[tuple[str, WindowedOperator]]:
-        """The aggregations whose windows are kept in columns; ``every``: those that could be."""
+        """The aggregations whose windows are kept in columns; ``every``: all that could be."""
         operators = self._operators.items()
         return ((name, o) for name, o in operators if isinstance(o, WindowedOperator) and (o.fast or every))
 
@@ -194,12 +193,12 @@ class ColumnRules:
         return min((at for timer in timers if (at := timer.next_due()) is not None), default=None)
 
     def live(self) -> int:
-        """How many goals wait, and how many solutions stand in windows."""
+        """The number of waiting goals plus the number of solutions in windows."""
         waiting = sum(waiting.store.live() for _, _, waiting in self.stores())
         return waiting + sum(len(operator.window) for _, operator in self.windows())
 
     def sweep(self, now: int) -> int:
-        """Let expired goals go; returns how many."""
+        """Drop expired goals; returns how many."""
         return sum(waiting.store.sweep(now) for _, _, waiting in self.stores())
 
     # --- a batch ---
@@ -280,7 +279,7 @@ class ColumnRules:
         more: dict[str, list[Table]],
         history: list[Table],
     ) -> None:
-        """Give others the occurrences that a rule makes; the leaves ``inside`` its recursion have them."""
+        """Pass the occurrences that a rule makes on to others; leaves ``inside`` its recursion have them already."""
         columns = with_nodes(output, solutions, self.terms)
         for template, targets in self.network.fed[name]:
             others = [target for target in targets if target not in inside]
@@ -292,7 +291,7 @@ class ColumnRules:
                 more.setdefault(target, []).append(occurrences)
 
     def _watch(self, name: str, parts: list[Table]) -> None:
-        """Refuse too many solutions of a node in one instant, or too large ones."""
+        """Fail if a node has too many solutions in one instant, or too large ones."""
         limits, count = self._runtime.limits, sum(map(len, parts))
         size = sum(self._estimated_bytes(part) for part in parts)
         if count > limits.derivations or size > limits.bytes:
@@ -303,7 +302,7 @@ class ColumnRules:
                 self._runtime.too_large(name, most, size * most // count)
 
     def _estimated_bytes(self, table: Table) -> int:
-        """About how much the solutions take, from a few: their columns, and their texts wherever they stand."""
+        """The approximate size of the solutions, from a sample: their columns, and the text of their terms."""
         if len(table) <= FEW:
             return 0
         sample = np.arange(0, len(table), len(table) // FEW + 1)
@@ -312,7 +311,7 @@ class ColumnRules:
 
 
 def _advanced(node: ir.Node, operator: Any, tables: dict[str, Table], through: int) -> Table:
-    """What a node that is no leaf gives; time has reached ``through``."""
+    """The output of a node other than a leaf; time has reached ``through``."""
     parts = [tables[ref.node] for ref in ir.refs(node)]
     if isinstance(node, ir.Union):
         return operator.advance(parts)
@@ -331,7 +330,7 @@ def _number(report: Report | TableReport) -> int:
 
 
 def _seen(leaf: ir.Leaf, by_stream: Table, anywhere: Table, more: list[Table], terms: Terms) -> Table:
-    """The occurrences that a leaf looks at, with the columns s, p and o."""
+    """The occurrences that a leaf reads, with the columns s, p and o."""
     if not leaf.stream:
         three = [Table(t.at, t.end, t.start, t.columns[:3]) for t in more]
         return distinct(together([anywhere, *three], 3)) if more else anywhere

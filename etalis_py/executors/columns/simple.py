@@ -14,7 +14,7 @@ from etalis_py.executors.columns.terms import Terms
 
 
 class MapOperator:
-    """One body goal, then steps.  Distinct: the solutions of an instant are a set over all columns of the child."""
+    """One body goal, then steps.  Distinct: the solutions of an instant form a set over all columns of the child."""
 
     def __init__(self, node: ir.Map, terms: Terms, sources: Sources) -> None:
         self.node = node
@@ -30,7 +30,7 @@ class MapOperator:
 
 
 class UnionOperator:
-    """The solutions of all branches.  Distinct: those of an instant are a set."""
+    """The solutions of all branches.  Distinct: those of an instant form a set."""
 
     def __init__(self, node: ir.Union) -> None:
         self.node = node

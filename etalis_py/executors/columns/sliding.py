@@ -1,15 +1,14 @@
 """A windowed query over columns: the aggregates of each group while its window slides.
 
-The same as ``windows.groups`` for ``?key <p> ?value``, and as an evaluation over the whole content for several triples
-about one subject, in a window that slides by the clock, over many closings at once.  A solution comes with the last of
-its triples and goes with the first.  Sums are those of integers or of decimals, exact, as long as they fit in int64;
-with any other value the query goes on in rows.  The least and the greatest value of a group are on top of two pairing
-heaps of its members; one that is not held any more is taken out when it comes to the top.
+It gives the same answers as ``windows.groups`` for ``?key <p> ?value``, and as an evaluation over the whole content for
+several triples about one subject, in a window that slides by the clock; it handles many closings at once.  A solution
+comes with the last of its triples and goes with the first.  Sums are exact sums of integers or decimals, as long as
+they fit in int64; with any other value the query continues in rows.  The least and the greatest value of a group are at
+the top of two pairing heaps of its members; a member that is no longer held is removed when it comes to the top.
 
-Cost of a triple: four look-ups of terms and one of itself, and for each solution that comes or goes two additions, with
-members a look-up and a comparison more; of a closing: one step for each group.
-State: the items in the window and those that wait, and the terms, triples, groups and members of these and of some
-before them.
+Cost of a triple: four look-ups of terms and one of the triple, and two additions for each solution that comes or goes;
+with members, a look-up and a comparison more.  Cost of a closing: one step for each group.  State: the items in the
+window and those that wait, with the terms, triples, groups and members of these and of some earlier items.
 """
 
 from __future__ import annotations
@@ -40,27 +39,27 @@ from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 FITS = 2.0**62
 _SPARE = 1 << 18
-"""So many terms, triples and members may be remembered beside those of the items."""
+"""How many terms, triples and members may be remembered beyond those of the items."""
 _ROWS = 1 << 18
-"""Rows that are reported at a time."""
+"""How many rows are reported at a time."""
 _TAILS = {kind: f'"^^<{XSD}{name}>'.encode() for kind, name in ((INTEGER, "integer"), (DECIMAL, "decimal"))}
 _TAIL = {kind: np.frombuffer(tail, np.uint8) for kind, tail in _TAILS.items()}
 _ROOM = 1 << 19
-"""Triples for which there is room at first: memory that is not touched costs nothing, but growing costs a copy."""
+"""The initial room for triples: untouched memory costs nothing, but growing costs a copy."""
 _COLUMNS = k.OF_BEST + 2
-"""Of an answer of the kernel."""
+"""The number of columns in an answer of the kernel."""
 _FOREVER = 1 << 61
 _FEW = 1 << 30
 NO_TRIPLES = "items have no triples"
 
 
 class Unfit(Exception):
-    """These items cannot be in columns: nothing has happened to them yet."""
+    """These items cannot be in columns; they have not been processed yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What some closings say: how many evaluations, items that entered and of these the repeated ones; the rows."""
+    """The answers at some closings: the counts of evaluations, items that entered and repeated items; the rows."""
 
     evaluations: int
     entered: int
@@ -112,12 +111,12 @@ class SlidingGroups:
         for rows in (self._facts, self._lists, self._sums, self._links):
             rows.count = 0
         self._kind, self._scale, self._largest = 0, 0, 0.0
-        self._lasting = 0  # members there were when some had just been forgotten
+        self._lasting = 0  # the number of members after the last time some were forgotten
 
     # --- items ---
 
     def fill(self, held: Sequence[Event], waiting: Sequence[Event]) -> None:
-        """Go on with these items in the window, and those to come."""
+        """Continue with these items in the window, and these that wait."""
         self._put(held)
         rows = self.items.count
         self._put(waiting)
@@ -131,7 +130,7 @@ class SlidingGroups:
         self._append(fields)
 
     def push(self, columns: Columns) -> tuple[int, int]:
-        """Take the items of the window's stream; how many there were on others, and how many no window will hold."""
+        """Take the items of the window's stream; returns how many were on others, and how many no window will hold."""
         fields, stream = rows_of(self.terms, columns)
         own = stream == self.terms.id_of(self.plan.windows[0].stream)
         late = own & (fields["end"] <= self.shape.t0)
@@ -169,7 +168,7 @@ class SlidingGroups:
         self.items.append({**fields, "triple": triple, "closes": closes})
 
     def _matched(self, fields: Fields) -> tuple[np.ndarray, np.ndarray]:
-        """The pattern that each row matches, -1 where it is none, and whether it does so before any filter."""
+        """The pattern that each row matches (-1: none), and whether it matches one before filters."""
         slots, matched = np.full(len(fields["p"]), -1, np.int64), np.zeros(len(fields["p"]), np.bool_)
         for place, slot in enumerate(self.star.slots):
             own = fields["p"] == self.terms.id_of(slot.predicate)
@@ -187,7 +186,7 @@ class SlidingGroups:
         return slots, matched
 
     def _bound(self, variable: str, fields: Fields, slots: np.ndarray) -> tuple[Any, np.ndarray]:
-        """The rows that bind the variable, and what they bind it to."""
+        """The rows that bind the variable, and the terms that they bind it to."""
         if not variable:
             return slice(0), slots[:0]
         is_subject = variable == self.star.subject
@@ -196,7 +195,7 @@ class SlidingGroups:
         return rows, fields["s" if is_subject else "o"][rows]
 
     def _summands(self, ids: np.ndarray, rows: int) -> np.ndarray:
-        """What these values add, as integers: value · 10**scale."""
+        """The summands of these values, as integers: value · 10**scale."""
         if not len(ids):
             return np.zeros(0, np.int64)
         kinds, doubles, mantissas, scales = self.terms.values(ids)
@@ -222,7 +221,7 @@ class SlidingGroups:
                 raise Unfit("many values that are compared are texts, or equal and spelled differently") from None
 
     def _most(self, rows: int) -> float:
-        """At most so many solutions can be made of these triples."""
+        """The most solutions that these triples can make."""
         patterns = len(self.star.slots)
         if patterns == 1 or rows**patterns < _FEW:
             return float(rows**patterns)
@@ -231,7 +230,7 @@ class SlidingGroups:
         return float(numbers.reshape(-1, patterns).astype(np.float64).prod(axis=1).sum())
 
     def _hold(self, rows: int) -> None:
-        """The first rows are in the window."""
+        """Hold these first rows in the window."""
         if rows:
             at, ask = self._position(), self._ask.copy()
             at[k.CLOSE] = ask[k.THROUGH] = self.items.of("end")[rows - 1]
@@ -261,14 +260,14 @@ class SlidingGroups:
         self._forget()
 
     def _position(self) -> np.ndarray:
-        """Where the window stands, for the kernel."""
+        """The position of the window, for the kernel."""
         at = np.zeros(9, np.int64)
         at[k.FIRST], at[k.ENTERED], at[k.MEMBERS] = self.items.first, self.items.entered, self._members.count
         at[k.FULL] = k.ROWS
         return at
 
     def _slide(self, at: np.ndarray, ask: np.ndarray, rows: int, order: np.ndarray, answer: np.ndarray) -> int:
-        """Let the kernel go on over so many rows of items; how many rows of an answer there are."""
+        """Run the kernel over ``rows`` rows of items; returns the number of rows in the answer."""
         items, members = self.items, self._members
         links = self._links.reach(self._triples.count if ask[k.DIRECT] else len(members.table()[0]))
         count: int = k.slide(
@@ -297,7 +296,7 @@ class SlidingGroups:
         return groups[np.argsort(self.terms.ranks(ids[groups]), kind="stable")] if len(groups) else groups
 
     def _report(self, output: int, rows: np.ndarray) -> TableReport | None:
-        """Rows of some evaluations, ordered as the query's: by their terms."""
+        """The rows of some evaluations in the order of the query's rows: by their terms."""
         select, closings = self.plan.select, rows[k.CLOSING]
         columns: dict[str, Any] = {}
         if self.star.key:
@@ -320,7 +319,7 @@ class SlidingGroups:
         return TableReport(output, closings, closings, closings - self.shape.width, shown)
 
     def _aggregate(self, call: alg.AggregateCall, rows: np.ndarray) -> Any:
-        """The literals, or terms, that the aggregate is."""
+        """The literals or terms of the aggregate."""
         if call.name in EXTREMES:
             return self.terms.dictionary(rows[k.OF_BEST + EXTREMES[call.name]])
         counts = rows[k.OF_COUNT]
@@ -332,7 +331,7 @@ class SlidingGroups:
         return spelled_results(rows[k.OF_TOTAL], counts, average, self._scale, kind)
 
     def _forget(self) -> None:
-        """Forget the terms, triples and groups that no item has, once there are many of them."""
+        """Forget the terms, triples and groups of no item, once there are many of them."""
         items, members = self.items, self._members.count - 2 * self._lasting
         if max(self.terms.count, self._triples.count, members) <= 4 * len(items) + _SPARE:
             return
@@ -358,7 +357,7 @@ class SlidingGroups:
 
 
 def _where(conditions: Sequence[alg.Expr], terms: Terms, columns: dict[str, np.ndarray], rows: int) -> np.ndarray:
-    """The rows in which all conditions are true; they have no times."""
+    """The rows, which have no times, in which all conditions are true."""
     never, always = np.full(rows, TIMELESS_START), np.full(rows, TIMELESS_END)
     frame = Frame(terms, always, always, never, columns, np.arange(rows))
     for condition in conditions:

@@ -1,4 +1,4 @@
-"""The goals that wait on one side of a node, as arrays, found by the numbers of their join keys."""
+"""The goals that wait at one side of a node, as arrays, looked up by the numbers of their join keys."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Arrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 MOST = 2**31 - 1
-"""So many places an arena may have: buckets are of 32-bit numbers."""
+"""The most places an arena may have: buckets use 32-bit numbers."""
 
 
 class Keys:
@@ -39,7 +39,7 @@ class Keys:
         self._keys = Growing(int(FULL * len(self._slots)), kind, width)
 
     def numbers(self, rows: np.ndarray, *, create: bool) -> np.ndarray:
-        """The number of each row's key; -1 where no goal can have it (when they are not created)."""
+        """The number of each row's key; -1 for an unknown key, if it is not to be created."""
         if not self.width:
             self.count = 1
             return np.zeros(len(rows), np.int64)
@@ -55,7 +55,7 @@ class Keys:
         self._slots[:] = -1
 
     def make_room(self, count: int) -> None:
-        """Room for so many keys."""
+        """Make room for ``count`` keys."""
         if count > len(self._keys.array):
             self._slots = free_slots(slots_for(count), np.int32)
             self._keys.grow(int(FULL * len(self._slots)))
@@ -70,7 +70,7 @@ class Keys:
         return self._keys.array[: self.count]
 
     def retain(self, live: np.ndarray, renumbered: np.ndarray) -> None:
-        """Forget the keys that are not live; terms have other ids now."""
+        """Forget the keys that are not live, and renumber the terms of the others."""
         if not self.width:
             return
         keys = renumbered[self.rows()[live]]
@@ -81,9 +81,10 @@ class Keys:
 
 
 class Changes:
-    """What changed in a store since a time: under which keys goals were put in, and which older ones were taken out.
+    """The changes to a store since recording began: the keys of inserted goals, and the older goals that were
+    retracted.
 
-    ``whole``: more has changed than that.
+    ``whole``: there were other changes too.
     """
 
     def __init__(self, since: int, *, whole: bool) -> None:
@@ -93,19 +94,19 @@ class Changes:
         self.gone: list[pa.RecordBatch] = []
 
     def put_in(self, keys: np.ndarray, ends: np.ndarray) -> None:
-        """Goals are put in under these keys."""
+        """Record that goals are inserted under these keys."""
         if len(ends):
             self.whole |= bool(ends.min() < self.since)
             self.keys.append(keys[keys >= 0])
 
     def take_out(self, ends: np.ndarray, starts: np.ndarray, ids: np.ndarray, terms: Terms) -> None:
-        """These goals are retracted."""
+        """Record that these goals are retracted."""
         old = np.flatnonzero(ends < self.since)
         if len(old):
             self.gone.append(goals_table(ends[old], starts[old], spelled_columns(ids[old], terms)))
 
     def renumber(self, live: np.ndarray) -> None:
-        """The keys that are not live are forgotten."""
+        """Forget the keys that are not live."""
         numbers = np.cumsum(live) - 1
         self.keys = [numbers[keys[live[keys]]] for keys in self.keys]
 
@@ -114,14 +115,14 @@ class GoalStore:
     """A struct of arrays (``kernels.goals``).
 
     Inserting costs a copy of the goal, and now and then one of its bucket.  A goal takes 16 bytes for its times, 4 for
-    each column and 8 for each value that conditions compare, and where its bucket has had others up to as much again;
-    a key takes 20 bytes here and about 12 among the ``Keys``.
+    each column and 8 for each value that conditions compare, and up to twice that in a bucket that has grown; a key
+    takes 20 bytes here and about 12 among the ``Keys``.
     """
 
     def __init__(
         self, keys: Keys, width: int, values: int, longest: int | None, lasting: list[int] | None = None
     ) -> None:
-        """``longest``: how long a match may last, where that is bounded; ``lasting``: the same where it may change."""
+        """``longest``: how long a match may last, if that is bounded; ``lasting``: the same if it may change."""
         self.keys = keys
         self._longest, self._lasting = longest, lasting
         self._buckets = Growing(16, np.int32, 4)
@@ -131,10 +132,10 @@ class GoalStore:
         self.odd = False
         """Whether some goal has a value that the kernels cannot compare."""
         self.changes: Changes | None = None
-        """What changes while a journal is kept."""
+        """The changes, while a journal is kept."""
         self._known: int | None = 0  # how many goals wait, unless others have changed that
         self.version = 0
-        """Another one when goals were put in or numbered by anything but their operator."""
+        """Changes whenever anything but the operator inserts or renumbers goals."""
 
     @property
     def buckets(self) -> np.ndarray:
@@ -143,11 +144,11 @@ class GoalStore:
 
     @property
     def longest(self) -> int | None:
-        """What ended so long ago that nothing joins it any more has expired."""
+        """How long a goal is kept: one that ended longer ago can no longer join and has expired."""
         return self._longest if self._lasting is None else self._lasting[0]
 
     def reserve(self, keys: np.ndarray, now: int) -> None:
-        """Make room for goals with these keys.  What looks for goals comes at ``now`` or later."""
+        """Make room for goals with these keys.  Goals are looked up at ``now`` or later."""
         self.fit()
         space = g.space_needed(keys, self.buckets, self._counts)
         if self.used + space > len(self.ends):
@@ -157,18 +158,18 @@ class GoalStore:
         )
 
     def fit(self) -> None:
-        """Have a bucket for every key."""
+        """Make sure that every key has a bucket."""
         count = self.keys.count
         if count > len(self.buckets):
             self._buckets.grow(2 * count)
             self._counts = zeros(2 * count, np.int32)
 
     def repack(self, new: int, now: int) -> None:
-        """Drop what has expired, and move to an arena with room for the goals to double, and for new ones."""
+        """Drop expired goals, and move to an arena with room for the goals to double, and for new ones."""
         if self.longest is not None:
             g.expire_all(self.buckets, self._count, self.ends, now - self.longest)
         live, packed = g.live_space(self.buckets, self._count)
-        # Rooms are cut, so any bucket may have to move afterwards.
+        # Buckets lose spare room, so any of them may have to move afterwards.
         room = packed + 2 * (live + new) + 16
         if room > MOST:
             raise LimitExceeded(
@@ -190,7 +191,7 @@ class GoalStore:
     def insert(
         self, keys: np.ndarray, ends: np.ndarray, starts: np.ndarray, terms: np.ndarray, values: np.ndarray, now: int
     ) -> None:
-        """Goals in order of their ends; a key of -1 is not inserted.  What looks for them comes at ``now`` or later."""
+        """Insert goals in order of their ends, except those with key -1.  They are looked up at ``now`` or later."""
         if not len(keys):
             return
         if self.changes is not None:
@@ -202,7 +203,7 @@ class GoalStore:
 
     @property
     def arena(self) -> Arrays:
-        """What kernels are given that may take goals out."""
+        """The arrays for kernels that may remove goals."""
         self._known = None
         return self._arrays
 
@@ -213,9 +214,9 @@ class GoalStore:
     def pairs(
         self, relation: int, sought: np.ndarray, asking: Asking, bound: int, ops: np.ndarray, most: int = UNBOUNDED
     ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """The pairs with rows that seek goals of a key (``probe``): where the goals stand, and the rows' numbers.
+        """The pairs with rows that look up goals of a key (``probe``): the places of the goals, and the rows' numbers.
 
-        Some rows at a time, numbered from the first of these, where there are more than ``most``.
+        If there are more than ``most``, some rows at a time, numbered from the first of these.
         """
         self.fit()
         first = row = n = 0
@@ -244,7 +245,7 @@ class GoalStore:
         bound: int,
         ops: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Each asking row takes a goal (``consume``), and what is left of the arriving ones waits.
+        """Each asking row takes a goal (``consume``), and the arriving goals that are left wait.
 
         The rows that took one; ends, starts and terms of the goals.
         """
@@ -286,7 +287,7 @@ class GoalStore:
         return min(self.keys.count, len(self.buckets))
 
     def live(self) -> int:
-        """How many goals wait; those that have expired but were not swept yet are counted."""
+        """How many goals wait, including expired ones that have not been swept yet."""
         if self.longest is not None:
             self._known = None
         if self._known is None:
@@ -306,7 +307,7 @@ class GoalStore:
         return self._at(places)
 
     def put_in(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The same of those that were put in since changes are noted: they stand last in the buckets of their keys."""
+        """The same for goals inserted since recording began; they are the last in the buckets of their keys."""
         assert self.changes is not None
         keys = np.concatenate([np.zeros(0, np.int64), *self.changes.keys])
         touched, counts = np.unique(keys, return_counts=True)
@@ -316,7 +317,7 @@ class GoalStore:
         return self._at(places[self.ends[places] >= self.changes.since])
 
     def retract(self, keys: np.ndarray, ends: np.ndarray, starts: np.ndarray, ids: np.ndarray, terms: Terms) -> None:
-        """Take out goals with these keys, times and spellings; of equal ones as many as there are here."""
+        """Remove goals with these keys, times and spellings; of equal goals, as many as are given."""
         touched = np.unique(keys[keys >= 0])
         first, last = self._ranges(touched)
         places = _ranges(first, last - first)
@@ -354,7 +355,7 @@ class GoalStore:
         g.mark_terms(self.buckets, self._count, self.terms, marked)
 
     def retain(self, live: np.ndarray, renumbered: np.ndarray) -> None:
-        """Forget the keys that are not live, which have no goal; terms have other ids now.  Before ``Keys.retain``."""
+        """Forget the keys that are not live and renumber the terms.  To be called before ``Keys.retain``."""
         if self.changes is not None and self.keys.width:
             self.changes.renumber(live)
         if self.keys.width and not live.all():
@@ -381,7 +382,7 @@ def spelled_columns(ids: np.ndarray, terms: Terms) -> list[Any]:
 
 
 def _ranges(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The numbers from each of ``first`` on, so many of each."""
+    """Ranges of numbers, one after another: each from a ``first`` on, with its count."""
     begins = np.cumsum(counts) - counts
     return np.arange(int(counts.sum())) + np.repeat(first - begins, counts)
 

@@ -13,7 +13,7 @@ from etalis_rules import algebra as alg
 from etalis_py.executors.windows.source import GENERATED_AT
 
 EXTREMES = {"MIN": 0, "SAMPLE": 0, "MAX": 1}
-"""The aggregates that are the first of their group, in one order or the other."""
+"""The aggregates that give the first value of a group, in one order or the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Star:
-    """Triple patterns with one subject, and what is asked of them: the variables of the key, of sums and of members.
+    """Triple patterns with one subject, and the variables used as the key, in sums and as members.
 
-    A member is a value in a group: of these one is the least, and the greatest, and they are counted.
+    A member is a value in a group: MIN, MAX and distinct counts are over members.
     """
 
     subject: str
@@ -40,7 +40,7 @@ class Star:
 
     @property
     def is_direct(self) -> bool:
-        """Is each triple a member of its own: one of its parts is the key, the other the value?"""
+        """Whether each triple is a member of its own: one of its parts is the key, the other the value."""
         return len(self.slots) == 1 and "" not in (self.key, self.member) and self.key != self.member
 
     def slot_of(self, variable: str) -> int:
@@ -81,7 +81,7 @@ def unsuited(plan: WindowPlan) -> str | None:
 
 
 def star(select: alg.Select) -> Star | str:
-    """The pattern of a query as a star, and what its aggregates ask of it; or why it is none."""
+    """The pattern of a query as a star with the variables of its aggregates; or the reason why it is not one."""
     pattern, filters = select.pattern, list[alg.Expr]()
     while isinstance(pattern, alg.Filter):
         filters[:0] = [part for condition in pattern.conditions for part in conjuncts(condition)]
@@ -158,5 +158,5 @@ def _operands(select: alg.Select, *, sums: bool = False) -> set[str]:
 
 
 def is_of_members(call: alg.AggregateCall) -> bool:
-    """Is it asked of the different values of a group?"""
+    """Whether it is computed from the distinct values of a group."""
     return call.name in EXTREMES or (call.name == "COUNT" and call.distinct)

@@ -18,7 +18,7 @@ NO_TIMES = np.zeros(0, np.int64)
 class Table:
     """The solutions of a node, ordered by the instant in which they are known.
 
-    ``at`` is that instant: the solution's end, but for what an aggregate gave.  ``columns`` are ids, in the order of
+    ``at`` is that instant: the solution's end, except for rows of an aggregate.  ``columns`` are ids, in the order of
     the node's head.
     """
 
@@ -37,7 +37,7 @@ class Table:
         return Table(at, end, self.start[rows], tuple(column[rows] for column in self.columns))
 
     def matrix(self, columns: Sequence[int] | None = None) -> np.ndarray:
-        """Columns side by side, a row a solution."""
+        """Columns side by side, one row per solution."""
         chosen = self.columns if columns is None else [self.columns[i] for i in columns]
         rows = np.empty((len(self), len(chosen)), np.int32)
         for i, column in enumerate(chosen):
@@ -50,7 +50,7 @@ class Table:
 
 
 def together(tables: Sequence[Table], width: int) -> Table:
-    """The rows of all tables in order of their instants; of one instant, those of an earlier table first."""
+    """The rows of all tables in order of their instants; within an instant, in the order of the tables."""
     filled = [table for table in tables if len(table)]
     if not filled:
         return Table.empty(width)
@@ -72,7 +72,7 @@ def in_order(table: Table) -> Table:
 
 
 def distinct(table: Table) -> Table:
-    """The solutions of each instant as a set over start and columns: the first of equal ones stays."""
+    """The solutions of each instant as a set over start and columns; the first of equal solutions stays."""
     kept = firsts(table, (table.start,))
     return table if kept is None else table.take(kept)
 

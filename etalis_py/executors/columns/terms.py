@@ -1,8 +1,8 @@
 """The dictionary of terms: a spelling has a number, and a number has a spelling and a value.
 
-Ids are int32, given in order of first appearance; 0 is the unbound term.  They never leave the process: whatever is
-stored or reported is made of spellings.  A new spelling costs about a hundred nanoseconds, a known one half of that; a
-term takes its bytes and eight more, and one that is looked up 13 to 26 beside these.
+Ids are int32, given in order of first appearance; 0 is the unbound term.  They never leave the process: stored and
+reported data use spellings.  A new spelling costs about a hundred nanoseconds, a known one half of that; a term takes
+its bytes plus eight, and a term that can be looked up 13 to 26 more.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _INTEGER_TAIL = np.frombuffer(f'"^^<{XSD}integer>'.encode(), np.uint8)
 _INTEGER_DIGITS = len('"-9223372036854775808')
 _KEPT_DICTIONARIES = 8
 _TERMS, _BYTES = 1 << 18, 1 << 24
-"""The room at first: memory that is not touched costs nothing, but growing costs a copy."""
+"""The initial room: untouched memory costs nothing, but growing costs a copy."""
 _LARGEST = 2**63 - 1
 
 
@@ -42,13 +42,13 @@ class Terms:
     def __init__(self) -> None:
         self._spelled = Growing(_BYTES, np.uint8)
         self._places = Growing(_TERMS + 1, np.int64)
-        self._numbers = zeros(_TERMS, np.int32)  # scratch of ``dictionary``
+        self._numbers = zeros(_TERMS, np.int32)  # scratch space for ``dictionary``
         self._kinds = np.zeros(0, np.int8)
         self._doubles = np.zeros(0, np.float64)
         self._mantissas = np.zeros(0, np.int64)
         self._scales = np.zeros(0, np.int8)
         self.count = 0
-        self._found = 0  # how many terms are found by their spelling
+        self._found = 0  # how many terms can be looked up by their spelling
         self._table = free_slots(slots_for(0), np.int64)
         self._interned: list[tuple[Any, np.ndarray]] = []
         self._appended: list[tuple[Any, np.ndarray]] = []
@@ -63,7 +63,7 @@ class Terms:
 
     @property
     def _offsets(self) -> np.ndarray:
-        """Where each spelling begins, and the last ends."""
+        """Where each spelling begins, and where the last one ends."""
         return self._places.array
 
     # --- spellings to numbers ---
@@ -108,7 +108,7 @@ class Terms:
         return ids[indices.to_numpy(zero_copy_only=False)]
 
     def append(self, column: Any) -> np.ndarray:
-        """Ids for a column of spellings that need not be compared: each is a term of its own, and none is looked up.
+        """Ids for a column of spellings that need not be compared: each becomes a new term, and none is looked up.
 
         It costs a copy of the bytes.  An Arrow dictionary is copied once, however often it comes.
         """
@@ -141,7 +141,7 @@ class Terms:
         return self.intern(self.column(ids))
 
     def _make_room(self, terms: int, size: int, looked_up: int) -> None:
-        """Room for so many new terms with so many bytes, of which some are found by their spelling."""
+        """Make room for new terms with ``size`` bytes, of which ``looked_up`` are found by their spelling."""
         used = int(self._offsets[self.count])
         if used + size > len(self._arena):
             self._spelled.grow(2 * (used + size))
@@ -153,7 +153,7 @@ class Terms:
             self._rehash(self._found + looked_up, np.zeros(0, np.int32))
 
     def _rehash(self, most: int, renumbered: np.ndarray) -> None:
-        """Have a table for so many terms; see ``interning.rehash``."""
+        """Make a table for ``most`` terms; see ``interning.rehash``."""
         table = free_slots(slots_for(most), np.int64)
         self._found = interning.rehash(self._table, renumbered, table)
         self._table = table
@@ -186,11 +186,11 @@ class Terms:
         return [texts[i] for i in indices.tolist()]
 
     def spelled(self, ids: np.ndarray) -> Any:
-        """The spellings as an Arrow array, dictionary-encoded where terms may come again; unbound ones are null."""
+        """The spellings as an Arrow array, dictionary-encoded where terms may be repeated; unbound ones are null."""
         return self._run(int(ids[0]), len(ids)) if interning.is_run(ids) else self.dictionary(ids)
 
     def _run(self, first: int, size: int) -> Any:
-        """The spellings of neighbouring terms."""
+        """The spellings of ``size`` terms with successive ids."""
         ends = self._offsets[first : first + size + 1]
         data = self._arena[ends[0] : ends[-1]].copy()
         return pa.LargeStringArray.from_buffers(size, pa.py_buffer(ends - ends[0]), pa.py_buffer(data))
@@ -206,16 +206,16 @@ class Terms:
         return pa.DictionaryArray.from_arrays(pa.array(indices, mask=unbound), self.column(distinct))
 
     def ranks(self, ids: np.ndarray) -> np.ndarray:
-        """The place of each term among them in the order of their spellings; equal terms have equal ranks."""
+        """The rank of each of these terms in the order of their spellings; equal terms have equal ranks."""
         distinct, indices = np.unique(ids, return_inverse=True)
         return pc.rank(self.column(distinct), tiebreaker="dense").to_numpy()[indices]
 
     def first_bytes(self, ids: np.ndarray) -> np.ndarray:
-        """The first byte of each spelling tells blank nodes and literals apart; of the unbound term it is any."""
+        """The first byte of each spelling: it distinguishes blank nodes and literals; any for the unbound term."""
         return self._arena[self._offsets[ids]]
 
     def are_iris(self, ids: np.ndarray) -> np.ndarray:
-        """Which of the terms are IRIs: what begins with two brackets is a triple term."""
+        """Which of the terms are IRIs; a spelling that begins with two brackets is a triple term."""
         second = np.minimum(self._offsets[ids] + 1, len(self._arena) - 1)
         return (self.first_bytes(ids) == ord("<")) & (self._arena[second] != ord("<"))
 
@@ -225,13 +225,13 @@ class Terms:
         """``(kinds, doubles, mantissas, scales)`` of these terms (``kernels.parsing``).
 
         An INTEGER is its mantissa, a DECIMAL mantissa / 10 ** scale, a DOUBLE its double, a TIME (xsd:dateTime) its
-        mantissa in microseconds.  What fits none of these exactly is OTHER: ask ``values.decode``.
+        mantissa in microseconds.  A value that fits none of these exactly is OTHER: use ``values.decode``.
         """
         kinds, doubles, mantissas, scales = self.decoded()
         return kinds[ids], doubles[ids], mantissas[ids], scales[ids]
 
     def decoded(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The same of all terms, by their ids."""
+        """The same for all terms, indexed by their ids."""
         if self._decoded < self.count:
             self._decode()
         return self._kinds, self._doubles, self._mantissas, self._scales
@@ -261,7 +261,7 @@ class Terms:
                 self._decode_one(int(term))
 
     def _decode_long(self, terms: np.ndarray) -> None:
-        """Doubles of many digits: they are well-formed, and rounded by Arrow as Python rounds."""
+        """Decode doubles with many digits: they are well-formed, and Arrow rounds them as Python does."""
         ends = np.empty(len(terms) + 1, np.int64)
         out = np.empty(int((self._offsets[terms + 1] - self._offsets[terms]).sum()), np.uint8)
         parsing.lexical_forms(self._arena, self._offsets, terms, _DOUBLE_TAIL, ends, out)
@@ -284,13 +284,13 @@ class Terms:
     # --- housekeeping ---
 
     def unmarked(self) -> np.ndarray:
-        """A mark for each term, for ``retain``: the unbound term is marked."""
+        """An array of marks for ``retain``, in which only the unbound term is marked."""
         marked = zeros(self.count, np.bool_)
         marked[0] = True
         return marked
 
     def retain(self, marked: np.ndarray) -> np.ndarray:
-        """Forget all terms that are not marked; gives the new number of each that stays, by its old one."""
+        """Forget all terms that are not marked; returns the new id of each term that stays, by its old id."""
         decoded = np.flatnonzero(marked[: self._decoded])
         for values in (self._kinds, self._doubles, self._mantissas, self._scales):
             values[: len(decoded)] = values[decoded]
@@ -305,7 +305,7 @@ class Terms:
 
 
 def _same_memory(one: Any, other: Any) -> bool:
-    """Are the two the same part of the same array?"""
+    """Whether the two are the same part of the same array."""
     return (one.offset, len(one), [b and b.address for b in one.buffers()]) == (
         other.offset,
         len(other),
@@ -314,7 +314,7 @@ def _same_memory(one: Any, other: Any) -> bool:
 
 
 def _bytes_of(column: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes of an Arrow array of strings, and where each begins and the last ends; not to be written to."""
+    """The bytes of an Arrow array of strings, where each begins and where the last ends; read-only."""
     if not pa.types.is_large_string(column.type):
         column = column.cast(pa.large_string())
     data, ends = np.zeros(0, np.uint8), np.zeros(1, np.int64)

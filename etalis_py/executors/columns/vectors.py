@@ -1,8 +1,8 @@
-"""Values of many rows at once: exactly what ``values`` computes for each, or "ask it".
+"""Values of many rows at once: either exactly what ``values`` computes for each, or a mark to ask ``values``.
 
 A ``Vector`` has a kind for each row (``kernels.parsing``): INTEGER and DECIMAL are mantissa / 10 ** scale in int64, a
 DOUBLE is IEEE, a TIME microseconds.  FAILED is an error.  OTHER is everything that is not computed here: other types,
-numbers that do not fit, divisions of decimals.  So a result is never nearly right.
+numbers that do not fit, divisions of decimals.  So no result is an approximation.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Vector:
 
 
 def is_numeric(e: alg.Expr) -> bool:
-    """Is the expression made of variables, constants and arithmetic?"""
+    """Whether the expression consists of variables, constants and arithmetic."""
     match e:
         case alg.Var() | alg.Const():
             return True
@@ -70,7 +70,7 @@ def is_numeric(e: alg.Expr) -> bool:
 
 
 def value(e: alg.Expr, columns: dict[str, np.ndarray], rows: int, terms: Terms) -> Vector:
-    """The values of a numeric expression (``is_numeric``) over rows of ids; a single row where there is no variable."""
+    """The values of a numeric expression (``is_numeric``) over rows of ids; a single row if it has no variable."""
     match e:
         case alg.Var(name):
             ids = columns.get(name)
@@ -86,7 +86,7 @@ def value(e: alg.Expr, columns: dict[str, np.ndarray], rows: int, terms: Terms) 
 
 def _negated(a: Vector) -> Vector:
     kinds = np.where(a.kinds == TIME, np.int8(OTHER), a.kinds)
-    zero = (kinds != DOUBLE) & (a.mantissas == 0)  # of exact numbers there is one zero
+    zero = (kinds != DOUBLE) & (a.mantissas == 0)  # exact numbers have a single zero
     return Vector(kinds, np.where(zero, 0.0, -a.doubles), -a.mantissas, a.scales)
 
 

@@ -1,8 +1,8 @@
 """SUM and COUNT over one sliding window, for a batch: differences of running totals.
 
-In an instant in which a solution entered, the row over the solutions in the window: those with end in (t − d, t], or
-the last n in canonical order.  Integers only, as long as their totals fit in int64; with any other summand the row
-operator goes on, with the same window.
+In each instant in which a solution enters, it gives the row over the solutions in the window: those with end in (t − d,
+t], or the last n in canonical order.  Integers only, as long as their totals fit in int64; with any other summand the
+row operator takes over, with the same window.
 
 Cost: a few passes over the batch and the window.  State: the solutions in the window.
 
@@ -30,7 +30,7 @@ _FITS = 2**62
 
 
 def is_windowed(node: ir.Group) -> bool:
-    """Can this aggregation be made of running totals?"""
+    """Whether this aggregation can be computed from running totals."""
     window = node.window
     if window is None or window.months or node.keys or node.background is not None:
         return False
@@ -52,7 +52,7 @@ def _is_simple(call: alg.AggregateCall) -> bool:
 class WindowedOperator:
     """One such aggregation; ``slow`` is the row operator, and ``give`` hands it the solutions in the window.
 
-    ``compared``: some rule compares what it gives, so equal numbers must be one term.
+    ``compared``: some rule compares its results, so equal numbers must be one term.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class WindowedOperator:
         self.fast = True
 
     def fill(self, rows: list[Row]) -> None:
-        """Go on with these solutions in the window."""
+        """Continue with these solutions in the window."""
         self.window = Table.empty(len(self.node.child.columns))
         self.fast = True
         if rows:
@@ -117,7 +117,7 @@ class WindowedOperator:
         return Table(ends, ends, starts, tuple(values.get(name, unbound) for name in self.node.head))
 
     def _summands(self, child: Table) -> list[np.ndarray] | None:
-        """For each aggregate what the solutions of window and batch add; None where it is not integers that fit."""
+        """For each aggregate the summands of window and batch; None where they are not integers that fit."""
         names = self.node.child.columns
         summands = []
         for call in self.node.aggregates:

@@ -1,7 +1,7 @@
 """The executor of windows that runs large batches in columns where the one query has that form, else in rows.
 
-Items are in one of two forms: in the window's content, or in the arrays of ``SlidingGroups``.  They change over when a
-batch is taken that runs in the other form, which costs as much as there are items.  So answers, snapshots and ids of
+Items are in one of two forms: in the window's content, or in the arrays of ``SlidingGroups``.  They are converted when
+a batch runs in the other form, which costs time proportional to the number of items.  So answers, snapshots and ids of
 matches are the same in both.
 """
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from etalis_py.executors.columns.sliding import SlidingGroups
 
 _AT_ONCE = 1 << 15
-"""So many items are taken between two looks at which groups there are."""
+"""How many items are taken before the groups are looked at again."""
 _PATIENCE = 3
-"""After so many batches of rows in succession the items go back into rows."""
+"""After how many successive batches of rows the items go back into rows."""
 
 
 class ColumnWindowExecutor(WindowExecutor):
-    """Windows in columns where they have that form; ``always``: small batches too."""
+    """Runs windows in columns where they have that form; ``always``: small batches too."""
 
     def __init__(
         self,
@@ -50,9 +50,9 @@ class ColumnWindowExecutor(WindowExecutor):
         self.always = always
         self.in_columns = False
         self._groups: SlidingGroups | None = None
-        self._taken = 0  # rows that came in batches of columns
+        self._taken = 0  # rows received in batches of columns
         self._in_rows = 0  # batches of rows since the last one of columns
-        self._unfit = ""  # what came and has no columnar form
+        self._unfit = ""  # what has arrived that has no columnar form
         self._steps_reason = _reason(steps, options) or self._reads_stored(graphs.has_any)
 
     @property
@@ -62,7 +62,7 @@ class ColumnWindowExecutor(WindowExecutor):
 
     @property
     def reads(self) -> Literal["rows", "columns"]:  # type: ignore[override]
-        """The form of batch that is best for it."""
+        """The form of batch that suits it best."""
         return "rows" if self.reason is not None else "columns"
 
     @property
@@ -75,7 +75,7 @@ class ColumnWindowExecutor(WindowExecutor):
         return self._unfit or None
 
     def _reads_stored(self, stored: bool) -> str | None:
-        """Why its pattern sees more than its window: a default graph holds what is stored, too."""
+        """Why its pattern sees more than its window: a default graph also holds stored triples."""
         pattern = self.queries[0].plan.select.pattern
         within = all(part.stream for part in alg.subpatterns(pattern) if isinstance(part, alg.BGP))
         return "it reads stored graphs" if self.graphs.loaders or (stored and not within) else None
@@ -112,7 +112,7 @@ class ColumnWindowExecutor(WindowExecutor):
             super().take(self._as_set(rest))
 
     def _as_set(self, batch: Batch) -> Batch:
-        """The batch in rows: an occurrence that is stated twice in an instant, as columns may state it, is one item."""
+        """The batch in rows: an occurrence stated twice in an instant, which columns allow, is one item."""
         if self._steps_reason is not None or len(batch) < 2:
             return batch
         return Batch(list(dict.fromkeys(batch.rows)), batch.through)
@@ -130,7 +130,7 @@ class ColumnWindowExecutor(WindowExecutor):
         return self.in_columns or (self._taken >= ENOUGH and ready())
 
     def _answer(self, groups: SlidingGroups, through: int) -> None:
-        """Every closing up to and including ``through``."""
+        """Answer at every closing up to and including ``through``."""
         from etalis_py.executors.columns.reports import count_by_instant  # loads NumPy
 
         query, limits = self.queries[0], self.options.limits

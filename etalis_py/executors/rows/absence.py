@@ -1,11 +1,12 @@
 """Generated code for absence: NOT, SEQ NOT … SEQ, and the deadline of SEQ NOT … WITHIN.
 
-What must be absent from an interval or a gap ended before the solution that asks, so it waits in a store of its own,
-under the variables that it shares, ordered by end.  A look-up takes those that ended inside, by two binary searches.
+A solution of N that falls into an interval or a gap has ended before the solution that asks for it, so N wait in a
+store of their own, under the variables that they share, ordered by end.  A look-up finds those that ended inside by two
+binary searches.
 
-A deadline keeps the solutions that wait for it, under the variables that they share with what must be absent: whatever
-comes cancels those before it, and when the time is over the rest is reported.  What is cancelled early costs nothing
-later, for each time a queue has only the keys to look at.
+A deadline keeps the solutions that wait for it, under the variables that they share with N: each N that arrives cancels
+those before it, and when the time is up the rest are reported.  A solution that is cancelled early costs nothing later,
+as the queue holds only the keys to look at for each time.
 
     {?o :ordered ?p} SEQ NOT {?o :shipped ?d} WITHIN 2 HOURS: ordered a@1, b@2; shipped a@60 min → b [2, 2 + 2 h]
 """
@@ -57,7 +58,7 @@ def _alone(code: Code, name: str, node: ir.Absence) -> Frame:
 
 
 def _present(code: Code, name: str, node: ir.Absence, frame: Frame, after: str, before: str) -> str:
-    """Source of: some N that is compatible with what stands in ``frame`` lies between two times."""
+    """Source that is true when some N compatible with ``frame`` lies between two times."""
     absent = code.goals(name, "N")
     terms = [frame.terms[v] for v in node.shared]
     key = "None" if not terms else terms[0] if len(terms) == 1 else f"({', '.join(terms)})"
@@ -67,7 +68,7 @@ def _present(code: Code, name: str, node: ir.Absence, frame: Frame, after: str, 
 
 
 def compatible(node: ir.Absence, frame: Frame, variable: str) -> list[str]:
-    """The tests that the N in ``variable`` is compatible, where the key does not see to it."""
+    """The tests that the N in ``variable`` is compatible, as far as the key does not ensure it."""
     tests = []
     for i, column in enumerate(node.absent.columns):
         if column not in node.shared and column in frame.terms:
@@ -77,7 +78,7 @@ def compatible(node: ir.Absence, frame: Frame, variable: str) -> list[str]:
 
 
 def cancel(w: Writer, code: Code, name: str, node: ir.Absence, absent: str) -> None:
-    """``A SEQ NOT N WITHIN d``: what has come cancels the goals of A that ended before it."""
+    """``A SEQ NOT N WITHIN d``: each N that arrives cancels the goals of A that ended before it."""
     number, goals = code.store(name, "G").number, code.goals(name, "G")
     tests = ["x[0] < y[1]", *compatible(node, _goal(code, name, node), "y")]
     with w.block(f"for y in {absent}:"):
@@ -97,7 +98,7 @@ def cancel(w: Writer, code: Code, name: str, node: ir.Absence, absent: str) -> N
 
 
 def deadline(w: Writer, code: Code, name: str, node: ir.Absence) -> None:
-    """``A SEQ NOT N WITHIN d``: what is due is reported."""
+    """``A SEQ NOT N WITHIN d``: the goals that are due are reported."""
     assert node.deadline is not None
     number = code.store(name, "G").number
     goal = _goal(code, name, node)

@@ -39,7 +39,7 @@ from etalis_py.values.limits import Limits
 
 @dataclass(slots=True)
 class Code:
-    """What all blocks of one program share while they are written, and what they turn out to need.
+    """The state that all blocks of one program share while they are written, with the needs collected so far.
 
     ``late`` are the nodes whose solutions may end before the instant in which they are known.  ``numbering`` has the
     numbers of goal stores that exist; new ones get the numbers after ``last``.
@@ -55,14 +55,14 @@ class Code:
     families: Mapping[str, tuple[bool, ...]] = field(default_factory=dict)
     """Which parameters of a family are numbers."""
     positions: tuple[int, ...] = ()
-    """The number that reports of each output have; none where that is the number of the output."""
+    """The number that reports of each output have; empty where that is the number of the output."""
     numbering: Mapping[tuple[str, str], int] = field(default_factory=dict)
     last: int = 0
     numbers: dict[str, int] = field(default_factory=dict)
     needs: dict[str, Need] = field(default_factory=dict)
     stores: dict[tuple[str, str], Store] = field(default_factory=dict)
     emptied: dict[str, dict[str, str]] = field(default_factory=dict)
-    """What is emptied at the end of an instant, sets first: the node that fills it → its name."""
+    """The collections emptied at the end of an instant, sets first: the node that fills one → its name."""
     single: set[str] = field(default_factory=set)
     """Lists that hold exactly one solution in the function being written."""
     at_most_one: set[str] = field(default_factory=set)
@@ -79,7 +79,7 @@ class Code:
         return f"n{self.numbers[node]}"
 
     def most(self, node: str) -> str:
-        """The number of new solutions of a node from which they are weighed again."""
+        """The number of new solutions of a node at which they are checked against the limits again."""
         return f"m{self.numbers[node]}"
 
     def position(self, number: int) -> int:
@@ -91,7 +91,7 @@ class Code:
         return node in self.late
 
     def guard(self, w: Writer, *lists: str) -> AbstractContextManager[None]:
-        """A block for when there is a solution in one of these lists."""
+        """A block that runs only if there is a solution in one of these lists."""
         return nullcontext() if self.single.intersection(lists) else w.block(f"if {' or '.join(lists)}:")
 
     def provenance(self, node: str, *parts: str) -> str:
@@ -103,16 +103,16 @@ class Code:
     # --- names of run-time objects ---
 
     def need(self, name: str, need: Need) -> str:
-        """A name for an object of the run time."""
+        """A name for a run-time object."""
         self.needs[name] = need
         return name
 
     def helper(self, kind: str, node: str, need: Need) -> str:
-        """A name for one that belongs to a node."""
+        """A name for a run-time object that belongs to a node."""
         return self.need(f"{kind}{self.numbers[node]}", need)
 
     def of_runtime(self, name: str) -> str:
-        """A name for what every program has."""
+        """A name for an object that every program has."""
         return self.need(name, OfRuntime(name))
 
     @property
@@ -135,7 +135,7 @@ class Code:
         return store
 
     def longest(self, node: str, bound: alg.Bound | None) -> str:
-        """Source of how long a goal of this node is kept; empty where it is kept for ever."""
+        """Source of how long a goal of this node is kept; empty if it is kept for ever."""
         if isinstance(bound, ir.Longest):
             return f"{self.helper('longest', node, LongestOf(bound.family, bound.place))}[0]"
         return "" if bound is None else str(longest(bound))
@@ -157,7 +157,7 @@ class Code:
         return name
 
     def filled(self, key: str) -> str:
-        """A name for one of those that belong to no node."""
+        """A name for such a collection that belongs to no node."""
         what: Literal["set", "dict"] = "set" if key in self.emptied["set"] else "dict"
         return self.need(self.emptied[what][key], OfInstant(what))
 
@@ -178,14 +178,14 @@ def in_time(bound: alg.Bound, start: str, end: str, names: Names) -> str:
 
 
 def lasts(parameter: str, frame: Frame) -> str:
-    """Source that is true when the solution lasts no longer than a parameter says."""
+    """Source that is true when the solution lasts no longer than the value of a parameter."""
     return f"{frame.end} - {frame.start} <= {frame.values[parameter]}"
 
 
 def emit_steps(
     w: Writer, code: Code, node: str, steps: tuple[ir.Step, ...], frame: Frame, skip: str, then: Callable[[], None]
 ) -> None:
-    """The steps in order, nested where a look-up gives several answers; ``then`` writes what follows a success.
+    """The steps in order, nested where a look-up gives several answers; ``then`` writes the code that follows success.
 
     ``skip`` is the statement that abandons this solution (``continue`` inside a loop).
     """
@@ -247,7 +247,7 @@ def _background(
     row = f"b{tag}"
     w(f"for {row} in {lookup}(({arguments}{',' if known else ''}), t):")
     for i, name in enumerate(wanted):
-        # A look-up may bind what was unbound before: the value carried for it is then that of nothing.
+        # A look-up may bind a variable that was unbound before: its carried value is then stale.
         frame.terms[name] = f"{row}[{i}]"
         if name in binds or (name in frame.values and frame.may_be_unbound(name)):
             frame.values.pop(name, None)
@@ -286,7 +286,7 @@ def _parameters(w: Writer, code: Code, step: ir.Parameters, frame: Frame, tag: s
 
 @contextmanager
 def parted(w: Writer, code: Code, number: int, source: str) -> Iterator[None]:
-    """What a family reports, as that of its queries; the ``rows`` of one of them at a time."""
+    """Divide the reports of a family among its queries: the body handles the ``rows`` of one query at a time."""
     split, reports = code.need(f"split{number}", OfOutput(number, "split")), code.of_runtime("reports")
     with w.block(f"if {source}:"), w.block(f"for number, rows in {split}(t, {source}):"):
         w(f"{reports}.append((number, t, rows))")
@@ -327,7 +327,7 @@ def _identical(node: ir.Map, layout: Layout, code: Code) -> bool:
 
 
 def comprehension(w: Writer, out: str, solution: str, loop: str, tests: list[str]) -> None:
-    """``out += [made …]``, and element by element where a condition of some element is an error."""
+    """``out += [solution …]``, or element by element if a condition raises an error."""
     if not tests:
         w(f"{out} += [{solution} {loop}]")
         return

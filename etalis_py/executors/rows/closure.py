@@ -1,8 +1,8 @@
 """``path+`` over timed edges: the least relation of ⟨x, y, hull⟩.
 
-R holds every edge, and with ⟨x, y, I⟩ and ⟨y, z, J⟩ also ⟨x, z, hull(I, J)⟩.  What is new in an instant contains a new
-edge, so it ends now.  Edges of the background are timeless and change no hull: every edge is first lengthened at
-both ends by what the background reaches.
+R holds every edge, and with ⟨x, y, I⟩ and ⟨y, z, J⟩ also ⟨x, z, hull(I, J)⟩.  A pair that is new in an instant contains
+a new edge, so it ends now.  Edges of the background are timeless and change no hull: every edge is first extended at
+both ends by the nodes that the background reaches.
 
 Cost per new pair: the pairs it meets at its two ends.  State: all pairs, or those within the bound.
 

@@ -3,8 +3,7 @@
 ``single[p](s, o, start, t, stream, p)`` handles an instant that consists of one triple with predicate ``p``;
 ``instant(t, occurrences)`` any other.  Both fill the lists of the leaves and then run the blocks of all nodes that can
 be reached from there, stratum by stratum; a stratum of mutually recursive nodes runs until nothing new comes.  At the
-end the goals that await a later instant are inserted.  What is reported goes to ``reports`` as
-``(output, t, solutions)``.
+end the goals that await a later instant are inserted.  Reports go to ``reports`` as ``(output, t, solutions)``.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ from etalis_py.kernel.templates import fresh_nodes_of
 
 _OPERATORS = (ir.Group, ir.Closure, ir.Slice, ir.Recall, ir.Run)  # objects with state of their own
 MOST_BLOCKS = 1_000
-"""The blocks of all functions for a single triple; predicates beyond that share the function for any instant, since a
-function for each of n predicates whose rules build on one another is of the size n²."""
+"""The most blocks in all functions for a single triple; further predicates share the function for any instant, since
+the functions for n predicates whose rules build on one another take space n²."""
 
 
 def write(rules: ir.Rules, code: Code) -> RowPlan:
@@ -54,7 +53,7 @@ class Generator:
         self.places = {name: place for place, name in enumerate(self.leaves)}
         self.by_predicate: dict[str, list[str]] = {}
         self.anywhere: list[str] = []
-        """The leaves that may concern triples of any predicate, but for those that they name."""
+        """The leaves that see triples of any predicate, except for the predicates that they exclude."""
         for name, leaf in self.leaves.items():
             terms = predicates_of(leaf)
             for term in terms:
@@ -104,7 +103,7 @@ class Generator:
             self.operators[name] = operator_code(node, self.code)
 
     def _single(self, w: Writer, name: str, predicate: str | None) -> None:
-        """One triple whose predicate is known (or is not named by any rule)."""
+        """The function for one triple whose predicate is known (or is not named by any rule)."""
         code = self.code
         chosen = self._seeing(predicate)
         reached = self.readers.reach(chosen)
@@ -131,7 +130,7 @@ class Generator:
         code.at_most_one.clear()
 
     def _instant(self, w: Writer) -> None:
-        """Several triples that end at the same time: each is taken once."""
+        """The function for several triples that end at the same time: each is taken once."""
         code = self.code
         reached = self.readers.reach([*self.leaves, *self.timed])
         self.filled = frozenset({"seen", "seen in stream", "made"})
@@ -164,7 +163,7 @@ class Generator:
             self._run(w, reached, time_passes=True)
 
     def _due(self, w: Writer) -> None:
-        """An instant without an event: what deadlines report, and what follows from it."""
+        """The function for an instant without an event: the reports of deadlines, and what follows from them."""
         code = self.code
         if not self.timed:
             return
@@ -181,7 +180,7 @@ class Generator:
         return {t: i for i, t in enumerate(sorted(read))}
 
     def _seeing(self, predicate: str | None) -> list[str]:
-        """The leaves that a triple of this predicate may concern (None: of one that no leaf names), in their order."""
+        """The leaves that may see a triple with this predicate (None: one that no leaf names), in their order."""
         names = [] if predicate is None else self.by_predicate.get(predicate, [])
         names = [*names, *(n for n in self.anywhere if may_see(self.leaves[n], predicate))]
         return sorted(names, key=self.places.__getitem__)
@@ -206,7 +205,8 @@ class Generator:
     # --- the blocks of an instant ---
 
     def _run(self, w: Writer, reached: frozenset[str], *, time_passes: bool = False) -> None:
-        """All strata in turn.  Reports come in their order too, and a recursion's come round by round: ``settle``.
+        """All strata in turn.  Reports come in this order too, and those of a recursion round by round; ``settle``
+        sorts them.
 
         ``time_passes``: whether a deadline may be due in this instant.
         """
@@ -235,14 +235,14 @@ class Generator:
         self.end_instant(w, reached)
 
     def end_instant(self, w: Writer, reached: frozenset[str]) -> None:
-        """Empty what lasts for an instant only, where this function may have filled it."""
+        """Empty the collections that last for one instant only, if this function may have filled them."""
         for names in self.code.emptied.values():
             for key, name in names.items():
                 if name in self.code.needs and (key.removesuffix("'") in reached or key in self.filled):
                     w(f"{name}.clear()")
 
     def block_of(self, w: Writer, name: str, reached: frozenset[str], lists: Mapping[str, str]) -> None:
-        """One block, guarded by whether there is anything new for it."""
+        """One block, guarded by a test for new input."""
         if name in self.outputs:
             self._output(w, name, lists, None)
             return
@@ -263,7 +263,7 @@ class Generator:
                 weighing.compare(w, code, name, code.new(name), weighing.FEW)
 
     def _deadline(self, w: Writer, name: str, reached: frozenset[str], time_passes: bool) -> None:
-        """What is absent cancels what waits before that is due."""
+        """The solutions of N cancel waiting goals before these fall due."""
         code, node = self.code, self.nodes[name]
         assert isinstance(node, ir.Absence)
         if node.absent.node in reached:
@@ -275,7 +275,7 @@ class Generator:
             absence.deadline(w, code, name, node)
 
     def _inputs(self, name: str) -> list[str]:
-        """The nodes whose news this block reads (not those that only insert goals for later)."""
+        """The nodes whose new solutions this block reads (not those from which it only inserts goals for later)."""
         node = self.nodes[name]
         if self.code.is_late(name):
             return [ref.node for ref in ir.refs(node)]
@@ -327,11 +327,11 @@ class Generator:
                 w(f"{code.new(name)} {'+=' if recursive else '='} {run}(t, {new[child]})")
 
     def _log(self, w: Writer, name: str, source: str, side: int = 0) -> None:
-        """The journal of an operator is what it took in: from its ``side``-th part."""
+        """Record in the journal what an operator took in from its ``side``-th part."""
         w(f"{self.code.journal}.append(({name!r}, t, {source}, {side}))")
 
     def _recursion(self, w: Writer, stratum: tuple[str, ...], reached: frozenset[str]) -> None:
-        """Mutually recursive nodes: rounds over what the last round brought, until it brings nothing."""
+        """Mutually recursive nodes: rounds over the results of the last round, until there are none."""
         code = self.code
         inner = [n for n in stratum if n in self.nodes]
         leaves = [n for n in inner if n in self.leaves]
@@ -368,7 +368,7 @@ class Generator:
                 w(f"{code.new(name)} = []")
         for name in others + leaves:
             w(f"{code.new(name)} = all_{code.new(name)}")
-        # What came from outside is read by other strata too.
+        # Solutions from outside are read by other strata too.
         for name in outside:
             w(f"{code.new(name)} = first_{code.new(name)}")
 
@@ -377,7 +377,7 @@ class Generator:
         code = self.code
         for name, node in self.nodes.items():
             if code.is_late(name):
-                continue  # what is known late is inserted at once
+                continue  # solutions known late are inserted at once
             if isinstance(node, ir.Absence):
                 absence.await_later(w, code, name, node, reached)
                 continue
@@ -400,7 +400,7 @@ class Generator:
                     inserting.insert(w, code, name, "G", ref, node.certain, new)
 
     def _interrupt(self, w: Writer, name: str, node: ir.Run, reached: frozenset[str]) -> None:
-        """REPEAT … NOT: what must not be in a gap keeps later elements from going on."""
+        """REPEAT … NOT: a solution that must not be in a gap stops later elements from extending runs over it."""
         if node.absent is None or node.absent.node not in reached:
             return
         new = self.code.new(node.absent.node)

@@ -1,4 +1,4 @@
-"""When the goals of ``SEQ NOT … WITHIN d`` are due: at times at which nothing need happen."""
+"""When the goals of ``SEQ NOT … WITHIN d`` are due, which may be at times without an event."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from etalis_py.kernel.position import NEVER
 class Deadlines:
     """When the solutions that wait in the goal store of a deadline are due.
 
-    ``queue`` has a time and a key for every solution that came to wait, by time; what was cancelled since is missing
-    in the store and passed over.  It can be made again from the store.  ``alarm`` holds a time before which nothing is
-    due, for all deadlines of the rules together.
+    ``queue`` has a time and a key for every solution that came to wait, by time; one that was cancelled since is
+    missing from the store and is skipped.  The queue can be rebuilt from the store.  ``alarm`` holds a time before
+    which nothing is due, for all deadlines of the rules together.
     """
 
     __slots__ = ("alarm", "bound", "queue", "stale", "store")
@@ -33,7 +33,7 @@ class Deadlines:
         self.forget()
 
     def forget(self) -> None:
-        """The store was filled by somebody else."""
+        """Forget the queue, after something else has filled the store."""
         self.stale = True
         self.alarm[0] = NEVER
 
@@ -43,7 +43,7 @@ class Deadlines:
         return end + self.bound.micros
 
     def add(self, x: Solution, key: Any) -> None:
-        """A solution has come to wait."""
+        """Queue a solution that has begun to wait."""
         at = self.due(x)
         self.alarm[0] = min(self.alarm[0], at)
         if self.queue and self.queue[-1][0] > at:  # by calendar months a later one may be due earlier
@@ -63,18 +63,18 @@ class Deadlines:
         while queue:
             at, key = queue[0]
             bucket = buckets.get(key, ())
-            # What was due before has been taken, so the first of a bucket is the next that is due.
+            # Earlier goals have been taken, so the first of a bucket is the next one due.
             if any(self.due(x) == at for x in bucket) if by_calendar else bucket and bucket[0][0] + micros == at:
                 return at
             queue.popleft()
         return None
 
     def last(self) -> int | None:
-        """No later than this is anything due; None when nothing waits."""
+        """The latest time at which anything is due; None when nothing waits."""
         return None if self.next() is None else self.queue[-1][0]
 
     def take(self, t: int) -> list[Solution]:
-        """The solutions that are due by now; they wait no longer."""
+        """Remove and return the solutions that are due by now."""
         buckets = self.store.buckets
         taken: list[Solution] = []
         while (at := self.next()) is not None and at <= t:
@@ -83,7 +83,7 @@ class Deadlines:
             if self.bound.months:
                 taken += [x for x in bucket if self.due(x) <= t]
                 rest = [x for x in bucket if self.due(x) > t]
-            else:  # the goals of a bucket are due in its order
+            else:  # the goals of a bucket are due in order
                 cut = bisect_left(bucket, (t - self.bound.micros + 1,))
                 taken += bucket[:cut]
                 rest = bucket if isinstance(bucket, list) else []

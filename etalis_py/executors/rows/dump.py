@@ -1,7 +1,7 @@
-"""The state of the row executor as plain data, whole and as what changed.
+"""The state of the row executor as plain data: the whole state, or the changes to it.
 
-Only times and columns are written; what is decoded from them is made again on reading.  A dump names the nodes it
-belongs to, so it can be read by an executor that has these nodes, and is refused with what differs otherwise.
+Only times and columns are written; decoded values are computed again on reading.  A dump names its nodes, so an
+executor that has these nodes can read it; otherwise it is refused with the difference.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _restore_runs(executor: RowExecutor, name: str, data: Any) -> None:
 
 
 def take_out_operators(executor: RowExecutor, relaid: Container[str]) -> dict[str, Any]:
-    """The state of the operators over nodes that get another layout; they are made anew."""
+    """Remove and return the state of operators over nodes that get another layout; they are created again."""
     state = executor.state
     groups = [name for name, group in state.groups.items() if group.node.child.node in relaid]
     runs = [name for name, run in state.runs.items() if run.node.child.node in relaid]
@@ -151,17 +151,17 @@ def take_out_operators(executor: RowExecutor, relaid: Container[str]) -> dict[st
 
 def put_back_operators(executor: RowExecutor, kept: Mapping[str, Any]) -> None:
     for name, data in kept.items():
-        executor.operator(name)  # makes it
+        executor.operator(name)  # creates it
         (_restore_group if name in executor.state.groups else _restore_runs)(executor, name, data)
 
 
 def journal(executor: RowExecutor) -> list[Any]:
-    """What was asserted and retracted since the last journal, and what operators took in; its size is what happened."""
+    """The goals inserted and retracted since the last journal, and operators' input; its size follows the changes."""
     state, explain = executor.state, executor.options.explain
     keys = {store.number: (key, store.layout.width) for key, store in state.stores.items()}
     entries: list[list[Any]] = []
     for entry in state.journal:
-        if isinstance(entry, list):  # what changed in columns, as it is stored
+        if isinstance(entry, list):  # changes in columns, in stored form
             if (entry[1], entry[2]) in state.stores:  # or other rules came, as below
                 entries.append(entry)
         elif isinstance(entry[0], int):
@@ -224,7 +224,7 @@ def replay(executor: RowExecutor, data: Any) -> None:
 
 
 def fitted(executor: RowExecutor, data: Mapping[str, Any]) -> dict[str, Any]:
-    """A dump with what this executor can go on with: goals that it does not have are left out."""
+    """A dump with only what this executor can use: the goals of nodes that it does not have are left out."""
     return {**data, "nodes": sorted(executor.state.nodes)}
 
 

@@ -1,7 +1,7 @@
 """The executor of rows: EDBC rules as generated Python functions, one event at a time.
 
 Every feature of the language, at the lowest latency.  Cost of an event: the functions of its instant (``codegen``).
-State: goals, groups, closures, histories, by the ids of their rule nodes (``state``), so that it survives when other
+State: goals, groups, closures and histories, by the ids of their rule nodes (``state``), so that it survives when other
 rules are loaded.
 """
 
@@ -46,11 +46,11 @@ from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 NOTHING = Knowledge({}, "rdf")
 MOST_NODES = 500
-"""Programs with more are not kept when their engine is gone."""
+"""Programs with more than this are not kept once their engine is gone."""
 
 
 class RowExecutor:
-    """Runs the rules of a stage; ``load_rules`` gives it rules and knowledge, then and whenever these change."""
+    """Runs the rules of a stage; ``load_rules`` gives it rules and knowledge, at first and whenever these change."""
 
     kind: Literal["rules", "windows"] = "rules"
     form: Literal["rows", "columns"] = "rows"
@@ -111,14 +111,14 @@ class RowExecutor:
         dump.put_back_operators(self, operators)
 
     def _written(self) -> RowPlan:
-        """The functions; engines that begin with the same rules, as in the shards of a stream, share their text."""
+        """The functions; engines that begin with the same rules, such as the shards of a stream, share their text."""
         options, state = self.options, self.state
         if self.families is not None or state.last or len(state.nodes) > MOST_NODES:
             return write(self.rules, self._code())
         return _first_plan(self.rules, options.limits, explain=options.explain, journaled=options.journal)
 
     def _code(self) -> Code:
-        """What the functions are written from."""
+        """The code that the functions are written from."""
         options, state = self.options, self.state
         return Code(
             state.nodes,
@@ -148,7 +148,7 @@ class RowExecutor:
         return number if self.families is None else self.families.positions[number]
 
     def _places(self, number: int, output: ir.Output) -> Iterable[int]:
-        """The numbers of the queries that an output stands for; what they report can be read from now on."""
+        """The numbers of the queries that an output stands for; their reports can be read from now on."""
         if self.families is not None and output.query in self.families.relations:
             return self.families.all_shown(output)
         return (self._place(number),)
@@ -159,7 +159,7 @@ class RowExecutor:
         return self.plan.source
 
     def renew(self) -> None:
-        """The background has another version: what was asked of it is asked again."""
+        """Repeat the look-ups, as the background has a new version."""
         if self.answer_sets is not None:
             self.answer_sets.renew()
 
@@ -185,7 +185,7 @@ class RowExecutor:
         self.report_timeless(t, {output.query for output in self.rules.outputs})
 
     def report_timeless(self, t: int, queries: Container[str]) -> None:
-        """What the background alone answers to these queries, where no event can have a part in it."""
+        """Report the answers of these queries from the background alone, in which no event can take part."""
         for number, output in enumerate(self.rules.outputs):
             if output.source is None and output.query in queries:
                 self._report_timeless(number, output, t)
@@ -213,7 +213,7 @@ class RowExecutor:
             self._derive()
 
     def _derive(self) -> None:
-        """What CONSTRUCT rules report is there for later stages; what is timeless has become background."""
+        """Pass the reports of CONSTRUCT rules on to later stages; timeless ones have become background."""
         for number, t, rows in self.reports:
             shape = self.shapes[number]
             if shape.output.form != "construct" or shape.triples is None:
@@ -224,7 +224,7 @@ class RowExecutor:
                     self.derived.append(Event(row[1], row[0], triples, shape.output.stream))
 
     def _fall_due(self, t: int) -> int | None:
-        """Report what falls due up to ``t``, each at its own time; returns when something is due next."""
+        """Report the deadlines due up to ``t``, each at its own time; returns when the next is due."""
         due = self._generated.due
         if due is None:
             return None
@@ -235,7 +235,7 @@ class RowExecutor:
         return at
 
     def next_due(self) -> int | None:
-        """The first deadline that is still waited for."""
+        """The first deadline still to come."""
         return self.state.next_due()
 
     def horizon(self) -> int | None:
@@ -251,14 +251,14 @@ class RowExecutor:
                     self._report_groups(number, output.source.node, node, t)
             if output.late is not None or (output.source is not None and output.timeless is not None):
                 self._report_timeless(number, output, t)
-            if output.form == "ask":  # the first answer counts
+            if output.form == "ask":  # only the first answer counts
                 no = [(TIMELESS_END, TIMELESS_START, "false")]
                 self.reports += [(place, t, no) for place in self._places(number, output)]
         if self.families is not None:  # which come after the other outputs
             self.reports[first:] = sorted(self.reports[first:], key=itemgetter(0))
 
     def _report_groups(self, number: int, name: str, node: ir.Group, t: int) -> None:
-        """What an aggregation says of a stream without a solution."""
+        """Report the rows of an aggregation over a stream without solutions."""
         group = self.state.groups.get(name)
         if group is None:
             return
@@ -282,7 +282,7 @@ class RowExecutor:
     def keep(self, events: int, now: int) -> None:
         """Sweep expired goals and look at the limits.
 
-        A sweep costs as much as there are buckets, so it is done after as many events.
+        The cost of a sweep grows with the number of buckets, so one is done after as many events.
         """
         waiting = 0
         self._forget_gone()
@@ -313,7 +313,7 @@ class RowExecutor:
                 )
 
     def check_goals(self) -> None:
-        """Fail if more goals were open when they were counted than may be."""
+        """Fail if the last count of open goals exceeded the limit."""
         if self._live > self.options.limits.goals:
             raise LimitExceeded(
                 f"{self._live} goals are open, the limit is {self.options.limits.goals}; bound the patterns with "
@@ -329,7 +329,7 @@ class RowExecutor:
         return alg.Table(names, tuple(tuple(mu.get(n, "") for n in names) for mu, _, _ in solutions))
 
     def _report_timeless(self, number: int, output: ir.Output, t: int) -> None:
-        """What the background alone answers."""
+        """Report the answers from the background alone."""
         if self.families is not None and output.query in self.families.relations:
             for place, row in self.families.each(output):
                 if own := self._timeless_of(with_constants(output, row), t):
@@ -363,7 +363,7 @@ class RowExecutor:
             self.reports.append((place, t, rows))
 
     def _timeless_of(self, output: ir.Output, t: int) -> list[Row]:
-        """What the background alone answers to one query of a family."""
+        """The answers of one query of a family from the background alone."""
         assert output.source is not None
         assert output.timeless is not None
         columns = output.source.columns
@@ -405,7 +405,7 @@ class RowExecutor:
         return len(self.state.journal)
 
     def operator(self, name: str, side: int = 0) -> Callable[[int, list[Row]], Any]:
-        """What the operator of a node does with what its ``side``-th part gives."""
+        """The function of a node's operator that takes the solutions of its ``side``-th part."""
         node = self.state.nodes[name]
         if side and isinstance(node, ir.Run):
             return self._runtime.runs_of(name).interrupt

@@ -1,13 +1,13 @@
-"""Families at run time: the relation of parameters, how a solution finds the rows that it concerns, and whose it is.
+"""Families at run time: the relation of parameters, and how solutions find the rows and queries they match.
 
 Definition.  A family is a set of queries that are equal up to constants (``etalis_compiler.families``).  Its relation
 has one row for each: the name of the query, its constants, the place of the query in the program, and the values of
-the constants that are numbers.  A solution without a query is joined with the rows whose constants it has; from there
-on it belongs to one query, whose name it carries.
+the constants that are numbers.  A solution without a query is joined with the rows whose constants it has; each result
+belongs to one query, whose name it carries.
 
-Cost: a look-up is one hash for the constants that an event has, and one binary search where a number is compared with a
-constant; then as much as there are rows that match.  ``add`` and ``remove`` are the same for each way of access.
-State: the rows, and a reference to each from every index.
+Cost: a look-up is one hash for the constants that an event has, and one binary search if a number is compared with a
+constant; then it is proportional to the rows that match.  ``add`` and ``remove`` cost the same for each index.  State:
+the rows, and a reference to each from every index.
 
 >>> relation = Relation("f", (False, True))
 >>> for k, name in enumerate(("low", "high")): relation.add((name, "<a>", str(9 * k), k, None, 9 * k))
@@ -41,7 +41,8 @@ from etalis_py.values import NUMERIC, decode
 
 T = TypeVar("T")
 Member = tuple[Any, ...]
-"""A row: the name of the query, its constants, its place in the program, and their values (None: no number)."""
+"""A row: the name of the query, its constants, its place in the program, and the constants' values (None: not a
+number)."""
 
 
 def member(name: str, constants: Sequence[str], place: int, is_numeric: Sequence[bool]) -> Member:
@@ -52,7 +53,7 @@ def member(name: str, constants: Sequence[str], place: int, is_numeric: Sequence
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """What the executor knows of a family: its name, which of its parameters are numbers, and its queries."""
+    """A family as the executor knows it: its name, which of its parameters are numbers, and its queries."""
 
     name: str
     is_numeric: tuple[bool, ...]
@@ -61,7 +62,7 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """The families of a program, and the places of the other queries in it, in the order of their outputs."""
+    """The families of a program, and the places in the program of its other queries, in the order of their outputs."""
 
     families: tuple[Family, ...]
     places: tuple[int, ...]
@@ -140,7 +141,7 @@ class Index:
 
 
 def as_float(number: Any) -> float:
-    """A number as a double; what is too large for one is infinite."""
+    """A number as a double; infinite if it is too large for one."""
     try:
         return float(number)
     except OverflowError:
@@ -159,15 +160,15 @@ class Relation:
         self.gone: set[str] = set()
         self.version = 0  # grows with each change
         self._longest: dict[int, list[int]] = {}
-        self._given: tuple[int, Sequence[Member]] = -1, ()  # what it went to, and its version then
+        self._given: tuple[int, Sequence[Member]] = -1, ()  # the version after the last ``go_to``, and its argument
 
     @property
     def place(self) -> int:
-        """Where a row has the place of its query in the program."""
+        """The position in a row of its query's place in the program."""
         return 1 + len(self.is_numeric)
 
     def index(self, equal: tuple[int, ...], compared: int) -> Index:
-        """A way of access, which is kept up to date from now on."""
+        """An index, which is kept up to date from now on."""
         index = self.indexes.get((equal, compared))
         if index is None:
             index = self.indexes[equal, compared] = Index(equal, compared)
@@ -203,7 +204,7 @@ class Relation:
         self._measure()
 
     def go_to(self, members: Sequence[Member]) -> None:
-        """Have these queries."""
+        """Change the relation to these queries."""
         if isinstance(members, Running) and members.relation is self:
             return
         given = self.version, members
@@ -224,7 +225,7 @@ class Relation:
 
 
 class Running(Sequence[Member]):
-    """The rows of a relation as they are at any time."""
+    """A live view of the rows of a relation."""
 
     def __init__(self, relation: Relation) -> None:
         self.relation = relation
@@ -249,9 +250,10 @@ Arrange = Callable[[str, int, list[Row]], list[Row]]
 def split(
     relation: Relation, output: ir.Output, shapes: Shapes, arrange: Arrange | None = None
 ) -> Callable[[int, list[Row]], list[tuple[int, list[Row]]]]:
-    """A function from the rows of an instant to those of each query: in the order of the program, each in its own.
+    """A function from the rows of an instant to those of each query: queries in program order, rows in their query's
+    order.
 
-    ``arrange`` is what DISTINCT, ORDER BY, LIMIT and OFFSET do to the rows of a query.
+    ``arrange`` applies DISTINCT, ORDER BY, LIMIT and OFFSET to the rows of a query.
     """
     assert output.source is not None
     columns, at = output.source.columns, relation.place
@@ -288,7 +290,7 @@ def split(
 
 
 class Shapes(LazyShapes):
-    """How the rows of each query are read, by its place in the program; made when it is asked for in a family."""
+    """How the rows of each query are read, by its place in the program; within a family a shape is made on demand."""
 
     def __init__(self, ordinary: Mapping[int, Shape]) -> None:
         self.ordinary = dict(ordinary)
@@ -298,7 +300,7 @@ class Shapes(LazyShapes):
         self._made: dict[int, Shape] = {}
 
     def show(self, place: int, family: str, row: Member) -> None:
-        """A query has something to report."""
+        """Note that a query has something to report."""
         if place not in self._shown:
             self._shown[place] = (family, row)
             if self.families[family][0].once:
@@ -367,15 +369,15 @@ class Families:
 
     @property
     def has_gone(self) -> bool:
-        """May there be goals of queries that are gone?"""
+        """Whether there may be goals of queries that are gone."""
         return any(relation.gone for relation in self.relations.values())
 
     def has(self, query: str) -> bool:
-        """Does a query of this name run in a family?"""
+        """Whether a query of this name runs in a family."""
         return any(query in relation.rows for relation in self.relations.values())
 
     def add(self, family: str, row: Member, state: State) -> None:
-        """One more query in a family; it begins with nothing."""
+        """Add a query to a family; it begins without goals."""
         if any(row[0] in relation.gone for relation in self.relations.values()):
             self.purge(state)
         self.relations[family].add(row)
@@ -387,7 +389,7 @@ class Families:
         return split(self.relations[output.query], output, self.shapes, arrange)
 
     def showing(self, output: ir.Output) -> Callable[[Iterable[Member]], None]:
-        """A function that takes rows of queries which have something to report."""
+        """A function that takes the rows of queries that have something to report."""
         at = self.relations[output.query].place
 
         def show(rows: Iterable[Member]) -> None:
@@ -408,7 +410,7 @@ class Families:
             yield row[relation.place], row
 
     def access(self, family: str, equal: tuple[int, ...], compared: int, op: str) -> Callable[..., Iterable[Member]]:
-        """What generated code looks up parameters with."""
+        """The function with which generated code looks up parameters."""
         relation = self.relations[family]
         if compared:
             return relation.index(equal, compared).candidates(op)
@@ -447,7 +449,7 @@ def _purge(store: GoalStore, gone: set[str]) -> int:
 
 
 def with_constants(part: T, row: Member) -> T:
-    """What is said of a family, as it is said of one of its queries."""
+    """A part of a family with the constants of one of its queries."""
 
     def constant(node: object) -> object:
         if isinstance(node, alg.Var) and node.name[0] == NAME:

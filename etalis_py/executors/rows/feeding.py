@@ -1,4 +1,4 @@
-"""Generated code for the leaves: which of them see an occurrence, and the solution that each makes of it.
+"""Generated code for the leaves: which of them see an occurrence, and the solution that each makes from it.
 
 The occurrence is in ``s p o start stream``, its end in ``t``.  A value is decoded once for all leaves that need it.
 """
@@ -26,8 +26,8 @@ def feed(
 ) -> None:
     """Give the occurrence at hand to these leaves.
 
-    ``predicate`` is its predicate where that is known.  ``later`` are the lists that wait for the next round of a
-    recursion, for the leaves inside it.
+    ``predicate`` is its predicate where that is known.  ``later`` are the lists for the next round of a recursion, for
+    the leaves inside it.
     """
     decoded: dict[str, str] = {}
     for name, leaf in leaves.items():
@@ -78,7 +78,7 @@ def _feed_entailed(w: Writer, code: Code, name: str, leaf: ir.Leaf, because: str
 
 
 def predicates_of(leaf: ir.Leaf) -> tuple[str, ...]:
-    """The predicates a leaf is for, or none when it may be any."""
+    """The predicates that a leaf matches; empty if it matches any."""
     if leaf.entailed:
         return ()
     match leaf.predicate:

@@ -1,4 +1,4 @@
-"""What a block of generated code sees: how the variables of its body goals are spelled in Python.
+"""Frames: the variables that a block of generated code sees, and how they are spelled in Python.
 
 A ``Frame`` is made from the solution tuples at hand (``x``, ``y``) and grows with each BIND or look-up.  It writes the
 solution tuple of the node that is being built.
@@ -17,7 +17,7 @@ from etalis_py.values.expressions import Bindings, Emitter, Names
 
 
 def decode_or_none(term: str) -> object:
-    """The value of a term, or None when it is unbound; whoever reads a None as a value gets an error."""
+    """The value of a term, or None when it is unbound; reading None as a value is an error."""
     if not term:
         return None
     try:
@@ -56,12 +56,12 @@ class Frame:
         return Emitter(self.names, Bindings(self.terms, values, self.start, self.end, "t", exists))
 
     def value(self, name: str) -> str:
-        """Source of a value for whoever calculates with it: an error where the variable is unbound."""
+        """Source of a value to calculate with: an error if the variable is unbound."""
         carried = self.values[name]
         return f"{self.names.use('present', present)}({carried})" if name in self.unsure else carried
 
     def set_value(self, name: str, source: str, *, unsure: bool = False, guarded: bool = False) -> None:
-        """Where a value stands from here on."""
+        """Set where the value of a variable is found from here on."""
         self.values[name] = source
         for names, holds in ((self.unsure, unsure), (self.guarded, guarded)):
             (names.add if holds else names.discard)(name)
@@ -98,7 +98,7 @@ class Frame:
 def merge(
     names: Names, left: ir.Ref, right: ir.Ref, layouts: Mapping[str, Layout], certain: tuple[str, ...], x: str, y: str
 ) -> tuple[Frame, list[str]]:
-    """The frame of two solutions, and the tests that they are compatible where the index does not see to it."""
+    """The frame of two solutions, and the tests that they are compatible as far as the index does not ensure it."""
     frame, other = Frame(names), Frame(names)
     frame.read(left, layouts[left.node], x)
     other.read(right, layouts[right.node], y)

@@ -1,17 +1,16 @@
-"""The goals that wait at one side of a node: what they are kept in, and how generated code goes about it.
+"""The goals that wait at one side of a node: their store, and the generated code that uses it.
 
 Definition.  A goal is a solution that has happened and awaits a partner ([EP] §5, rules (11) and (12)).  A store maps
-the join key to a *bucket* of goals, in the order of their ends, because instants follow one another.  A goal that is
-alone is kept in a tuple, which costs the garbage collector nothing; with a second one the bucket is a list.  ``edges``
-has for some keys a number beyond which no goal of the bucket lies (see ``joins``); what is missing there can be found
-again.
+the join key to a *bucket* of goals, in the order of their ends, because instants follow one another.  A single goal is
+kept in a tuple, which costs the garbage collector nothing; with a second one the bucket becomes a list.  ``edges`` has,
+for some keys, a number beyond which no goal of the bucket lies (see ``joins``); a missing edge can be found again.
 
-Cost: ``insert`` and ``probe`` are one look-up, however many goals there are that do not join; ``probe`` with a time is
-a binary search besides.  ``expire`` drops what is older than the window allows, a bucket in one cut.  State: the goals
-within the window.
+Cost: ``insert`` and ``probe`` are one look-up, however many other goals there are; ``probe`` with a time adds a binary
+search.  ``expire`` drops the goals older than the window allows, with one cut per bucket.  State: the goals within the
+window.
 
 Generated code does the same without a call: ``write_insert``, ``write_prune`` and ``write_retract`` are the only places
-that write it, and their twins here say what they mean.
+that write it, and the methods of the same names here define it.
 
 >>> store = GoalStore(1, "j", "G", Layout(("k",), ()), key=(2,), longest=10)
 >>> for goal in ((1, 1, "<a>"), (2, 2, "<b>"), (3, 3, "<a>")): store.insert(goal)
@@ -44,8 +43,8 @@ class GoalStore:
     """The goals of one side of a node: who waits there, in which layout, and for how long.
 
     ``lasting`` has the length of the longest window while it may change.  ``number`` stands for the store in the
-    journal.  ``explained``: a goal ends with why it is there.  ``extend`` adds what is computed when a goal is
-    inserted.  ``changed`` is called when goals are put in or taken out by anything but generated code.
+    journal.  ``explained``: the last item of a goal is its provenance.  ``extend`` adds the values computed when a goal
+    is inserted.  ``changed`` is called when goals are put in or taken out by anything but generated code.
     """
 
     number: int
@@ -73,7 +72,7 @@ class GoalStore:
         return whole if self.extend is None else self.extend(whole)
 
     def lay_out(self, layout: Layout) -> None:
-        """Go on with goals in another layout: other rules read other values of them."""
+        """Change the layout of the goals, because other rules read other values of them."""
         width, explained = self.layout.width, self.explained
         self.layout = layout
         goals = list(self.dump())
@@ -82,10 +81,10 @@ class GoalStore:
             try:
                 self.insert(self.rebuild((*x[:width], x[-1]) if explained else x[:width]))
             except SparqlError:
-                continue  # what it is compared by is an error, so it pairs with nothing
+                continue  # the value to compare is an error, so it pairs with nothing
 
     def insert(self, x: Solution) -> None:
-        """A goal that ends no earlier than those that wait under its key."""
+        """Insert a goal that ends no earlier than those that wait under its key."""
         if self.changed is not None:
             self.changed()
         key = self.key_of(x)
@@ -101,7 +100,7 @@ class GoalStore:
     def insert_all(self, stored: Iterable[Solution]) -> None:
         """``insert`` of many stored goals, but for those whose compared values are errors: these pair with nothing.
 
-        Less is done for each, because that is what the time to restore a large store consists of.
+        It does less for each goal, as this loop dominates the time to restore a large store.
         """
         if self.changed is not None:
             self.changed()
@@ -131,7 +130,7 @@ class GoalStore:
         return list(bucket) if before is None else list(bucket[: bisect_left(bucket, (before,))])
 
     def retract(self, x: Solution) -> None:
-        """Take a goal out; its times and columns tell which."""
+        """Remove the goal with these times and columns."""
         if self.changed is not None:
             self.changed()
         width = self.layout.width
@@ -162,7 +161,7 @@ class GoalStore:
         return 100 * len(buckets) + estimated_bytes(sample) * self.live() // max(1, len(sample))
 
     def expire(self, now: int) -> int:
-        """Drop the goals that no window lets match any more, and empty buckets; returns how many were dropped."""
+        """Drop the goals too old to match within the window, and empty buckets; returns how many were dropped."""
         dropped = 0
         empty = []
         longest = self.longest if self.lasting is None else self.lasting[0]
@@ -192,9 +191,9 @@ _SAMPLE = 32
 
 
 def estimated_bytes(solutions: Sequence[Solution]) -> int:
-    """About how much memory solutions take, from a few that are evenly spread among them.
+    """About how much memory solutions take, judging by an evenly spread sample.
 
-    A term that several of them share is counted each time.
+    A term shared by several solutions is counted each time.
     """
     sample = solutions[:: len(solutions) // _SAMPLE + 1]
     return sum(map(_bytes, sample)) * len(solutions) // max(1, len(sample))
@@ -205,7 +204,7 @@ def _bytes(x: Solution) -> int:
 
 
 def rebuilt(layout: Layout, x: Solution) -> Solution:
-    """The solution with the decoded values of its layout; what it already has beyond its columns is kept last."""
+    """The solution with the decoded values of its layout; any items it already has after its columns stay last."""
     width = layout.width
     values = [decode_or_none(x[layout.column(name)]) for name in layout.values]
     return (*x[:width], *values, *x[width:])
@@ -215,10 +214,10 @@ def rebuilt(layout: Layout, x: Solution) -> Solution:
 
 
 def write_insert(w: Writer, goals: str, insort: str = "") -> None:
-    """``insert`` of goal ``x`` under key ``k``, whose bucket is ``b``; ``insort`` where one may come late."""
+    """``insert`` of goal ``x`` under key ``k``, whose bucket is ``b``; ``insort`` where a goal may come late."""
     with w.block("if b is None:"):
         w(f"{goals}[k] = (x,)")
-    # What is known late may have ended earlier than what waits already.
+    # A solution known late may have ended before goals that wait already.
     with w.block("elif b.__class__ is tuple:"):
         w(f"{goals}[k] = {'sorted((*b, x))' if insort else '[*b, x]'}")
     with w.block("else:"):
@@ -226,22 +225,22 @@ def write_insert(w: Writer, goals: str, insort: str = "") -> None:
 
 
 def write_prune(w: Writer, longest: str, *, exactly: bool = False) -> None:
-    """``expire`` of bucket ``b``: when half of it can no longer be in time, or ``exactly`` each goal.
+    """``expire`` of bucket ``b``: when half of it is too old, or ``exactly``.
 
-    ``longest`` is the source of how long goals are kept, if not for ever.  Half a bucket at a time costs each goal
-    little; those that stay behind are refused by the test of the window.
+    ``longest`` is the source of how long goals are kept, if not for ever.  Dropping half a bucket at a time costs
+    little per goal; expired goals that remain are refused by the test of the window.
     """
     if not longest:
         return
     with w.block(f"if b[{'0' if exactly else 'len(b) >> 1'}][0] < t - {longest}:"):
         with w.block("if b.__class__ is tuple:"):
-            w("b = ()")  # the sweep takes it out of the store
+            w("b = ()")  # the sweep removes it from the store
         with w.block("else:"):
             w(f"del b[:bisect_left(b, (t - {longest},))]")
 
 
 def write_retract(w: Writer, goals: str, key: str, edges: str = "") -> None:
-    """``retract`` of goal ``i`` of bucket ``b``; an empty bucket goes too, with its edge."""
+    """``retract`` of goal ``i`` of bucket ``b``; a bucket left empty is removed with its edge."""
     with w.block("if len(b) == 1:"):
         w(f"del {goals}[{key}]")
         if edges:

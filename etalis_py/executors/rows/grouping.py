@@ -1,12 +1,12 @@
 """Aggregation over a stream of solutions.
 
-In an instant in which a solution entered, the full current result is computed over the solutions still in the
-window, HAVING, ORDER BY, DISTINCT, LIMIT and OFFSET applied; the rows that are new in it (as ⟨μ, start, end⟩) are
-reported.  A row's interval is the hull of the solutions that contribute to it, so it may have ended before now: when
-old solutions left a group that got no new one.
+In each instant in which a solution enters, the full current result is computed over the solutions still in the window,
+with HAVING, ORDER BY, DISTINCT, LIMIT and OFFSET applied; the rows that are new in it (as ⟨μ, start, end⟩) are
+reported.  A row's interval is the hull of the solutions that contribute to it, so it may have ended before now, if old
+solutions left a group that got no new one.
 
-Cost per solution: one ``add`` and, with a window, one ``remove`` for each aggregate; with ORDER BY, DISTINCT or LIMIT
-the whole result is looked at again.  State: the accumulators of each group and, with a window, its solutions.
+Cost per solution: one ``add`` and, with a window, one ``remove`` for each aggregate; with ORDER BY, DISTINCT or LIMIT,
+one pass over the whole result.  State: the accumulators of each group and, with a window, its solutions.
 
 A trace of ``SELECT (SUM(?p) AS ?s) … WITHIN 10 SECONDS``: 1@1 → 1 [1,1]; 2@5 → 3 [1,5]; 4@12 → 6 [5,12].
 """
@@ -35,7 +35,7 @@ Operand = Callable[[Solution], tuple[Any, Any]]
 
 @dataclass(slots=True)
 class Members:
-    """One group: its accumulators and what is in the window."""
+    """One group: its accumulators and the solutions in the window."""
 
     accumulators: list[Accumulator]
     window: deque[Solution] | None
@@ -51,7 +51,7 @@ class Members:
             self.start = min(self.start, x[1])
             return
         self.window.append(x)
-        # The earliest start in a first-in first-out window: those that start later and leave later, in order.
+        # Keeps the earliest start of a first-in, first-out window: starts that rise in the order of leaving.
         while self.lows and self.lows[-1][1] > x[1]:
             self.lows.pop()
         self.lows.append(x)
@@ -65,7 +65,7 @@ class Members:
         return x
 
     def hull(self, floor: tuple[int, int]) -> tuple[int, int]:
-        """The interval of what is in the window; ``floor`` is the hull of solutions that never leave."""
+        """The interval of the solutions in the window; ``floor`` is the hull of solutions that never leave."""
         if self.window is None:
             return min(self.start, floor[0]), max(self.end, floor[1])
         if not self.window:
@@ -104,7 +104,7 @@ class Grouping:
         self.look_back = look_back
 
     def exists(self, pattern: alg.Pattern, mu: dict[str, str], start: int, end: int) -> bool:
-        """EXISTS for a row: it sees what has ended by now."""
+        """EXISTS for a row: it sees the occurrences that have ended by now."""
         if self.look_back is None:
             raise SparqlError("EXISTS cannot be asked here")
         return self.look_back(pattern, mu, self.now, self.now)
@@ -228,7 +228,7 @@ class Grouping:
         return (*row, self.because([x[-1] for x in members.window or ()]))
 
     def _sliced(self) -> list[Solution]:
-        """The full result after ORDER BY, DISTINCT and LIMIT, and what is new in it."""
+        """The new rows of the full result after ORDER BY, DISTINCT and LIMIT."""
         width = 2 + len(self.node.head)
         rows = [(row, key) for key, group in self.rows.items() for row in group]
         # Canonical order first: by end, start, and the terms in alphabetical order of their variables.
@@ -253,7 +253,7 @@ class Grouping:
         return changed
 
     def at_end(self, seen: bool) -> list[Solution]:
-        """What an ungrouped aggregate says of a stream without a solution."""
+        """The row of an ungrouped aggregate over a stream without solutions."""
         if seen or self.node.keys or self.groups:
             return []
         accumulators = [accumulator(a.name, distinct=a.distinct, separator=a.separator) for a in self.node.aggregates]
@@ -274,7 +274,7 @@ class Grouping:
         self.reported.clear()
 
     def snapshot(self) -> list[Any]:
-        """Plain data: what ``restore`` needs to make the same state again."""
+        """Plain data from which ``restore`` rebuilds the same state."""
         width = 2 + len(self.columns)
         groups = []
         for key, m in self.groups.items():

@@ -1,9 +1,9 @@
 """Comparisons between the two sides of a join, made cheap.
 
-A conjunct ``L < R`` whose L speaks of one side and R of the other is tested for every candidate.  What can be computed
-once is: the side of the arriving solution before the loop over the candidates, the side of the waiting goal when the
-goal is inserted (it is stored with the goal).  Where it is an error the conjunct can never hold: the arriving solution
-has no partner, and the goal need not be kept.
+A conjunct ``L < R`` whose L reads one side and R the other is tested for every candidate.  Its two sides can be
+computed once: that of the arriving solution before the loop over the candidates, that of the waiting goal when the goal
+is inserted (it is stored with the goal).  If a side is an error the conjunct can never hold: the arriving solution has
+no partner, and the goal need not be kept.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The variables that only the waiting side may bind, and those of which the arriving side alone tells the value.
+    """The variables that only the waiting side may bind, and those whose value the arriving side alone determines.
 
-    A variable of both sides that may be unbound is in neither: the pair tells.
+    A variable of both sides that may be unbound is in neither: its value depends on the pair.
     """
 
     waiting: frozenset[str]
@@ -45,7 +45,7 @@ def sides_of(waiting: ir.Ref, arriving: ir.Ref, certain: tuple[str, ...]) -> Sid
 
 
 def split(condition: alg.Expr, sides: Sides) -> Split | None:
-    """The comparison taken apart by sides, or None where it is no such comparison."""
+    """The comparison split by sides, or None if it is not such a comparison."""
     match condition:
         case alg.Apply(op, (a, b)) if op in COMPARISONS:
             reads_a, reads_b = alg.variables(a), alg.variables(b)
@@ -66,7 +66,7 @@ _OF_THE_PAIR = alg.INTERVAL | alg.VOLATILE
 
 
 def stored_expressions(steps: tuple[ir.Step, ...], sides: Sides) -> tuple[alg.Expr, ...]:
-    """What to compute when a goal is inserted: the waiting sides that are more than a variable."""
+    """The expressions to compute when a goal is inserted: the waiting sides that are more than a variable."""
     expressions: dict[alg.Expr, None] = {}
     for step in steps:
         if isinstance(step, ir.Condition):
@@ -79,7 +79,7 @@ def stored_expressions(steps: tuple[ir.Step, ...], sides: Sides) -> tuple[alg.Ex
 def hoist_arriving(
     w: Writer, names: Names, arriving: Emitter, emitter: Emitter, parted: Split, number: int, skip: str
 ) -> str:
-    """Write what is computed before the loop; returns the test for one candidate.
+    """Write the code that runs before the loop; returns the test for one candidate.
 
     ``arriving`` knows how the arriving solution is spelled, ``emitter`` both sides, and ``emitter.ready`` where stored
     expressions are.

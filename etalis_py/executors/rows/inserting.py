@@ -41,7 +41,7 @@ def key_of(ref: ir.Ref, certain: tuple[str, ...], variable: str) -> str:
 def insert(
     w: Writer, code: Code, node: str, side: str, ref: ir.Ref, certain: tuple[str, ...], source: str, *also: str
 ) -> None:
-    """The goal-insertion rule: every new solution ``x`` waits in the bucket of its key ``k``; ``also`` is done then."""
+    """The goal-insertion rule: every new solution ``x`` is put into the bucket of its key ``k``; ``also`` runs then."""
     store, goals = code.store(node, side), code.goals(node, side)
     extra = stored(code, node, ref)
     code.stores[node, side] = replace(store, extend=extension(code, ref, extra))
@@ -66,7 +66,7 @@ def insert(
 
 
 def stored(code: Code, name: str, waiting: ir.Ref) -> tuple[alg.Expr, ...]:
-    """The expressions that are kept with the goals of one side of a node; none when explanations are on."""
+    """The expressions stored with the goals of one side of a node; none when explanations are on."""
     node = code.nodes[name]
     if code.explain or not isinstance(node, ir.Join):
         return ()
@@ -87,10 +87,10 @@ def extension(code: Code, ref: ir.Ref, extra: tuple[alg.Expr, ...]) -> str:
 
 
 def comparison_of(code: Code, name: str, waiting: ir.Ref) -> Split | None:
-    """The one comparison by which the goals of a side are chosen, for which their buckets have edges; None otherwise.
+    """The one comparison that selects the goals of a side, if their buckets can have edges for it; else None.
 
     A search that finds nothing must mean that the comparison failed for every goal, or can never succeed: so there is
-    no other condition but how long a goal itself may last, and nothing that may be known late.
+    no other condition except how long a goal itself may last, and no solution may be known late.
     """
     node = code.nodes[name]
     if not isinstance(node, ir.Join) or node.op not in ("and", "seq"):
@@ -115,13 +115,13 @@ def waiting_value(code: Code, emitter: Emitter, compared: Split, waiting: ir.Ref
 
 
 def stretch(w: Writer, edges: str, compared: Split, value: str) -> None:
-    """A new goal of value ``value``: the edge of its bucket, if there is one, must not lie before it."""
+    """Insert a goal with ``value``: move the edge of its bucket, if there is one, so that the goal is not beyond it."""
     w(f"e = {edges}.get(k)")
     with w.block("if e is not None:"):
         with w.block("try:"):
             w(f"w = {value}")
         with w.block("except SparqlError:"):
-            w("continue")  # it will not be compared with success
+            w("continue")  # its comparison can never succeed
         with w.block("if w.__class__ is not e.__class__:"):
             w(f"del {edges}[k]")
         with w.block(f"elif w {compared.op[0]} e:"):
@@ -136,7 +136,7 @@ def stop_at_edge(w: Writer, edges: str, compared: Split) -> None:
 
 
 def in_vain(code: Code) -> str:
-    """Source of: ``v0`` may be an edge.  NaN is on no side of anything."""
+    """Source that is true when ``v0`` may be an edge; NaN may not, as it compares with nothing."""
     return f"c0 in {code.names.use('NUMERIC', NUMERIC)} and v0 == v0"
 
 

@@ -1,12 +1,12 @@
-"""Generated code for joins: goal-insertion rules, checking rules, and what they do under a consuming policy.
+"""Generated code for joins: goal-insertion rules, checking rules, and both under a consuming policy.
 
 The right side of a SEQ looks up the bucket of its key in the store of the left (see ``goals``); goals that ended before
-it started are its candidates.  A bucket is pruned by the window when it is looked at, and all of them now and then by a
-sweep.
+it started are its candidates.  A bucket is pruned by the window when it is looked at, and a sweep prunes all buckets
+now and then.
 
 Where a FILTER compares the two sides (``?p1 < ?p2``) a bucket has an *edge*: a number beyond which none of its goals
 lies.  An arriving solution that does not reach the edge has no partner, and the goals are not looked at.  A search in
-vain tells the edge for nothing: all goals are on the wrong side of the value that was looked for.
+vain yields the edge for free: all goals are on the wrong side of the value that was looked for.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def seq_check(
             write_prune(w, code.longest(name, node.bound))
             w("s = y[1]")
             if node.policy:
-                # ``s`` is read for every candidate, and a local name is quicker than a place in a tuple.
+                # ``s`` is read for every candidate, and a local name is faster than a tuple index.
                 temporal = ["x[0] < s"] if relation in ("seq", "next") else RELATIONS[relation]
                 _consume(w, code, name, node, frame, search, temporal, "G")
                 return
@@ -105,9 +105,10 @@ def seq_check(
 
 
 def _next_is_here(w: Writer, code: Code, name: str, node: ir.Join | ir.Absence, open_: list[str]) -> None:
-    """NEXT: the goals of bucket ``b`` that ended before ``y`` started have their next one; they go with the instant.
+    """NEXT: the goals of bucket ``b`` that ended before ``y`` started have their next one; they go at the instant's
+    end.
 
-    Where the key decides who is compatible it is enough to know the latest start; otherwise they are named.
+    Where the key alone decides compatibility it is enough to keep the latest start; otherwise the goals are listed.
     """
     done = code.of_instant("D", name, "dict")
     if open_:
@@ -118,7 +119,7 @@ def _next_is_here(w: Writer, code: Code, name: str, node: ir.Join | ir.Absence, 
 
 
 def _drops_at_once(code: Code, node: ir.Join | ir.Absence, open_: list[str]) -> bool:
-    """NEXT: can goals go as soon as their next one is seen, because no other solution of the instant is one, too?"""
+    """NEXT: whether goals can go once their next one is seen, because no other solution of the instant can be one."""
     if not isinstance(node, ir.Join) or node.op != "next" or node.policy or open_:
         return False
     right = code.new(node.right.node)
@@ -126,7 +127,7 @@ def _drops_at_once(code: Code, node: ir.Join | ir.Absence, open_: list[str]) -> 
 
 
 def _drop_here(w: Writer, code: Code, name: str, goals: str) -> None:
-    """NEXT: what ended in bucket ``b`` before ``y`` started has its next one; nothing else is left in ``b``."""
+    """NEXT: drop the goals that ended before ``y`` started, as they have their next one; ``b`` keeps only these."""
     with w.block("if b[-1][0] < y[1]:"):
         w(f"del {goals}[k]")
     with w.block("else:"):
@@ -140,7 +141,7 @@ def _drop_here(w: Writer, code: Code, name: str, goals: str) -> None:
 
 
 def drop_followed(w: Writer, code: Code, name: str, node: ir.Join) -> None:
-    """NEXT, at the end of an instant: the goals that have had their next one are retracted, unless they have gone."""
+    """NEXT, at the end of an instant: retract the goals that have had their next one, unless they are gone already."""
     _, open_ = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
     if _drops_at_once(code, node, open_):
         return
@@ -165,7 +166,7 @@ def drop_followed(w: Writer, code: Code, name: str, node: ir.Join) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """The tests of a candidate: those the index leaves open, the conditions, and the steps that bind something.
+    """The tests of a candidate: those that the index leaves open, the conditions, and the steps that bind something.
 
     ``edges``: the name of the store's edges, where it has them.
     """
@@ -186,7 +187,7 @@ def _search(
     waiting: ir.Ref,
     side: str,
 ) -> _Search:
-    """Write what is computed before the candidates are looked at; gives what is left to test."""
+    """Write the code that runs before the candidates are looked at; returns the tests that are left."""
     conditions, rest = _tests(w, code, name, node, frame, waiting, "continue")
     compared = comparison_of(code, name, waiting)
     if compared is None:
@@ -199,7 +200,7 @@ def _search(
 def _tests(
     w: Writer, code: Code, name: str, node: ir.Join | ir.Absence, frame: Frame, waiting: ir.Ref, skip: str
 ) -> tuple[list[str], list[ir.Step]]:
-    """The tests of one candidate, cheapest first, with what can be computed beforehand written out.
+    """The tests of one candidate, cheapest first; whatever can be computed beforehand is written out first.
 
     Returns them with the steps that are left (those that bind something).
     """
@@ -211,7 +212,7 @@ def _tests(
         emitter.ready[e] = f"{variable}[{stored_position(code.layouts[waiting.node], i)}]"
     tests = []
     lasting = [lasts(step.parameter, frame) for step in node.steps if isinstance(step, ir.Lasting)]
-    # What the arriving solution says is read from itself, also where both sides bind a variable.
+    # The arriving solution's values are read from itself, also where both sides bind a variable.
     alone = Frame(code.names)
     alone.read(arriving, code.layouts[arriving.node], "y" if waiting is node.left else "x")
     its_own = alone.emitter()
@@ -232,7 +233,7 @@ def _all_matches(
 ) -> None:
     out = code.new(name)
     layout = code.layouts[name]
-    # Filters refuse more candidates than the window does: a bucket was pruned already.
+    # Filters refuse more candidates than the window does, as the bucket has been pruned already.
     tests = [*search.open, *search.conditions]
     if node.bound is not None and not isinstance(node.bound, ir.Longest):
         tests.append(in_time(node.bound, frame.start, frame.end, code.names))
@@ -269,8 +270,8 @@ def _consume(
 ) -> None:
     """Take the earliest or the latest candidate of bucket ``b`` and retract its goal.
 
-    ``side`` is that of the store, where it outlives the instant.  ``waiting`` is the name of the candidate: ``x`` of
-    the left side, ``y`` of the right.
+    ``side`` is that of the store, if the store outlives the instant.  ``waiting`` is the name of the candidate: ``x``
+    of the left side, ``y`` of the right.
     """
     out = code.new(name)
     latest = node.policy == "recent"
@@ -307,7 +308,7 @@ def _consume(
 
 
 def equals(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str) -> None:
-    """EQUALS and FINISHES: both sides end in this instant; they meet by key (and start), and no goal outlives it."""
+    """EQUALS and FINISHES: both sides end in this instant and meet by key (and start); no goal outlives it."""
     goals = code.of_instant("G", name, "dict")
     frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
     left_key, right_key = _meeting(node, frame, tests)
@@ -359,7 +360,7 @@ def equals_again(w: Writer, code: Code, name: str, node: ir.Join, left: str, rig
 def both(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str) -> None:
     """AND and PAR: each side checks the goals of the other and inserts its own; a pair of the instant is found once.
 
-    Also the other relations where a side may be known late, so that either side can come last.
+    It also serves the other relations if a side may be known late, so that either can come last.
     """
     use_bisect(code)
     frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")

@@ -1,9 +1,9 @@
-"""What a solution looks like at each node.
+"""The layout of solutions at each node.
 
 A solution is a flat tuple: ``(end, start, column…, value…[, provenance])``.  The columns are the node's head, as
-terms; so solutions of a node sort by end, start and terms, which is the canonical order.  The values are decoded
-forms of those columns that some rule above compares or calculates with: they are decoded once, at the leaf, and
-carried.  With explanations on, the last item tells where the solution came from.
+terms; so solutions of a node sort by end, start and terms, which is the canonical order.  The values are the decoded
+forms of columns that some rule above compares or calculates with: they are decoded once, at the leaf, and carried
+along.  With explanations on, the last item is the provenance of the solution.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
-# Functions whose arguments are looked at as terms: decoding for them would be work for nothing.
+# Functions that read their arguments as terms: decoding for them would be wasted work.
 _TERM_FUNCTIONS = frozenset(
     {"BOUND", "SAMETERM", "STR", "DATATYPE", "ISIRI", "ISURI", "ISBLANK", "ISLITERAL", "COALESCE", "IF", "LANG"}
 )
@@ -78,7 +78,7 @@ def own_values(node: ir.Node) -> frozenset[str]:
 
 
 def layouts(nodes: Mapping[str, ir.Node]) -> dict[str, Layout]:
-    """The layout of every node: its head, and the values that those who use it read or carry on."""
+    """The layout of every node: its head, and the values that the nodes above it read or carry on."""
     wanted: dict[str, set[str]] = {name: set() for name in nodes}
     for name in _parents_first(nodes):
         node = nodes[name]
@@ -94,7 +94,7 @@ def layouts(nodes: Mapping[str, ir.Node]) -> dict[str, Layout]:
 
 
 def _certain_columns(nodes: Mapping[str, ir.Node]) -> dict[str, frozenset[str]]:
-    """For every node the columns that no solution leaves unbound."""
+    """For every node, the columns that no solution leaves unbound."""
     columns: dict[str, frozenset[str]] = {}
     for name in reversed(_parents_first(nodes)):
         node = nodes[name]

@@ -1,13 +1,13 @@
 """Answer-set programs that read events, stepped with the instants of a stream.
 
 Definition.  At an instant t in which a triple occurs that a program reads (or that ends one of its atoms), the program
-is stepped with the triples of t as they were pushed; what it offers then are occurrences ⟨triple, t, t⟩ of that very
-instant, in the default stream.  In other instants it offers nothing: an event that a program does not read changes no
-answer, and what was reported is never taken back.  Programs do not read what rules, the schema or programs derive.
+is stepped with the triples of t as they were pushed; it then offers occurrences ⟨triple, t, t⟩ of that same instant, in
+the default stream.  In other instants it offers nothing: an event that a program does not read changes no answer, and
+reports are never taken back.  Programs do not read triples derived by rules, the schema or programs.
 
-A program without an answer set offers, in the place of its atoms, one triple ``<urn:etalis:program:NAME> rdf:type
-<urn:etalis:Inconsistent>``, and is counted.  Of a program with a key all this holds for each value of the key: it is
-stepped by the triples that concern its own atoms, and where it has no answer set the triple is
+A program without an answer set offers, instead of its atoms, one triple ``<urn:etalis:program:NAME> rdf:type
+<urn:etalis:Inconsistent>``, and is counted.  For a program with a key, all this holds for each value of the key: it is
+stepped with the triples that concern its own atoms, and if it has no answer set the triple is
 ``<urn:etalis:program:NAME> <urn:etalis:inconsistentFor> KEY``.
 
 Cost: one look-up for each triple, and one call of the solver for each instant that a program reads (by key: for each
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Counts(Protocol):
-    """What is counted here (the engine's counters)."""
+    """The counters that are updated here (the engine's)."""
 
     inconsistent: int
     ignored: int
@@ -77,7 +77,7 @@ class LivePrograms:
         return replace(generated, single={}, other=other, instant=several)
 
     def step(self, t: int, triples: Sequence[Triple]) -> list[Occurrence]:
-        """What the programs offer at an instant."""
+        """The occurrences that the programs offer at an instant."""
         offered: list[Occurrence] = []
         for live, predicates in zip(self._programs, self._predicates, strict=True):
             some = triples if None in predicates else [x for x in triples if x[1] in predicates]
@@ -121,7 +121,7 @@ class LivePrograms:
     def journal(self) -> list[Any]:
         """For each program, as plain data: the event atoms that became true (or last longer), and those that ended.
 
-        That is since the last journal, or since the snapshot or journal that was read.
+        Changes count from the last journal, or from the snapshot or journal that was read.
         """
         changes = []
         for i, live in enumerate(self._programs):
@@ -132,7 +132,7 @@ class LivePrograms:
         return changes
 
     def apply(self, journal: Iterable[Any]) -> None:
-        """Repeat what a journal says."""
+        """Apply the changes in a journal."""
         for live, (on, off) in zip(self._programs, journal, strict=True):
             live.change(
                 [((index, tuple(terms)), end) for index, terms, end in on],

@@ -1,7 +1,8 @@
-"""Generated code for REPEAT … LONGEST where one run is kept of most keys: it stands in the function of the instant.
+"""Generated code for REPEAT … LONGEST, for the many keys with a single run: it is inlined in the function of the
+instant.
 
-With a single solution of the instant, after the one element of its key, that run goes on or begins again; all else is
-left to ``runs``.  What must not be in a gap blocks a single run in the same place.
+When one solution of the instant follows the only element of its key, the run goes on or begins again here; all other
+cases are left to ``runs``.  A solution that must not be in a gap blocks a single run here, too.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from etalis_py.executors.rows.writer import Writer
 
 
 def is_inline(name: str, node: ir.Run, code: Code) -> bool:
-    """Whether the run of a key can be kept by the code itself: its rows carry nothing more than terms."""
+    """Whether the inlined code can keep the run of a key: its rows carry nothing but terms."""
     return keeps_longest_alone(node) and not (code.explain or code.layouts[name].values)
 
 
 def go_on(w: Writer, code: Code, name: str, node: ir.Run, source: str) -> None:
-    """The rows of the runs that end in the solutions ``source``.  A ``break`` leaves the block with what it has."""
+    """The rows of the runs that end in the solutions ``source``.  A ``break`` leaves the block with the rows so far."""
     out, general = code.new(name), code.helper("run", name, Operator(name))
     partitions, single = code.helper("kept", name, Operator(name, "partitions")), code.names.use("Single", Single)
     begun = f"{code.helper('begun', name, Operator(name, 'begun'))}(x)" if counted(node) else "()"
@@ -76,7 +77,7 @@ def _extend(w: Writer, code: Code, name: str, node: ir.Run, begun: str) -> None:
 
 
 def interrupt(w: Writer, code: Code, name: str, node: ir.Run, source: str) -> None:
-    """What must not be in a gap keeps later elements from going on."""
+    """A solution that must not be in a gap stops later elements from extending the run over it."""
     assert node.absent is not None
     general = code.helper("interrupt", name, Operator(name, "interrupt"))
     seen = frozenset(node.keys) <= frozenset(node.absent.columns)

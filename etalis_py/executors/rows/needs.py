@@ -1,8 +1,8 @@
-"""What generated code needs of the run time, as values.
+"""Descriptions of the run-time objects that generated code needs.
 
 Writing the functions of a program has no side effects.  Wherever their source uses an object of the run time, the plan
 has its name and one of these values; the executor finds or creates the objects when it loads the plan
-(``Runtime.provide``).  Functions of the library need no such value: they stand in the plan themselves.
+(``Runtime.provide``).  Library functions need no such value: they are part of the plan themselves.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from etalis_py.executors.rows.layout import Layout
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A goal store: who waits there, in which layout, by which columns and for how long at most.
+    """A goal store: which solutions wait there, in which layout, by which columns and for how long at most.
 
     ``lasting``: as long as the longest window of a family.  ``number`` stands for it in the journal.  ``extend`` is the
-    source of a function that adds what is computed when a goal is inserted; empty where nothing is.
+    source of a function that adds the values computed when a goal is inserted; empty if there are none.
     """
 
     number: int
@@ -78,7 +78,7 @@ class MinusLookUp:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An operator that is an object: how it advances, what interrupts its runs, or what it keeps and counts of them."""
+    """An operator that is an object: its function to advance, to interrupt its runs, or to keep and count them."""
 
     node: str
     part: Literal["advance", "interrupt", "partitions", "begun", "count"] = "advance"
@@ -86,8 +86,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class OfOutput:
-    """How the rows of an output are arranged, or to which of them its rule is applied, which nodes it makes, and
-    to which queries of a family they belong."""
+    """A function of an output: arrange its rows, select those its rule applies to, make nodes, or split by query."""
 
     number: int
     part: Literal["arrange", "applied", "fresh", "split"]
@@ -105,7 +104,7 @@ class OfFamily:
 
 @dataclass(frozen=True, slots=True)
 class LongestOf:
-    """The greatest parameter of a family at this place, as the only item of a list that is kept up to date."""
+    """The greatest parameter of a family at this place: the only item of a list that is kept up to date."""
 
     family: str
     place: int
@@ -124,7 +123,7 @@ Need: TypeAlias = (
 
 
 def waiting_at(node: ir.Node, side: str) -> tuple[ir.Ref, tuple[str, ...], alg.Bound | None]:
-    """What waits at a side of a node, by which variables, and for how long at most."""
+    """The goal that waits at a side of a node, its key variables, and how long it waits at most."""
     match node:
         case ir.Join():
             waiting, key, bound = (node.right if side == "H" else node.left), node.certain, node.bound

@@ -1,4 +1,4 @@
-"""Functions that operators call for a solution: the operands of aggregates, and the condition of a REPEAT."""
+"""Functions that operators call for each solution: the operands of aggregates, and the condition of a REPEAT."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from etalis_py.executors.rows.writer import load
 class OperatorCode:
     """The source that an aggregation or a REPEAT calls.
 
-    ``running``: that of an aggregation which is generated as a whole.  Else ``operands``, for each aggregate a function
-    from a solution to the value and term of its operand (empty for COUNT(*)); and ``step``, whether a run may go on.
+    ``running``: the source of an aggregation that is generated as a whole.  Otherwise ``operands`` has, for each
+    aggregate, a function from a solution to the value and term of its operand (empty for COUNT(*)), and ``step`` tests
+    whether a run may go on.
     """
 
     running: str = ""
@@ -36,7 +37,7 @@ class OperatorCode:
 
 
 def operator_code(node: ir.Group | ir.Run, code: Code) -> OperatorCode:
-    """Write what an operator calls."""
+    """Write the functions that an operator calls."""
     if isinstance(node, ir.Group):
         if is_running(node) and not code.explain and not is_parted(node):
             return OperatorCode(running=running_source(node, code.names, code.layouts[node.child.node]))
@@ -100,13 +101,13 @@ def is_loose(node: ir.Run, code: Code) -> bool:
 
 
 def _bound_columns(ref: ir.Ref, code: Code) -> frozenset[str]:
-    """The columns of a body goal that are bound in every solution, as they are called here."""
+    """The columns of a body goal that are bound in every solution, under their names here."""
     layout = code.layouts[ref.node]
     return frozenset(here for column, here in zip(layout.head, ref.columns, strict=True) if column in layout.certain)
 
 
 def _step(node: ir.Run, code: Code) -> str:
-    """Source of: a run may go on.  ``x`` is the element, ``p`` the one before it and ``f`` the first."""
+    """Source that is true when a run may go on.  ``x`` is the element, ``p`` the one before it and ``f`` the first."""
     if not node.condition:
         return ""
     lines = ("def step(x, p, f, t):", "    try:", f"        return bool({step_test(node, code)})")
@@ -132,7 +133,7 @@ def step_test(node: ir.Run, code: Code) -> str:
 
 
 def _operands(node: ir.Group | ir.Run, code: Code) -> tuple[str, ...]:
-    """For each aggregate the source of a function from a solution to the value and term of its operand."""
+    """For each aggregate, the source of a function from a solution to the value and term of its operand."""
     texts: list[str] = []
     layout = code.layouts[node.child.node]
     for call in node.aggregates:

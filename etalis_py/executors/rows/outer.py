@@ -1,6 +1,6 @@
 """Generated code for the operators with an optional side: OPTIONAL, OPTIONALSEQ, EQUALSOPTIONAL, MINUS, EXISTS.
 
-The strata see to it that the optional side is complete for the instant before the mandatory side looks at it.  A
+The strata ensure that the optional side is complete for the instant before the mandatory side looks at it.  A
 mandatory solution is decided once, when it arrives, and never taken back.
 """
 
@@ -19,7 +19,7 @@ from etalis_py.executors.rows.writer import Writer
 
 
 def outer(w: Writer, code: Code, name: str, node: ir.Outer, left: str, right: str) -> None:
-    """The block of an outer node; ``right`` is empty where nothing of the optional side can be new."""
+    """The block of an outer node; ``right`` is empty if the optional side cannot have new solutions."""
     if node.op == "equalsoptional" and node.policy and node.right is not None:
         if left:
             _pick_mandatory(w, code, name, node, left, right)
@@ -114,7 +114,7 @@ def _optional(w: Writer, code: Code, name: str, node: ir.Outer) -> None:
 
 
 def _or_background_or_alone(w: Writer, code: Code, name: str, node: ir.Outer) -> None:
-    """``y`` with each partner in the background, which no policy uses up; alone where nothing was a ``hit``."""
+    """``y`` with each partner in the background, which no policy consumes; alone if there was no ``hit``."""
     out, layout = code.new(name), code.layouts[name]
 
     def keep(frame: Frame) -> None:
@@ -138,7 +138,7 @@ def _or_background_or_alone(w: Writer, code: Code, name: str, node: ir.Outer) ->
 def _pick_mandatory(w: Writer, code: Code, name: str, node: ir.Outer, left: str, right: str) -> None:
     """EQUALSOPTIONAL under a consuming policy: as in EQUALS the right side, here the optional one, picks its partner.
 
-    The mandatory solutions that nobody picked, and that have no partner in the background, are the negative half.
+    The mandatory solutions that were not picked, and that have no partner in the background, are the negative half.
     """
     assert node.right is not None
     out, layout = code.new(name), code.layouts[name]

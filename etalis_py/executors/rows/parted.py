@@ -1,12 +1,12 @@
-"""Operators of a family: what one query has taken in decides nothing of another one.
+"""Operators of a family: the input of one query does not affect another.
 
-An aggregation looks at its window, and at the whole result where it is sliced, in instants in which a solution of its
-own query entered.  So each query of a family has an aggregation of its own, which is made when its first solution
-comes; all share their functions.  Without such a window and without a slice one aggregation has the groups of all
-queries, whose names are part of the keys.
+An aggregation looks at its window, and at the whole result if it is sliced, in instants in which a solution of its own
+query enters.  So each query of a family has an aggregation of its own, created when its first solution comes; all share
+their functions.  Without such a window and without a slice, one aggregation has the groups of all queries, whose names
+are part of the keys.
 
     SELECT (COUNT(*) AS ?n) { :c1 :p ?x } WITHIN 10 s      a: :c1, b: :c2
-    :c1@1 → a 1;  :c2@2 → b 1;  :c2@12 → b 1;  nothing of a, whose window is looked at when :c1 comes again
+    :c1@1 → a 1;  :c2@2 → b 1;  :c2@12 → b 1;  nothing for a, whose window is looked at when :c1 comes again
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from etalis_py.values.functions import accumulator
 
 
 def is_of_family(node: ir.Group) -> bool:
-    """Does an aggregation have the groups of many queries?"""
+    """Whether an aggregation has the groups of many queries."""
     return NAME in node.keys
 
 
 def is_parted(node: ir.Group) -> bool:
-    """Does each query need an aggregation of its own?"""
+    """Whether each query needs an aggregation of its own."""
     sliced = node.order or node.distinct or node.limit is not None or node.offset
     timed = node.window is not None and not node.window.events
     return is_of_family(node) and bool(sliced or timed)
@@ -56,12 +56,12 @@ class PartedGrouping:
         return rows
 
     def forget(self, gone: Collection[str]) -> None:
-        """Queries are gone, and their groups."""
+        """Drop the groups of queries that are gone."""
         for name in gone:
             self.parts.pop(name, None)
 
     def at_end(self, seen: bool) -> list[Solution]:
-        """Of each query by itself: see ``rows_at_end``."""
+        """For each query by itself: see ``rows_at_end``."""
         return []
 
     def live(self) -> int:
@@ -81,7 +81,7 @@ class PartedGrouping:
 
 
 class PartedSlicing:
-    """DISTINCT, ORDER BY, LIMIT and OFFSET of the queries of a family.  State: how many rows each has let pass."""
+    """DISTINCT, ORDER BY, LIMIT and OFFSET of the queries of a family.  State: how many rows each query has let pass."""
 
     def __init__(self, sliced: Slicing) -> None:
         self._sliced = sliced
@@ -99,17 +99,17 @@ class PartedSlicing:
         return answers
 
     def answer(self, query: str, t: int, rows: list[Solution]) -> list[Solution]:
-        """What an ASK says of these rows: that the first of them is there."""
+        """The answer of an ASK to these rows: true, with the times of the first one."""
         return [(*row[:2], "true") for row in self.advance(query, t, rows)[:1]]
 
     def forget(self, gone: Collection[str]) -> None:
-        """Queries are gone."""
+        """Forget queries that are gone."""
         for name in gone:
             (self.passed or {}).pop(name, None)
 
 
 def sliced_by(node: ir.Slice) -> Slicing | PartedSlicing:
-    """What a sub-SELECT with a slice keeps: of each query of a family by itself."""
+    """The slicing of a sub-SELECT; in a family, separate for each query."""
     sliced = Slicing(node.child.columns, node.canonical, node.distinct, node.order, node.limit, node.offset)
     return PartedSlicing(sliced) if NAME in node.child.columns else sliced
 
@@ -141,7 +141,7 @@ def forget_groups(group: Any, gone: Collection[str]) -> None:
 
 
 def forget_keys(groups: dict[Any, Any], keys: tuple[str, ...], gone: Collection[str]) -> list[Any]:
-    """Drop what queries that are gone have under their keys, and say under which."""
+    """Drop the entries of queries that are gone, and return their keys."""
     name = _name_in(keys)
     dropped = [key for key in groups if name(key) in gone]
     for key in dropped:
@@ -163,7 +163,7 @@ def queries_with_groups(group: Any) -> Collection[str]:
 
 
 def rows_at_end(node: ir.Group, group: Any, rows: Iterable[tuple[Any, ...]]) -> list[Solution]:
-    """What ungrouped aggregates of queries without a solution say at the end; ``rows`` are those of the relation."""
+    """The final rows of ungrouped aggregates of queries without solutions; ``rows``: of the relation."""
     if any(key[0] != NAME for key in node.keys):
         return []
     seen = queries_with_groups(group)

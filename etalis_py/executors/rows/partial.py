@@ -1,8 +1,8 @@
 """Some rules of an executor, run apart from its others on the state that they all share.
 
-While most rules run in columns, those that have no such form go on in rows.  They keep their goals where the executor
-keeps all goals in rows; so nothing is handed over when the others come back into rows.  Only the occurrences that they
-look back at are a history of their own, as they see an instant before it is over for all rules.
+While most rules run in columns, those without a columnar form go on in rows.  They keep their goals where the executor
+keeps all goals in rows, so nothing has to be moved when the other rules come back into rows.  Only the history that
+they look back at is their own, as they see an instant before it is over for all rules.
 
 Cost: writing and compiling the functions of these rules once; then as in rows.  State: that history.
 """
@@ -23,7 +23,7 @@ from etalis_py.sparql import OccurrenceLog
 
 
 class PartialRules:
-    """``rules`` are these rules alone, ``runtime`` has their functions, and what these call."""
+    """``rules`` are these rules alone; ``runtime`` has their functions, and the objects that these call."""
 
     def __init__(self, rules: ir.Rules, runtime: Runtime, state: State) -> None:
         """``state`` is the runtime's: a copy that shares all but the history."""
@@ -35,11 +35,11 @@ class PartialRules:
         self._timers = [state.timers[name] for name in deadlines]
 
     def begin(self, log: OccurrenceLog | None) -> None:
-        """Go on with these occurrences as the history."""
+        """Continue with these occurrences as the history."""
         self._state.log = deepcopy(log)
 
     def take(self, instants: Iterable[tuple[int, Sequence[Occurrence]]], through: int) -> list[Report]:
-        """What the instants give, and what falls due up to ``through``."""
+        """The reports of the instants, and of deadlines due up to ``through``."""
         get, other, instant = self._generated.single.get, self._generated.other, self._generated.instant
         for t, occurrences in instants:
             if self._fall_due(t - 1) != t and len(occurrences) == 1:
@@ -57,7 +57,7 @@ class PartialRules:
         return self._runtime.output_of(number)
 
     def _fall_due(self, t: int) -> int | None:
-        """Report what falls due up to ``t``; returns when something is due next."""
+        """Report the deadlines due up to ``t``; returns when the next is due."""
         while (at := self._next_due()) is not None and at <= t:
             self._generated.due(at)
         return at

@@ -1,4 +1,5 @@
-"""What is written for a program, as a value: the text of its functions and what they need; and the functions loaded."""
+"""The generated code of a program as a value: the text of its functions and what they need; and the loaded
+functions."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ class RowPlan:
     """The functions of a program, as text, and what they need.
 
     ``single``: the name of the function for an instant of one triple, by its predicate.  ``objects`` are functions and
-    constants of the library, by their names in the text; ``needs`` is what the run time must provide.  ``operators`` is
-    the code of aggregations and REPEAT, by node.
+    constants of the library, by their names in the text; ``needs`` are the objects that the run time must provide.
+    ``operators`` is the code of aggregations and REPEAT, by node.
     """
 
     source: str
@@ -41,7 +42,7 @@ class Generated:
     other: Any
     instant: Any
     due: Any
-    """What is reported at a time at which nothing happens; None where nothing is."""
+    """The function for times without an event; None if nothing can be reported then."""
 
 
 def load_functions(plan: RowPlan, scope: dict[str, Any]) -> Generated:

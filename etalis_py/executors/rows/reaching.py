@@ -1,4 +1,4 @@
-"""Which nodes and outputs may have something new when some leaves have: only their blocks are written."""
+"""Which nodes and outputs may have new solutions when some leaves do: only their blocks are written."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from etalis_rules import program as ir
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """By the id of a node, who makes something new of its news (``makers``), and who only keeps them (``keepers``)."""
+    """By the id of a node, readers that derive from its new solutions (``makers``) or only keep them (``keepers``)."""
 
     makers: Mapping[str, Sequence[str]]
     keepers: Mapping[str, Sequence[str]]
 
     def reach(self, leaves: Iterable[str]) -> frozenset[str]:
-        """The nodes and outputs that may have something new when these leaves have, and those that keep it."""
+        """The nodes and outputs that may have new solutions when these leaves do, and those that keep them."""
         reached: set[str] = set()
         keeping: set[str] = set()
         stack = list(leaves)
@@ -45,11 +45,11 @@ def readers_of(
     for name, node in nodes.items():
         for ref in ir.refs(node):
             if isinstance(node, ir.Outer) and ref is node.right:
-                # What is optional is kept; it makes nothing new by itself.
+                # Optional solutions are kept; they make nothing new by themselves.
                 if node.op != "optionalseq" or is_late(name):
                     keepers.setdefault(ref.node, []).append(name)
             elif isinstance(node, ir.Absence) and node.deadline is not None and ref is node.absent:
-                keepers.setdefault(ref.node, []).append(name)  # it cancels; what is due is reported by the clock
+                keepers.setdefault(ref.node, []).append(name)  # it cancels goals; the clock reports those that are due
             elif is_late(name) or not is_delayed(node, ref):
                 makers.setdefault(ref.node, []).append(name)
     for output in outputs:

@@ -1,10 +1,10 @@
 """COUNT, SUM and AVG without HAVING, ORDER BY or LIMIT: aggregation as generated code.
 
-The same rows as ``Grouping`` gives, for the aggregates that a running number can hold.  As long as the summands of a
-group are integers their sum is a Python int; the first that is not moves the group to the exact accumulators of the
+It gives the same rows as ``Grouping``, for the aggregates that a running number can hold.  As long as the summands of a
+group are integers their sum is a Python int; the first one that is not moves the group to the exact accumulators of the
 function library.  A group is a list: how many solutions (without a window), the window, the solutions with the least
 starts, start, end, and for each aggregate its count, its sum, its accumulator and its errors.  As long as the solutions
-of a window start in the order in which they end, the first has the least start, and there is no list of these.
+of a window start in the order in which they end, the first one has the least start, and there is no such list.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SUMMED = frozenset({"COUNT", "SUM", "AVG"})
 
 
 def is_running(node: ir.Group) -> bool:
-    """Can the rows of this node be kept up by adding and subtracting?"""
+    """Whether the rows of this node can be maintained by adding and subtracting."""
     plain = not (node.having or node.order or node.distinct or node.limit is not None or node.offset)
     names = {call.variable for call in node.aggregates} | set(node.keys)
     renamed = all(isinstance(e, alg.Var) and e.name in names for _, e in node.extends)
@@ -48,7 +48,7 @@ class Running:
         """``source`` is that of ``running_source``, ``names`` are the objects in it."""
         self.node = node
         self.groups: dict[Any, State] = {}
-        self.order: deque[tuple[int, Any]] = deque()  # which group a solution leaves next, by time; of several groups
+        self.order: deque[tuple[int, Any]] = deque()  # which group a solution leaves next, by time
         self.reported: dict[Any, Solution] = {}
         scope = dict(names)
         scope |= {
@@ -74,7 +74,7 @@ class Running:
         return [0, window, None, TIMELESS_START, TIMELESS_END, *([0, 0, None, 0] * len(self.node.aggregates))]
 
     def at_end(self, seen: bool) -> list[Solution]:
-        """What an ungrouped aggregate says of a stream without a solution: counts, sums and averages are 0."""
+        """The row of an ungrouped aggregate over a stream without solutions: counts, sums and averages are 0."""
         if seen or self.node.keys or self.groups:
             return []
         values = {call.variable: encode(0) for call in self.node.aggregates}
@@ -131,7 +131,7 @@ def _key(raw: Any) -> Any:
 
 
 def to_accumulator(g: State, at: int) -> Any:
-    """The exact accumulator of an aggregate; made when the first summand comes that is no integer."""
+    """The exact accumulator of an aggregate, created at the first summand that is not an integer."""
     if g[at + 2] is None:
         g[at + 2] = accumulator("SUM")
         g[at + 2].add_integers(g[at + 1], g[at])
@@ -173,14 +173,15 @@ def running_source(node: ir.Group, names: Names, layout: Layout) -> str:
         _enter(w, node, frame)
     places = [2 + columns.index(k) if k in columns else -1 for k in node.keys]
     parts = [f"x[{i}]" if i > 0 else "''" for i in places]
-    key = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"  # of an ungrouped aggregate it is not asked for
+    key = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"  # not used by an ungrouped aggregate
     timed = window is not None and not window.events
     with w.block("def advance(t, rows):"):
         w("if not rows: return []")
         if node.keys:
             w("touched = {}")
         else:
-            # What enters now does not leave before the next instant, so the one group is never empty here.
+            # A solution that enters now leaves in the next instant at the earliest, so the one group is never empty
+            # here.
             w("g = groups.get(None)", "if g is None: g = groups[None] = fresh()")
         if timed:
             assert window is not None
@@ -234,7 +235,7 @@ def _leave(w: Writer, node: ir.Group, frame: Frame) -> None:
 
 
 def lower(lows: deque[Solution] | None, window: deque[Solution], x: Solution) -> deque[Solution]:
-    """The least starts of a first-in first-out window with ``x``: those that start later and leave later, in order."""
+    """The least starts of a first-in, first-out window after adding ``x``: starts that rise in the order of leaving."""
     if lows is None:
         lows = deque()
         for earlier in window:
@@ -290,7 +291,7 @@ def _rows(w: Writer, node: ir.Group, timed: bool) -> None:
     hull = f"g[{END}], g[{START}]" if node.window is None else f"g[{WINDOW}][-1][0], (g[{LOWS}] or g[{WINDOW}])[0][1]"
     row = f"row = ({', '.join([hull, *(spelled.get(c, repr('')) for c in node.head)])})"
     if not node.keys:
-        w(row, "return [row]")  # a solution entered, so its hull ends now: the row is another one
+        w(row, "return [row]")  # a solution entered, so the hull ends now and the row is a new one
         return
     w("made = []")
     with w.block("for key, g in touched.items():"):

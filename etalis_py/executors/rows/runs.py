@@ -1,14 +1,14 @@
 """REPEAT: runs of solutions, each the next of the one before it.
 
-Definition.  x₁ … x_k, m ≤ k ≤ n, that agree on the BY variables; x_{i+1} is among the first of them that follow x_i
-(start after its end, and none that does so ends earlier); the condition holds at every step; no N that is compatible
-on the BY variables lies between two of them.  LONGEST keeps, of the runs with the same last element, those with the
-most.  A row is reported when its last element ends: the BY variables, what was counted, and the hull.
+Definition.  x₁ … x_k, m ≤ k ≤ n, that agree on the BY variables; x_{i+1} is among the first that follow x_i (it starts
+after x_i ends, and no other that does so ends earlier); the condition holds at every step; no N that is compatible on
+the BY variables lies between two of them.  LONGEST keeps, of the runs with the same last element, those with the most.
+A row is reported when its last element ends: the BY variables, the aggregates, and the hull.
 
 State: for each key the elements that have no next one yet (mostly one), each with the runs that end in it: as many as
 may still become longer, or with LONGEST the longest alone where the condition asks neither for FIRST nor for at most n.
-Cost per solution: those runs.  One element with one run is the usual state of LONGEST; it is a ``Single``, and
-code that is written for the node (``longest``) goes on from there.
+Cost per solution: those runs.  One element with one run is the usual state of LONGEST; it is a ``Single``, which code
+generated for the node (``longest``) continues.
 
 A trace of ``{?c :price ?x} REPEAT 3 BY ?c WHERE (?x > PREVIOUS(?x))``: 1@1, 2@2, 3@3 → [1, 3]; 4@4 → [2, 4].
 """
@@ -35,7 +35,7 @@ Row = Callable[[int, Solution, Solution, Sequence[Accumulator]], Solution]
 
 
 Run = tuple[int, Solution, Sequence[Accumulator], tuple[Any, ...]]
-"""One run so far: how long it is, its first element, what was counted, and why it holds, if explanations are kept."""
+"""One run so far: its length, its first element, its accumulators, and why it holds, if explanations are kept."""
 
 
 class Element:
@@ -50,7 +50,7 @@ class Element:
 
 
 class Single:
-    """A key of LONGEST with one element and one run: how long it is, its first element, and what was counted."""
+    """A key of LONGEST with one element and one run: its length, its first element, and its accumulators."""
 
     __slots__ = ("blocked", "count", "first", "totals", "x")
 
@@ -81,7 +81,7 @@ class Partition:
     now: int = 0
 
     def settle(self, t: int) -> None:
-        """Instant ``now`` is over: what it followed has had its next one."""
+        """Instant ``now`` is over: the elements that it followed have had their next one."""
         fresh, before = self.fresh, self.open
         self.now = t
         if not fresh:
@@ -95,7 +95,7 @@ class Partition:
         self.open, self.fresh = fresh, before
 
     def single(self, t: int) -> Single | None:
-        """The same for instant ``t``, if there is one element with one run."""
+        """The partition as a ``Single`` for instant ``t``, if it is one element with one run."""
         if self.now != t:
             self.settle(t)
         if self.fresh or len(self.open) != 1 or len(self.open[0].runs) != 1:
@@ -117,7 +117,7 @@ class Runs:
         may_be_unbound: bool,
         because: Callable[[tuple[Any, ...]], Any] | None = None,
     ) -> None:
-        """``row`` makes a row of a run's length, first and last element and what was counted.
+        """``row`` makes a row from a run's length, first and last element and accumulators.
 
         ``may_be_unbound``: whether an element, or what must be absent, may leave a BY variable unbound.
         """
@@ -200,7 +200,7 @@ class Runs:
         return 1, x, self.begun(x), because
 
     def begun(self, x: Solution) -> list[Accumulator]:
-        """What is counted of a run of one element."""
+        """The accumulators of a run of one element."""
         totals = [accumulator(a.name, distinct=a.distinct, separator=a.separator) for a, _ in self.counted]
         self.count(totals, x)
         return totals
@@ -215,7 +215,7 @@ class Runs:
         return count + 1, first, totals, because
 
     def count(self, totals: Sequence[Accumulator], x: Solution) -> None:
-        """Count one more element in."""
+        """Add an element to the accumulators."""
         for total, (_, operand) in zip(totals, self.counted, strict=True):
             if operand is None:
                 value: Any = x[2 : 2 + len(self.columns)]
@@ -233,7 +233,7 @@ class Runs:
     # --- state ---
 
     def expire(self, now: int) -> int:
-        """Forget the elements that no run within the window can go on from; how many they were.
+        """Forget the elements from which no run within the window can go on; returns how many.
 
         A run that ends in an element began no later than the element did.
         """
@@ -297,7 +297,7 @@ class Runs:
 
 
 def _elements(partition: Partition | Single | None) -> Sequence[Element | Single]:
-    """What has no next one yet under a key."""
+    """The elements of a key without a next one."""
     match partition:
         case None:
             return ()
@@ -340,7 +340,7 @@ def is_plain(a: alg.AggregateCall) -> bool:
 
 
 def keeps_longest_alone(node: ir.Run) -> bool:
-    """Does a longest run stay the longest, whatever comes?"""
+    """Whether a longest run stays the longest, whatever comes."""
     return node.longest and node.most is None and not _asks_first(node.condition)
 
 
@@ -349,5 +349,5 @@ def _asks_first(condition: tuple[alg.Expr, ...]) -> bool:
 
 
 def limit_of(start: int, bound: alg.Bound) -> int:
-    """The latest end of what starts then and lasts no longer than the bound."""
+    """The latest end of a run that starts at ``start`` and lasts no longer than the bound."""
     return (add_months(start, bound.months) if bound.months else start) + bound.micros

@@ -1,4 +1,5 @@
-"""What the generated functions of a program call and fill: reports, the sets of an instant, operators, limits."""
+"""The objects that the generated functions of a program call and fill: reports, sets of an instant, operators,
+limits."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ Advance = Callable[[int, list[Solution]], list[Solution]]
 
 
 class Context:
-    """What an expression outside generated code may ask for."""
+    """The context of expressions outside generated code."""
 
     def __init__(self, now: int) -> None:
         self.now = now
@@ -67,7 +68,7 @@ class Runtime:
         families: Families | None = None,
         places: Sequence[int] | None = None,
     ) -> None:
-        """``places``: the numbers that reports of each output have, where these are not all outputs of a program."""
+        """``places``: the number that reports of each output have, if these are not all the outputs of a program."""
         self.rules = rules
         self.plan = plan
         self.state = state
@@ -90,7 +91,7 @@ class Runtime:
     # --- what generated code needs ---
 
     def functions(self) -> Generated:
-        """The functions of the plan, with all that they need."""
+        """The functions of the plan, with everything they need."""
         self._prepare()
         return load_functions(self.plan, self.scope)
 
@@ -102,7 +103,7 @@ class Runtime:
         return advance
 
     def _prepare(self) -> None:
-        """Provide what the plan needs."""
+        """Provide the objects that the plan needs."""
         for store in self.plan.stores:
             goals = self.state.store(store)
             goals.lasting = None if store.lasting is None else self.provide(store.lasting)
@@ -113,7 +114,7 @@ class Runtime:
         self.scope = scope | {"made": self.makers}
 
     def provide(self, need: Need) -> Any:
-        """The object that a plan asks for: that which is there, or a new one."""
+        """The object that a plan asks for: the existing one, or a new one."""
         state = self.state
         match need:
             case Goals(node, side, part):
@@ -161,7 +162,7 @@ class Runtime:
     # --- limits ---
 
     def weigh(self, node: str, solutions: list[Solution]) -> int:
-        """Fail if a node has too many solutions in this instant, or too large ones; else when to weigh them again."""
+        """Fail if a node has too many or too large solutions in this instant; else return when to check again."""
         count, limits = len(solutions), self.limits
         if count > limits.derivations:
             self.too_many(node)
@@ -205,7 +206,7 @@ class Runtime:
     # --- instants ---
 
     def remember(self, s: str, p: str, o: str, start: int, t: int, stream: str) -> None:
-        """Add an occurrence to the history, for what is evaluated backwards."""
+        """Add an occurrence to the history, for backward evaluation."""
         self.state.history.add(start, t, ((s, p, o),), stream)
         if self.journaling:
             self.state.journal.append(("", t, [(s, p, o, start, stream)]))
@@ -213,7 +214,7 @@ class Runtime:
     # --- operators that are objects ---
 
     def operator(self, name: str, node: ir.Node) -> Callable[[int, list[Solution]], list[Solution]]:
-        """``advance`` of the node's operator, which is made on first use and kept with the state."""
+        """``advance`` of the node's operator, which is created on first use and kept with the state."""
         state = self.state
         match node:
             case ir.Group():
@@ -248,7 +249,7 @@ class Runtime:
         return lambda t, rows: [rebuilt(layout, x) for x in advance(t, rows)]
 
     def runs_of(self, name: str) -> Runs:
-        """The operator of a REPEAT, which is made on first use and kept with the state."""
+        """The operator of a REPEAT, which is created on first use and kept with the state."""
         runs = self.state.runs.get(name)
         if runs is None:
             node, explain = self.state.nodes[name], self.state.explain
@@ -325,7 +326,7 @@ class Runtime:
     # --- reports ---
 
     def arrangement(self, number: int) -> Callable[[int, list[Solution]], list[Solution]] | None:
-        """DISTINCT, ORDER BY, LIMIT and OFFSET of an output, or None when its rows are only sorted."""
+        """DISTINCT, ORDER BY, LIMIT and OFFSET of an output, or None if its rows are only sorted."""
         output = self.rules.outputs[number]
         if not is_arranged(output):
             return None
@@ -345,7 +346,7 @@ class Runtime:
     def settle(self, first: int) -> None:
         """Put the reports of an instant, from ``first`` on, into the order of the program; rows into canonical order.
 
-        They were made stratum by stratum, and in a recursion round by round.
+        They were created stratum by stratum, and in a recursion round by round.
         """
         reports = self.reports
         unsettled, t = reports[first:], reports[-1][1]
@@ -374,7 +375,7 @@ class Runtime:
         return canonical_key(output.source.columns, tuple(sorted(output.variables)))
 
     def _making(self, number: int) -> Making | None:
-        """How the rule of an output makes blank nodes; None where its template has none."""
+        """How the rule of an output makes blank nodes; None if its template has none."""
         output = self.rules.outputs[number]
         assert output.source is not None
         return making(output, output.source.columns, self.makers)
@@ -388,7 +389,7 @@ def decode_column(node: ir.Slice, x: Solution, column: str) -> object:
 
 
 def _slicing(output: ir.Output) -> Slicing:
-    """What an output's DISTINCT, ORDER BY, LIMIT and OFFSET do."""
+    """The slicing by an output's DISTINCT, ORDER BY, LIMIT and OFFSET."""
     assert output.source is not None
     shown = tuple(sorted(output.variables))
     return Slicing(output.source.columns, shown, output.distinct, output.order, output.limit, output.offset)

@@ -30,7 +30,7 @@ def canonical_key(columns: tuple[str, ...], shown: tuple[str, ...]) -> SortKey |
 
 
 def is_arranged(output: ir.Output) -> bool:
-    """Are the rows of an output more than sorted?"""
+    """Whether more is done to the rows of an output than sorting."""
     return bool(output.distinct or output.order or output.limit is not None or output.offset)
 
 

@@ -1,7 +1,7 @@
-"""What an engine remembers: goal stores, groups, closures, histories; and what the generated code asks of it.
+"""The state of an engine: goal stores, groups, closures, histories; and its interface for generated code.
 
 The state of a node is found by the node's id, so that it survives when other programs come and go.  Solutions are
-stored as they are used; a snapshot holds times and columns only, decoded values are made again when it is read.
+stored as they are used; a snapshot holds only times and columns, and decoded values are computed again when it is read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from etalis_py.sparql.lookups import Lookup, lookup
 
 
 def _answer_of(pattern: alg.Pattern, mu: dict[str, str]) -> tuple[tuple[str, ...], ...]:
-    """What a look-up found, for an explanation: the triples of a basic graph pattern, else variables and terms."""
+    """The result of a look-up for an explanation: the triples of a basic graph pattern, else variables and terms."""
     if not isinstance(pattern, alg.BGP):
         return tuple((name, term) for name, term in mu.items() if term)
 
@@ -53,7 +53,7 @@ class State:
         self.runs: dict[str, Runs] = {}
         self.timers: dict[str, Deadlines] = {}
         self.alarm = [FOREVER]
-        """A time before which no timer has anything to report; at it there may be nothing either."""
+        """A time before which no timer has anything to report; at that time there may be nothing either."""
         self.journal: list[Any] | deque[Any] = []  # tuples, and lists that are stored as they are
         self.background: BackgroundSource
         self.log: OccurrenceLog | None = None
@@ -63,7 +63,7 @@ class State:
     # --- what generated code asks for ---
 
     def store(self, plan: Store) -> GoalStore:
-        """The goal store of one side of a node: that which is there, in this layout, or a new one."""
+        """The goal store of one side of a node: the existing one, in this layout, or a new one."""
         goals = self.stores.get((plan.node, plan.side))
         if goals is None:
             goals = GoalStore(plan.number, plan.node, plan.side, plan.layout, plan.key, plan.longest, self.explain)
@@ -99,14 +99,14 @@ class State:
         return explained
 
     def minus_lookup(self, pattern: alg.Pattern, shared: tuple[str, ...]) -> Callable[[tuple[str, ...], int], bool]:
-        """Does the background hold a compatible solution that shares a bound variable?"""
+        """Whether the background holds a compatible solution that shares a bound variable."""
         prepared = prepare(pattern)
         state = self
 
         def look_up(terms: tuple[str, ...], t: int) -> bool:
             source = state.background
             mu = {name: value for name, value in zip(shared, terms, strict=True) if value}
-            # The bindings prune the search; that a solution binds one of them itself is asked afterwards.
+            # The bindings prune the search; whether a solution binds one of them itself is tested afterwards.
             bound_there = alg.certain(pattern)
             if bound_there & mu.keys():
                 return next(iter(prepared.solve(mu, source, None)), None) is not None
@@ -118,7 +118,7 @@ class State:
         return look_up
 
     def look_back(self, pattern: alg.Pattern, mu: dict[str, str], end: int, t: int) -> bool:
-        """EXISTS, evaluated backwards over what has ended by ``end`` and the background."""
+        """EXISTS, evaluated backwards over the occurrences that ended by ``end`` and the background."""
         prepared = self._looked.get(pattern)
         if prepared is None:
             prepared = self._looked[pattern] = prepare(pattern, substitute=True, timed=True)
@@ -133,7 +133,7 @@ class State:
         return self.log
 
     def last_due(self) -> int | None:
-        """The last time at which something that waits now may be due."""
+        """The last time at which a goal that waits now may be due."""
         return max((at for timer in self.timers.values() if (at := timer.last()) is not None), default=None)
 
     # --- housekeeping ---

@@ -6,7 +6,7 @@ from etalis_rules import program as ir
 
 
 def remembers(rules: ir.Rules) -> bool:
-    """Does anything look back at single occurrences?"""
+    """Whether any rule looks back at single occurrences."""
     nodes = (node for _, node in rules.nodes)
     return any(isinstance(n, ir.Recall) or (isinstance(n, (ir.Outer, ir.Group)) and n.leaves) for n in nodes) or any(
         o.form == "describe" or o.late is not None for o in rules.outputs
@@ -14,14 +14,14 @@ def remembers(rules: ir.Rules) -> bool:
 
 
 def computes(node: ir.Node) -> bool:
-    """May the block make terms that are longer than those that it is given?"""
+    """Whether the block may make terms longer than those it is given."""
     if isinstance(node, ir.Map):
         return any(isinstance(step, ir.Assign) for step in node.steps)
     return isinstance(node, ir.Group)
 
 
 def multiplies(node: ir.Node) -> bool:
-    """May the block make more solutions than it is given?"""
+    """Whether the block may make more solutions than it is given."""
     if isinstance(node, ir.Map):
         return any(isinstance(step, ir.Background | ir.Parameters) for step in node.steps)
     if isinstance(node, ir.Absence):

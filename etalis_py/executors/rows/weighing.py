@@ -1,4 +1,4 @@
-"""Generated code that compares the solutions of an instant with the limits: how many they are, and how large."""
+"""Generated code that compares the number and size of an instant's solutions with the limits."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from etalis_py.executors.rows.blocks import Code
 from etalis_py.executors.rows.traits import multiplies
 from etalis_py.executors.rows.writer import Writer
 
-FEW, MANY = 64, 4_096  # so many solutions of one instant are not weighed, or not yet
+FEW, MANY = 64, 4_096  # this many solutions of one instant are never compared, or not yet
 
 
 def begin(w: Writer, code: Code, name: str) -> None:
-    """What ``again`` starts from."""
+    """Set up the variables of ``again``."""
     if isinstance(code.nodes[name], (ir.Join, ir.Absence)) and multiplies(code.nodes[name]):
         w(f"{code.most(name)} = {min(MANY, code.limits.derivations)}")
 

@@ -47,7 +47,7 @@ LONGEST_KEPT = 100_000  # characters of a source
 
 
 def load(source: str, scope: dict[str, Any]) -> None:
-    """Compile and run the source; what Python cannot nest so deep is a fault of the program, told as one."""
+    """Compile and run the source; nesting too deep for Python is reported as a fault of the program."""
     try:
         exec(_compiled(source) if len(source) <= LONGEST_KEPT else _compile(source), scope)
     except (SyntaxError, RecursionError) as error:
@@ -63,4 +63,4 @@ def _compile(source: str) -> CodeType:
 
 
 _compiled = lru_cache(maxsize=64)(_compile)
-"""Engines of one program, as in the shards of a stream, share what Python has compiled."""
+"""Engines of one program, such as the shards of a stream, share the compiled code."""

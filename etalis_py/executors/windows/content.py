@@ -1,8 +1,8 @@
-"""What a window holds: triples with counts, indexed, sliding with the window.
+"""The content of a window: triples with counts, indexed, sliding with the window.
 
-A window's content is a set of triples, each held as often as items in the window state it: it leaves with the last of
-them ([RSPQL], "Relaxing the No Duplicate Data Assumption").  Moving the window costs what enters and leaves, whatever
-it holds.
+A window's content is a set of triples, each counted once per item in the window that states it: it leaves with the last
+of them ([RSPQL], "Relaxing the No Duplicate Data Assumption").  The cost of moving the window depends on what enters
+and leaves, not on how much it holds.
 """
 
 from __future__ import annotations
@@ -47,8 +47,7 @@ class Counted:
 class Content(Counted):
     """The items of a window in order: those it holds now, and those that wait until it reaches them.
 
-    ``named`` has the graphs of the items by their names, ``names`` the names with the times.  ``move`` may only go
-    forward.
+    ``named`` has the graphs of the items by name, ``names`` the names with their times.  ``move`` only goes forward.
     """
 
     __slots__ = ("_held", "_waiting", "changes_in", "keeps_names", "named", "names", "repeated")
@@ -61,10 +60,10 @@ class Content(Counted):
         self.named: dict[str, Counted] = {}
         self.names: dict[tuple[str, int], int] = {}
         self.changes_in = 0  # how many items have entered so far
-        self.repeated = 0  # how many of them stated only what was there already
+        self.repeated = 0  # how many of them stated only triples that were there already
 
     def push(self, item: Event) -> None:
-        """An item that the window may hold from now on; ends never decrease."""
+        """Add an item that the window may hold from now on; ends never decrease."""
         self._waiting.append(item)
 
     @property
@@ -74,7 +73,7 @@ class Content(Counted):
 
     @property
     def remembered(self) -> int:
-        """How many items there are, with those that wait."""
+        """How many items there are, including those that wait."""
         return len(self._held) + len(self._waiting)
 
     def items(self) -> list[Event]:
@@ -119,14 +118,14 @@ class Content(Counted):
         self._enter_all(come)
 
     def forget(self, low: int) -> None:
-        """Forget what ends at or before ``low``: no window will hold it."""
+        """Forget the items that end at or before ``low``: no window will hold them."""
         self._drop(low)
         waiting = self._waiting
         while waiting and waiting[0][1] <= low:
             waiting.popleft()
 
     def _drop(self, low: int) -> None:
-        """What ends at or before ``low`` leaves."""
+        """Remove the items that end at or before ``low``."""
         held = self._held
         gone = []
         while held and held[0][1] <= low:
@@ -149,7 +148,7 @@ class Content(Counted):
         self._held = new
 
     def restore(self, held: Iterable[Event], waiting: Iterable[Event]) -> None:
-        """Hold these items, and let those wait, whatever there was before."""
+        """Replace everything by these items that are held and those that wait."""
         self.replace(held)
         self._waiting = deque(waiting)
 

@@ -1,8 +1,8 @@
 """The executor of windows: RSP-QL, RSEP-QL and facts.
 
 An evaluation at t sees all items of the instant t, so it happens when that instant is over.  Every time at which a
-policy holds is an evaluation of its own, also when several lie between two events.  After the end of the stream time
-runs on until no window holds anything that has not been reported (``horizon``).
+policy holds is an evaluation of its own, even when several lie between two events.  After the end of the stream time
+runs on until no window holds anything unreported (``horizon``).
 
 Cost of an event: one step for each window on its stream; of an evaluation: see ``query``.  State: the items in the
 windows and those that wait for one.
@@ -43,8 +43,8 @@ class Answer:
 class WindowExecutor:
     """Runs windowed queries and facts, each after those that feed it.
 
-    ``graphs`` is the background with the graphs that vary over time; ``alone``: nothing else reads the stream, so that
-    an event that no query reads is counted.
+    ``graphs`` is the background with the graphs that vary over time; ``alone``: nothing else reads the stream, so
+    events that no query reads are counted.
     """
 
     kind: Literal["rules", "windows"] = "windows"
@@ -90,7 +90,7 @@ class WindowExecutor:
         self._done = NEVER if options.start is None else options.start - 1  # every evaluation up to here has happened
         self._next: int | None = None
         self._next_known = False
-        self._repeating = False  # while input is taken again that has been answered: only the state is wanted
+        self._repeating = False  # while replaying input that has been answered: only the state is wanted
         self._entailed: Callable[[Triple], Iterable[Triple]] | None = None
         self._schema_version = -1
         self._journaling = options.journal
@@ -104,14 +104,14 @@ class WindowExecutor:
 
     @property
     def warnings(self) -> Iterator[str]:
-        """What is probably not meant, judging by the items so far."""
+        """Warnings about probable mistakes, judging by the items so far."""
         for query in self.queries:
             yield from query.warnings
 
     def renew(self) -> None:
-        """The background may have another schema: it says what a streamed triple entails from now on.
+        """Take over the schema of a changed background: it decides what streamed triples entail from now on.
 
-        What is in a window stays as it came.
+        Items in a window stay as they came.
         """
         knowledge = self.graphs.knowledge
         if knowledge.entailment != "rdf" and knowledge.schema_version != self._schema_version:
@@ -164,13 +164,13 @@ class WindowExecutor:
         return max((h for query in self.queries if (h := query.horizon()) is not None), default=None)
 
     def close(self, t: int) -> None:
-        """What the windows held has been reported, up to the horizon."""
+        """Nothing to do: what the windows held has been reported, up to the horizon."""
 
     def dispatch(self) -> None:
         return None
 
     def _pass(self, t: int) -> None:
-        """All evaluation times up to and including ``t``."""
+        """Go through all evaluation times up to and including ``t``."""
         due = self.next_due()
         while due is not None and due <= t:
             self._evaluate(due)
@@ -208,7 +208,7 @@ class WindowExecutor:
     # --- evaluations ---
 
     def _evaluate(self, t: int) -> None:
-        """The instant t passes the queries in order; what one makes the later ones see."""
+        """The instant t passes through the queries in order; later ones see the triples made by earlier ones."""
         for place, step in enumerate(self._steps):
             if isinstance(step, FactRun):
                 rows = step.advance(t)
@@ -238,7 +238,7 @@ class WindowExecutor:
                 self._derive(Event(t, t, answer.derived, query.plan.feeds), place)
 
     def _derive(self, event: Event, place: int) -> None:
-        """What a query makes, for those that come after it."""
+        """Pass a triple made by a query on to those that come after it."""
         if self.feeding:
             self.derived.append(event)
         for fact in self._steps[place + 1 :]:
@@ -248,7 +248,7 @@ class WindowExecutor:
             self._route(event, self._readers)
 
     def _merge(self) -> None:
-        """A query may be evaluated several times at one time; ordinals distinguish their equal rows."""
+        """Merge the answers of a query evaluated several times at one time; ordinals distinguish equal rows."""
         if len(self.reports) < 2:
             return
         together: dict[tuple[int, int], list[Row]] = {}
@@ -276,7 +276,7 @@ class WindowExecutor:
         }
 
     def go_on_from(self, others: Iterable[WindowExecutor]) -> None:
-        """Take over the queries that others ran, with their state; those that nobody ran are registered now."""
+        """Take over the queries that others ran, with their state; queries that none of them ran are registered now."""
         queries = {query.plan.name: query for query in self.queries}
         facts = {run.fact.name: run for run in self._facts}
         for other in others:
@@ -315,9 +315,10 @@ class WindowExecutor:
         self._journal.clear()
 
     def journal(self) -> list[Any]:
-        """The input: windows slide, so the items are all there is to tell, and taking them again gives the same state.
+        """The input: windows only slide, so the items say everything, and taking them again gives the same state.
 
-        Whoever catches up moves the windows over the items but answers nothing, unless later answers depend on it.
+        An engine that catches up moves the windows over the items but answers nothing, unless later answers depend on
+        it.
         """
         entries, self._journal = self._journal, []
         return [self.meaning, entries]
@@ -349,7 +350,7 @@ class WindowExecutor:
 
 
 def too_many(query: str, rows: int, limit: int) -> LimitExceeded:
-    """A query answers with more rows at once than it may."""
+    """The error for a query that answers with too many rows at once."""
     return LimitExceeded(
         f"the query {query} answers with {rows} rows at once, the limit is {limit}; make it more selective, or raise "
         "Limits(matches=…)"
@@ -357,7 +358,7 @@ def too_many(query: str, rows: int, limit: int) -> LimitExceeded:
 
 
 def reporting(plan: WindowPlan, report: Mapping[str, Any]) -> WindowPlan:
-    """The plan with the report policy that is given for it, by its name or for all."""
+    """The plan with the report policy given for it, by its name or for all queries."""
     chosen = report.get(plan.name, report.get(""))
     if chosen is None:
         return plan

@@ -1,4 +1,4 @@
-"""What ``explain`` says of windowed queries: windows, evaluation times, event patterns, and who feeds whom."""
+"""``explain`` for windowed queries: windows, evaluation times, event patterns, and which query feeds which."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Explainer:
         self._readers = readers
 
     def name(self, name: str) -> str:
-        """A query, window or stream; a window that was written where it is used has no name."""
+        """The name of a query, window or stream; a window written where it is used has none."""
         if name[0] != ".":
             return self._iri(name) if name[0] == "<" else name
         kind, _, stream = name.partition(":")

@@ -3,8 +3,8 @@
     Axel enter RoomA, [2]     Axel isIn RoomA holds from 2 on
     Axel leave RoomA, [6]     … until 6: an occurrence with the interval [2, 6]
 
-The definition is ``etalis_compiler.rsp.plan.Fact``.  Within an instant what ends goes before what begins, so that one
-who leaves and enters a room at once is in it afterwards.
+The definition is ``etalis_compiler.rsp.plan.Fact``.  Within an instant, facts end before others begin, so a person who
+leaves and enters a room at once is in it afterwards.
 
 Cost of an item: its own solutions, and for each the facts it begins or ends, found by their values.  State: the facts
 that hold, and the items that may change them and wait for their instant to be over (in a window: for its next
@@ -62,7 +62,7 @@ class OpenFacts:
         self._make = template_triples(output_of(fact), fact.keys, None)
         self._since = [_Solver(pattern) for pattern in fact.since]
         self._till = [(_Solver(p), tuple(k for k in fact.keys if k in alg.certain(p))) for p in fact.till]
-        # for what a TILL leaves open: the keys of the facts by the values that it does say
+        # for variables that a TILL leaves unbound: the keys of the facts by the values that it binds
         self._by: dict[tuple[str, ...], dict[Key, dict[Key, None]]] = {
             names: {} for _, names in self._till if names != fact.keys
         }
@@ -73,8 +73,8 @@ class OpenFacts:
         return any(solver.needed <= predicates for solver in (*self._since, *(till for till, _ in self._till)))
 
     def instant(self, t: int, items: list[Event]) -> tuple[list[tuple[Key, Since]], list[Key]]:
-        """All items that end at ``t``: the facts that they end, and the keys of those that they begin."""
-        items = canonical(items)  # of two that begin a fact the one that started first
+        """Process all items that end at ``t``: the facts that they end, and the keys of those that they begin."""
+        items = canonical(items)  # if two begin a fact, the one that started first counts
         ended: list[tuple[Key, Since]] = []
         for solver, names in self._till:
             for item in items:
@@ -121,7 +121,7 @@ class OpenFacts:
         return keys
 
     def triples(self, key: Key) -> tuple[Triple, ...]:
-        """What the fact says."""
+        """The triples of the fact."""
         return self._make((0, 0, *key))
 
     def snapshot(self) -> list[Any]:
@@ -136,7 +136,7 @@ class OpenFacts:
 
 
 def output_of(fact: Fact) -> ir.Output:
-    """The query as the matches know it."""
+    """The output that describes the query's matches."""
     return ir.Output(fact.name, "construct", None, None, fact.keys, template=fact.template, stream=fact.feeds)
 
 
@@ -261,7 +261,7 @@ class FactWindow:
         return True
 
     def move(self, t: int) -> None:
-        """Take what has ended at or before ``t``."""
+        """Process the items that ended at or before ``t``."""
         before = self.entered
         over, self._waiting = instants(self._waiting, t)
         for end, items in over:
@@ -287,11 +287,11 @@ class FactWindow:
         return self.content.size + len(self._waiting)
 
     def opening(self, t: int) -> int | None:
-        """Since when the oldest fact holds."""
+        """The time since which the oldest fact holds."""
         return min((item.start for item in self.content.items()), default=None)
 
     def closes(self, t: int) -> bool:
-        """Never: it ends with no time of its own."""
+        """Never: it has no closing times of its own."""
         return False
 
     def next_close(self, after: int, nonempty: bool) -> int | None:
@@ -301,7 +301,7 @@ class FactWindow:
         return max(self._waiting[0].end, after + 1) if self._waiting else None
 
     def prune(self, t: int) -> None:
-        """What does not hold any more is forgotten already."""
+        """Nothing to do: facts that no longer hold have been forgotten already."""
 
     def horizon(self) -> int | None:
         return self._last

@@ -1,9 +1,9 @@
-"""Aggregates that follow a sliding window: a triple is added to its group when it enters, taken out when it leaves.
+"""Aggregates that follow a sliding window: a triple is added to its group when it enters and removed when it leaves.
 
-It serves queries with GROUP BY or aggregates over one triple pattern in one window, with filters and expressions on
-its solution alone: what such a query answers is a function of sums that change by what enters and leaves.  The cost of
-a quad is the same whatever range / slide is; the cost of an evaluation is that of its groups.  Everything else is
-evaluated over the whole content.
+It serves queries with GROUP BY or aggregates over one triple pattern in one window, with filters and expressions on its
+solution alone: their answers are functions of sums that change only with what enters and leaves.  The cost of a quad is
+the same whatever range / slide is; the cost of an evaluation is that of its groups.  Everything else is evaluated over
+the whole content.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 Totals = list[Accumulator]
 Take = Callable[[Iterable[Event]], None]
-"""Told of items."""
+"""A function that is called with items."""
 Changes = defaultdict[str, tuple[list[Any], list[str]]]
 """The values, and their spellings, that enter or leave a group."""
 
@@ -38,9 +38,9 @@ Steps = tuple[alg.Triple, str, tuple[tuple[str, alg.Expr] | alg.Expr, ...]]
 
 
 def incremental(plan: WindowPlan, stored: bool) -> Steps | None:
-    """The one triple pattern of the query, its window, and the filters and BINDs on it; None where it has more.
+    """The one triple pattern of the query, its window, and the filters and BINDs on it; None if it has more.
 
-    ``stored``: a stored default graph holds something, so that patterns outside WINDOW see more than windows.
+    ``stored``: the stored default graph is not empty, so that patterns outside WINDOW see more than windows.
     """
     select = plan.select
     if not select.grouped or plan.matches or plan.times or alg.is_volatile(alg.SubSelect(select)):
@@ -72,7 +72,7 @@ def incremental(plan: WindowPlan, stored: bool) -> Steps | None:
 
 
 class GroupedContent(Content):
-    """The content of a window without its triples and their index: what enters or leaves changes the groups."""
+    """The content of a window without its triples and their index: items that enter or leave update the groups."""
 
     __slots__ = ("_enters", "_leaves", "_totals")
 
@@ -114,7 +114,7 @@ class Groups:
     # --- what enters and leaves ---
 
     def changes(self) -> tuple[Take, Take]:
-        """What to call when items enter, and when they leave; a triple leaves with the last item that has it."""
+        """The functions to call when items enter and leave; a triple leaves with the last item that has it."""
         return self._by_pattern() if self._places is None else self._by_place(*self._places)
 
     def _by_pattern(self) -> tuple[Take, Take]:
@@ -147,7 +147,7 @@ class Groups:
         """
         predicate = self._predicate
         values: dict[Triple, Any] = {}
-        more: dict[Triple, int] = {}  # those that several items have: how many
+        more: dict[Triple, int] = {}  # triples in several items: how many
 
         def enter(items: Iterable[Event]) -> None:
             changes: Changes = defaultdict(lambda: ([], []))
@@ -231,7 +231,7 @@ class Groups:
     # --- the answer ---
 
     def rows(self) -> Iterator[Solution]:
-        """One solution per group: its keys and what its aggregates are."""
+        """One solution per group: its keys and the values of its aggregates."""
         groups = self._groups
         if not self._keys and not groups:
             yield self._row((), self._new()[1])
@@ -271,7 +271,7 @@ class Groups:
 
 
 class _Context:
-    """What the expressions of a filter may ask: nothing that changes (the query is not volatile)."""
+    """The context of filter expressions, without anything that changes (the query is not volatile)."""
 
     now = 0
 
@@ -303,7 +303,7 @@ def _matcher(pattern: alg.Triple) -> Callable[[Triple], Bindings | None]:
 
 
 def _plain(pattern: alg.Triple, steps: Any, select: alg.Select, operands: list[Any]) -> tuple[int, int] | None:
-    """Where the key and the operand stand, when all there is is ``?key <p> ?value`` without filters."""
+    """The places of key and operand, if the pattern is just ``?key <p> ?value`` without filters."""
     if steps or not isinstance(pattern.predicate, alg.Const) or len(select.keys) > 1 or not operands:
         return None
     places = {n.name: i for i, n in ((0, pattern.subject), (2, pattern.object)) if isinstance(n, alg.Var)}

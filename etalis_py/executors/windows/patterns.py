@@ -1,13 +1,13 @@
 """Event patterns over windows ([RSEP] §4.2 to §4.4).
 
 An event mapping is ⟨μ, start, end⟩ with the occurrences it was made from.  ≺ orders by end, then start.  The printed
-equations need one reading to give the paper's own Example 10 and Figure 1:
+equations have to be read as follows to give the paper's own Example 10 and Figure 1:
 
 * the variables that two patterns share are substituted first, as in (7);
 * (10) and (11) take the first or last E2 for each value of the shared variables;
 * (9) takes the last E2 of all, and the last E1 that is compatible with it.
 
-Consumption (§4.4): an occurrence ⟨triple, time⟩ of a window that took part in a result of the pattern is used up for
+Consumption (§4.4): an occurrence ⟨triple, time⟩ of a window that took part in a result of the pattern is consumed for
 this pattern at later evaluation times.
 
 Cost of an evaluation: the mappings of every basic event (an item is matched once, while it is in the window), and for
@@ -34,7 +34,7 @@ CONSUMING = ("chronological", "recent")
 
 
 class EventMapping(NamedTuple):
-    """⟨μ, start, end⟩ and what it is made of."""
+    """⟨μ, start, end⟩ and the occurrences it is made of."""
 
     mu: dict[str, str]
     start: int
@@ -63,7 +63,7 @@ def precedes(one: EventMapping, other: EventMapping) -> bool:
 
 
 class EventMatcher:
-    """Evaluates one MATCH at its evaluation times; remembers what a consuming policy has used up."""
+    """Evaluates one MATCH at its evaluation times; remembers what a consuming policy has consumed."""
 
     def __init__(self, pattern: EventExpr, consumption: str = "unrestricted") -> None:
         self.pattern = pattern
@@ -90,7 +90,7 @@ class EventMatcher:
                 self._collect(right)
 
     def evaluate(self, windows: Mapping[str, Content], t: int) -> list[EventMapping]:
-        """⟨⟨E⟩⟩ at t, and under a consuming policy the end of what it used."""
+        """⟨⟨E⟩⟩ at t; under a consuming policy the occurrences used are consumed."""
         items = {name: windows[name].items() for name in self.windows}
         solved: dict[tuple[Basic, Event], list[EventMapping]] = {}
         basics: dict[Basic, list[EventMapping]] = {}
@@ -115,13 +115,13 @@ class EventMatcher:
     def _consume(self, results: list[EventMapping], items: Mapping[str, list[Event]]) -> None:
         for mapping in results:
             self.consumed |= mapping.used
-        # what has left its window cannot come back
+        # an occurrence that has left its window cannot come back
         first = {name: held[0].end if held else None for name, held in items.items()}
         self.consumed = {o for o in self.consumed if (low := first[o[0]]) is not None and o[2] >= low}
 
 
 def _triples_of(pattern: alg.Pattern) -> tuple[alg.Triple, ...] | None:
-    """The triple patterns, when the pattern is nothing but these and filters."""
+    """The triple patterns, if the pattern consists only of these and filters."""
     match pattern:
         case alg.BGP(triples, _, None):
             return triples
@@ -149,7 +149,7 @@ def instance(triple: alg.Triple, mu: Mapping[str, str]) -> Triple:
 
 
 def _distinct(mappings: Iterable[EventMapping]) -> Iterable[EventMapping]:
-    """Event mappings are a set of ⟨μ, start, end⟩; the same one from several occurrences uses them all."""
+    """Event mappings are a set of ⟨μ, start, end⟩; one made from several occurrences uses them all."""
     merged: dict[object, EventMapping] = {}
     for m in mappings:
         key = (frozenset(m.mu.items()), m.start, m.end)
@@ -159,7 +159,7 @@ def _distinct(mappings: Iterable[EventMapping]) -> Iterable[EventMapping]:
 
 
 class _Evaluation:
-    """One evaluation: the mappings of the basic events are found, the rest follows from them."""
+    """One evaluation: the mappings of the basic events come first, the rest follows from them."""
 
     def __init__(self, basics: dict[Basic, list[EventMapping]]) -> None:
         self._basics = basics

@@ -43,7 +43,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why there is a row: the evaluation that gave it, and the windows that it looked at, each as (after, until]."""
+    """Why a row is reported: the evaluation that gave it, and the windows that it looked at, each as (after, until]."""
 
     query: str
     time: int | str
@@ -61,7 +61,7 @@ class Reason:
 
 
 class QueryRun:
-    """A plan at work.  Ask ``next_time`` when it may have to be evaluated, then ``evaluate``.
+    """A running plan.  Ask ``next_time`` when it may have to be evaluated, then ``evaluate``.
 
     ``stored``: there may be stored triples, now or later.
     """
@@ -78,7 +78,7 @@ class QueryRun:
         self.plan = plan
         self.stored = graphs
         self.duplicates = duplicates
-        self.due_known = False  # whether the next evaluation time is worked out
+        self.due_known = False  # whether the next evaluation time has been computed
         self._groups: Groups | None = None
         # the fast path counts each triple once and reads no stored triples
         steps = None if duplicates else incremental(plan, stored)
@@ -130,7 +130,7 @@ class QueryRun:
     # --- input ---
 
     def push(self, item: Event) -> int:
-        """Take a stream item into the windows on its stream; how many of them will hold it."""
+        """Take a stream item into the windows on its stream; returns how many of them will hold it."""
         taken = 0
         for window in self._by_stream.get(item[3], self._of_facts):
             if self.due_known and (self._reacts or self._due is None or window.empty):
@@ -140,7 +140,7 @@ class QueryRun:
 
     @property
     def warnings(self) -> Iterator[str]:
-        """The windows that an aggregate counts in, and whose items repeated each other: a window is a set."""
+        """Warn of windows under an aggregate in which items repeated each other, since a window is a set."""
         if self.duplicates or not _counts_members(self.plan):
             return
         for name, held in self.windows.items():
@@ -156,16 +156,16 @@ class QueryRun:
 
     @property
     def follows(self) -> bool:
-        """Whether its aggregates follow the one window by what enters and leaves."""
+        """Whether its aggregates are updated by what enters and leaves its only window."""
         return self._groups is not None
 
     def items(self) -> tuple[list[Event], list[Event]]:
-        """The items in the one window, and those that wait."""
+        """The items in the only window, and those that wait."""
         (content,) = self._contents.values()
         return content.items(), content.waiting()
 
     def go_on(self, held: Iterable[Event], waiting: Iterable[Event]) -> None:
-        """Go on with these items in the one window, and those to come."""
+        """Continue with these items in the only window, and those that wait."""
         (content,) = self._contents.values()
         repeated = content.repeated
         content.restore(held, waiting)
@@ -173,7 +173,7 @@ class QueryRun:
         self.due_known = False
 
     def has_taken(self, entered: int, repeated: int) -> None:
-        """Elsewhere so many items entered the one window, and some of them repeated what was there."""
+        """Count items that entered the only window elsewhere, and how many repeated its content."""
         (window,) = self.windows.values()
         window.entered += entered
         self._checked = {window.use.name: window.entered}
@@ -246,7 +246,7 @@ class QueryRun:
         return window.entered > self._checked.get(window.use.name, 0)
 
     def horizon(self) -> int | None:
-        """After the end of the stream: the last time at which there is something new to say."""
+        """After the end of the stream: the last time at which there is something new to report."""
         ends = [h for w in self.windows.values() if (h := w.horizon()) is not None]
         ends += [t for s in self.plan.report if s.kind == "AT" for t in s.times]
         last = max(ends, default=None)
@@ -258,9 +258,9 @@ class QueryRun:
     # --- what ---
 
     def evaluate(self, t: int, *, repeating: bool = False) -> list[Evaluation]:
-        """Move the windows to t and, if the policy holds, answer; several times when several counts closed at t.
+        """Move the windows to t and, if the policy holds, answer; several times if several count windows closed at t.
 
-        ``repeating``: the answer is known already, and only worked out when something later depends on it.
+        ``repeating``: the answer has been given already, and is only computed if something later depends on it.
         """
         answers = []
         while True:
@@ -297,7 +297,7 @@ class QueryRun:
         return Evaluation(t, opening, rows, derived)
 
     def _stream(self, rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-        """RSTREAM, ISTREAM and DSTREAM by membership, as Definitions 20 to 22 print them."""
+        """RSTREAM, ISTREAM and DSTREAM by membership, as defined in Definitions 20 to 22."""
         if self.plan.r2s == "RSTREAM":
             return rows
         now, before = set(rows), self._previous
@@ -397,7 +397,7 @@ class QueryRun:
         return [windows, sorted(map(list, self._previous)), dict(self._checked), consumed]
 
     def restore(self, state: list[Any]) -> None:
-        """Go on from a snapshot; the windows fill when they are next moved."""
+        """Continue from a snapshot; the windows fill when they are next moved."""
         windows, previous, self._checked, consumed = state
         for name, w in windows.items():
             self.windows[name].restore(w)
@@ -413,7 +413,7 @@ def _last_field(row: Row) -> tuple[Triple, ...]:
 
 
 def _rows_graph(name: str, solutions: list[Bindings]) -> Graph:
-    """What a MATCH found, as the triples that the query reads it in: a set of solutions ([RSEP] (8), Example 9)."""
+    """The results of a MATCH, as triples that the query reads: a set of solutions ([RSEP] (8), Example 9)."""
     distinct = dict.fromkeys(tuple(sorted(mu.items())) for mu in solutions)
     triples = []
     for number, solution in enumerate(distinct):
@@ -424,7 +424,7 @@ def _rows_graph(name: str, solutions: list[Bindings]) -> Graph:
 
 
 def _needs_names(plan: WindowPlan) -> bool:
-    """Whether some pattern asks for the graphs of items, or for their times."""
+    """Whether some pattern reads the graphs of items, or their times."""
     from etalis_py.executors.windows.source import GENERATED_AT
 
     for part in alg.subpatterns(plan.select.pattern):
@@ -439,7 +439,7 @@ def _needs_names(plan: WindowPlan) -> bool:
 
 
 def _counts_members(plan: WindowPlan) -> bool:
-    """Whether some aggregate depends on how often a value comes."""
+    """Whether some aggregate depends on how often a value occurs."""
     selects = [plan.select, *(p.select for p in alg.subpatterns(plan.select.pattern) if isinstance(p, alg.SubSelect))]
     return any(a.name in ("COUNT", "SUM", "AVG") and not a.distinct for s in selects for a in s.aggregates)
 

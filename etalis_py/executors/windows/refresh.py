@@ -16,18 +16,18 @@ Loader = Callable[[int], Iterable[Triple]]
 
 
 def graph_name(name: str) -> str:
-    """A graph's name as its term."""
+    """The term for a graph's name."""
     return name if not name or name[0] in "<_" else f"<{name}>"
 
 
 class MissingGraph(ValueError):
-    """A query names a stored graph that is not there."""
+    """A query names a stored graph that does not exist."""
 
 
 class TimeVarying:
     """The background of windowed queries, and the graphs in it that are read again while they run.
 
-    ``given``: there is a background; it may change.
+    ``given``: there is a background, which may change.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class TimeVarying:
         return self.given or bool(self.loaders)
 
     def check(self, plans: Sequence[WindowPlan]) -> None:
-        """FROM and FROM NAMED must name graphs that are there, or a query would silently match nothing."""
+        """FROM and FROM NAMED must name existing graphs, or a query would silently match nothing."""
         fault = unreadable(plans, self.loaders)
         if fault:
             raise MissingGraph(fault)
@@ -70,7 +70,7 @@ class TimeVarying:
                     )
 
     def read(self, plan: WindowPlan, t: int) -> bool:
-        """Read the graphs as they are at t, or at the last time that RESCAN allowed to look; has any changed?"""
+        """Read the graphs as of t, or of the last time that RESCAN allows; returns whether any has changed."""
         rescan = dict(plan.rescan)
         changed = False
         for name, loader in self.loaders.items():
@@ -90,7 +90,7 @@ class TimeVarying:
         return [dict(self._read_at), {name: sorted(map(list, triples)) for name, triples in self._loaded.items()}]
 
     def go_on_from(self, other: TimeVarying) -> None:
-        """Take over what was read of the graphs of both."""
+        """Take over the contents read by ``other`` of the graphs that both have."""
         self._read_at |= other._read_at
         self._loaded |= other._loaded
 
@@ -101,7 +101,7 @@ class TimeVarying:
 
 
 def unreadable(plans: Iterable[WindowPlan], readable: Iterable[str]) -> str:
-    """What is wrong when a query wants a graph read again that nobody can read; empty when nothing is."""
+    """The error message if a query wants a graph read again and there is no way to do so; empty if all is well."""
     there = set(readable)
     for plan in plans:
         for name, _ in plan.rescan:
@@ -115,7 +115,7 @@ def unreadable(plans: Iterable[WindowPlan], readable: Iterable[str]) -> str:
 
 
 def file_loaders(plans: Iterable[WindowPlan], named: Mapping[str, Any]) -> dict[str, Loader]:
-    """For each graph that is to be read again and that came from files, a function that reads them."""
+    """For each graph that must be read again and that came from files, a function that reads the files."""
     wanted = {name for plan in plans for name, _ in plan.rescan}
     loaders: dict[str, Loader] = {}
     for key, source in named.items():

@@ -1,7 +1,7 @@
 """The dataset of one time, as the backward evaluator reads it ([RSPQL] Definition 14, [RSEP] Definition 4).
 
-Stored graphs and window contents; a window is asked as a stream of its name.  A source stays the same object while
-the contents of its windows slide, so that patterns are prepared and joined in a good order once.
+It has stored graphs and window contents; a window is read as a stream with its name.  A source stays the same object
+while the contents of its windows slide, so that patterns are prepared, and their join order chosen, only once.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Dataset:
         self.step = 0
 
     def at(self, extra: Mapping[str, GraphLike]) -> None:
-        """A new evaluation: the windows have moved; ``extra`` are what MATCH and timestamp() found, by stream."""
+        """A new evaluation: the windows have moved; ``extra`` are the results of MATCH and timestamp(), by stream."""
         self._extra = dict(extra)
         self.step += 1
 
@@ -174,7 +174,7 @@ def _count(g: GraphLike, s: str | None, p: str | None, o: str | None) -> int:
 
 
 class TimedDataset:
-    """A source of occurrences: what EP-SPARQL's operators see inside MATCH, the windows' items with their times."""
+    """A source of occurrences for EP-SPARQL's operators inside MATCH: the windows' items with their times."""
 
     __slots__ = ("_at", "_default", "_logs", "_stored", "_token", "steps")
 
@@ -247,7 +247,7 @@ _EMPTY = OccurrenceLog()
 
 
 def times_graph(latest: Mapping[Triple, int]) -> Graph:
-    """The latest times of triples as triples: what ``timestamp()`` is looked up in."""
+    """The latest times of triples as triples, in which ``timestamp()`` is looked up."""
     rows = []
     for number, ((s, p, o), at) in enumerate(latest.items()):
         row = f"_:.time{number}"

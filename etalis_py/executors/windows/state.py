@@ -1,4 +1,4 @@
-"""The windows of a query at run time: what has come, what is held now, and when something will change."""
+"""The windows of a query at run time: which items have come, which are held now, and when that will change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TimeWindow:
     def __init__(self, use: WindowUse, content: Content) -> None:
         self.use, self.shape, self.content = use, use.shape, content
         self.entered = 0  # how many items entered the content so far
-        self.arrived = False  # did one end at the time that was moved to
+        self.arrived = False  # whether an item ended at the time of the last ``move``
         self._wait = content.push
         self._after, self._until, self._gaps, self.offset = times.BEGINNING, 2**63 - 1, False, 0
         match use.shape:
@@ -45,7 +45,7 @@ class TimeWindow:
         return True
 
     def move(self, t: int) -> None:
-        """Hold what W(S, t) says."""
+        """Hold exactly W(S, t)."""
         interval = times.span(self.shape, t)
         if interval is None:
             self.content.move(times.keep_after(self.shape, t - 1), times.BEGINNING)
@@ -60,7 +60,7 @@ class TimeWindow:
 
     @property
     def empty(self) -> bool:
-        """Whether it knows of no item at all."""
+        """Whether it has no items at all."""
         return not self.content.remembers()
 
     @property
@@ -69,14 +69,14 @@ class TimeWindow:
         return self.content.remembered
 
     def opening(self, t: int) -> int | None:
-        """When the window that is seen at t opened."""
+        """The time at which the window seen at t opened."""
         return times.opening(self.shape, t)
 
     def closes(self, t: int) -> bool:
         return self.arrived if isinstance(self.shape, Now) else times.closes(self.shape, t)
 
     def next_close(self, after: int, nonempty: bool) -> int | None:
-        """The next closing by the clock; ``nonempty``: of a window that holds something, as far as is known."""
+        """The next closing by the clock; ``nonempty``: of a window that holds an item, as far as is known."""
         if isinstance(self.shape, Now):
             return self.next_entry(after)
         if not nonempty or not isinstance(self.shape, Sliding):
@@ -94,11 +94,11 @@ class TimeWindow:
         return None if waiting is None else max(waiting + self.offset, after + 1)
 
     def prune(self, t: int) -> None:
-        """Forget what no time after t can see."""
+        """Forget the items that cannot be seen after t."""
         self.content.forget(times.keep_after(self.shape, t))
 
     def horizon(self) -> int | None:
-        """After the end of the stream: the last time at which this window has something new to say."""
+        """After the end of the stream: the last time at which this window has something new to report."""
         end = self.content.last_end()
         return None if end is None else times.last_close_of(self.shape, end)
 
@@ -120,7 +120,7 @@ class CountWindow:
         assert isinstance(use.shape, Count)
         self.use, self.shape, self.content = use, use.shape, content
         self.solve = bgp_units(use.shape.pattern) if use.shape.unit == "BGP" else None
-        self.units: deque[Event] = deque()  # the last ones, as many as a window can still hold
+        self.units: deque[Event] = deque()  # the latest ones that a window can still hold
         self.total = 0
         self.shown = 0  # the position up to which windows have been reported
         self.waiting: list[Event] = []
@@ -135,9 +135,9 @@ class CountWindow:
         return True
 
     def move(self, t: int) -> None:
-        """Count what has come; hold the last window that closed, or the next of several that closed at once.
+        """Count new units; hold the last window that closed, or the next of several that closed at once.
 
-        Windows that do not overlap (tumbling) are shown one after another, lest items are never seen.
+        Windows that do not overlap (tumbling) are shown one after another, so that no items are skipped.
         """
         came = [i for i in self.waiting if i.end <= t]
         self.waiting = [i for i in self.waiting if i.end > t]
@@ -190,7 +190,7 @@ class CountWindow:
         return max(self.waiting[0].end, after + 1) if self.waiting else None
 
     def prune(self, t: int) -> None:
-        """Only what a later window holds is kept anyway."""
+        """Nothing to do: only units that a later window can hold are kept anyway."""
 
     def horizon(self) -> int | None:
         return self.last
@@ -244,7 +244,7 @@ class NestedWindow:
         return self.inner.next_entry(after)
 
     def prune(self, t: int) -> None:
-        """Its items are the inner window's."""
+        """Nothing to do: its items are those of the inner window."""
 
     def horizon(self) -> int | None:
         inner = self.inner.horizon()

@@ -58,7 +58,7 @@ def span(shape: Shape, t: int) -> Span | None:
 
 
 def opening(shape: Shape, t: int) -> int | None:
-    """The time at which the window that is seen at t opened; None for one that has no such time of its own."""
+    """The time at which the window seen at t opened; None if it has no such time of its own."""
     match shape:
         case Sliding():
             window = present(shape, t)
@@ -71,7 +71,7 @@ def opening(shape: Shape, t: int) -> int | None:
 
 
 def next_close(shape: Shape, after: int) -> int | None:
-    """The first time later than ``after`` at which a window closes; None when no window will, or when items decide."""
+    """The first time later than ``after`` at which a window closes; None if no window will, or if items decide."""
     match shape:
         case Sliding(width, slide, t0, offset):
             first = t0 + width + offset
@@ -134,7 +134,7 @@ def keep_after(shape: Shape, t: int) -> int:
 
 
 def canonical(items: Iterable[Event]) -> list[Event]:
-    """Items in their order: by end, start, then content."""
+    """Items in canonical order: by end, start, then content."""
     return sorted(items, key=lambda e: (e.end, e.start, e.triples, e.stream, e.graph))
 
 
