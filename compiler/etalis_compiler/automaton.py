@@ -15,7 +15,7 @@ from .tables import Rule, Tables
 
 
 class Unexpected(Exception):
-    """A token that does not fit; ``accepted`` are the types that would fit, ``before`` those that would have at the previous token."""
+    """A token that does not fit; ``accepted`` are the types that would, ``before`` those at the previous token."""
 
     def __init__(self, token: Token, accepted: set[str], last: Token | None, before: set[str]):
         super().__init__(token.text)

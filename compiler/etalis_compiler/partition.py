@@ -180,7 +180,7 @@ class Partitioner:
         return self._by_one(name, sides, keys, node.head, "what NOT looks for may belong to any solution")
 
     def _runs(self, name: str, node: ir.Run) -> Found:
-        """A run consists of elements that agree on the BY variables, and is interrupted by solutions that agree with it."""
+        """A run consists of elements that agree on the BY variables; solutions that agree on them interrupt it."""
         sides = [node.child, *(() if node.absent is None else (node.absent,))]
         without = "REPEAT without BY makes runs of all solutions"
         return self._by_one(name, sides, frozenset(node.keys), node.head, without)

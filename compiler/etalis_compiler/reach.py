@@ -74,7 +74,7 @@ class _Measure:
         }
 
     def of_outputs(self) -> dict[str, Reach]:
-        """Iterate upwards to a fixed point; a length that still grows after as many rounds as there are nodes grows for ever."""
+        """Iterate to a fixed point; a length that still grows after one round per node grows for ever."""
         turns = 0
         while changed := self._grown():
             turns += 1
@@ -225,7 +225,8 @@ class _Measure:
     def _group(self, node: ir.Group) -> Reach:
         """Whether a row is new depends on the row before it, whose window reaches back once more.
 
-        A row that was reported before the present window began to fill has another interval, so it need not be known.
+        A row that was reported before any solution of the present window had come has another interval, so it need not
+        be known.
         """
         child = self.known[node.child.node]
         if not node.keys:

@@ -97,7 +97,7 @@ def is_delayed(node: ir.Node, ref: ir.Ref) -> bool:
 
 
 def timely_sides(nodes: Mapping[str, ir.Node]) -> None:
-    """Refuse NOT, NEXT and REPEAT over solutions known later than they end: what is next or absent is decided earlier."""
+    """Refuse NOT, NEXT and REPEAT over solutions known later than they end: they decide before that."""
     late = late_nodes(nodes)
     for node in nodes.values():
         decides = isinstance(node, ir.Absence | ir.Run) or (isinstance(node, ir.Join) and node.op == "next")

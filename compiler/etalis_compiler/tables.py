@@ -32,7 +32,12 @@ DECLARED = (
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A production.  ``handler`` is the builder's method, ``""`` for a rule that passes its only child on and ``"_"`` for one whose children are spliced into the parent.  ``template`` has the arguments of the handler: the number of a child, ``~number`` for a child to be spliced, None for an omitted optional part."""
+    """A production.
+
+    ``handler`` is the builder's method, ``""`` for a rule that passes its only child on and ``"_"`` for one whose
+    children are spliced into the parent.  ``template`` has the arguments of the handler: the number of a child,
+    ``~number`` for a child to be spliced, None for an omitted optional part.
+    """
 
     origin: str
     size: int

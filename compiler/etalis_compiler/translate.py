@@ -164,7 +164,7 @@ def _pattern_parts(pattern: ast.Pattern | ast.Service, scope: Scope) -> tuple[al
 def _in_graph(graph: alg.Var | alg.Const, group: ast.Group, scope: Scope) -> tuple[alg.Pattern, tuple[alg.Expr, ...]]:
     """SPARQL 1.1 §18.6: the group is evaluated over each named graph by itself.
 
-    If every part of it is bound to the graph, joining the parts by ?g is equivalent, and can use the index.
+    If every part of it is bound to the graph, joining the parts by ?g is equivalent, and can use an index.
     """
     if isinstance(graph, alg.Const):
         return _group_parts(group, replace(scope, graph=graph))
@@ -180,7 +180,7 @@ def _in_graph(graph: alg.Var | alg.Const, group: ast.Group, scope: Scope) -> tup
 
 
 def _is_bound_to_graph(pattern: alg.Pattern) -> bool:
-    """Whether it makes no difference if the graph is a constant in this pattern or a variable shared by all its parts."""
+    """Whether a constant graph in this pattern means the same as a variable shared by all its parts."""
     match pattern:
         case alg.Minus() | alg.SubSelect() | alg.Table():
             return False

@@ -1,6 +1,6 @@
 """Top-down evaluation of the temporal algebra over indexed triples, with bindings passed sideways.
 
-The engine asks it everything a rule wants to know of the background knowledge, plain SPARQL over the background, and
+The engine uses it for all look-ups of rules in the background knowledge, for plain SPARQL over the background, and for
 EXISTS patterns that depend on the solution around them in a way an incremental join cannot express.  It knows the
 algebra, the expressions and its sources; nothing of rules, goals or streams.
 

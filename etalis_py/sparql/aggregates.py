@@ -1,4 +1,4 @@
-"""The aggregates of a whole group (SPARQL 1.1 §18.5), by the accumulators that also run over windows."""
+"""The aggregates of a whole group (SPARQL 1.1 §18.5), with the accumulators that are also used over windows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Aggregate = Callable[[list[Solution], Run], str]
 
 def compile_aggregate(call: AggregateCall, operand: Value | None) -> Aggregate:
     """The aggregate of a group; ``operand`` is its compiled expression, None for COUNT(*)."""
-    accumulator(call.name)  # an unknown name is an error now, not in the middle of an evaluation
+    accumulator(call.name)  # fail on an unknown name now, not in the middle of an evaluation
 
     def aggregate(members: list[Solution], run: Run) -> str:
         total = accumulator(call.name, distinct=call.distinct, separator=call.separator)

@@ -1,12 +1,12 @@
 """Basic graph patterns, compiled to nested loops.
 
-Definition ([EP] §4.2): ⟨μ, start, end⟩ is a solution when every triple pattern, with μ applied, is an occurrence or a
+Definition ([EP] §4.2): ⟨μ, start, end⟩ is a solution if every triple pattern, with μ applied, is an occurrence or a
 background triple; start and end are the hull of the occurrences.  The solutions are a *set* over all variables of the
 pattern, blank-node ones included, and the interval.
 
-The order of the triple patterns is chosen greedily, by how many positions are bound and by the counts of the source,
-and looked at again after 1, 2, 4, 8, … evaluations when the source has changed.  For every order in use there is one
-generated function; ``{?x :p ?y . ?y :q ?z}`` with ``?x`` bound becomes
+The order of the triple patterns is chosen greedily, by the number of bound positions and the counts of the source, and
+reconsidered after 1, 2, 4, 8, … evaluations if the source has changed.  Every order in use has one generated function;
+``{?x :p ?y . ?y :q ?z}`` with ``?x`` bound becomes
 
     def bgp(mu, run):
         match = run.match
@@ -30,7 +30,7 @@ from etalis_py.sparql.sources import Source
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 _DEPTH = 12  # loops in one function; Python nests at most 20 blocks
-_SHRINK = 0.05  # what share of the matches a bound variable is guessed to leave
+_SHRINK = 0.05  # assumed share of the matches that a bound variable leaves
 
 
 def compile_bgp(bgp: BGP, env: Env) -> Runner:
@@ -58,10 +58,10 @@ def compile_bgp(bgp: BGP, env: Env) -> Runner:
 
 
 def join_order(bgp: BGP, bound: frozenset[str], source: Source) -> tuple[Triple, ...]:
-    """The triple patterns, each time the one with the fewest estimated matches; connected ones first; stable."""
+    """The triple patterns in order: at each step the one with the fewest estimated matches; connected ones first; stable."""
     graph = bgp.graph.term if isinstance(bgp.graph, Const) else None
     counts = {t: _count(source, t, graph) for t in bgp.triples}
-    remaining, order = list(bgp.triples), []  # a pattern that stands twice asks for two occurrences
+    remaining, order = list(bgp.triples), []  # a pattern that occurs twice needs two occurrences
     names = set(bound)
     while remaining:
         best = min(remaining, key=lambda t: (_is_apart(t, names), _estimate(t, counts[t], names)))
@@ -130,7 +130,7 @@ class _Writer:
         self.depth = 1
         self.constants: dict[str, str] = {}
         self.locals: dict[str, str] = {}
-        self.known: set[str] = set()  # bound for sure at this point
+        self.known: set[str] = set()  # certainly bound at this point
         self.maybe: set[str] = set()  # None or a term, from what is passed in
 
     def line(self, text: str) -> None:
@@ -175,7 +175,7 @@ def _function(bgp: BGP, order: tuple[Triple, ...], env: Env, dedupe: bool) -> Ru
         w.line(f"if {start} < a{i}: a{i} = {start}")
         w.line(f"if {end} > e{i}: e{i} = {end}")
         start, end = f"a{i}", f"e{i}"
-    if dedupe:  # two ways to one solution need two occurrences of one triple: a timeless one has one way
+    if dedupe:  # deriving one solution twice takes two occurrences of a triple; a timeless solution is derived once
         w.line(f"if {end} != TIMELESS_END:")
         w.line(f"    key = ({''.join(w.local(n) + ', ' for n in names)}{start}, {end})")
         w.line("    if key in seen: continue")
@@ -191,7 +191,7 @@ def _function(bgp: BGP, order: tuple[Triple, ...], env: Env, dedupe: bool) -> Ru
 
 
 def _open_graph(w: _Writer, bgp: BGP) -> str:
-    """The loop over graphs where the pattern has one; the expression to pass as the graph."""
+    """The loop over graphs, if the pattern has a graph; returns the expression to pass as the graph."""
     if bgp.graph is None:
         return "None"
     if isinstance(bgp.graph, Const):
@@ -211,7 +211,7 @@ def _open_graph(w: _Writer, bgp: BGP) -> str:
 
 
 def _open_triple(w: _Writer, i: int, triple: Triple, stream: str, graph: str) -> None:
-    """The loop over the matches of one triple pattern, with the tests for variables that stand in it twice."""
+    """The loop over the matches of one triple pattern, with the tests for variables that occur in it twice."""
     nodes = (triple.subject, triple.predicate, triple.object)
     arguments = [w.argument(n) for n in nodes]
     w.line(f"for s{i}, p{i}, o{i}, a{i}, e{i} in match({', '.join(arguments)}, {stream!r}, {graph}):")
@@ -228,7 +228,7 @@ def _open_triple(w: _Writer, i: int, triple: Triple, stream: str, graph: str) ->
         if name not in w.maybe:
             w.line(f"{w.local(name)} = {term}")
             continue
-        # passed in or not: the loop variable carries what is bound, the incoming local stays what it was
+        # passed in or not: the loop variable has the bound term, the incoming local keeps its value
         w.locals[name] = f"{w.local(name)}_"
         w.maybe.discard(name)
         w.line(f"{w.local(name)} = {term}")

@@ -17,7 +17,7 @@ Triple = tuple[str, str, str]
 
 
 class Remembers(Protocol):
-    """What a description is made from: an engine's knowledge and the history of its stream."""
+    """The sources of a description: an engine's knowledge and the history of its stream."""
 
     knowledge: Any
     state: Any

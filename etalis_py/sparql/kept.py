@@ -1,6 +1,6 @@
-"""Solutions that are found once and kept in a hash index, for patterns that bindings cannot speed up.
+"""Solutions that are computed once and kept in a hash index, for patterns that bindings cannot speed up.
 
-The index is used again as long as the source, its version and the substituted terms are the same: a sub-SELECT over
+The index is reused as long as the source, its version and the substituted terms are the same: a sub-SELECT over
 the background is evaluated once per version of the knowledge, not once per event.
 """
 
@@ -18,9 +18,9 @@ Index = dict[tuple[str, ...], list[Solution]]
 
 
 def keep(pattern: Pattern, inner: Runner, env: Env) -> Runner:
-    """The pattern joined by hash on the variables that are bound for sure on both sides.
+    """The pattern joined by hash on the variables that are certainly bound on both sides.
 
-    ``inner`` must not depend on anything that comes in but the substituted variables.
+    ``inner`` must not depend on any incoming bindings except the substituted variables.
     """
     keys = tuple(sorted((certain(pattern) & env.certain) - env.given))
     others = tuple(sorted((scope(pattern) & env.seen) - frozenset(keys) - env.given))

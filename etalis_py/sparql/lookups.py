@@ -1,8 +1,8 @@
 """Look-ups in the background, by the terms of the stream.
 
-Those of one triple go straight to the indexes of the knowledge: ``?x a :Plant`` beside a stream asks, for each ?x,
-whether it is in ``backward[:Plant]`` of the table of rdf:type.  The dictionaries of a table are the same objects over
-all versions of the knowledge, so they are fetched once.
+Look-ups of a single triple go straight to the indexes of the knowledge: ``?x a :Plant`` beside a stream asks, for each
+?x, whether it is in ``backward[:Plant]`` of the table of rdf:type.  The dictionaries of a table stay the same objects
+in all versions of the knowledge, so they are fetched once.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def lookup(
     *,
     direct: bool = True,
 ) -> Lookup:
-    """A function from the terms of ``known``, of which some may be unbound, to rows of ``wanted``.
+    """A function from the terms of ``known``, some of which may be unbound, to rows of ``wanted``.
 
-    ``direct``: the indexes of the knowledge are asked where they can tell.
+    ``direct``: use the indexes of the knowledge where possible.
     """
     prepared = prepare(pattern)
 
@@ -51,7 +51,7 @@ def _direct(
 ) -> Lookup | None:
     """The look-up of a pattern that is one triple with a constant predicate and a bound end; None for all others.
 
-    ``general`` answers where a variable in ``known`` is unbound after all.
+    ``general`` answers if a variable in ``known`` is unbound after all.
     """
     if not isinstance(pattern, alg.BGP) or len(pattern.triples) != 1 or pattern.stream:
         return None
@@ -85,7 +85,7 @@ def _place(node: alg.Var | alg.Const, known: tuple[str, ...]) -> int | None:
 
 
 def _is_subject(index: object, term: str, general: Lookup) -> Lookup:
-    """Is what is bound among those that stand with the constant?"""
+    """Whether the bound term is in a triple with the constant."""
     get = index.get  # type: ignore[attr-defined]
 
     def look_up(terms: Row, t: int) -> list[Row] | tuple[Row, ...]:
@@ -98,7 +98,7 @@ def _is_subject(index: object, term: str, general: Lookup) -> Lookup:
 
 
 def _others(index: object, known_first: bool, general: Lookup) -> Lookup:
-    """All that stand with what is bound."""
+    """All terms in a triple with the bound one."""
     get = index.get  # type: ignore[attr-defined]
 
     def known_then_other(terms: Row, t: int) -> list[Row] | tuple[Row, ...]:

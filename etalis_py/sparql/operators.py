@@ -1,8 +1,8 @@
 """The operators of the temporal algebra as lazy iterators over solutions.
 
-Every operator is a function of the bindings that come in: it gives the solutions that the pattern has bottom-up, those
-compatible with the bindings, joined with them.  What must not come in (see ``scoping``) is held back and compared
-afterwards.
+Every operator is a function of incoming bindings: of the solutions that the pattern has bottom-up, it gives those
+compatible with the bindings, joined with them.  Bindings that must not be passed in (see ``scoping``) are held back and
+compared afterwards.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Temporal = Callable[[int, int, int, int], bool]
 
 
 def before(s1: int, e1: int, s2: int, e2: int) -> bool:
-    """SEQ: left ends strictly before right starts.  The empty interval of timeless solutions satisfies it by itself."""
+    """SEQ: left ends strictly before right starts.  The empty interval of timeless solutions always satisfies it."""
     return e1 < s2
 
 
@@ -70,7 +70,7 @@ def ended(s1: int, e1: int, s2: int, e2: int) -> bool:
 
 
 def _timed(relation: Temporal) -> Temporal:
-    """The relation between two intervals; one without a time satisfies every relation."""
+    """The relation between two intervals, which a timeless one always satisfies."""
     return lambda s1, e1, s2, e2: e1 == TIMELESS_END or e2 == TIMELESS_END or relation(s1, e1, s2, e2)
 
 
@@ -82,7 +82,7 @@ RELATIONS: dict[str, Temporal] = {
     "finishes": _timed(lambda s1, e1, s2, e2: s2 < s1 and e1 == e2),
     "par": _timed(lambda s1, e1, s2, e2: s1 <= e2 and s2 <= e1),
 }
-"""Allen's relations, and PAR: they share an instant."""
+"""Allen's relations, and PAR: the two share an instant."""
 
 
 def always(s1: int, e1: int, s2: int, e2: int) -> bool:
@@ -90,7 +90,7 @@ def always(s1: int, e1: int, s2: int, e2: int) -> bool:
 
 
 def compile_pattern(pattern: Pattern, env: Env, registry: Registry) -> Runner:
-    """The operator for a pattern, given what is known of the bindings that will come in."""
+    """The operator for a pattern, given what is known about the bindings that will be passed in."""
     match pattern:
         case BGP():
             return compile_bgp(pattern, env)
@@ -141,7 +141,7 @@ def compile_pattern(pattern: Pattern, env: Env, registry: Registry) -> Runner:
 def enter(pattern: Pattern, env: Env, registry: Registry) -> Runner:
     """The operator for a pattern that is evaluated once for each solution of another one.
 
-    Where binding variables first does not help (a sub-SELECT with LIMIT, an unconnected part), its solutions are found
+    If binding variables first does not help (a sub-SELECT with LIMIT, an unconnected part), its solutions are computed
     once and kept in a hash index.
     """
     if receives(pattern, env.certain):
@@ -162,7 +162,7 @@ def _flat(pattern: Pattern) -> Iterator[Pattern]:
 
 
 def _rank(part: Pattern, env: Env) -> int:
-    """How early a part of a join comes: what is small, then what is connected, paths with open ends last."""
+    """How early a part of a join comes: small parts first, then connected ones, paths with open ends last."""
     connected = bool(scope(part) & env.certain) or not scope(part)
     match part:
         case Table():
@@ -176,7 +176,7 @@ def _rank(part: Pattern, env: Env) -> int:
 
 
 def _join(pattern: Join, env: Env, registry: Registry) -> Runner:
-    """All parts of nested joins, in an order of our own: Join is associative and commutative."""
+    """All parts of nested joins, in an order of our choice: Join is associative and commutative."""
     parts = list(_flat(pattern))
     result: Runner | None = None
     while parts:
@@ -217,7 +217,7 @@ def _pair(left: Pattern, right: Pattern, temporal: Temporal, env: Env, registry:
 def _outer_join(
     mandatory: Pattern, optional: Pattern, condition: tuple[Expr, ...], temporal: Temporal, env: Env, registry: Registry
 ) -> Runner:
-    """A mandatory solution with every partner that satisfies both conditions, or alone when there is none.
+    """A mandatory solution with every partner that satisfies both conditions, or alone if there is none.
 
     ``temporal`` takes the mandatory side first, whichever way round it is written.
     """
@@ -295,7 +295,7 @@ def _union(first: Runner, second: Runner) -> Runner:
 
 
 def holding_back(runner: Runner, hidden: Names) -> Runner:
-    """The operator without seeing the hidden bindings; they are joined with its solutions afterwards."""
+    """The operator without the hidden bindings, which are joined with its solutions afterwards."""
     if not hidden:
         return runner
     names = tuple(sorted(hidden))
@@ -334,7 +334,7 @@ def _filter(child: Pattern, conditions: tuple[Expr, ...], env: Env, registry: Re
 
 
 def _extend(pattern: Extend, env: Env, registry: Registry) -> Runner:
-    """BIND: an error leaves the variable unbound; a binding that came in must be the same."""
+    """BIND: an error leaves the variable unbound; a binding passed in must have the same term."""
     child, name = pattern.child, pattern.variable
     hidden = (loose(child, mentioned_in((pattern.expression,))) & env.seen) - env.given
     env = env.hiding(hidden)
@@ -406,9 +406,9 @@ def _graph_names(pattern: GraphNames, env: Env) -> Runner:
 
 
 def _each_graph(pattern: GraphNames, env: Env, registry: Registry) -> Runner:
-    """The child once for every named graph, by itself; its solutions are then joined with what comes in.
+    """The child evaluated for each named graph by itself; its solutions are then joined with the incoming bindings.
 
-    A graph is a constant of the child, which is compiled when the graph is first met.
+    The graph is a constant in the child, which is compiled when the graph is first met.
     """
     graph, inner, child = pattern.graph, pattern.inner, pattern.child
     assert isinstance(graph, Var)

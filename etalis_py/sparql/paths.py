@@ -2,9 +2,9 @@
 
 Definition: a path is a relation of ⟨x, y, start, end⟩.  A step is the occurrences (and background triples) of its
 predicate; a chain joins with the hull as interval; ``*``, ``+`` and ``?`` are the least relations closed under that
-join (sets).  A zero-length step has the intervals of the occurrences its node stands in; that of a constant is
+join (sets).  A zero-length step has the intervals of the occurrences that contain its node; that of a constant is
 timeless and needs no occurrence ([SPARQL 1.1 Query] §18.4).  Over timeless triples this is SPARQL's definition, and a
-closure from one end is a breadth-first search: linear in the edges it can reach.
+closure from one end is a breadth-first search, linear in the edges it can reach.
 
 Chains, alternatives and negated sets are multisets, as in SPARQL; nothing inside a closure is.
 """
@@ -21,12 +21,12 @@ from etalis_py.sparql.scoping import Env
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 End = tuple[str, int, int]
-"""Where a path from a given node can end, with the hull of the way."""
+"""The ends of a path from a given node, each with the hull of the route."""
 Pair = tuple[str, str, int, int]
 
 
 class Place:
-    """Where a path is looked for: a stream and a graph of one run; ``constants`` are the ends that are terms."""
+    """Where a path is searched: a stream and a graph of one run; ``constants`` are the ends that are terms."""
 
     __slots__ = ("_zero", "constants", "graph", "run", "stream")
 
@@ -119,12 +119,12 @@ def _repeated(once: Forward, minimum: int, many: bool) -> Forward:
     def walk(x: str, place: Place) -> Iterator[End]:
         here = (x, TIMELESS_START, TIMELESS_END)
         seen: set[End] = set()
-        still: set[End] = set()  # by zero-length steps; a way that comes back to one of them goes on from there
+        still: set[End] = set()  # reached by zero-length steps; a route back to one of them goes on from there
         if minimum == 0:
             for a, b in place.zero(x):
                 still.add((x, a, b))
                 yield x, a, b
-        once_only = minimum == 0 and x in place.constants  # ALP visits the node once: a way back to it adds nothing
+        once_only = minimum == 0 and x in place.constants  # ALP visits the node once: a route back to it adds nothing
         frontier = [here]
         while frontier:
             reached = []
@@ -194,8 +194,8 @@ def _repeated_pairs(once: Pairs, closure: Forward, minimum: int) -> Pairs:
 def compile_path(pattern: PathPattern, env: Env) -> Runner:
     """The path pattern as an operator.
 
-    An end that was passed sideways and stands for no constant finds its zero-length step among the nodes of the graph
-    only: there bottom-up evaluation would have found it.
+    An end that was passed sideways, and is not a constant of the query, has a zero-length step only if it is a node of
+    the graph, as in bottom-up evaluation.
     """
     path = inward(pattern.path)
     subject, object_, graph = pattern.subject, pattern.object, pattern.graph
@@ -241,5 +241,5 @@ def _graphs(graph: Var | Const | None, mu: Bindings, run: Run) -> Iterator[tuple
     if wanted is None:
         for g in names:
             yield g, {**mu, graph.name: g}  # type: ignore[union-attr]
-    elif wanted in names:  # there are no zero-length steps in a graph that does not exist
+    elif wanted in names:  # a graph that does not exist has no zero-length steps
         yield wanted, mu

@@ -1,4 +1,4 @@
-"""Preparing patterns and solving them: the door of this package."""
+"""Preparing patterns and solving them: the entry point of this package."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from etalis_py.sparql.sources import Source
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """What expressions need from outside: NOW() in microseconds."""
+    """The context that expressions need: NOW() in microseconds."""
 
     now: int
 
 
 class Prepared:
-    """A pattern, compiled once for each set of variables that is bound when it is asked.
+    """A pattern, compiled once for each set of variables bound at the call.
 
-    ``substitute`` chooses between the two ways in which bindings meet a pattern.  Without it they are *joined* with its
-    solutions: the pattern keeps its bottom-up meaning, and passing bindings down is only a short cut.  With it they are
-    *substituted*, as EXISTS demands ([SPARQL 1.1 Query] §18.6): a bound variable is a constant wherever it occurs, but
-    for sub-SELECTs that do not project it.  In both, a bound end of a path counts as a constant.
+    ``substitute`` chooses between two ways of applying bindings to a pattern.  Without it they are *joined* with its
+    solutions: the pattern keeps its bottom-up meaning, and passing bindings down is only an optimisation.  With it they
+    are *substituted*, as EXISTS requires ([SPARQL 1.1 Query] §18.6): a bound variable is a constant wherever it occurs,
+    except in sub-SELECTs that do not project it.  In both, a bound end of a path counts as a constant.
     """
 
     __slots__ = ("_meter", "_names", "_registry", "_run", "_substitute", "_variants", "_volatile", "pattern", "timed")
@@ -45,7 +45,7 @@ class Prepared:
         self._variants: dict[frozenset[str], Runner] = {}
         self._run: Run | None = None
         self._meter: Meter | None = None
-        self._variant(frozenset())  # what cannot be evaluated is refused now
+        self._variant(frozenset())  # refuse now what cannot be evaluated
 
     def solve(
         self,
@@ -57,9 +57,9 @@ class Prepared:
     ) -> Iterator[Solution]:
         """The solutions compatible with μ, each extended by μ, with start and end; lazily.
 
-        ``at`` leaves out occurrences that end later.  ``context`` has ``now``, the value of NOW(); without one it is
-        the time of the call.  Without ``limits`` the source says how many steps it may take.  The dictionaries that
-        come out are to be read only.
+        ``at`` leaves out occurrences that end later.  ``context`` has ``now``, the value of NOW(); without it NOW() is
+        the time of the call.  Without ``limits`` the source determines how many steps it may take.  The returned
+        dictionaries must not be modified.
         """
         if limits is None:
             return self._solutions(mu, source, at, context, self._metered(source))
@@ -69,13 +69,13 @@ class Prepared:
     def holds(
         self, mu: Bindings, source: Source, at: int | None = None, context: Any = None, meter: Meter | None = None
     ) -> bool:
-        """Whether there is a solution; ``meter`` is that of an evaluation that asks."""
+        """Whether there is a solution; ``meter`` is that of the calling evaluation, if any."""
         for _ in self._solutions(mu, source, at, context, meter or self._metered(source)):
             return True
         return False
 
     def _metered(self, source: Source) -> Meter | None:
-        """The meter for a new evaluation over a source; it is kept, so that a run can be used again."""
+        """The meter for a new evaluation over a source; it is kept so that a run can be reused."""
         meter = self._meter
         if source.steps is None:
             return None
@@ -126,7 +126,7 @@ class Prepared:
 
 
 def _substituting(pattern: Pattern, bound: frozenset[str], registry: Registry) -> Runner:
-    """The pattern with terms in the place of the bound variables; its solutions are then joined with them."""
+    """The pattern with terms in place of the bound variables; its solutions are then joined with them."""
     changed = substituted(pattern, bound)
     given = {v: given_name(v) for v in sorted(bound)}
     names = frozenset(given.values())
@@ -158,6 +158,6 @@ def solve(
     context: Any = None,
     limits: Limits | None = None,
 ) -> Iterator[Solution]:
-    """``Prepared.solve`` for a pattern that is evaluated now and then; recently used ones are kept prepared."""
+    """``Prepared.solve`` for a pattern that is evaluated occasionally; recently used ones are kept prepared."""
     prepared = _prepared(pattern, substitute=substitute, timed=source.timed)
     return prepared.solve(mu, source, at, context, limits)

@@ -1,4 +1,4 @@
-"""What the operators of one prepared pattern share while they are compiled."""
+"""Shared state of the operators of one prepared pattern while they are compiled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Value = Callable[[dict[str, str], int, int, Any], str]
 
 
 class Registry:
-    """Whether sources may be timed, and the EXISTS patterns that were met, prepared."""
+    """Whether sources may be timed, and the prepared EXISTS patterns met so far."""
 
     __slots__ = ("_by_identity", "_exists", "_prepare", "timed")
 
@@ -31,7 +31,7 @@ class Registry:
         self._by_identity: dict[int, tuple[Pattern, Prepared]] = {}
 
     def test(self, exprs: tuple[Expr, ...], visible: frozenset[str], env: Env) -> Test | None:
-        """All of the expressions as one test that sees ``visible`` and what is substituted; None for no expression."""
+        """The expressions as one test that sees ``visible`` and substituted variables; None for no expressions."""
         tests = [condition(e) for e in self._scoped(exprs, visible, env)]
         if len(tests) <= 1:
             return tests[0] if tests else None
@@ -51,7 +51,7 @@ class Registry:
     def holds(self, pattern: Pattern, mu: dict[str, str], run: Run, at: int | None) -> bool:
         """EXISTS: whether the pattern, with μ substituted, has a solution by ``at``."""
         known = self._by_identity.get(id(pattern))
-        if known is None:  # the pattern is kept with its operator, so that its identity stays its own
+        if known is None:  # the pattern is kept with its operator, so that its id is not reused
             known = self._by_identity[id(pattern)] = (pattern, self._exists[pattern])
         _, prepared = known
         return prepared.holds(mu, run.origin, at, run.context, run.meter)

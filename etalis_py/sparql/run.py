@@ -1,4 +1,4 @@
-"""What one evaluation carries along: the source, the time limit, the context of expressions, the limits."""
+"""The state of one evaluation: the source, the time bound, the context of expressions, the limits."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 Bindings = dict[str, str]
 Solution = tuple[Bindings, int, int]
-"""⟨μ, start, end⟩; μ is to be read only, for it may be shared."""
+"""⟨μ, start, end⟩; μ must not be modified, as it may be shared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an evaluation may cost before it is stopped; None is no limit.
+    """How much an evaluation may cost before it is stopped; None means no limit.
 
-    ``solutions`` counts what is given back, ``steps`` the triples looked at and the rows combined on the way, and
-    ``seconds`` is counted from the call of ``solve``.
+    ``solutions`` counts the results, ``steps`` the triples looked at and the rows combined on the way; ``seconds``
+    count from the call of ``solve``.
     """
 
     solutions: int | None = None
@@ -39,7 +39,7 @@ _FIRST = itemgetter(0)
 
 
 class Meter:
-    """Counts the steps of one evaluation after the other against the limits of each.
+    """Counts the steps of successive evaluations against the limits of each.
 
     A step costs about 40 ns: items are counted by being paired with the ticks of a generator, without a call for each.
     """
@@ -51,7 +51,7 @@ class Meter:
         self.begin()
 
     def begin(self) -> None:
-        """From now on the steps are those of another evaluation."""
+        """Start counting the steps of another evaluation."""
         self._ticks = _ticks(self.limits)
         self.step = self._ticks.__next__
 
@@ -70,7 +70,7 @@ class Meter:
 
 
 def _ticks(limits: Limits) -> Iterator[None]:
-    """As many as the limits allow for; then their error."""
+    """As many ticks as the limits allow, then their error."""
     steps, seconds = limits.steps, limits.seconds
     if seconds is None:
         if steps is None:

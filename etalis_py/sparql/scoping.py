@@ -1,7 +1,7 @@
-"""Which variables mean what where: the ground on which bindings may be passed sideways without changing a meaning.
+"""The scopes of variables, which decide where bindings may be passed sideways without changing a meaning.
 
-SPARQL evaluates bottom-up: a nested group knows nothing of its surroundings.  Passing bindings down is exact only
-where a solution that *could* have bound the variable itself certainly does; these functions say where that is.
+SPARQL evaluates bottom-up: a nested group knows nothing of its surroundings.  Passing bindings down is exact only where
+a solution that *could* have bound the variable itself certainly does; these functions find out where that is.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ SMALL_TABLE = 8  # rows up to which scanning a table for each incoming solution 
 
 @dataclass(frozen=True, slots=True)
 class Env:
-    """What is known, before any solution is seen, of the bindings that come in to an operator.
+    """What is known statically about the bindings passed to an operator.
 
     ``seen`` may be bound, ``certain`` are; ``given`` stand for the terms that an EXISTS substituted: constants, visible
     everywhere; ``anchored`` are path ends that count as constants (SPARQL 1.1 §18.4 for zero-length paths).
@@ -67,7 +67,7 @@ class Env:
     anchored: Names = frozenset()
 
     def after(self, pattern: Pattern) -> Env:
-        """The environment of what is joined to the solutions of ``pattern``."""
+        """The environment of a pattern that is joined to the solutions of ``pattern``."""
         return replace(self, seen=self.seen | scope(pattern), certain=self.certain | certain(pattern))
 
     def hiding(self, names: Names) -> Env:
@@ -75,7 +75,7 @@ class Env:
         return replace(self, seen=self.seen - gone, certain=self.certain - gone, anchored=self.anchored - gone)
 
     def only(self, names: Names) -> Env:
-        """What is left when no more than ``names`` (and the substituted variables) are passed on."""
+        """The environment if only ``names`` (and the substituted variables) are passed on."""
         kept = names | self.given
         return Env(self.seen & kept, self.certain & kept, self.given, self.anchored & kept)
 
@@ -84,7 +84,7 @@ class Env:
 
 
 def mentioned_in(exprs: Iterable[Expr]) -> Names:
-    """Every variable that occurs in the expressions, those anywhere inside an EXISTS included."""
+    """Every variable that occurs in the expressions, including anywhere inside an EXISTS."""
     names: set[str] = set()
     for expr in exprs:
         for part in subexpressions(expr):
@@ -136,14 +136,14 @@ _GIVEN = ".given."
 def substituted(pattern: Pattern, names: Names) -> Pattern:
     """``substitute(pattern, μ)`` of SPARQL 1.1 §18.6, with a name of its own (``given_name``) for each term.
 
-    What cannot hold a term keeps its variable: the targets of BIND, VALUES and projections.
+    Places that cannot hold a term keep their variable: the targets of BIND, VALUES and projections.
     """
 
     return transform(pattern, lambda n: Var(given_name(n.name)) if isinstance(n, Var) and n.name in names else None)
 
 
 def given_name(variable: str) -> str:
-    """What a substituted variable is called: nothing in a query has such a name."""
+    """The name of a substituted variable, which cannot occur in a query."""
     return _GIVEN + variable
 
 
@@ -154,11 +154,11 @@ def unseen(exprs: tuple[Expr, ...], names: Names) -> tuple[Expr, ...]:
     return rename(exprs, {v: f".unseen.{v}" for v in names})
 
 
-# --- what a pattern is like ------------------------------------------------------------------------------------
+# --- properties of patterns ------------------------------------------------------------------------------------
 
 
 def may_be_timed(pattern: Pattern) -> bool:
-    """Whether the pattern can match an occurrence: something in it asks the default graph or a stream."""
+    """Whether the pattern can match an occurrence: some part of it reads the default graph or a stream."""
     match pattern:
         case BGP(triples, _, graph):
             return bool(triples) and graph is None
@@ -169,15 +169,16 @@ def may_be_timed(pattern: Pattern) -> bool:
 
 
 def loose(pattern: Pattern, among: Names) -> Names:
-    """Those ``among`` the names that the pattern may bind, but need not."""
+    """The names ``among`` these that the pattern may bind, but need not."""
     return (among & scope(pattern)) - certain(pattern)
 
 
 def hidden_from_outer_join(mandatory: Pattern, optional: Pattern, condition: tuple[Expr, ...]) -> Names:
-    """What must not be passed into an outer join: it would make partners disappear, or the condition see more.
+    """The variables that must not be passed into an outer join: they would remove partners, or let the condition see
+    more.
 
-    A variable that only the optional side binds is compared after the partner was found (the queries that are not
-    well-designed depend on it); one that the mandatory side binds certainly is the same either way.
+    A variable that only the optional side binds is compared after the partner has been found (queries that are not
+    well-designed depend on it); for one that the mandatory side certainly binds it makes no difference.
     """
     read = mentioned_in(condition) & scope(mandatory)
     return (scope(optional) | read) - certain(mandatory)
@@ -192,7 +193,7 @@ def passable(select: Select) -> Names:
 
 
 def receives(pattern: Pattern, names: Names) -> bool:
-    """Whether binding ``names`` first makes evaluating the pattern cheaper; if not, its solutions are better kept."""
+    """Whether binding ``names`` first makes evaluating the pattern cheaper; if not, it is better to keep its solutions."""
     match pattern:
         case GraphNames(_, _, child) if child is not None:
             return False

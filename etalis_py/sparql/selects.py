@@ -1,7 +1,7 @@
 """Sub-SELECTs: grouping, aggregates, HAVING, expressions, ORDER BY, projection, DISTINCT and LIMIT, in this order.
 
-Over timeless solutions this is plain SPARQL.  A timed sub-SELECT is evaluated when it only projects; grouping, LIMIT
-and windows over occurrences are the business of the incremental engine and are refused when the pattern is prepared.
+Over timeless solutions this is plain SPARQL.  A timed sub-SELECT is evaluated if it only projects; grouping, LIMIT and
+windows over occurrences belong to the incremental engine and are refused when the pattern is prepared.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 Compile = Callable[[Pattern, Env, Registry], Runner]
 Stage = Callable[[Iterable[Solution], Bindings, Run], Iterable[Solution]]
-"""From solutions to solutions; the bindings are those that came in."""
+"""From solutions to solutions, given the incoming bindings."""
 
 
 def compile_select(select: Select, env: Env, registry: Registry, compile_pattern: Compile) -> Runner:
@@ -105,7 +105,7 @@ def _extending(variable: str, value: Value) -> Stage:
 
 
 def _place(solution: Solution, shown: list[str]) -> tuple[Any, ...]:
-    """Where a solution stands in canonical order, by its end, its start and what is shown of it."""
+    """The place of a solution in canonical order: by its end, its start and its shown terms."""
     mu, start, end = solution
     return end, start, *(mu.get(v, "") for v in shown)
 
@@ -128,7 +128,7 @@ def _distinct(solutions: Iterable[Solution]) -> Iterator[Solution]:
 
 
 def _grouping(select: Select, env: Env, registry: Registry) -> Stage:
-    """One solution per group; a single one, even over nothing, when there are aggregates but no keys."""
+    """One solution per group; exactly one, even over no solutions, if there are aggregates but no keys."""
     keys = select.keys
     visible = scope(select.pattern)
     calls: list[tuple[str, Aggregate]] = []

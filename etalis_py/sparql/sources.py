@@ -1,4 +1,4 @@
-"""What patterns are evaluated over: the background knowledge, alone or together with a history of occurrences."""
+"""The sources of evaluation: the background knowledge, alone or together with a history of occurrences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _end = itemgetter(4)
 
 
 class Graph(Protocol):
-    """What is asked of a background graph (``etalis_py.knowledge.graph.Graph`` is one)."""
+    """The interface of a background graph (``etalis_py.knowledge.graph.Graph`` is one)."""
 
     def match(self, s: str | None, p: str | None, o: str | None) -> Iterator[tuple[str, str, str]]: ...
     def objects(self, s: str, p: str) -> Collection[str]: ...
@@ -42,9 +42,9 @@ class Knowledge(Protocol):
 class Source(Protocol):
     """Triples with intervals, by any combination of bound positions.
 
-    ``stream`` restricts a match to the occurrences of one stream (empty: everything); ``graph`` asks a named
-    background graph (None: the default graph, which is the background's and all occurrences).  A match is a set:
-    no two equal occurrences.  ``version`` changes whenever an answer may change.  ``steps`` is how many one evaluation
+    ``stream`` restricts a match to the occurrences of one stream (empty: everything); ``graph`` selects a named
+    background graph (None: the default graph, which is the background's and all occurrences).  A match is a set: no two
+    equal occurrences.  ``version`` changes whenever an answer may change.  ``steps`` is how many steps one evaluation
     over it may take (None: any number).
     """
 
@@ -58,11 +58,11 @@ class Source(Protocol):
         self, s: str | None, p: str | None, o: str | None, stream: str, graph: str | None
     ) -> Iterable[Occurrence]: ...
     def count(self, s: str | None, p: str | None, o: str | None, graph: str | None) -> int:
-        """About how many ``match`` would give: cheap, and only as good as the order of a join needs."""
+        """About how many results ``match`` would give: cheap, and only as good as choosing a join order needs."""
 
     def graph_names(self) -> Collection[str]: ...
     def nodes(self, stream: str, graph: str | None) -> Iterable[tuple[str, int, int]]:
-        """The subjects and objects, each with the intervals of the occurrences it stands in; a set."""
+        """The subjects and objects, each with the intervals of the occurrences that contain it; a set."""
 
     def upto(self, at: int | None) -> Source:
         """The same without the occurrences that end after ``at``."""
@@ -87,7 +87,7 @@ class BackgroundSource:
         return self._knowledge.version
 
     def lasting(self, name: str | None) -> Graph:
-        """The default graph (None) or a named one: it stays the same object over all versions."""
+        """The default graph (None) or a named one, which stays the same object in all versions."""
         return self._default if name is None else self._knowledge.graph(name)
 
     def match(
@@ -123,7 +123,7 @@ class BackgroundSource:
         return self._graphs().keys()
 
     def _graph(self, name: str) -> Graph | None:
-        """A named graph; None for what names none (asking the knowledge would make one)."""
+        """A named graph, or None if it does not exist (asking the knowledge would create it)."""
         return self._graphs().get(name)
 
     def _graphs(self) -> dict[str, Graph]:
@@ -145,7 +145,7 @@ class BackgroundSource:
 
 
 class OccurrenceLog:
-    """An append-only set of occurrences in order of their ends, indexed as it is asked.
+    """An append-only set of occurrences in order of their ends, indexed on demand.
 
     Each index (by p, (p, s), (p, o), s, o, …) is built when a match first needs it and maintained from then on: an
     occurrence costs one list entry and one more for each index in use.  All lists are ordered by end, so that "up to
@@ -159,14 +159,14 @@ class OccurrenceLog:
         self._indexes: dict[str, dict[object, list[Occurrence]]] = {}
         self._streams: dict[str, OccurrenceLog] = {}
         self._last: int | None = None
-        self._newest: set[object] = set()  # what ends at _last: only there can an equal occurrence still come
+        self._newest: set[object] = set()  # occurrences that end at _last: only these can still be repeated
         self.changes = 0
 
     def __len__(self) -> int:
         return len(self._all)
 
     def add(self, start: int, end: int, triples: Iterable[tuple[str, str, str]], stream: str = "") -> None:
-        """Append the triples of one event.  Ends never decrease; the same triple with the same interval is one."""
+        """Append the triples of one event.  Ends never decrease; the same triple with the same interval is one occurrence."""
         if end != self._last:
             if self._last is not None and end < self._last:
                 raise ValueError(
@@ -190,7 +190,7 @@ class OccurrenceLog:
             self.of_stream(stream).add(start, end, triples)
 
     def estimated_bytes(self) -> int:
-        """About how much memory the occurrences take, from a few that are evenly spread; indexes count for little."""
+        """About how much memory the occurrences take, judging by an evenly spread sample; indexes count for little."""
         sample = self._all[:: len(self._all) // 32 + 1]
         return sum(sum(map(len, x[:3])) + 350 for x in sample) * len(self._all) // max(1, len(sample))
 
@@ -206,7 +206,7 @@ class OccurrenceLog:
         return {"": self._all, **{name: log._all for name, log in self._streams.items()}}
 
     def prune(self, before: int) -> int:
-        """Forget the occurrences that end before the time; how many there were."""
+        """Forget the occurrences that end before the time; returns how many."""
         for log in self._streams.values():
             log.prune(before)
         gone = bisect_left(self._all, before, key=_end)
@@ -223,7 +223,7 @@ class OccurrenceLog:
         return gone
 
     def bucket(self, s: str | None, p: str | None, o: str | None) -> list[Occurrence]:
-        """The occurrences that agree with the terms, or (when all three are bound) a few more."""
+        """The occurrences that match the terms, or (if all three are bound) a few more."""
         if p is not None:
             mask, key = ("ps", (p, s)) if s is not None else ("po", (p, o)) if o is not None else ("p", p)
         elif s is not None:
@@ -261,7 +261,7 @@ _KEYS = {
 
 
 class HistorySource:
-    """The background knowledge and the occurrences of a log, those that end by ``at`` when it is given."""
+    """The background knowledge and the occurrences of a log, only those that end by ``at`` if it is given."""
 
     __slots__ = ("_at", "_background", "_log", "steps")
 

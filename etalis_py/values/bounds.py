@@ -1,8 +1,8 @@
 """How large a value may become.
 
-A bound of the value space is the same for every engine, since what a term means must not depend on who asks: beyond it
-a literal has no known value (as XML Schema 1.1 part 2 §5.4 lets a processor decide), and an operation is an error of
-its expression (``err:FOAR0002`` of XPath).  docs/resources.md lists these bounds with the limits of an engine.
+A bound of the value space is the same for every engine, since the meaning of a term must not depend on the engine:
+beyond it a literal has no known value (as XML Schema 1.1 part 2 §5.4 lets a processor decide), and an operation is an
+error of its expression (``err:FOAR0002`` of XPath).  docs/resources.md lists these bounds with the limits of an engine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Bounds:
 
 BOUNDS = Bounds()
 BITS = int(BOUNDS.digits * 3.33)  # of an integer
-MICROS = 10**30  # of a duration: beyond all that ``spans`` lets one write
+MICROS = 10**30  # of a duration: beyond anything that ``spans`` allows
 
 
 def fitting(text: str, function: str) -> str:

@@ -1,7 +1,8 @@
-"""Values to lexical forms: what a computed value is written as.
+"""Values to lexical forms: how computed values are written.
 
 Canonical as in XML Schema 1.1: integers "3", decimals "1.5" and "2" (no point without a fraction), doubles "1.0E0",
-dateTimes with "Z" for the zone of UTC.  A literal that was only read keeps its own spelling; these are for results.
+dateTimes with "Z" for the zone of UTC.  A literal that was only read keeps its own spelling; these functions are for
+results.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 ``decode`` and ``decode_number`` are bounded dictionaries that compute what is missing: a term seen before costs one
 look-up in C, a fresh number literal about half a microsecond.  When a cache is full it is emptied; terms longer
 than ``LONGEST_CACHED`` are never kept, so that a cache holds at most a few megabytes whatever the stream brings.
-Doubles with many digits are measured or computed: they do not come again, and are not kept either.
+Doubles with many digits come from measurements or computations: they do not recur, and are not kept either.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What can go wrong in an expression ([SPARQL 1.1 Query] §17.2): the error is an exception, never a value."""
+"""Errors of expressions ([SPARQL 1.1 Query] §17.2): an error is an exception, never a value."""
 
 from __future__ import annotations
 

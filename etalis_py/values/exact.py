@@ -1,4 +1,4 @@
-"""Decimal arithmetic that never rounds, but for division.
+"""Decimal arithmetic that never rounds, except in division.
 
 The operators of expressions refuse results of more digits than ``bounds`` allows; sums that slide are not bounded."""
 
@@ -60,7 +60,7 @@ def _division(precision: int) -> Context:
 def quotient(a: Decimal, b: Decimal) -> Decimal:
     """a ÷ b, rounded half to even to ``DIVISION_DIGITS`` significant digits and one more for every power of ten in it.
 
-    So the fraction never has less than 33 digits, however large the integer part; a quotient that needs no more
+    So the fraction never has fewer than 33 digits, however large the integer part; a quotient that needs no more
     is exact.
 
     >>> quotient(Decimal(1), Decimal(8)), quotient(Decimal(10) ** 20 * 2, Decimal(3)).adjusted()

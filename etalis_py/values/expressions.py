@@ -1,13 +1,13 @@
 """Expressions as Python source.
 
-A filter conjunct or a BIND is written into the body of a generated function as one Python expression; nothing walks
-an expression tree while events flow.  Errors of SPARQL are ``SparqlError`` exceptions: where a condition stands, an
-error counts as false, so conjunction needs no three-valued logic there (``strict=False``); below a negation or inside
-a function it does.
+A filter conjunct or a BIND is written into the body of a generated function as one Python expression; nothing walks an
+expression tree while events flow.  Errors of SPARQL are ``SparqlError`` exceptions: in a condition an error counts as
+false, so conjunction needs no three-valued logic there (``strict=False``); below a negation or inside a function it
+does.
 
-``Emitter`` writes; ``Bindings`` says what a variable is called in the function being written; ``Names`` collects the
-objects that the source refers to.  ``condition`` and ``term`` make ordinary functions of expressions, for everything
-that is not generated code.
+``Emitter`` writes the source; ``Bindings`` says what a variable is called in the function being written; ``Names``
+collects the objects that the source refers to.  ``condition`` and ``term`` make ordinary functions of expressions, for
+everything that is not generated code.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ COMPARISONS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "=": ("eq", eq),
     "!=": ("ne", ne),
 }
-LEVELS = 16  # of an expression that are written into one another; what is deeper gets a function of its own
+LEVELS = 16  # of an expression that are nested inline; deeper parts get functions of their own
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 _ARITHMETIC: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "+": ("add", add),
@@ -113,7 +113,7 @@ PLAIN: frozenset[type] = frozenset((int, float))
 """Between two values of one of these classes Python's ``+ -`` are SPARQL's; a product of integers is bounded."""
 
 _WITH_CONTEXT = frozenset(name for name, spec in FUNCTIONS.items() if spec.context in ("base", "seed"))
-"""The functions whose last argument the compiler adds: the base IRI, or what the call draws from."""
+"""The functions whose last argument the compiler adds: the base IRI, or the seed of the call."""
 
 _TIME_FUNCTIONS: dict[str, Callable[[int, int], Any]] = {
     "GETSTARTTIME": start_time,
@@ -135,7 +135,7 @@ class Names:
         return name
 
     def constant(self, key: object, value: Any) -> str:
-        """An object without a name of its own; ``key`` tells when two are the same."""
+        """An object without a name of its own; ``key`` says when two are the same."""
         name = self._by_key.get((type(value).__name__, key))
         if name is None:
             name = f"K{len(self._by_key)}"
@@ -146,10 +146,10 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """How a function names what an expression reads: Python source for terms, decoded values, start, end, instant.
+    """The names of an expression's inputs in a function: Python source for terms, decoded values, start, end, instant.
 
     ``values`` holds variables whose decoded value is at hand; ``exists`` is the source of a function for EXISTS, or
-    empty where none can stand.
+    empty where none can occur.
     """
 
     terms: Mapping[str, str]
@@ -229,7 +229,7 @@ class Emitter:
         self.level -= 1
 
     def _apart(self, e: alg.Expr, kind: Literal["value", "term", "test"]) -> str:
-        """A call of a function of its own: Python nests brackets and lambdas only so deep."""
+        """A call of a separate function, as Python limits the nesting of brackets and lambdas."""
         variables = sorted(alg.variables(e))
         names = Names()
         inner = Emitter(names, Bindings({v: f"x{i}" for i, v in enumerate(variables)}, now="now", exists="exists"))
@@ -393,7 +393,7 @@ class Emitter:
         return f"{self.names.use('ebv', ebv)}({self.value(e)})"
 
     def _tried(self, e: alg.Expr) -> str:
-        """The test of an alternative: its error is not the whole's."""
+        """The test of an alternative, whose error is not that of the whole."""
         test = self.test(e)
         return test if _cannot_fail(e) else f"{self.names.use('holds', holds)}(lambda: {test})"
 
@@ -418,7 +418,7 @@ def bound(term: str) -> str:
 
 
 def holds(thunk: Callable[[], Any]) -> bool:
-    """Is it true?  An error is not."""
+    """Whether it is true; an error is not."""
     try:
         return bool(thunk())
     except SparqlError:
@@ -440,7 +440,7 @@ def _cannot_fail(e: alg.Expr) -> bool:
 
 
 class Context(Protocol):
-    """What an expression may ask for beyond its solution."""
+    """What an expression may use beyond its solution."""
 
     now: int
 

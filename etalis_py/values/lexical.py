@@ -1,8 +1,8 @@
 """Lexical forms to values: one parser per datatype, exact and strict.
 
-A parser gives ``None`` for a text outside the lexical space of its datatype (XML Schema 1.1 part 2), white space around
-it included: RDF has no white-space rule, only casts strip it.  Python's own conversions take more than XML Schema
-("1_000", "١٢", "inf"), so every text is checked first.
+A parser gives ``None`` for a text outside the lexical space of its datatype (XML Schema 1.1 part 2), including one with
+white space around it: RDF has no white-space rule, only casts strip it.  Python's own conversions accept more than XML
+Schema ("1_000", "١٢", "inf"), so every text is checked first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DOUBLE_CHARACTERS = "0123456789+-.eE"
 _SPECIAL = {"INF": float("inf"), "+INF": float("inf"), "-INF": float("-inf"), "NaN": float("nan")}
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
-_TOO_LONG = re.compile(f"(?<![0-9.])[0-9]{{{BOUNDS.spans + 1}}}")  # a number of a duration; fractions are cut
+_TOO_LONG = re.compile(f"(?<![0-9.])[0-9]{{{BOUNDS.spans + 1}}}")  # a number in a duration; fractions are cut
 
 
 def parse_integer(text: str) -> int | None:

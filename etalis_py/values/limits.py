@@ -1,4 +1,4 @@
-"""What an engine does before it gives up, loudly."""
+"""The limits at which an engine gives up with an error."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an engine does before it gives up, loudly.
+    """The limits at which an engine gives up with an error.
 
     Numbers: ``goals``: open goals and other remembered solutions.  ``derivations``: new solutions of one node in one
     instant.  ``rounds``: rounds of a recursion within an instant.  ``matches``: rows reported in one instant.
     ``horizon``: events that are kept for corrections.
 
     Work: ``steps`` of one evaluation over background knowledge, a window or the past: triples looked at and rows
-    combined.  ``bytes``: what all goals, or the new solutions of one node in one instant, take by an estimate from a
-    sample of them.  ``grounding_bytes`` and ``grounding_seconds``: of the grounding of one answer-set program.
+    combined.  ``bytes``: the size of all goals, or of the new solutions of one node in one instant, estimated from a
+    sample.  ``grounding_bytes`` and ``grounding_seconds``: of the grounding of one answer-set program.
     """
 
     goals: int = 50_000_000

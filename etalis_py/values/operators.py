@@ -3,12 +3,12 @@
 Numbers: integers and decimals are exact, integer ÷ integer is a decimal; with an xsd:float or xsd:double on one side
 the other is promoted (decimal → float → double) and IEEE 754 holds.
 
-Equality: values of different known kinds are different ("a" and 1, an IRI and a literal).  A literal whose value is
-not known (``Opaque``) is equal to the same term, and to compare it with any other literal is an error; only a string
-with a language is certainly another, since no datatype has such values.
+Equality: values of different known kinds are different ("a" and 1, an IRI and a literal).  A literal whose value is not
+known (``Opaque``) is equal to the same term, and comparing it with any other literal is an error; only a string with a
+language is certainly different, since no datatype has such values.
 
-Generated code takes the short way (``a < b`` when both have one class and it is in ``ORDERED``); these functions are
-the whole definition.
+Generated code takes a shortcut (``a < b`` if both have the same class and it is in ``ORDERED``); these functions are
+the full definition.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _INF = float("inf")
 
 
 def _promoted(a: Any, b: Any) -> tuple[Any, Any]:
-    """Two numbers in the least type that has both."""
+    """Two numbers in the least type that holds both."""
     ca, cb = a.__class__, b.__class__
     if ca is cb:
         return a, b
@@ -237,7 +237,7 @@ def same_term(a: str, b: str) -> bool:
 
 
 def in_(value: Any, candidates: Iterable[Thunk]) -> bool:
-    """A IN (…): whether some candidate is equal; when none is, the error of a candidate that has one."""
+    """A IN (…): whether some candidate is equal; if none is, the error of a candidate, if any has one."""
     failure: SparqlError | None = None
     for candidate in candidates:
         try:
@@ -263,8 +263,8 @@ _FALSE_WHEN_ILL_FORMED = frozenset((*NUMBER_PARSERS, f"{XSD}boolean"))
 def ebv(value: Any) -> bool:
     """The effective boolean value ([SPARQL 1.1 Query] §17.2.2).
 
-    Empty strings, zero, NaN and ill-formed booleans and numbers are false; what is neither boolean, number nor string
-    is an error.
+    Empty strings, zero, NaN and ill-formed booleans and numbers are false; anything that is not a boolean, number or
+    string is an error.
     """
     c = value.__class__
     if c is bool:

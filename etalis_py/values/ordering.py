@@ -1,7 +1,7 @@
 """ORDER BY: one total order over all terms ([SPARQL 1.1 Query] §15.1).
 
 Unbound, then blank nodes, then IRIs, then literals, then triple terms by their parts.  The standard leaves open how
-literals of different kinds stand to each other; here: numbers (NaN first), booleans, strings, language-tagged strings,
+literals of different kinds compare; here the order is: numbers (NaN first), booleans, strings, language-tagged strings,
 dateTimes, dates, times, durations, all others.  Numbers are ordered by exact value whatever their datatype, and terms
 with equal values by their spelling, so that the order is total and the same everywhere.
 """
@@ -50,7 +50,7 @@ def literal_key(value: Any) -> tuple[int, Any]:
 
 
 def order_key_of(value: Any, term: str) -> OrderKey:
-    """``order_key`` when the value is at hand already."""
+    """``order_key`` for a value that has been decoded already."""
     c = value.__class__
     if c is IriValue:
         return 2, 0, str(value), term
@@ -69,5 +69,5 @@ def order_key(term: str) -> OrderKey:
 
 
 def rank_key(term: str) -> OrderKey:
-    """``order_key`` without its last tie: where values are equal (1, 01), the next key of ORDER BY decides."""
+    """``order_key`` without its last tie-breaker: if values are equal (1, 01), the next key of ORDER BY decides."""
     return order_key(term) if term == UNBOUND else order_key(term)[:-1]

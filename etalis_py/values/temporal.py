@@ -1,7 +1,7 @@
 """Arithmetic and order of dateTimes, dates, times and durations (XPath Functions §10, XML Schema 1.1 part 2 §E).
 
 A year-month duration is counted by the calendar from the instant it starts at (``shift``, ``within``,
-``compare_span``); between themselves durations have XML Schema's partial order.
+``compare_span``); among themselves durations have XML Schema's partial order.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def compare_durations(a: Duration, b: Duration) -> int:
 
 
 def compare_zoned(a: Date | Time, b: Date | Time) -> int:
-    """-1, 0 or 1 for two dates or two times; an error when just one has a zone and the answer hangs on the other's."""
+    """-1, 0 or 1 for two dates or two times; an error if only one has a zone and the answer depends on the other's."""
     if (a.offset is None) == (b.offset is None):
         return (a.us > b.us) - (a.us < b.us)
     difference = a.us - b.us

@@ -83,7 +83,7 @@ class TripleValue(tuple[str, str, str]):
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A literal whose value is not known: another datatype, or a lexical form that its datatype does not have."""
+    """A literal whose value is not known: another datatype, or a lexical form that its datatype does not allow."""
 
     term: str
 
@@ -97,7 +97,7 @@ class Opaque:
 
 
 class _Instant:
-    """What ``DateTime`` adds to its data: the order by instant."""
+    """The base of ``DateTime``: the order by instant."""
 
     __slots__ = ()
     us: int

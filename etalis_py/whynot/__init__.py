@@ -1,9 +1,9 @@
-"""Why something did not match: the other question that everyone asks who writes a pattern.
+"""Why something did not match: the other question that everyone who writes a pattern asks.
 
-It works on a finite stream.  The program is run once over it; then the plan of the query (the temporal algebra, as it
-was written) is evaluated part by part, with the backward evaluator, and once without each of its conditions.  What
-the plan without a condition has, and the plan with it has not, was refused by that condition: that names it, and says
-by how much.  Counts are exact, or said to be lower bounds where the work was limited.
+It works on a finite stream.  The program is run once over it; then the plan of the query (the temporal algebra, as
+written) is evaluated part by part with the backward evaluator, and once without each of its conditions.  A solution
+that the plan has without a condition, but not with it, was refused by that condition: the report names it, and says by
+how much it failed.  Counts are exact, or marked as lower bounds if the work was limited.
 
     question ──▶ conditions of the plan ──▶ the plan without each ──▶ what it refused ──▶ measures ──▶ Report
 

@@ -1,4 +1,4 @@
-"""``why_not``: the door of this package."""
+"""``why_not``: the entry point of this package."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def why_not(
     """Why a program has no match, or not the expected one, over a finite stream.
 
     ``where`` is a condition on the variables of the query (``"?c = :acme"``) and ``at`` the time at which the match
-    was expected to end (``5``, ``"T1/T2"``), by the clock of the stream, or ``clock``.  ``query`` names the query where
+    was expected to end (``5``, ``"T1/T2"``), by the clock of the stream, or ``clock``.  ``query`` names the query if
     the program has several; ``options`` are those of ``Engine``.
 
     >>> from etalis_py import compile, event
@@ -127,7 +127,7 @@ def _names(program: Program) -> list[str]:
 
 
 def _wanted(answers: Iterable[Match], search: Search) -> Iterator[Match]:
-    """The answers that fit the question; where it is about variables that are not shown, by the plan's solutions."""
+    """The answers that fit the question; if it is about variables that are not shown, judging by the plan's solutions."""
     question = search.question
     fitting = [match for match in answers if _fits(match, question)]
     shown = frozenset(question.query.algebra.variables)
@@ -145,7 +145,7 @@ def _wanted(answers: Iterable[Match], search: Search) -> Iterator[Match]:
 
 
 def _fits(match: Match, question: Question) -> bool:
-    """Does a match fulfil the question, as far as its own variables tell?"""
+    """Whether a match fulfils the question, as far as its own variables tell."""
     if match.boolean is False:
         return False
     mu, start, end = solution_of(match)
@@ -178,7 +178,7 @@ def _shown(match: Match, titles: Titles, measurer: Measurer) -> str:
 
 
 def _notes(facts: Facts, question: Question, measurer: Measurer) -> Iterator[str]:
-    """What is wrong with the stream as a whole."""
+    """Problems of the stream as a whole."""
     if not facts.events:
         yield "The stream is empty."
         return

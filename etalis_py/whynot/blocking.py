@@ -1,4 +1,4 @@
-"""What blocks a solution: the solutions of NOT EXISTS, MINUS, NOT and NEXT that refuse it."""
+"""The solutions of NOT EXISTS, MINUS, NOT and NEXT that refuse a solution."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Lies = Callable[[int, int], bool]
 
 
 def blockers_of(search: Search, measurer: Measurer, condition: Condition, solution: Solution) -> tuple[Measure, ...]:
-    """The solutions that refuse a solution, the last of them first."""
+    """The solutions that refuse a solution, latest first."""
     if condition.operator:
         pattern, some = _of_operator(search, condition, solution)
     elif condition.kind == "minus":
@@ -41,7 +41,7 @@ def _of_minus(search: Search, condition: Condition, solution: Solution) -> Block
 
 
 def _inside(search: Search, condition: Condition, solution: Solution) -> Blocking:
-    """What stands inside NOT EXISTS, with the variables of the solution substituted."""
+    """The pattern inside NOT EXISTS, with the variables of the solution substituted."""
     pattern, mu = condition.about.args[0].pattern, solution[0]
     seen = {name: mu[name] for name in condition.sees if name in mu}
     prepared = Prepared(pattern, substitute=True, timed=True)
@@ -49,7 +49,7 @@ def _inside(search: Search, condition: Condition, solution: Solution) -> Blockin
 
 
 def _of_operator(search: Search, condition: Condition, solution: Solution) -> Blocking:
-    """What NOT, NEXT and REPEAT … NOT exclude: it lies in the gap, and is compatible."""
+    """The solutions that NOT, NEXT and REPEAT … NOT exclude: compatible ones in the gap."""
     node, mu = condition.about, solution[0]
     if condition.operator == "next":
         pattern, names = node.right, alg.scope(node.left) & alg.scope(node.right)
@@ -66,7 +66,7 @@ def _of_operator(search: Search, condition: Condition, solution: Solution) -> Bl
 
 
 def _gap(condition: Condition, solution: Solution) -> Lies:
-    """Does an interval lie where there must be nothing?"""
+    """A test whether an interval lies where there must be nothing."""
     mu, start, end = solution
     node: Any = condition.about
 
@@ -99,7 +99,7 @@ def _moment(search: Search) -> Moment:
 
 
 def _meets(mu: dict[str, str], shared: dict[str, str]) -> bool:
-    """Is it compatible, and is some variable shared?"""
+    """Whether it is compatible and shares a variable."""
     both = [name for name in shared if name in mu]
     return bool(both) and all(mu[name] == shared[name] for name in both)
 

@@ -1,4 +1,4 @@
-"""One condition of a plan, and what all kinds of them share: the intervals of both sides, and the keys."""
+"""One condition of a plan, and helpers for all kinds: the intervals of both sides, and the keys."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _START, _END = alg.Apply("GETSTARTTIME"), alg.Apply("GETENDTIME")
 class Condition:
     """Something that a plan demands of its solutions.
 
-    ``kind`` says what it is about: filter, absence, existence, window, order, interval, relation, key, term, values,
-    stream, minus, repeat or longest.  ``node`` is the node it belongs to, ``mark`` the beginning of the names of its
-    marks, ``about`` what the measure needs of the plan: the expression, the bound, the variable, the constant, the
-    node, the pattern of the blockers.  ``sees`` are the variables that are in scope where it stands.
+    ``kind`` is one of filter, absence, existence, window, order, interval, relation, key, term, values,
+    stream, minus, repeat or longest.  ``node`` is the node it belongs to, ``mark`` the prefix of the names of its
+    marks, ``about`` the part of the plan that the measure needs: the expression, the bound, the variable, the constant,
+    the node, the pattern of the blockers.  ``sees`` are the variables in scope at its place.
     """
 
     kind: str

@@ -1,16 +1,15 @@
 """The conditions of a plan, one by one, and the plan without one of them.
 
-A condition is taken away by a change at one node.  What the change makes of the node has the solutions that the
-condition let pass and those that it refused, and *marks*: variables that say for each solution whether it was refused
-and what the condition compared.  So one evaluation gives the refused solutions together with the measure of how far
-each was from passing:
+A condition is removed by a change at one node.  The changed node has the solutions that the condition let pass and
+those that it refused, with *marks*: variables that say for each solution whether it was refused and what the condition
+compared.  So one evaluation gives the refused solutions together with the measure of how far each was from passing:
 
     Filter(P, ?y > 13)   ↦   Extend(P, .why1.ok, ?y > 13) with .why1.a = ?y and .why1.b = 13
     P SEQ Q              ↦   P AND Q, with the intervals of both sides
     ?c shared by P, Q    ↦   ?c renamed in Q, and the two terms side by side
 
-What stands inside EXISTS, NOT { … } and at the right of MINUS is not taken apart: taking a condition away there makes
-fewer answers, not more.  The conditions of Allen's relations, NOT, NEXT and REPEAT are in ``operators``.
+Patterns inside EXISTS, NOT { … } and at the right of MINUS are not analysed: removing a condition there gives fewer
+answers, not more.  The conditions of Allen's relations, NOT, NEXT and REPEAT are in ``operators``.
 """
 
 from __future__ import annotations
@@ -39,15 +38,16 @@ def without(plan: alg.Pattern, some: Iterable[Condition]) -> alg.Pattern:
 
 
 def _depth(condition: Condition) -> tuple[int, bool, bool]:
-    """Deeper nodes first, so that the paths to the upper ones stay; keys before what changes the operator.
+    """Deeper nodes first, so that the paths to the upper ones stay valid; keys before conditions that change the
+    operator.
 
-    Filters come last: what they add stands above the node.
+    Filters come last: what they add goes above the node.
     """
     return -len(condition.node), condition.kind != "key", condition.kind == "filter"
 
 
 def conditions(plan: alg.Pattern, titles: Titles) -> tuple[Condition, ...]:
-    """All conditions of a plan, those of its upper nodes first."""
+    """All conditions of a plan, those of upper nodes first."""
     numbers = count(1)
     return tuple(_below(plan, (), numbers, titles))
 
@@ -62,7 +62,7 @@ def _below(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Tit
 
 
 def excluded(pattern: alg.Pattern) -> alg.Pattern | None:
-    """The part of a node that there must be nothing of."""
+    """The part of a node that must have no solutions."""
     match pattern:
         case alg.Minus(_, right, _):
             return right
@@ -72,7 +72,7 @@ def excluded(pattern: alg.Pattern) -> alg.Pattern | None:
 
 
 def of_node(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[Condition]:
-    """The conditions that stand in the node itself."""
+    """The conditions of the node itself."""
     match pattern:
         case alg.Filter(_, tests):
             for i, test in enumerate(tests):
@@ -123,7 +123,7 @@ def _filter(test: alg.Expr, i: int, path: Path, mark: str, titles: Titles) -> Co
 
 
 def _recorded(child: alg.Pattern, test: alg.Expr, sides: tuple[alg.Expr, ...], mark: str) -> alg.Pattern:
-    """The pattern with what the test says of each solution, and what it compares."""
+    """The pattern with marks for the result of the test on each solution, and the values it compares."""
     truth = alg.Apply("!", (alg.Apply("!", (test,)),))
     child = alg.Extend(alg.Extend(child, mark + "in", alg.Const(TRUE)), mark + "ok", truth)
     child = timed(child, mark, "l")
@@ -133,7 +133,7 @@ def _recorded(child: alg.Pattern, test: alg.Expr, sides: tuple[alg.Expr, ...], m
 
 
 def _first_child(mark: str) -> Change:
-    """What is below the node (at the left), with its intervals, in its place."""
+    """The (left) child with its intervals, in place of the node."""
     return lambda pattern: timed(alg.children(pattern)[0], mark, "l")
 
 
@@ -179,7 +179,7 @@ def _optional_filter(test: alg.Expr, path: Path, mark: str, titles: Titles) -> C
 
 
 def _unconditional(pattern: alg.Pattern, test: alg.Expr) -> alg.Pattern:
-    """The optional part without a conjunct of its condition, also where other conditions are taken away already."""
+    """The optional part without a conjunct of its condition, even if other conditions have been removed already."""
     match pattern:
         case alg.Extend(child):
             return replace(pattern, child=_unconditional(child, test))

@@ -23,12 +23,12 @@ from etalis_py.whynot.shapes import is_opaque, with_children
 from etalis_py.whynot.titles import Titles
 
 NEAREST = 3
-PAIRS = 12  # conditions of which all pairs are tried; of more those that may be to blame without a slip
+PAIRS = 12  # conditions of which all pairs are tried; beyond that, only those that may be to blame without a slip
 _SLIPS = frozenset({"key", "term"})
 
 
 def split_filters(pattern: alg.Pattern) -> alg.Pattern:
-    """One Filter for each conjunct, so that the plan shows how many solutions each one leaves."""
+    """The pattern with one Filter for each conjunct, so that the plan shows how many solutions each one leaves."""
     children = tuple(split_filters(child) for child in alg.children(pattern))
     if not isinstance(pattern, alg.Filter):
         return pattern if is_opaque(pattern) else with_children(pattern, children)
@@ -53,7 +53,7 @@ class Explainer:
     # --- blames ---
 
     def blames(self, plan: alg.Pattern) -> tuple[Blame, ...]:
-        """What alone refuses answers; where nothing alone does, the pairs of conditions that do."""
+        """The conditions that alone refuse answers; if none does, the pairs of conditions that do."""
         asked = [blame for blame in map(self._asked_wrongly, range(len(self.search.question.where))) if blame]
         every = conditions(plan, self.titles)
         alone = [*asked, *self._merged(self._blame(plan, (condition,)) for condition in every)]
@@ -64,7 +64,7 @@ class Explainer:
         return tuple(sorted(alone, key=lambda b: (not b.likely, not b.slip, b.kinds == ("term",), b.refused)))
 
     def _asked_wrongly(self, i: int) -> Blame | None:
-        """The term that was asked for is a slip of one that there are answers for."""
+        """The blame if the term asked for is a slip of one that has answers."""
         question = self.search.question
         rest = question.where[:i] + question.where[i + 1 :]
         search = replace(self.search, question=replace(question, where=rest))
@@ -91,7 +91,7 @@ class Explainer:
         return Counter(mu[name] for mu, _, _ in self.search.all(leaf).solutions if name in mu)
 
     def _merged(self, blames: Iterable[Blame | None]) -> list[Blame]:
-        """Blames with one text for each condition: a key that differs is seen from both of its sides."""
+        """Blames with one text for each condition, as a differing key is seen from both of its sides."""
         merged: dict[tuple[tuple[str, ...], tuple[str, ...]], Blame] = {}
         for blame in blames:
             if blame is None:
@@ -125,7 +125,7 @@ class Explainer:
         return condition.text
 
     def _refused(self, some: tuple[Condition, ...], least: int = 1) -> Keep:
-        """A solution with the measures of the conditions that refused it, if there are enough of these."""
+        """A solution with the measures of the conditions that refused it, if there are at least ``least``."""
 
         def keep(solution: Solution) -> Refused | None:
             measures = (self.measurer.measure(condition, solution) for condition in some)
@@ -149,7 +149,7 @@ class Explainer:
         return keep
 
     def miss(self, solution: Solution, measures: Iterable[Measure], plan: alg.Pattern) -> Miss:
-        """A refused solution as it is shown: the variables of the plan, and by how much."""
+        """A refused solution for display: the variables of the plan, and by how much it failed."""
         mu, start, end = solution
         names = sorted(name for name in alg.scope(plan) if alg.is_visible(name) and mu.get(name))
         shown = ", ".join(f"?{name} = {self.titles.term(mu[name])}" for name in names)
@@ -167,7 +167,7 @@ class Explainer:
     # --- the plan ---
 
     def node(self, pattern: alg.Pattern, at_end: bool = True) -> Node:
-        """The plan's tree from here on, with counts, and with the nearest misses where it breaks off."""
+        """The plan's tree from here on, with counts, and with the nearest misses where solutions end."""
         every = self.search.all(pattern)
         wanted = self.search.wanted(pattern, at_end=at_end)
         below: list[tuple[alg.Pattern, bool]]
@@ -186,7 +186,7 @@ class Explainer:
         )
 
     def _inside(self, pattern: alg.Pattern) -> Iterator[Node]:
-        """What stands inside EXISTS or NOT, by itself."""
+        """The pattern inside EXISTS or NOT, by itself."""
         nothing = excluded(pattern)
         if nothing is not None and not isinstance(pattern, alg.Minus):
             every, wanted = self.search.all(nothing), self.search.wanted(nothing, at_end=False)
@@ -209,7 +209,7 @@ class Explainer:
         return notes, list(_different(self.miss(s, m, pattern) for s, m in refused))
 
     def _leaf_notes(self, pattern: alg.Pattern, every: Sample) -> Iterator[str]:
-        """What the stream has instead of what a triple pattern asks for."""
+        """Notes on what the stream has instead of what a triple pattern asks for."""
         if every.number:
             yield from self._nearest_values(pattern, every)
         elif isinstance(pattern, alg.BGP) and len(pattern.triples) == 1 and pattern.graph is None:
@@ -266,7 +266,7 @@ def times(number: int) -> str:
 
 
 def _leaves(plan: alg.Pattern) -> Iterator[alg.Pattern]:
-    """The triple patterns and paths of a plan, but for those inside EXISTS."""
+    """The triple patterns and paths of a plan, except those inside EXISTS."""
     if isinstance(plan, alg.BGP):
         yield from (replace(plan, triples=(triple,)) for triple in plan.triples)
     elif isinstance(plan, alg.PathPattern):
@@ -276,7 +276,7 @@ def _leaves(plan: alg.Pattern) -> Iterator[alg.Pattern]:
 
 
 def _different(misses: Iterable[Miss]) -> Iterator[Miss]:
-    """The first few misses; of those that say the same, one."""
+    """The first few distinct misses."""
     texts: set[tuple[str, ...]] = set()
     for miss in misses:
         if miss.because not in texts:
@@ -287,7 +287,7 @@ def _different(misses: Iterable[Miss]) -> Iterator[Miss]:
 
 
 def _one_side(own: Iterable[Condition]) -> tuple[Condition, ...]:
-    """Each key from one of its sides, so that all conditions of a node can be taken away at once."""
+    """Each key from one of its sides, so that all conditions of a node can be removed at once."""
     kept: dict[object, Condition] = {}
     for condition in own:
         kept.setdefault((condition.text,) if condition.kind == "key" else condition.mark, condition)
@@ -308,7 +308,7 @@ def _count(sample: Sample) -> Count:
 
 
 def _needs(pattern: alg.Pattern, child: int) -> bool:
-    """Can the node have no solution when this child has none?"""
+    """Whether the node has no solution if this child has none."""
     match pattern:
         case alg.LeftJoin() | alg.EqLeftJoin() | alg.Minus():
             return child == 0
@@ -318,7 +318,7 @@ def _needs(pattern: alg.Pattern, child: int) -> bool:
 
 
 def _ends(pattern: alg.Pattern, at_end: bool) -> tuple[bool, ...]:
-    """Which children end when the node does."""
+    """For each child, whether it ends when the node does."""
     match pattern:
         case alg.SeqJoin() | alg.SeqRightJoin():
             return False, at_end

@@ -1,4 +1,4 @@
-"""How two terms differ, from the most likely slip to no likeness at all.
+"""How two terms differ, from the most likely slip to no similarity at all.
 
 >>> differing('"10"^^<http://www.w3.org/2001/XMLSchema#integer>', '"10"').text
 'the same text, but one is an xsd:integer and the other a plain string'
@@ -19,13 +19,13 @@ from etalis_py.values import SparqlError, decode, eq
 NEAR = 1.0
 """Differences below this are likely to be slips."""
 
-_ALIKE = 0.75  # what share of two spellings must agree for one to be a slip of the other
+_ALIKE = 0.75  # share of two spellings that must agree for one to be a slip of the other
 _LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """``rank``: 0 is the same term, below ``NEAR`` a likely slip, 2 another term altogether."""
+    """``rank``: 0 for the same term, below ``NEAR`` for a likely slip, 2 for a different term altogether."""
 
     rank: float
     text: str
@@ -48,14 +48,14 @@ def differing(one: str, other: str) -> Difference:
 
 
 def nearest(term: str, among: Iterable[str]) -> tuple[str, Difference] | None:
-    """The term that is most like another one, among those that are not it."""
+    """The most similar different term among some."""
     ranked = ((differing(term, other), other) for other in among if other != term)
     best = min(ranked, key=lambda item: (item[0].rank, item[1]), default=None)
     return None if best is None else (best[1], best[0])
 
 
 def slip_of(term: str, among: Iterable[str]) -> tuple[str, Difference] | None:
-    """The term that another one is likely to be a slip of."""
+    """The term among some of which the given one is likely a slip."""
     closest = nearest(term, among)
     return closest if closest is not None and closest[1].rank < NEAR else None
 
@@ -105,7 +105,7 @@ def _literals(one: str, other: str) -> Difference:
 
 
 def two_kinds(one: str, other: str) -> str:
-    """What two literals of different kinds are; nothing where they are of one kind, or no literals."""
+    """The kinds of two literals, in words; empty if they have one kind, or are not literals."""
     if not (is_literal(one) and is_literal(other)):
         return ""
     kinds = [_kind(datatype, language) for _, datatype, language in (parts(one), parts(other))]
@@ -132,5 +132,5 @@ def _spelling(one: str, other: str) -> Difference:
 
 
 def _numbered(one: str, other: str) -> bool:
-    """Do the two differ in a number only, as ``room7`` and ``room8`` do?  These are two things, not a slip."""
+    """Whether the two differ only in a number, like ``room7`` and ``room8``: then they are two things, not a slip."""
     return one.rstrip("0123456789") == other.rstrip("0123456789") and one != other and one[-1:].isdigit()

@@ -1,6 +1,6 @@
 """By how much a condition refused a solution: the sides of a filter, the seconds over a window, the order of two parts.
 
-A measure is read off the marks that ``conditions`` left in the solution.
+A measure is read from the marks that ``conditions`` left in the solution.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _BOUNDS = {
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """``text`` says by how much, ``distance`` orders the misses of one condition, ``data`` is for ``--json``."""
+    """``text`` says by how much a solution failed, ``distance`` orders the misses of one condition, ``data`` is for ``--json``."""
 
     text: str
     distance: float = FAR
     data: dict[str, Any] = field(default_factory=dict)
     slip: bool = False
-    """Is it likely that somebody mistyped something?"""
+    """Whether it is likely a typing error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,10 @@ class Measurer:
     blockers: Callable[[Condition, Solution], tuple[Measure, ...]]
 
     def measure(self, condition: Condition, solution: Solution) -> Measure | None:
-        """How far the condition was from letting the solution pass; None where it did let it pass."""
+        """How far the condition was from letting the solution pass; None if it passed."""
         mu = solution[0]
         if "in" in condition.marks and condition.mark + "in" not in mu:
-            return None  # it came another way, through the other branch of a UNION
+            return None  # it came through the other branch of a UNION
         match condition.kind:
             case "filter":
                 return self._filter(condition, mu)
@@ -201,7 +201,7 @@ class Measurer:
         return Measure(text, float(over), data)
 
     def _relation(self, condition: Condition, mu: dict[str, str]) -> Measure | None:
-        """Which of the bounds of Allen's relation do not stand as it asks."""
+        """Which bounds of the intervals violate Allen's relation."""
         left, right = self._spans(condition, mu)
         if left is None or right is None:
             return None
@@ -224,7 +224,7 @@ class Measurer:
         return Measure(text, float(sum(gaps)), data)
 
     def _repeat(self, condition: Condition, mu: dict[str, str]) -> Measure | None:
-        """How many elements a run has too few."""
+        """How many elements a run lacks."""
         number, least = int(_value(mu[condition.mark + "n"])), condition.about.least
         if number >= least:
             return None

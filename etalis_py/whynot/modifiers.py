@@ -1,4 +1,4 @@
-"""What stands around the pattern of a query and may refuse an answer: a consuming policy, HAVING, LIMIT and OFFSET."""
+"""Refusals outside the pattern of a query: by a consuming policy, HAVING, LIMIT and OFFSET."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Wanted = Callable[[Match], bool]
 def after_the_pattern(
     explainer: Explainer, program: Program, answers: tuple[Match, ...], wanted: Wanted
 ) -> Iterator[Blame]:
-    """Blames for what the pattern has and the query does not report."""
+    """Blames for solutions that the pattern has and the query does not report."""
     question = explainer.search.question
     select = question.query.algebra
     if select.grouped:
@@ -65,7 +65,7 @@ def _row(solution: Solution, select: alg.Select) -> object:
 
 
 def _having(explainer: Explainer, select: alg.Select, wanted: Wanted) -> Iterator[Blame]:
-    """The groups that one conjunct of HAVING alone refuses."""
+    """The groups that a single conjunct of HAVING refuses."""
     question = explainer.search.question
     tests = [_condition(explainer, select, i, test) for i, test in enumerate(select.having)]
     if not tests:

@@ -19,7 +19,7 @@ from etalis_py.whynot.shapes import Path
 from etalis_py.whynot.titles import Titles
 
 NEVER = alg.BGP((alg.Triple(alg.Var(".never.s"), alg.Const("<urn:etalis:never>"), alg.Var(".never.o")),))
-"""A pattern that no stream has a solution of."""
+"""A pattern that has no solution in any stream."""
 
 _BOTH = ("ls", "le", "rs", "re")
 

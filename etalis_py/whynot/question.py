@@ -1,4 +1,4 @@
-"""What is asked: a query, and the part of its answer that was expected."""
+"""The question: a query, and the part of its answer that was expected."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ At = str | int | tuple[int | str, int | str]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The plan of the query, and which of its solutions are meant.
+    """The plan of the query, and the solutions that the question is about.
 
-    ``where`` are the conjuncts that an expected answer fulfils, ``span`` the microseconds between which it ends.
+    ``where`` are the conjuncts that an expected answer fulfils, ``span`` the range of times, in microseconds, in which
+    it ends.
     """
 
     query: CompiledQuery
@@ -37,7 +38,7 @@ class Question:
 
 
 def plan_of(select: alg.Select) -> alg.Pattern:
-    """The pattern of a query, with the expressions of its SELECT where no aggregate stands between."""
+    """The pattern of a query, with the expressions of its SELECT unless there are aggregates."""
     pattern = select.pattern
     if not select.grouped:
         for variable, expression in select.extends:
@@ -94,7 +95,7 @@ def span_of(at: At | None, clock: Clock) -> tuple[int, int] | None:
 
 
 def fixed(where: tuple[alg.Expr, ...]) -> dict[str, str]:
-    """The variables that the conjuncts make equal to an IRI: these may be bound before a pattern is evaluated."""
+    """The variables that the conjuncts equate with an IRI, which may be bound before a pattern is evaluated."""
     terms: dict[str, str] = {}
     for condition in where:
         match condition:
@@ -106,7 +107,7 @@ def fixed(where: tuple[alg.Expr, ...]) -> dict[str, str]:
 
 
 def chosen(queries: tuple[CompiledQuery, ...], name: str) -> CompiledQuery:
-    """The query that is asked about: the one named, else the only one that is no rule, else the last."""
+    """The query in question: the one named, else the only one that is not a rule, else the last."""
     if name:
         for query in queries:
             if query.name == name:

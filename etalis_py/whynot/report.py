@@ -24,7 +24,7 @@ Time = int | str
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """A solution that was refused, and by how much: ``because`` has one text for each condition that refused it."""
+    """A solution that was refused; ``because`` has one text for each condition that refused it, saying by how much."""
 
     shown: str
     because: tuple[str, ...]
@@ -45,10 +45,10 @@ class Miss:
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """Conditions without which there would be answers: ``refused`` of them, all counted where ``exact``.
+    """Conditions without which there would be ``refused`` more answers (a lower bound unless ``exact``).
 
-    ``likely`` is false where taking the condition away makes another query of it: a constant that is no slip of any
-    term of the stream, a key that compares two different things.
+    ``likely`` is false if removing the condition would change the query's purpose: a constant that is not a slip of any
+    term in the stream, a key that compares two different things.
     """
 
     kinds: tuple[str, ...]
@@ -73,7 +73,7 @@ class Blame:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many solutions; at least so many where not ``exact``."""
+    """The number of solutions; a lower bound unless ``exact``."""
 
     number: int
     exact: bool = True
@@ -87,9 +87,9 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A part of the plan: how many solutions it has, how many of them fit the question, and what its own miss is.
+    """A part of the plan: how many solutions it has, how many of them fit the question, and its own misses.
 
-    ``broken``: there are fitting solutions below it, and none of it.  ``notes`` say what was found instead.
+    ``broken``: there are fitting solutions below it, but none at it.  ``notes`` say what was found instead.
     """
 
     title: str
@@ -117,9 +117,9 @@ class Node:
 class Report:
     """The answer to why there is no match; ``str()`` is the text.
 
-    ``matches`` are those that there are after all.  ``blames`` name what alone (or, where nothing alone does it, in
-    pairs) stands between the stream and an answer, the likeliest first; ``rules`` explain the rules of the program
-    whose derived triples were wanted and did not come.
+    ``matches`` are those that exist after all.  ``blames`` are the single conditions (or pairs, if no single one does)
+    that stand between the stream and an answer, the likeliest first; ``rules`` explain the rules of the program whose
+    derived triples were wanted and did not come.
     """
 
     query: str
@@ -218,7 +218,7 @@ def _miss(miss: Miss, lead: str) -> Iterator[str]:
 
 
 def _plan(report: Report) -> Iterator[str]:
-    """The tree with its counts; where no condition is to blame alone, with the nearest misses of each part."""
+    """The tree with its counts; if no single condition is to blame, with the nearest misses of each part."""
     likely = any(blame.likely and len(blame.conditions) == 1 for blame in report.blames)
     title = "How many solutions each part has"
     rows = list(_rows(report.plan, "", "", not likely))

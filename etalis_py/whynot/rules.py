@@ -1,4 +1,4 @@
-"""The rules of a program whose derived triples were wanted: what to ask of them in turn."""
+"""The rules of a program whose derived triples were wanted, and the questions to ask about them in turn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PLACES = ("subject", "predicate", "object")
 
 
 def to_ask_of_rules(program: Program, search: Search, seen: frozenset[str]) -> Iterator[tuple[Rule, Where]]:
-    """For each triple pattern of the plan without a fitting occurrence: a question to each rule for it."""
+    """For each triple pattern of the plan without a fitting occurrence: a question about each rule that could derive one."""
     asked = set(seen)
     rules: tuple[Rule, ...] = (*program.compilation.queries, *program.plans)
     for triple in _missing(search):
@@ -29,7 +29,7 @@ def to_ask_of_rules(program: Program, search: Search, seen: frozenset[str]) -> I
 
 
 def _missing(search: Search) -> Iterator[alg.Triple]:
-    """The triple patterns that no occurrence fits; of windows too, whatever they held."""
+    """The triple patterns that no occurrence fits, including those over windows, whatever these held."""
     windows = search.windows
     for part in alg.subpatterns(search.question.plan):
         if not isinstance(part, alg.BGP) or part.graph is not None:
@@ -45,7 +45,7 @@ def select_of(rule: Rule) -> alg.Select:
 
 
 def _derives(rule: Rule, triple: alg.Triple, wanted_where: Iterable[alg.Expr]) -> Where | None:
-    """What the rule's solution must fulfil to derive the wanted triple; None where it cannot."""
+    """The conditions on the rule's solution to derive the wanted triple; None if it cannot."""
     terms = fixed(tuple(wanted_where))
     for template in rule.template:
         where = []

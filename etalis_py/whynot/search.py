@@ -1,7 +1,7 @@
 """Evaluating parts of a plan with bounded work.
 
-The backward evaluator gives the solutions one by one and stops at a limit.  What it refuses, because the answer
-depends on when it was asked (aggregates, LIMIT), is run by the engine over the same occurrences.
+The backward evaluator gives the solutions one by one and stops at a limit.  Patterns that it refuses, because the
+answer depends on the time (aggregates, LIMIT), are run by the engine over the same occurrences.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from etalis_py.whynot.stream import Facts
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """How much may be looked at: ``steps`` and ``seconds`` of one evaluation, ``solutions`` kept of it."""
+    """Limits on one evaluation: its ``steps``, its ``seconds``, and the ``solutions`` kept."""
 
     steps: int = 200_000
     solutions: int = 5_000
@@ -37,9 +37,9 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Solutions of a pattern, the first of them; ``number`` is that of all, or a lower bound where not ``complete``.
+    """The first solutions of a pattern; ``number`` is how many there are, or a lower bound unless ``complete``.
 
-    A solution is kept when ``keep`` of it is not None, and counted then; the kept values stand in the same order.
+    A solution is kept and counted if ``keep`` of it is not None; the kept values are in the same order.
     """
 
     solutions: tuple[Any, ...]
@@ -64,10 +64,10 @@ class Search:
     windows: frozenset[str] = frozenset()
 
     def wanted(self, pattern: alg.Pattern, *, at_end: bool, keep: Keep = itself) -> Sample:
-        """The solutions that fulfil what the question asks and the pattern can show.
+        """The solutions that fulfil the question, as far as the pattern's variables show.
 
-        ``at_end``: the pattern's interval ends where the answer's does, so the whole span counts; else only its end,
-        for whatever takes part in an answer ends no later than it.
+        ``at_end``: the pattern's interval ends with the answer's, so the whole span counts; otherwise only its end,
+        since parts of an answer end no later than the answer.
         """
         where = self.question.about(alg.scope(pattern))
         return self.sample(pattern, where, self._times(at_end), keep)
@@ -84,8 +84,8 @@ class Search:
     ) -> Sample:
         """The solutions of a pattern for which the conditions hold and that end within the span.
 
-        The evaluator is quick where a term is given; where it does not come to an end, the engine tries, for which a
-        window bounds the work.
+        The evaluator is fast if a term is given; if it does not finish, the engine is tried, for which a window bounds
+        the work.
         """
         mu = {name: term for name, term in fixed(where).items() if name in alg.certain(pattern)}
         if where:
@@ -132,13 +132,13 @@ _PART, _AT_ONCE = ".part", 256
 
 
 def query_of(query: CompiledQuery, select: alg.Select, name: str) -> CompiledQuery:
-    """A query like another one, with other algebra; it consumes nothing."""
+    """A copy of a query with different algebra; it consumes nothing."""
     syntax = replace(query.syntax, form=ast.Select(()), register=None, policy="unrestricted")
     return replace(query, name=name, syntax=syntax, algebra=select, template=())
 
 
 def run_beside(facts: Facts, query: CompiledQuery, seconds: float | None = None) -> Iterator[Match]:
-    """The matches of a program and one more query; raises ``LimitExceeded`` when time is up."""
+    """The matches of a program and one more query; raises ``LimitExceeded`` if the time is up."""
     engine = Engine(facts.program, **facts.options)
     engine.add(Compilation((query,)), name=query.name)
     until = None if seconds is None else monotonic() + seconds
@@ -150,7 +150,7 @@ def run_beside(facts: Facts, query: CompiledQuery, seconds: float | None = None)
 
 
 def solution_of(match: Match) -> Solution:
-    """A match as the evaluator has its solutions."""
+    """A match in the form of the evaluator's solutions."""
     if match.start_us is None or match.end_us is None:
         return match.bindings, TIMELESS_START, TIMELESS_END
     return match.bindings, match.start_us, match.end_us

@@ -1,4 +1,4 @@
-"""Taking a pattern apart and putting it together again: paths to its nodes, and changes at one of them."""
+"""Taking a pattern apart and rebuilding it: paths to its nodes, and changes at one of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATTERNS = alg.Pattern.__args__
 
 
 def with_children(pattern: alg.Pattern, children: Sequence[alg.Pattern]) -> alg.Pattern:
-    """The node over other children, which stand in the order of ``alg.children``."""
+    """The node with other children, in the order of ``alg.children``."""
     if isinstance(pattern, alg.SubSelect):
         return alg.SubSelect(replace(pattern.select, pattern=children[0]))
     rest = iter(children)
@@ -30,7 +30,7 @@ def with_children(pattern: alg.Pattern, children: Sequence[alg.Pattern]) -> alg.
 
 
 def changed(pattern: alg.Pattern, path: Path, change: Change, shown: tuple[str, ...] = ()) -> alg.Pattern:
-    """The pattern with one node changed; sub-SELECTs on the way hand the ``shown`` variables on."""
+    """The pattern with one node changed; sub-SELECTs on the way pass the ``shown`` variables on."""
     if not path:
         return change(pattern)
     children = list(alg.children(pattern))
@@ -43,7 +43,7 @@ def changed(pattern: alg.Pattern, path: Path, change: Change, shown: tuple[str, 
 
 
 def is_opaque(pattern: alg.Pattern) -> bool:
-    """Is the node more than the solutions below it taken one by one: a sub-SELECT that groups, counts or cuts?"""
+    """Whether the node is more than the solutions below it one by one: a sub-SELECT that groups, counts or limits."""
     if not isinstance(pattern, alg.SubSelect):
         return False
     s = pattern.select

@@ -1,6 +1,6 @@
-"""What a plan is evaluated over: all occurrences of a finite stream, the derived ones included, and its answers.
+"""The data that a plan is evaluated over: all occurrences of a finite stream, including derived ones, and its answers.
 
-The engine itself says what they are: the program runs once, beside queries that report every occurrence.
+They come from the engine itself: the program runs once, beside queries that report every occurrence.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ALL = "occurrences"
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A stream that has ended, and what the program made of it."""
+    """A stream that has ended, and the program's results for it."""
 
     program: Program
     events: tuple[Event, ...]

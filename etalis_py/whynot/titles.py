@@ -48,7 +48,7 @@ class Titles:
 
     spelling: Spelling
     windows: frozenset[str] = frozenset()
-    """The names that patterns read as windows, not as streams."""
+    """The names that refer to windows, not to streams."""
 
     def term(self, term: str) -> str:
         return self.spelling.term(term) if term else "unbound"
@@ -81,7 +81,7 @@ class Titles:
         return text if relation == "≤" else f"less than {size}"
 
     def pattern(self, pattern: alg.Pattern) -> str:
-        """The operator alone; a leaf whole."""
+        """The operator alone, or a whole leaf."""
         match pattern:
             case alg.BGP(triples, stream, graph):
                 text = " . ".join(map(self.triple, triples))
@@ -173,7 +173,7 @@ class Titles:
         raise TypeError(f"not an expression: {e!r}")
 
     def inner(self, pattern: alg.Pattern) -> str:
-        """A pattern on one line, for what stands inside an EXISTS."""
+        """A pattern on one line, for inside an EXISTS."""
         match pattern:
             case alg.BGP() | alg.PathPattern():
                 text = self.pattern(pattern)

@@ -1,8 +1,8 @@
 """Why a query over windows has no match: the query is run without each of its conditions, and with longer windows.
 
-A solution of a window's content is found where the windows of an evaluation hold all of its parts, so what is counted
-are the solutions of all evaluations.  What stands in MATCH is not taken apart.  Cost: a run of the program for each
-part of the pattern, for each condition, and for each length of window that is tried.
+A solution exists in an evaluation whose windows hold all of its parts, so the solutions of all evaluations are counted.
+Patterns in MATCH are not analysed.  Cost: a run of the program for each part of the pattern, for each condition, and
+for each length of window that is tried.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from etalis_py.whynot.search import solution_of
 from etalis_py.whynot.titles import Titles, length
 
 PART = ".part"
-LONGEST = 10  # how often the length of a window is doubled
+LONGEST = 10  # how many times the length of a window is doubled
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What ``conditions_of`` must know of a query."""
+    """The part of a query that ``conditions_of`` needs."""
 
     name: str
     base: str
@@ -68,7 +68,7 @@ class Windowed:
     # --- running ---
 
     def matches(self, plan: WindowPlan) -> list[Match]:
-        """The matches of a plan that stands in the place of the one that is asked about."""
+        """The matches of a plan that replaces the one in question."""
         plans = tuple(plan if other is self.plan else other for other in self.program.plans)
         engine = Engine(replace(self.program, plans=plans), **{"render": self.clock.render, **self.options})
         every = [*engine.push_all(self.events), *engine.close()]
@@ -95,7 +95,7 @@ class Windowed:
         return self.rows(alg.Select(pattern, tuple(sorted(alg.scope(pattern)))))
 
     def wanted(self, rows: Iterable[Solution], names: frozenset[str]) -> list[Solution]:
-        """Those that fulfil what is asked, as far as these variables tell."""
+        """The solutions that fulfil the question, as far as these variables tell."""
         tests = [test_of(c) for c in self.where if alg.variables(c) <= names]
         return [
             (mu, start, end)
@@ -108,7 +108,7 @@ class Windowed:
 
     @property
     def question(self) -> Question:
-        """What is asked, of the content of the windows."""
+        """The question, about the content of the windows."""
         return Question(
             asked_of(self.program, self.plan), split_filters(self.plan.select.pattern), self.where, self.span
         )
@@ -181,7 +181,7 @@ class Windowed:
         merged: set[tuple[str, str]] = set()
         for condition in conditions(pattern, self.titles):
             if condition.kind in ("stream", "order", "interval", "window"):
-                continue  # of a window only its content counts
+                continue  # only the content of a window counts
             relaxed = without(pattern, (condition,))
             rows = self.wanted(self.pattern(relaxed), alg.scope(pattern))
             refused = [
@@ -222,7 +222,7 @@ class Windowed:
         return f"HAVING ({text})"
 
     def _windows(self, select: alg.Select) -> Iterator[Blame]:
-        """Windows that are too short: the least length, by doubling, at which there is an answer more."""
+        """Windows that are too short: the least length, by doubling, at which there is one more answer."""
         known = {_bindings(row) for row in self.rows(select)}
         for place, use in enumerate(self.plan.windows):
             shape = use.shape
@@ -258,7 +258,7 @@ def windowed(
 
 
 def plan_asked(program: Program, name: str) -> WindowPlan | None:
-    """The windowed query that is named, or the only query that makes nothing for others; None: one without windows."""
+    """The windowed query named, or the only query that feeds no others; None if that has no windows."""
     if name:
         known = (plan for plan in program.plans if name in (plan.name, plan.name.strip("<>").rsplit("/", 1)[-1]))
         return next(known, None)

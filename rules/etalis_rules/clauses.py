@@ -29,14 +29,14 @@ RELATIONS: Mapping[str, tuple[str, ...]] = {
     "finishes": ("T3 < T1", "T2 = T4"),
     "par": ("T1 ≤ T4", "T3 ≤ T2"),
 }
-"""What a join asks of the intervals [T1,T2] of its left side and [T3,T4] of its right one."""
+"""The conditions of a join on the intervals [T1,T2] of its left side and [T3,T4] of its right one."""
 _EITHER_LAST = ("and", "equals", "finishes", "par")
 _PICKED = {"recent": "latest", "chronological": "earliest"}
 _MIDDLE = "~2"  # the node between a path and the edge that goes on from it
 
 
 def hull_of(op: str) -> Times:
-    """The interval of what a join makes."""
+    """The interval of a join's solutions."""
     match op:
         case "equals":
             return LEFT
@@ -56,7 +56,7 @@ class Clauses:
     # --- atoms ---
 
     def atom(self, ref: ir.Ref, times: Times | None = None) -> str:
-        """A goal or a streamed triple, as seen by who uses it."""
+        """A goal or a streamed triple, as seen by the node that uses it."""
         at = "" if times is None else f"[{times[0]},{times[1]}]"
         node = self.nodes.get(ref.node)
         if isinstance(node, ir.Leaf):
@@ -151,7 +151,7 @@ class Clauses:
     # --- nodes ---
 
     def node(self, identifier: str, node: ir.Node) -> Iterator[str]:
-        """The rules of a node; a leaf has none, it stands for itself."""
+        """The rules of a node; a leaf has none, as it stands for itself."""
         match node:
             case ir.Map(head, child, steps, distinct):
                 body = [self.atom(child, LEFT), *self.steps(steps, LEFT)]
@@ -196,7 +196,7 @@ class Clauses:
             yield self._rule(f"after {self.atom(node.right, RIGHT)}", [goal, *relation, f"retract({goal})"])
 
     def _absence(self, identifier: str, node: ir.Absence) -> Iterator[str]:
-        """What is absent waits as a goal that keeps others away; before a deadline it retracts them."""
+        """An absent solution waits as a goal that rules out others; before a deadline it retracts them."""
         left, head = self.atom(node.left, LEFT), self._head(identifier, node)
         steps = list(self.steps(node.steps, LEFT))
         if node.deadline is not None:
@@ -219,7 +219,7 @@ class Clauses:
         yield from self._pair(identifier, node, node.left, LEFT, node.right, RIGHT, ("T1", "T4"), relation)
 
     def _run(self, identifier: str, node: ir.Run) -> Iterator[str]:
-        """A run is a goal that each next element makes longer: N elements since T1, the last one ended at T2."""
+        """A run is a goal that each next element extends: N elements since T1, the last of which ended at T2."""
         keys = f"[{self._variables(node.keys)}]"
         gone = [] if node.absent is None else [f"not({self.atom(node.absent, GONE)}, T2 < T5, T6 < T3)"]
         goal = f"goal({self.atom(node.child)}, run({keys}, N, T1, T2), {self._head(identifier, node)})"
@@ -349,7 +349,7 @@ class Clauses:
     # --- queries ---
 
     def output(self, output: ir.Output) -> Iterator[str]:
-        """What a query reports: its matches, the triples of a CONSTRUCT, the answer of an ASK."""
+        """The reports of a query: its matches, the triples of a CONSTRUCT, the answer of an ASK."""
         heads = self._heads(output)
         after = self._sliced(output.distinct, output.order, output.limit, output.offset)
         if output.source is not None:

@@ -1,4 +1,4 @@
-"""Points in time: the one grammar of xsd:dateTime, xsd:date and xsd:time, on integers; a year has 18 digits at most.
+"""Points in time: the only grammar of xsd:dateTime, xsd:date and xsd:time, on integers; a year has at most 18 digits.
 
 >>> instant("1970-01-01T01:00:00.5+01:00"), instant("1970-01-02"), instant("1970-02-30")
 (500000, 86400000000, None)

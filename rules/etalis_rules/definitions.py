@@ -1,9 +1,9 @@
-"""Nodes and queries as definition lines, which say everything there is to say.
+"""Nodes and queries as definition lines, which are complete.
 
     g3(X0, X2) := join(seq, g1(X0, X1), g2(X0, X2), [X0], bound=below(P30D))
 
-The names and the order of the parts are those of the classes in ``program`` and ``algebra``: what has no default
-stands by its place, the rest by its name.
+The names and the order of the parts are those of the classes in ``program`` and ``algebra``: parts without a default
+are given by position, the others by name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .spelling import Spelling, bound_text
 from .traversal import name_fields
 
 INFIX = frozenset({"+", "-", "*", "/", "<", "<=", ">", ">=", "=", "!=", "&&", "||"})
-NOT = "not"  # how the operator ! is written
+NOT = "not"  # the spelling of the operator !
 
 
 def is_infix(e: alg.Apply) -> bool:
@@ -26,7 +26,7 @@ def is_infix(e: alg.Apply) -> bool:
 
 
 def is_call(e: alg.Apply) -> bool:
-    """Can it be written ``NAME(…)`` or ``<iri>(…)``?"""
+    """Whether it can be written ``NAME(…)`` or ``<iri>(…)``."""
     word = e.op.replace("_", "").isalnum() and e.op.isupper()
     return word or alg.is_function_iri(e.op) or e.op in ("!", "neg", "pos")
 
@@ -71,7 +71,7 @@ class Definitions:
         return self.value(part)
 
     def _named(self, part: Any) -> str:
-        """Names of variables; a pair is one with its expression."""
+        """Names of variables; a pair is a name with its expression."""
         if isinstance(part, str):
             return self.spelling.variable(part) if part else "none"
         items = (

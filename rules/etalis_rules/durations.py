@@ -1,4 +1,4 @@
-"""How long something takes: the one grammar of durations, and the one list of units.
+"""Durations: their only grammar, and the only list of units.
 
 A duration is two whole numbers, months and microseconds.
 
@@ -37,7 +37,7 @@ UNITS: dict[str, str] = {
     **dict.fromkeys(("month", "months"), "mo"),
     **dict.fromkeys(("y", "yr", "year", "years"), "y"),
 }
-"""Every spelling of a unit of time, in lower case, with the one by which it is known here."""
+"""Every spelling of a unit of time, in lower case, with the one used here."""
 
 RATIOS: dict[str, tuple[int, int]] = {
     "ns": (1, 1000),
@@ -53,7 +53,7 @@ RATIOS: dict[str, tuple[int, int]] = {
 
 
 def is_too_fine(lexical: str) -> bool:
-    """Are there digits beyond microseconds that are not zero?"""
+    """Whether there are non-zero digits beyond microseconds."""
     return _FINE.search(lexical) is not None
 
 

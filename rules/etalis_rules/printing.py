@@ -1,8 +1,8 @@
 """Rules as text, in the notation of [EP] §5.
 
 Each node has a block: its definition, which is complete, and below it the event-driven backward-chaining rules that
-follow from it.  A triple that is looked for in the stream stands as
-``triple(s, p, o)`` wherever it is used, as in the paper; the other goals are ``g1``, ``g2`` …
+follow from it.  A streamed triple is written ``triple(s, p, o)`` wherever it is used, as in the paper; the other goals
+are ``g1``, ``g2`` …
 
     g2(X0) := join(seq, e1(X0, X1), e1(X0, X2), [X0])
         triple(X0, :p, X1)[T1,T2] ← assert(goal(triple(X0, :p, X2), triple(X0, :p, X1)[T1,T2], g2(X0))).
@@ -24,7 +24,7 @@ _SHORTENED = re.compile(r"(?<![\w<])([A-Za-z][A-Za-z0-9_-]*)?:(?=[A-Za-z_])")
 
 
 def node_names(rules: ir.Rules) -> dict[str, str]:
-    """Short names, children before what is made from them: ``e1`` for a leaf, ``g1`` for any other node."""
+    """Short names, children before the nodes made from them: ``e1`` for a leaf, ``g1`` for any other node."""
     names: dict[str, str] = {}
     leaves = goals = 0
     for identifier, node in sorted_nodes(rules):
@@ -57,7 +57,7 @@ def sorted_nodes(rules: ir.Rules) -> list[tuple[str, ir.Node]]:
 
 
 def print_rules(rules: ir.Rules, prefixes: Mapping[str, str] = PREFIXES, *, ids: bool = True) -> str:
-    """The text of the rules; IRIs are shortened by the prefixes, of which those that are used are declared.
+    """The text of the rules; IRIs are shortened by the prefixes, and the prefixes used are declared.
 
     ``ids``: with the ids of the nodes, by which programs are compared and state is kept.
     """

@@ -1,9 +1,9 @@
 """Event-driven backward-chaining rules, as a network of goals.
 
 A *node* stands for a predicate over solutions: a streamed triple that matches a leaf, an intermediate goal of the
-binarized pattern, or a finished query.  A node's ``head`` names its columns; whoever uses it says by a ``Ref`` which
-of his variables stand for these columns, as a rule body does in logic programming.  So equal goals of different
-queries are one node, whatever their variables are called.
+binarized pattern, or a finished query.  A node's ``head`` names its columns; a node that uses it says by a ``Ref``
+which of its own variables stand for these columns, as a rule body does in logic programming.  So equal goals of
+different queries are one node, whatever their variables are called.
 
 Each join node stands for a pair of EDBC rules for every side that can arrive last ([EP] rules (11) and (12)): a
 *goal-insertion rule*, by which an arriving solution asserts the goal that awaits its partner, and a *checking rule*,
@@ -45,7 +45,7 @@ class NoneOf:
 
 @dataclass(frozen=True, slots=True)
 class Any:
-    """A position of a leaf that is not looked at."""
+    """A position of a leaf that may hold any term and is not read."""
 
 
 Position = Var | Const | OneOf | NoneOf | Any
@@ -90,8 +90,8 @@ class Parameters:
 
     ``family`` names it.  A row has the name of its query in place 0, then its constants.  ``equal`` are the variables
     that a row's places must equal, ``binds`` those that get their terms from it.  ``compared`` is the comparison
-    ``variable op place`` by which rows are found in the order of their numbers; it is tested nevertheless.  Without a
-    name it is the duration that is compared.
+    ``variable op place`` by which rows are found in the order of their numbers; it is tested again afterwards.  If the
+    variable is empty, the duration is compared.
     """
 
     family: Text
@@ -102,7 +102,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Lasting:
-    """end − start ≤ as many microseconds as a parameter says: a window of which each query has its own length."""
+    """end − start ≤ a parameter in microseconds: a window whose length differs between queries."""
 
     parameter: Name
 
@@ -112,9 +112,9 @@ Step = Condition | Assign | Duration | Background | Parameters | Lasting
 
 @dataclass(frozen=True, slots=True)
 class Longest(Bound):
-    """The longest window of a family's queries: it tells when goals expire, and refuses nothing.
+    """The longest window of a family's queries: it determines when goals expire, and refuses nothing.
 
-    ``place`` is that of the lengths in the relation of parameters.  Taken as a bound like any other it is without end.
+    ``place`` is that of the lengths in the relation of parameters.  Treated like any other bound it is unlimited.
     """
 
     micros: int = 2**62
@@ -179,13 +179,13 @@ class Union:
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """A mandatory ``left`` and a ``right`` that may be absent.
+    """A mandatory ``left`` and an optional ``right``.
 
     ``op``: ``optional`` (right.end ≤ left.end), ``optionalseq`` (right.end < left.start), ``equalsoptional`` (equal
     intervals), ``minus`` (left survives without a compatible right sharing one of ``scope``) and ``exists`` (left
-    gets the column ``mark``: was there a compatible right).  ``right`` is what streams, ``background`` what stands in
+    gets the column ``mark``: was there a compatible right).  ``right`` is the streamed part, ``background`` the part in
     the knowledge.  ``condition`` is F, on the combined solution and interval; an EXISTS in it is evaluated backwards
-    over the occurrences of ``leaves``.  ``steps`` follow for what comes out.
+    over the occurrences of ``leaves``.  ``steps`` are applied to the result.
     """
 
     head: tuple[Name, ...]
@@ -206,10 +206,10 @@ class Outer:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """``left`` where nothing of ``absent`` is: inside of it, between it and ``right``, or until ``deadline`` after it.
+    """``left`` without a solution of ``absent`` inside it, between it and ``right``, or until ``deadline`` after it.
 
-    ``certain`` are the shared variables of left and right that are bound in every solution, ``shared`` those of what
-    comes out and ``absent``.  ``bound`` limits end − start of what comes out and lets goals expire.
+    ``certain`` are the shared variables of left and right that are bound in every solution, ``shared`` those of the
+    result and ``absent``.  ``bound`` limits end − start of the result and lets goals expire.
     """
 
     head: tuple[Name, ...]
@@ -230,8 +230,8 @@ class Run:
     """REPEAT: runs of ``least`` to ``most`` solutions of ``child`` (None: without end) that agree on ``keys``.
 
     Each is the next of the one before it, ``condition`` holds at every step, and no solution of ``absent`` that is
-    compatible on the keys lies between them.  ``longest``: of the runs with the same last element those with the most.
-    ``bound`` limits end − start of what comes out, and with it the runs that are kept.
+    compatible on the keys lies between them.  ``longest``: of the runs with the same last element, only the longest.
+    ``bound`` limits end − start of the result, and with it the runs that are kept.
     """
 
     head: tuple[Name, ...]
@@ -279,7 +279,7 @@ class Closure:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Aggregation: in an instant in which a solution entered, the rows of the full result that changed.
+    """Aggregation: in each instant in which a solution enters, the changed rows of the full result.
 
     An EXISTS in ``having`` or ``extends`` looks back at the occurrences of ``leaves``.  ``canonical`` are the child's
     columns in the order in which solutions are compared, ``shown`` those of the rows.
@@ -320,7 +320,7 @@ class Slice:
 Node = Leaf | Map | Join | Union | Outer | Absence | Run | Recall | Closure | Group | Slice
 
 
-# --- what comes out --------------------------------------------------------------------------------------------
+# --- output --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,8 +337,8 @@ class Output:
     """A query: where its solutions come from and how they are reported.
 
     ``form`` is ``select``, ``construct``, ``ask`` or ``describe``; ``source`` is None when no pattern of the query
-    can match an occurrence; ``timeless`` is what is reported without an interval, ``late`` what is so reported
-    when the stream has ended and the whole history can be asked.
+    can match an occurrence; ``timeless`` is the pattern reported without an interval, ``late`` the one so reported when
+    the stream has ended and the whole history is known.
     """
 
     query: Text
@@ -401,6 +401,6 @@ def identify(node: Node) -> str:
 
 
 def made_from(node: Node) -> tuple[str, ...]:
-    """The ids of all nodes that a node reads: those of its refs, and the leaves whose history it asks."""
+    """The ids of all nodes that a node reads: those of its refs, and the leaves whose history it looks back at."""
     leaves = node.leaves if isinstance(node, (Outer, Recall)) else ()
     return (*(ref.node for ref in refs(node)), *leaves)

@@ -1,8 +1,8 @@
 """How terms, variables and durations are spelled in the text of rules.
 
 A variable of the query is ``?c``, one of a goal's own (``~0``) is ``X0``, as Prolog writes its variables.  A term is
-its N-Triples spelling, shortened by the prefixes at the head of the text; whole and decimal numbers and truth values
-stand bare.  Everything else is a word, or text between apostrophes.
+its N-Triples spelling, shortened by the prefixes at the head of the text; whole and decimal numbers and booleans are
+written bare.  Everything else is a word, or text between apostrophes.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Spelling:
         return spelling
 
     def term(self, spelling: str) -> str:
-        """A term as it stands in an expression or a triple."""
+        """A term as written in an expression or a triple."""
         if _EXACT_LITERAL.fullmatch(spelling):
             lexical, datatype, _ = parts(spelling)
             bare = _BARE.get(datatype)
@@ -90,7 +90,7 @@ class Spelling:
 def limit(bound: Bound) -> tuple[str, str]:
     """A bound as a relation and a length: ``("<", "P30D")``, ``("≤", "P1M")`` or ``("≤", "3 events")``.
 
-    A strict bound of whole seconds is held as the next smaller closed one; it is shown as it was written.
+    A strict bound of whole seconds is stored as the next smaller closed one; it is shown as written.
     """
     if bound.events:
         return "≤", f"{bound.events} events"

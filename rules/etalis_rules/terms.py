@@ -44,7 +44,7 @@ _IN_IRI = re.compile(r'[\x00-\x20<>"{}|^`\\]')
 
 
 def escape(text: str) -> str:
-    """The text as it stands between the quotes of a canonical N-Triples literal."""
+    """The text as written between the quotes of a canonical N-Triples literal."""
     return _MUST_ESCAPE.sub(lambda m: _SHORT.get(m[0]) or f"\\u{ord(m[0]):04X}", text)
 
 
@@ -75,7 +75,7 @@ def is_iri(term: str) -> bool:
 
 
 def is_triple(term: str) -> bool:
-    """Is it a triple term (RDF 1.2)?"""
+    """Whether it is a triple term (RDF 1.2)."""
     return term[:2] == "<<"
 
 
@@ -113,7 +113,7 @@ def blanks_of(term: str) -> tuple[str, ...]:
 
 
 def is_triple_of(subject: str, predicate: str, object: str) -> bool:
-    """Can there be a triple of these terms (RDF 1.2 Concepts §3.1)?"""
+    """Whether these terms can form a triple (RDF 1.2 Concepts §3.1)."""
     return (is_iri(subject) or is_blank(subject)) and is_iri(predicate) and object != ""
 
 

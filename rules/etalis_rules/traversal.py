@@ -1,7 +1,7 @@
 """Walking and rewriting immutable trees: patterns, expressions, rules, and the syntax they come from.
 
 A tree is made of frozen dataclasses and tuples.  ``walk`` and ``transform`` look at nothing but that.  ``rename`` must
-know which texts are names of variables, and reads it from the types of the fields: ``Name`` is renamed, ``Text`` is
+know which strings are names of variables, and takes that from the types of the fields: ``Name`` is renamed, ``Text`` is
 not, and a field that is a plain ``str`` is an error, so that a new field cannot be forgotten.
 """
 
@@ -42,10 +42,10 @@ def walk(value: object) -> Iterator[Any]:
 
 
 def transform(value: T, change: Callable[[Any], Any]) -> T:
-    """The tree with every node replaced for which ``change`` gives another.
+    """The tree with every node replaced for which ``change`` returns another.
 
-    ``change`` is asked from the top.  What it returns is taken as it is; None means: leave the node and go on inside
-    it.  What does not change stays the same object.
+    ``change`` is called from the top down.  Its result is used as it is; None means: keep the node and go on inside it.
+    Unchanged parts stay the same objects.
 
     >>> from etalis_rules.algebra import Apply, Const, Var
     >>> transform(Apply("+", (Var("x"), Var("y"))), lambda node: Const('"1"') if node == Var("x") else None)
@@ -103,7 +103,7 @@ def rename(value: T, names: Mapping[str, str]) -> T:
 
 
 def own_names(value: object) -> Iterator[str]:
-    """The names of variables that stand in a node itself, in the order of its fields."""
+    """The names of variables directly in a node, in the order of its fields."""
     for name in name_fields(_class(value)):
         yield from _leading(getattr(value, name))
 
@@ -134,7 +134,7 @@ def _hints(cls: Any) -> dict[str, Any]:
 
 @lru_cache(maxsize=1024)
 def renamings(cls: Any) -> tuple[tuple[str, Renaming], ...]:
-    """How each field of a class is renamed; those that are never changed are left out."""
+    """How each field of a class is renamed; fields that never change are left out."""
     hints = _hints(cls)
     every = ((name, _renaming(hints[name], f"{cls.__name__}.{name}")) for name in _field_names(cls))
     return tuple((name, renaming) for name, renaming in every if renaming is not None)

@@ -22,7 +22,7 @@ def timed(part: Part, operator: str) -> ir.Ref:
 
 
 def lower_absence(pattern: alg.Absence, above: Above, b: Builder) -> Part:
-    """The absent pattern sees all occurrences, whatever a policy has consumed, and carries only the variables it shares."""
+    """The absent side ignores consumption by a policy, and carries only the variables that it shares."""
     wanted, conditions, bound = above
     word = "NOT" if pattern.right is None and pattern.bound is None else "SEQ NOT"
     left_scope, absent_scope = alg.scope(pattern.left), alg.scope(pattern.absent)

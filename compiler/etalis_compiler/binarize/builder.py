@@ -58,7 +58,7 @@ class Builder:
         conditions: tuple[alg.Expr, ...] = (),
         bound: alg.Bound | None = None,
     ) -> Part:
-        """The nodes for a pattern under filters and a bound on its duration; the variables ``needed`` are read above it."""
+        """The nodes for a pattern under filters and a bound on its duration; ``needed``: variables read above."""
         return self.lowering(pattern, Above(needed, conditions, bound), self)
 
     def apart(self) -> Builder:
@@ -71,7 +71,7 @@ class Builder:
 
     @property
     def drops_blank_nodes(self) -> bool:
-        """Whether to drop blank nodes: they do not affect which goals are consumed, but they join the parts of a block."""
+        """Whether to drop blank nodes: they do not affect consumption, but they join the parts of a block."""
         return self.consuming and not self.in_block
 
     @property

@@ -207,7 +207,7 @@ class _Rewriter:
     def _leaf(
         self, leaf: ir.Leaf, head: tuple[str, ...], steps: tuple[ir.Step, ...], wanted: frozenset[int]
     ) -> _Carrying:
-        """A leaf that sees the triples of all queries, joined with the queries that have their constants; then the steps."""
+        """A leaf that sees the triples of all queries, joined with those that have their constants; then the steps."""
         if isinstance(leaf.predicate, alg.Const) and leaf.predicate.term in self.markers:
             raise Unfit
         own = tuple(sorted(self.read((leaf.subject, leaf.object))))

@@ -163,7 +163,7 @@ def queries_with_groups(group: Any) -> Collection[str]:
 
 
 def rows_at_end(node: ir.Group, group: Any, rows: Iterable[tuple[Any, ...]]) -> list[Solution]:
-    """The final rows of ungrouped aggregates of queries without solutions; ``rows``: of the relation."""
+    """The final rows of ungrouped aggregates of queries without solutions; ``rows``: the relation's."""
     if any(key[0] != NAME for key in node.keys):
         return []
     seen = queries_with_groups(group)

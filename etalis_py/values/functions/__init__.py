@@ -1,7 +1,7 @@
 """The function library of SPARQL 1.1: built-ins, casts, regular expressions and aggregates.
 
-Pure functions on values (``engine.values``), presented in one table (``FUNCTIONS``, ``CASTS``, ``find_function``), and
-aggregates as small accumulators that take solutions in and out of a sliding window (``accumulator``).  Knows values
+Pure functions on values (``etalis_py.values``), presented in one table (``FUNCTIONS``, ``CASTS``, ``find_function``),
+and aggregates as small accumulators that take solutions in and out of a sliding window (``accumulator``).  Knows values
 and terms, nothing of rules, goals or queries.
 """
 

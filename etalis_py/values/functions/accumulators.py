@@ -1,4 +1,4 @@
-"""What an aggregate is while it runs, and the packing of its state."""
+"""The running state of an aggregate, and how it is packed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class Accumulator(Protocol):
     """One aggregate of one group, over a multiset of solutions that may shrink again.
 
     ``add`` and ``remove`` take the value of the aggregated expression and its term; ``fail`` and ``unfail`` stand for
-    a solution whose expression is an error.  What was added may be removed, in any order; after that ``result`` is what
-    it would be had it never been added, without rounding that piles up.
+    a solution whose expression is an error.  Added values may be removed, in any order; after that ``result`` is as if
+    they had never been added, without accumulated rounding errors.
     """
 
     def add(self, value: Any, term: Any) -> None: ...
@@ -33,7 +33,7 @@ class Accumulator(Protocol):
         ...
 
     def load(self, state: State) -> None:
-        """Takes over what ``state`` of an accumulator of the same kind gave."""
+        """Takes over the ``state`` of an accumulator of the same kind."""
         ...
 
 
@@ -63,5 +63,5 @@ def unpack_int(packed: int | str) -> int:
 
 
 def not_added(term: Any) -> ValueError:
-    """A defect of the caller: it took out what it had not put in."""
+    """The error of a caller that removes what it has not added."""
     return ValueError(f"an aggregate was asked to remove {term!r}, which it does not hold")

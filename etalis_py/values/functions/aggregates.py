@@ -20,7 +20,7 @@ from etalis_py.values.functions.terms import str_
 
 
 class Count:
-    """COUNT: how many arguments are no error.  For COUNT(*) any value and term will do."""
+    """COUNT: how many arguments are not errors.  For COUNT(*) any value and term will do."""
 
     __slots__ = ("_count",)
 
@@ -56,8 +56,8 @@ class Count:
 class GroupConcat(Failing):
     """GROUP_CONCAT: the STR of the arguments in the order they were added, with a separator between them.
 
-    Of nothing it is "".  A blank node, or an error, among the arguments is an error.  With ``distinct`` a term stands
-    where it comes first among those still held.
+    For no arguments it is "".  A blank node or an error among the arguments makes it an error.  With ``distinct`` a
+    term stands where it first occurs among those still held.
     """
 
     __slots__ = ("_distinct", "_next", "_places", "_separator", "_terms")
@@ -192,14 +192,14 @@ def accumulator(name: str, *, distinct: bool = False, separator: str = " ") -> A
 
 
 def add_all(total: Accumulator, values: Sequence[Any], terms: Sequence[Any]) -> None:
-    """Many arguments, faster than one after the other."""
+    """Add many arguments, faster than one by one."""
     if not (isinstance(total, Sum) and total.add_all(values)):
         for value, term in zip(values, terms, strict=True):
             total.add(value, term)
 
 
 def remove_all(total: Accumulator, values: Sequence[Any], terms: Sequence[Any]) -> None:
-    """Many arguments that were added."""
+    """Remove many arguments that were added."""
     if not (isinstance(total, Sum) and total.remove_all(values)):
         for value, term in zip(values, terms, strict=True):
             total.remove(value, term)

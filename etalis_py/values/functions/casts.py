@@ -101,7 +101,7 @@ def to_integer(value: Any) -> int:
 
 
 def to_decimal(value: Any) -> Decimal:
-    """xsd:decimal: of a float exactly the number it holds."""
+    """xsd:decimal: for a float, exactly the number it holds."""
     c = value.__class__
     if c is str:
         return Decimal(_read("decimal", value))
@@ -126,7 +126,7 @@ to_xsd_float = partial(_to_floating, "float", XsdFloat)
 
 
 def to_date_time(value: Any) -> DateTime:
-    """xsd:dateTime: of a date its midnight."""
+    """xsd:dateTime: for a date, its midnight."""
     c = value.__class__
     if c is str:
         return _read("dateTime", value)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Functions on dateTimes ([SPARQL 1.1 Query] §17.4.5), also on the parts that dates and times have."""
+"""Functions on dateTimes ([SPARQL 1.1 Query] §17.4.5), and on the parts that dates and times have."""
 
 from __future__ import annotations
 

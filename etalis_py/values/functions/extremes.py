@@ -1,7 +1,7 @@
 """MIN, MAX and SAMPLE over a multiset that may shrink.
 
-A heap of the distinct terms, of which those taken out stay until they come to the top or are half of the heap: adding,
-removing and asking cost O(log n) amortised.
+A heap of the distinct terms; removed terms stay in it until they come to the top or make up half of it.  Adding,
+removing and reading cost O(log n) amortised.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def _opposite(part: Any) -> Any:
 
 
 def descending_key_of(value: Any, term: str) -> OrderKey:
-    """``order_key_of`` upside down, but for the last tie, which the smaller spelling wins here too."""
+    """``order_key_of`` reversed, except for the last tie, which the smaller spelling wins here too."""
     kind, rank, part, _ = order_key_of(value, term)
     return -kind, -rank, _opposite(part), term
 
 
 class Min(Failing):
-    """MIN: the first term in the order of ORDER BY ASC; of nothing, or with an error among the arguments, an error."""
+    """MIN: the first term in the order of ORDER BY ASC; an error for no arguments, or with an error among them."""
 
     __slots__ = ("_counts", "_heap")
 
@@ -119,7 +119,7 @@ class Max(Min):
 class Sample(Min):
     """SAMPLE: the first term in the order of ORDER BY ASC, so that the answer never depends on arrival.
 
-    Errors are passed over; when there is nothing else, it is an error.
+    Errors are skipped; if there is nothing else, it is an error.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""Functional forms, which decide for themselves what an error of an argument means ([SPARQL 1.1 Query] §17.4.1)."""
+"""Functional forms, which decide themselves what an error of an argument means ([SPARQL 1.1 Query] §17.4.1)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from etalis_py.values.operators import ebv
 
 
 def coalesce(*candidates: Callable[[], Any]) -> Any:
-    """COALESCE: the first argument that is no error."""
+    """COALESCE: the first argument that is not an error."""
     for candidate in candidates:
         try:
             return candidate()

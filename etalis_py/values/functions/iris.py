@@ -1,4 +1,4 @@
-"""References to IRIs (RFC 3986 §5.2): what the IRI function does with a relative one."""
+"""References to IRIs (RFC 3986 §5.2), for relative ones given to the IRI function."""
 
 from __future__ import annotations
 

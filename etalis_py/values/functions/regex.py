@@ -8,7 +8,7 @@ subtraction, block escapes) is refused when the pattern is compiled, with the co
   the pattern is left out (but in classes), ``q`` the pattern is plain text.
 - ``\d \s \i \c`` are as in XPath.  ``\w`` is a letter, mark, decimal digit or connecting punctuation such as ``_``;
   XML Schema leaves ``_`` out and takes ``+`` in, which no SPARQL processor does.
-- ``\b \B \A \z`` and ``(?i)`` are taken too: XPath has no meaning for them.
+- ``\b \B \A \z`` and ``(?i)`` are accepted too: XPath has no meaning for them.
 - REPLACE: ``$1`` is the first group, ``$0`` the match, ``\$`` and ``\\`` the characters; a pattern that matches the
   empty string is an error, as in XPath.
 """

@@ -1,4 +1,4 @@
-"""How a function is called: what generated code has to hand over, and what it gets back."""
+"""How a function is called: what generated code has to pass, and what it gets back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FunctionSpec:
     context: Context = ""
 
     def accepts(self, count: int) -> bool:
-        """Whether the function can be called with so many arguments."""
+        """Whether the function can be called with ``count`` arguments."""
         return self.least <= count and (self.most is None or count <= self.most)
 
     @property
@@ -53,4 +53,4 @@ class FunctionSpec:
 
 
 class UnknownFunction(LookupError):
-    """No such function, or not with so many arguments; the message says what to write instead."""
+    """No such function, or not with this number of arguments; the message says what to write instead."""

@@ -33,7 +33,7 @@ def like(original: Any, text: str) -> Any:
 
 
 def utf8(text: str, function: str) -> bytes:
-    """The text in UTF-8; lone surrogates have none."""
+    """The text in UTF-8; lone surrogates have no encoding."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -70,7 +70,7 @@ def lcase(value: Any) -> Any:
 
 
 def _compatible(a: Any, b: Any, function: str) -> tuple[str, str]:
-    """The texts of two string literals, of which the second has no language or that of the first (§17.4.3.1.2)."""
+    """The texts of two string literals; the second must have no language or that of the first (§17.4.3.1.2)."""
     left, right = text_of(a, function), text_of(b, function)
     if b.__class__ is LangString and (a.__class__ is not LangString or a.language != b.language):
         raise type_error(function, a, b)

@@ -1,8 +1,8 @@
 """SUM and AVG, exact while they slide.
 
-Integers and decimals are added exactly.  Floats are, too: each is an integer over a power of two, and so is the sum
-that is kept, so that what is added and removed again leaves nothing behind; the result is rounded once.  Adding 0.1 ten
-times gives 1.0, where adding doubles one after the other gives 0.9999999999999999.
+Integers and decimals are added exactly.  So are floats: each is an integer over a power of two, and so is the sum that
+is kept, so that a value added and removed again leaves nothing behind; the result is rounded once.  Adding 0.1 ten
+times gives 1.0, whereas adding doubles one by one gives 0.9999999999999999.
 
 The result has the least type that holds all: integer, decimal, float, double ([SPARQL 1.1 Query] §18.5.1.3 and 4).
 """
@@ -32,7 +32,7 @@ def _special_name(value: float) -> str:
 
 
 class Sum(Failing):
-    """SUM: of nothing it is 0; one argument that is not a number makes it an error."""
+    """SUM: 0 for no arguments; one argument that is not a number makes it an error."""
 
     __slots__ = (
         "_decimal",
@@ -73,7 +73,7 @@ class Sum(Failing):
             self._failures += 1
 
     def add_all(self, values: Sequence[Any]) -> bool:
-        """Many at once, if all are integers or all are decimals; else nothing happens, and the answer is False."""
+        """Add many at once, if all are integers or all are decimals; otherwise do nothing and return False."""
         kinds = set(map(type, values))
         if kinds == {Decimal}:
             self._decimals += len(values)
@@ -85,7 +85,7 @@ class Sum(Failing):
         return True
 
     def remove_all(self, values: Sequence[Any]) -> bool:
-        """The contrary."""
+        """Remove many at once, under the same conditions."""
         kinds, number = set(map(type, values)), len(values)
         if kinds == {Decimal} and self._decimals >= number:
             self._decimals -= number
@@ -97,7 +97,7 @@ class Sum(Failing):
         return True
 
     def add_integers(self, total: int, count: int) -> None:
-        """So many integers at once; each can be removed alone."""
+        """Add ``count`` integers at once, given their total; each can be removed alone."""
         self._integers += count
         self._whole += total
 
@@ -175,7 +175,7 @@ class Sum(Failing):
 
 
 class Avg(Sum):
-    """AVG: SUM ÷ COUNT; of nothing it is 0, of integers a decimal."""
+    """AVG: SUM ÷ COUNT; 0 for no arguments, a decimal for integers."""
 
     __slots__ = ()
 

@@ -93,7 +93,7 @@ def _hint(name: str, known: Mapping[str, FunctionSpec]) -> str:
 
 
 def find_function(name: str, arguments: int) -> FunctionSpec:
-    """The function of a built-in name (in any case) or of an IRI (without brackets), for so many arguments.
+    """The function of a built-in name (in any case) or of an IRI (without brackets), for this number of arguments.
 
     >>> find_function("strlen", 1).name
     'STRLEN'

@@ -78,12 +78,12 @@ def lang_dir(value: Any) -> str:
 
 
 def has_lang(value: Any) -> bool:
-    """hasLANG: is it a string with a language?"""
+    """hasLANG: whether it is a string with a language."""
     return value.__class__ is LangString
 
 
 def has_lang_dir(value: Any) -> bool:
-    """hasLANGDIR: is it a string with a language and a base direction?"""
+    """hasLANGDIR: whether it is a string with a language and a base direction."""
     return value.__class__ is LangString and "--" in value.language
 
 
@@ -191,7 +191,7 @@ def _digest(seed: bytes | str, index: int, purpose: bytes, text: str = "") -> by
 
 
 def bnode(seed: bytes | str, index: int, name: Any = None) -> BlankValue:
-    """BNODE() and BNODE(name): the latter gives one node for one name within a solution, whichever call asks."""
+    """BNODE() and BNODE(name): the latter gives the same node for the same name within a solution, in every call."""
     if name is None:
         return BlankValue("_:b" + _digest(seed, index, b"bnode").hex())
     if name.__class__ is not str:

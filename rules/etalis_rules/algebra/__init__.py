@@ -1,8 +1,8 @@
 """The temporal algebra: SPARQL's operators and those of [EP] §4.2, over solutions ⟨μ, start, end⟩.
 
-This is what a query means.  The compiler makes it from the syntax and turns it into rules; what a rule asks of the
-background knowledge, and patterns that can only be evaluated backwards (a correlated EXISTS), stay algebra inside
-the rules.  Everything is immutable and hashable.
+This is the meaning of a query.  The compiler makes it from the syntax and turns it into rules; look-ups of rules in the
+background knowledge, and patterns that can only be evaluated backwards (a correlated EXISTS), stay algebra inside the
+rules.  Everything is immutable and hashable.
 
 Variables are names without the question mark; a name that begins with ``_:`` stands for a blank node of the query,
 one that begins with ``.`` was introduced by the compiler.  Terms are N-Triples spellings.

@@ -75,7 +75,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class NotAny:
-    """An edge whose predicate is none of these, from subject to object."""
+    """An edge with any predicate but these, from subject to object."""
 
     iris: tuple[Text, ...]
 
@@ -104,7 +104,7 @@ class BGP:
 
 @dataclass(frozen=True, slots=True)
 class PathPattern:
-    """A path that is not one plain predicate (sequences and alternatives are already taken apart)."""
+    """A path that is not one plain predicate (sequences and alternatives have been expanded already)."""
 
     subject: Var | Const
     path: Path
@@ -131,8 +131,8 @@ class Known:
 class GraphNames:
     """``GRAPH ?g {}``: one timeless solution per named background graph.
 
-    ``GRAPH ?g {P}`` with a ``child``: P evaluated once for every named graph, which is ``inner`` inside of P; what P
-    itself binds to ?g must be that graph.
+    ``GRAPH ?g {P}`` with a ``child``: P evaluated once for every named graph, which is ``inner`` inside P; if P itself
+    binds ?g, it must be to that graph.
     """
 
     graph: Var | Const
@@ -142,7 +142,7 @@ class GraphNames:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Inline rows, timeless.  One row without variables is the unit: what ``{}`` means."""
+    """Inline rows, timeless.  One row without variables is the unit, the meaning of ``{}``."""
 
     variables: tuple[Name, ...]
     rows: tuple[tuple[Text, ...], ...]
@@ -189,11 +189,10 @@ class TimeJoin:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """``left`` without ``absent``, whose solutions [n, n′] count where they are compatible.
+    """``left`` without ``absent``, whose solutions [n, n′] count if they are compatible.
 
-    Without ``right`` and ``bound``: none lies strictly inside of left.  With ``right`` [c, c′]: a SEQ, and none between
-    them has a′ < n and n′ < c.  With ``bound``: the solution lasts until a′ + bound, and none has a′ < n and
-    n′ ≤ a′ + bound.
+    Without ``right`` and ``bound``: none lies strictly inside left.  With ``right`` [c, c′]: a SEQ, and none has a′ < n
+    and n′ < c.  With ``bound``: the solution lasts until a′ + bound, and none has a′ < n and n′ ≤ a′ + bound.
     """
 
     left: Pattern
@@ -206,9 +205,9 @@ class Absence:
 class Runs:
     """``child REPEAT …``: runs of ``least`` to ``most`` solutions that agree on ``keys``, each the next of the last.
 
-    ``condition`` holds at every step, ``PREVIOUS(?p)`` and ``FIRST(?p)`` in it are of the element before and the first;
-    no solution of ``absent`` that is compatible on the keys lies in a gap.  ``longest``: of the runs with the same last
-    element those with the most.  ``aggregates`` also know FIRST and LAST.
+    ``condition`` holds at every step; ``PREVIOUS(?p)`` and ``FIRST(?p)`` in it are values of the previous and the first
+    element; no solution of ``absent`` that is compatible on the keys lies in a gap.  ``longest``: of the runs with the
+    same last element, only the longest.  ``aggregates`` may also be FIRST and LAST.
     """
 
     child: Pattern
@@ -256,7 +255,7 @@ class EqLeftJoin:
 
 @dataclass(frozen=True, slots=True)
 class Minus:
-    """``left`` without what is compatible with, and shares a variable with, a solution of ``right``.
+    """``left`` without the solutions that are compatible, and share a variable, with a solution of ``right``.
 
     ``scope`` names the variables of ``left`` that count (MINUS is decided at the end of its group, when later
     elements have been joined already).
@@ -349,7 +348,7 @@ class OrderKey:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """What stands around a pattern: grouping, HAVING, SELECT expressions, DISTINCT, ORDER BY, LIMIT, window.
+    """A pattern with grouping, HAVING, SELECT expressions, DISTINCT, ORDER BY, LIMIT and window.
 
     Evaluated in this order: ``window`` over the solutions of ``pattern``; ``keys`` and ``aggregates`` when
     ``grouped``; ``having``; ``extends``; ``order``; projection to ``variables``; ``distinct``; slice.

@@ -1,4 +1,4 @@
-"""Which variables an expression reads, and which a pattern binds."""
+"""The variables that an expression reads, and those that a pattern binds."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from .nodes import (
 from .structure import expressions, subpatterns
 
 TRIPLE_TERM = ".tt"
-"""How the names of hidden variables begin that stand for triple terms: a pattern binds them to nothing else."""
+"""The prefix of hidden variables that stand for triple terms: a pattern binds them to nothing else."""
 _PARTS = frozenset({"SUBJECT", "PREDICATE", "OBJECT"})
 
 
 def is_visible(name: str) -> bool:
-    """Is it a variable of the query's text, rather than a blank node's or one that the compiler introduced?"""
+    """Whether it is a variable of the query's text, not a blank node or one that the compiler introduced."""
     return not name.startswith((".", "_:"))
 
 

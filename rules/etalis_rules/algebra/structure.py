@@ -1,4 +1,4 @@
-"""What stands below a pattern or an expression, and patterns made of others."""
+"""The parts of a pattern or an expression, and patterns made from others."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def subpatterns(pattern: Pattern) -> Iterator[Pattern]:
 
 
 def expressions(pattern: Pattern) -> tuple[Expr, ...]:
-    """The expressions that stand directly in a pattern."""
+    """The expressions directly in a pattern."""
     match pattern:
         case Filter(_, conditions):
             return conditions
@@ -93,7 +93,7 @@ def subexpressions(expr: Expr) -> Iterator[Expr]:
 
 
 def conjoin(left: Pattern, right: Pattern) -> Pattern:
-    """The join of two patterns, where the unit joins with nothing."""
+    """The join of two patterns, in which the unit disappears."""
     if left == UNIT:
         return right
     return left if right == UNIT else Join(left, right)
@@ -115,10 +115,10 @@ def invert(path: Path) -> Path:
 
 
 def without_blocks(value: T) -> T:
-    """The same with every ``Block`` replaced by what is in it: without intervals a join of sets is a set."""
+    """The same with every ``Block`` replaced by its content: without intervals a join of sets is a set."""
     return transform(value, lambda node: without_blocks(node.child) if isinstance(node, Block) else None)
 
 
 def with_known(value: T, table: Callable[[Pattern], Pattern]) -> T:
-    """The same with every ``Known`` pattern replaced by what ``table`` makes of it."""
+    """The same with every ``Known`` pattern replaced by the result of ``table``."""
     return transform(value, lambda node: table(node.child) if isinstance(node, Known) else None)
