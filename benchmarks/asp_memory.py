@@ -2,10 +2,10 @@
 
     python -m benchmarks.asp_memory [events, default 500000]
 
-Each event is an alarm of a sensor never seen before in one of fifty rooms; the program says that a room is at risk when
-the one before it had two alarms within the last ten seconds.  clingo keeps every symbol it has seen, so a naive mapping
-of IRIs to symbols would grow by about 100 bytes an event.  Resident memory is printed each tenth of the way; the run
-fails when it grows by more than 6 MB after the first fifth.
+Each event is an alarm of a new sensor in one of fifty rooms; the program says that a room is at risk if the one before
+it had two alarms within the last ten seconds.  clingo keeps every symbol it has seen, so a naive mapping of IRIs to
+symbols would grow by about 100 bytes an event.  Resident memory is printed after each tenth of the run, which fails if
+it grows by more than 6 MB after the first fifth.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     python -m benchmarks.closure
 
-The hierarchy of [EP] Test 2's size (see ``taxonomy.py``) and, where the folder ``shared`` beside the checkout has it,
+The hierarchy of [EP] Test 2's size (see ``taxonomy.py``) and, if the folder ``shared`` beside the checkout has it,
 WordNet 3.0's nouns: 82,115 classes, 743,241 pairs of classes in the closure.  "Ready" is the time until the first
-look-up of a class's super-classes is answered; "cpu" is what it cost, which a busy machine shows better.  The run
-fails when a count is wrong or a time is above its limit.
+look-up of a class's super-classes is answered; "cpu" is the processor time, which is more reliable on a busy machine.
+The run fails if a count is wrong or a time is above its limit.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def ancestors(triples: list[tuple[str, str, str]]) -> int:
 
 
 def measure(source: Path, root: str, below: int, pairs: int, limit: float, folder: Path) -> Iterator[str]:
-    """Measure one hierarchy; yields what is wrong."""
+    """Measure one hierarchy; yields the errors found."""
     for state, most in (("cold", limit), ("cached", CACHED_LIMIT)):
         start, used = perf_counter(), sum(os.times()[:4])
         knowledge = load(source, cache=folder)

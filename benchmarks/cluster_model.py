@@ -1,21 +1,21 @@
-"""What a cluster that is not here would do: a model of one micro-batch, from costs that are measured on one machine.
+"""A model of one micro-batch on a cluster, from costs measured on one machine.
 
     python -m benchmarks.cluster_model [--measure] [--check] [--skew 0.0] [--goals 100000000] [--trigger 10]
 
-A batch of N events on C cores in S shards takes, one after the other,
+A batch of N events on C cores in S shards takes, one after another,
 
     fixed     what a batch costs however small it is
     driver    a task for each core that reads and for each shard, which one thread of the driver hands out
     routing   N events, evenly over the cores, in the JVM
-    shuffle   N times the bytes of an event, over the network of the machines, but for what stays on its machine
+    shuffle   N times the bytes of an event, over the network, except for those that stay on their machine
     shards    the fullest core: keys are drawn (a share ``--skew`` of the events has one key) and hashed into shards as
               the pipeline does it, and each core takes the next shard when it is free, as Spark does
 
-The highest rate is that at which a batch takes as long as the trigger.  It also says from which share on one key alone
-fills a core, how much state the fullest core has, and how long it takes to bring it back after a failure.
-``--measure`` takes the costs from this machine instead of those below: of batches on one core.  ``--check`` measures
-batches on 1 and 2 cores in 2 to 8 shards as well, holds the predictions against them, and fails where one is wrong by
-more than half.
+The highest rate is that at which a batch takes as long as the trigger.  It also prints the share from which a single
+key fills a core, how much state the fullest core has, and how long that takes to restore after a failure.
+``--measure`` measures the costs on this machine, in batches on one core, instead of using those below.  ``--check``
+also measures batches on 1 and 2 cores in 2 to 8 shards, compares them with the predictions, and fails if one is wrong
+by more than half.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ QUERY = "SELECT ?id WHERE { { ?id <urn:p:a> ?x } SEQ { ?id <urn:p:b> ?y } }"
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Seconds and bytes, as docs/spark-sizes.md has them of W1 as a stream.
+    """Seconds and bytes, as in docs/spark-sizes.md for W1 as a stream.
 
     Assumed are ``task`` (the driver hands out a thousand a second), ``network`` (10 Gbit/s a machine) and the ``cores``
     of a machine.
@@ -69,7 +69,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a batch is predicted to take, by what it is for."""
+    """The predicted time of a batch, by its parts."""
 
     fixed: float
     driver: float
@@ -93,7 +93,7 @@ def weights(shards: int, skew: float, seed: int = 1) -> list[float]:
 
 
 def fullest(shares: Sequence[float], cores: int) -> float:
-    """The share of the core that is done last: each takes the next shard when it is free."""
+    """The share of the core that finishes last: each takes the next shard when it is free."""
     loads = [0.0] * min(cores, len(shares))
     for share in shares:
         heapreplace(loads, loads[0] + share)
@@ -134,7 +134,7 @@ class Prediction:
 
 
 def cluster(costs: Costs, cores: int, skew: float, goals: int, trigger: float) -> Prediction:
-    """The highest rate of a cluster and what limits it; the share from which on one key alone does; its state.
+    """The highest rate of a cluster and what limits it; the share from which one key alone does; its state.
 
     The state is that of the fullest core: its bytes, and the seconds in which it is restored.
     """
@@ -181,13 +181,13 @@ def measured(events: int) -> Costs:
 
 
 def runs(cases: Sequence[Case], cores: int, shards: Sequence[int]) -> dict[int, list[tuple[float, float]]]:
-    """By number of shards, for each case: the fastest of three runs after one that warms up, and bytes of an event."""
+    """By number of shards, for each case: the fastest of three runs after a warm-up run, and the bytes per event."""
     found: dict[int, list[tuple[float, float]]] = {}
     with quiet_session(f"local[{cores}]", max(shards)) as spark, tempfile.TemporaryDirectory() as name:
         for number, some in enumerate(cases):
             file = Path(name) / f"{number}.parquet"
             write_parquet(file, some.events)
-            # Nothing reads through this to the files, so the rows are routed and shuffled, as those of many shards are.
+            # The shards cannot read the files through this, so the rows are routed and shuffled, as with many shards.
             frame = spark.read.parquet(str(file)).coalesce(2 * cores)
             for count in shards:
                 spark.conf.set("spark.sql.shuffle.partitions", str(count))
@@ -211,7 +211,7 @@ def _state(goals: int = 100_000) -> tuple[float, float]:
 
 
 def check(costs: Costs, events: int) -> Iterator[tuple[str, bool]]:
-    """Predictions beside what was measured; each with whether it is wrong by no more than half."""
+    """Predictions beside measurements; each with whether it is wrong by no more than half."""
     some = case(WORKLOAD, events)
     for cores, shards in ((1, (2, 4, 8)), (2, (2, 4, 8))):
         for count, [(seconds, _)] in runs([some], cores, shards).items():

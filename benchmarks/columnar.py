@@ -2,8 +2,8 @@
 
 The engine is given record batches in the flat form (subjects and predicates dictionary-encoded, objects plain texts),
 as a reader of Parquet makes them, and gives back its reports as Arrow arrays of spellings with their times.  A million
-events where a workload has no number of its own; a first run compiles the kernels and is left out.  The answers of
-engine and limit are checked against the plain loop: the engine's term by term, the limit's by their times.
+events unless a workload has its own number; a first run compiles the kernels and is not counted.  The answers of engine
+and limit are checked against the plain loop: the engine's term by term, the limit's by their times.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def size_of(workload: Workload, events: int | None) -> int:
 
 
 def measure_columns(workload: Workload, events: int | None, repeat: int) -> InColumns:
-    """Measure the engine in columns and the limit over so many events (``size_of`` when not given)."""
+    """Measure the engine in columns and the limit over this many events (``size_of`` if not given)."""
     items = workload.events(size_of(workload, events))
     feed = workload.loop()
     expected = sorted(feed(items) + feed(()))

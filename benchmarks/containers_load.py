@@ -1,8 +1,8 @@
 """Stream containers under load on loopback: posts and window reads at once, and push clients beside them.
 
-The load is open-loop: each request has a time at which it is due, and its latency counts from then, so that a server
-that stalls is not spared.  Every answer is checked: a window holds exactly the graphs whose times lie in (open, close]
-of those acknowledged before it was asked for, and none twice; every push client gets every graph once, in order.
+The load is open-loop: each request has a time at which it is due, and its latency counts from then, so that a stalling
+server does not look faster.  Every answer is checked: a window holds exactly the graphs whose times lie in (open,
+close] of those acknowledged before it was asked for, and none twice; every push client gets every graph once, in order.
 
     python benchmarks/containers_load.py                  30 seconds
     python benchmarks/containers_load.py --ten-minutes    ten minutes
@@ -95,7 +95,7 @@ class Tally:
         self.acknowledged.insert(place, (at, number, when))
 
     def forget(self, before: int) -> None:
-        """Drop what no window reaches any more, so that this program's memory stays flat too."""
+        """Drop posts that no window reaches any more, so that this program's memory stays flat too."""
         place = bisect.bisect(self.times, before)
         del self.times[:place], self.acknowledged[:place]
 
@@ -160,7 +160,7 @@ def check_window(tally: Tally, asked: float, head: bytes, body: bytes) -> None:
 async def push_client(
     host: str, port: int, tally: Tally, sent: dict[int, float], expected: int, ready: asyncio.Event
 ) -> None:
-    """Follow /slow/ by server-sent events until all that is expected has come, in order."""
+    """Follow /slow/ by server-sent events until everything expected has come, in order."""
     reader, writer = await asyncio.open_connection(host, port, limit=1_000_000)
     writer.write(f"GET /slow/ HTTP/1.1\r\nHost: {host}:{port}\r\nAccept: text/event-stream\r\n\r\n".encode())
     await reader.readuntil(b"\r\n\r\n")
@@ -193,7 +193,7 @@ async def load(url: str, process: psutil.Process, options: argparse.Namespace, t
     clients = [asyncio.create_task(push_client(host, int(port), tally, sent, expected, event)) for event in ready]
     for event in ready:
         await event.wait()
-    # Whole minutes are to be measured, not how fast five hundred connections are opened.
+    # Measure whole minutes, not how fast five hundred connections are opened.
     await asyncio.sleep(1)
 
     async def post(connection: Connection, number: int, due: float) -> None:

@@ -1,12 +1,12 @@
-"""[EP] Test 3: what the number of delivery agents costs, in time and memory ([EP] Figure 3).
+"""[EP] Test 3: the cost of more delivery agents, in time and memory ([EP] Figure 3).
 
     python -m benchmarks.delivery [--agents 1,10] [--locations 20] [--plot figure.svg]
 
 The town is that of ``../shared/data/roads-osm`` (Krems: 810 places, 1,724 links) or, without it, a made-up one.  Each
 agent visits 20 locations while most of the links it needs are closed under way.  Each number of agents runs in a
 process of its own; printed are the processor time of all requests and updates, the mean, the median, the 95th of 100
-and the slowest of them (those of one instant share its time), and the resident memory at the end.  Fails when an agent
-without a way gets no notice, or a route uses a closed road; a line says when one took more than 20 ms.
+and the slowest of them (those of one instant share its time), and the resident memory at the end.  Fails if an agent
+without a route gets no notice, or a route uses a closed road; a line is printed if a request took more than 20 ms.
 """
 
 from __future__ import annotations

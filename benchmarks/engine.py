@@ -3,10 +3,10 @@
     python -m benchmarks.engine [--only W1,W2] [--events N] [--repeat 5] [--json FILE]
 
 Prints a table and writes ``out/bench.json``.  Beside rows from objects, each workload is run in columns from Arrow to
-Arrow (see ``columnar``).  The figures are of processor time (see ``harness``).  The last columns
-are the engine's time over that of a hand-written loop of the same logic in the same run, which is the room that is
-left, and (slowest − fastest) / median of the runs.  The bars hold for each workload's own number of events.  The
-command fails when an answer is wrong; a missed bar is printed only.
+Arrow (see ``columnar``).  The figures are of processor time (see ``harness``).  The last columns are the engine's time
+over that of a hand-written loop of the same logic in the same run, which is the room for improvement, and (slowest −
+fastest) / median of the runs.  The bars hold for each workload's own number of events.  The command fails if an answer
+is wrong; a missed bar is only printed.
 """
 
 from __future__ import annotations

@@ -2,17 +2,18 @@
 
     python -m benchmarks.event_processing [--events 20000] [--plot figure.svg]
 
-The stream are prices of ACME at equal distances, so that every triple contributes to complex events, as in the paper.
-Events are made before the clock starts (the paper pre-parses them too); rates are of processor time on one core.
+The stream consists of prices of ACME at equal intervals, so that every triple contributes to complex events, as in the
+paper.  Events are made before the clock starts (the paper pre-parses them too); rates are of processor time on one
+core.
 
-(a) A window of ten days that holds n prices.  *Queries (5), (6)* are those of the paper (``programs/stock``): a sum
-for every two prices within the window, each from the one before, and the average when ten days are full.  Every price
-makes n sums and is looked at between any two others, so a price costs about n × n.  *AVG WITHIN P10D* says the same in
+(a) A window of ten days that holds n prices.  *Queries (5), (6)* are those of the paper (``programs/stock``): a sum for
+every two prices within the window, each from the one before, and the average once ten days are full.  Every price makes
+n sums and is looked at between any two others, so a price costs about n × n.  *AVG WITHIN P10D* expresses the same in
 one line.
 
 (b) The last n prices: *AVG WITHIN n EVENTS*.
 
-Every average (and every sum of query (5)) is checked against a loop over the prices.  Fails when one is wrong.
+Every average (and every sum of query (5)) is checked against a loop over the prices.  Fails if one is wrong.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ ROUNDING = Decimal(10) ** -12
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One cell of the figure: a window of so many prices, and what it cost."""
+    """One cell of the figure: a window of a number of prices, and its cost."""
 
     query: str
     window: int
@@ -63,7 +64,7 @@ def price(number: int) -> int:
 
 
 def prices(count: int, window: int) -> list[Event]:
-    """So far apart that ten days hold ``window`` prices, and never end at one."""
+    """Prices so far apart that ten days hold ``window`` of them, and never end exactly at one."""
     apart = 2 * TEN_DAYS // (2 * window - 1)
     return [
         Event(n * apart, n * apart, ((f"<{STOCK}ACME>", HAS_PRICE, f'"{price(n)}"^^<{XSD}integer>'),))
@@ -72,14 +73,14 @@ def prices(count: int, window: int) -> list[Event]:
 
 
 def averages(count: int, window: int, *, full: bool) -> Iterator[tuple[int, Decimal]]:
-    """The average after each price, by its number; with ``full`` only where a price lies before the window."""
+    """The average after each price, by its number; with ``full`` only if a price lies before the window."""
     for last in range(window if full else 0, count):
         held = [price(n) for n in range(max(last - window + 1, 0), last + 1)]
         yield last, Decimal(sum(held)) / len(held)
 
 
 def sums(count: int, window: int) -> Counter[tuple[int, int]]:
-    """Count and sum of every run of prices that the window holds."""
+    """The counts and sums of all runs of prices within the window."""
     results: Counter[tuple[int, int]] = Counter()
     for last in range(count):
         total = 0
@@ -114,7 +115,7 @@ def measure(query: str, compiled: Program, count: int, window: int, *, printed: 
 
 
 def measured(events: int) -> Iterator[tuple[str, list[Measured]]]:
-    """The two halves of the figure; as many events for each window as take about as long."""
+    """The two halves of the figure; the number of events is chosen so that each window takes about as long."""
     printed = compile([program(f"stock/{name}") for name in PRINTED])
     within = compile(AVERAGE + "P10D")
     yield (
@@ -134,7 +135,7 @@ def measured(events: int) -> Iterator[tuple[str, list[Measured]]]:
 
 
 def draw(halves: Sequence[tuple[str, Sequence[Measured]]], path: Path) -> None:
-    """[EP] Figure 1: events a second against the prices in the window."""
+    """[EP] Figure 1: events per second against the prices in the window."""
     from matplotlib.ticker import FuncFormatter
 
     from etalis_py.replays.figures import BLUE, ORANGE, new_figure, plain, save

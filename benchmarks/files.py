@@ -116,7 +116,7 @@ FORMATS: dict[str, tuple[str, Callable[[list[Event], Path], None], str, dict[str
 
 
 def processor(action: Callable[[], Any], repeat: int) -> tuple[float, Any]:
-    """The least processor time of some repeats, and what came out."""
+    """The least processor time of some repeats, and the result."""
     best, result = float("inf"), None
     for _ in range(repeat):
         begun = time.process_time()
@@ -155,7 +155,7 @@ def measure(name: str, events: list[Event], folder: Path, repeat: int) -> tuple[
         write_all(reports)
 
     outputs = Engine(program).outputs
-    read(True)  # compiles what is not compiled yet
+    read(True)  # compiles anything not compiled yet
     seconds, _ = processor(run, repeat)
     ids = [match.id for matches in reports for match in matches]
     in_columns, count = processor(lambda: read(True), repeat)

@@ -2,9 +2,9 @@
 
     python -m benchmarks.files_memory [--events 1000000] [--times 10]
 
-The events of W2 as a Parquet file, once and repeated so many times, later each time; ``etalis run`` reads them, in a
-process of its own, and writes a Parquet file.  Printed: matches, events a second and the most memory of the process.
-Fails when the long run has not exactly so many times the matches, or takes more than a quarter more memory.
+The events of W2 as a Parquet file, once and repeated ``--times`` times, later each time; ``etalis run`` reads them, in
+a process of its own, and writes a Parquet file.  Printed: matches, events a second and the most memory of the process.
+Fails if the long run does not have exactly that many times the matches, or takes over a quarter more memory.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Run:
 
 
 def repeated(path: Path, times: int, target: Path) -> None:
-    """The events of a file so many times, each time after a pause that is longer than the window."""
+    """The events of a file ``times`` times, each time after a pause longer than the window."""
     table = parquet.read_table(path)
     span = pc.max(table["end"]).as_py() + 2 * w2_stock.WINDOW
     with parquet.ParquetWriter(target, table.schema) as writer:

@@ -1,11 +1,11 @@
-"""The memory of a goal: a million that wait, in rows and in columns.
+"""The memory of a goal, from a million that wait, in rows and in columns.
 
     python -m benchmarks.goal_memory [--goals 1000000]
 
 The goals are those of W6: events a, each with an id of its own, that wait for their b.  They come from a generator, in
 columns a batch at a time, so that nothing but the engine holds them.  Each form runs in a process of its own.  The
-figures are what the process has grown by: at most, and in the end, when what was let go is counted out.  The answers
-are checked: of some ids, the b finds its a.
+figures are the growth of the process: at its peak, and at the end, when memory has been released.  The answers are
+checked: for some ids, the b finds its a.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _STATUS = Path("/proc/self/status")
 
 
 def measure(form: str, goals: int) -> tuple[float, float]:
-    """Bytes a goal: at most, and in the end."""
+    """Bytes per goal: at the peak, and at the end."""
     engine = Engine(compile(w1_pairs.QUERY), policy="recent", executor=form)
     _feed(engine, form, _WARM, first=goals)  # loads and touches what every engine needs
     before = _resident()
-    Path("/proc/self/clear_refs").write_text("5")  # the highest is what there is now
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak to the current size
     _feed(engine, form, goals)
     highest = _highest()
     gc.collect()

@@ -1,14 +1,14 @@
 """How a workload is measured: on one core, against a hand-written loop, and with every answer checked.
 
-What the clock sees
+What is timed
 - The events are made, the query compiled and its code generated before the clock starts.
 - The engine is given all events by one ``push_all`` and is closed; its matches are made into a list of ``Match``
   objects.  The hand-written loop is given the same events and makes a list of tuples.
-- Engine and loop run in turn, five times each unless told otherwise, each time from nothing; the median counts.
-- The figures are processor time: nothing here waits for anything, so on an idle machine it is the time that passes,
-  and on a busy one it leaves out what other programs took.  The time that passed is recorded beside it.
-- The process keeps to one core.  The garbage collector is on and looks through everything, as it does for a user; it
-  has just collected when a run begins.
+- Engine and loop run in turn, five times each by default, each time from scratch; the median counts.
+- The figures are processor time: nothing here waits, so on an idle machine it equals wall-clock time, and on a busy one
+  it excludes other programs.  The wall-clock time is recorded beside it.
+- The process keeps to one core.  The garbage collector is on and examines everything, as it does for a user; it has
+  just run when a measurement begins.
 
 What is checked: in every run the engine's matches are the same multiset of ``(start, end, row)`` as the loop's.
 """
@@ -30,7 +30,7 @@ from etalis_py.events import Event
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The seconds of the runs, in the order in which they ran: of the processor, and those that passed."""
+    """The seconds of the runs, in order: processor time, and wall-clock time."""
 
     processor: tuple[float, ...]
     passed: tuple[float, ...]
@@ -41,12 +41,12 @@ class Timing:
 
     @property
     def spread(self) -> float:
-        """(slowest − fastest) / median: how much to trust the figure."""
+        """(slowest − fastest) / median: how reliable the figure is."""
         return (max(self.processor) - min(self.processor)) / self.seconds
 
     @property
     def waiting(self) -> float:
-        """The time that passed over the processor's: 1 on an idle machine."""
+        """Wall-clock time over processor time: 1 on an idle machine."""
         return sum(self.passed) / sum(self.processor)
 
 
@@ -65,7 +65,7 @@ class InColumns:
     differences: tuple[str, ...]
 
     def figure(self, unit: Unit, runs: Timing) -> float:
-        """What these runs of it come to in a unit."""
+        """The figure of these runs in a unit."""
         match unit:
             case "events/s":
                 return self.events / runs.seconds
@@ -81,7 +81,7 @@ class InColumns:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What was measured of a workload; ``differences`` says how the engine's answers differ from the loop's."""
+    """The measurements of a workload; ``differences`` says how the engine's answers differ from the loop's."""
 
     workload: Workload
     events: int
@@ -109,12 +109,12 @@ class Result:
 
     @property
     def met(self) -> bool | None:
-        """Whether the bar is met; None when the bar was meant for another number of events."""
+        """Whether the bar is met; None if the bar was meant for another number of events."""
         return self.workload.bar.met(self.figure) if self.events == self.workload.size else None
 
 
 def keep_to_one_core() -> int | None:
-    """Bind the process to the last core it may use; None where the system has no such call."""
+    """Bind the process to the last core it may use; None if the system has no such call."""
     if not hasattr(os, "sched_setaffinity"):
         return None
     core = max(os.sched_getaffinity(0))
@@ -128,7 +128,7 @@ def answers_of(workload: Workload, matches: Iterable[Match]) -> list[Answer]:
 
 
 def differences(answers: Sequence[Answer], expected: Sequence[Answer], shown: int = 3) -> tuple[str, ...]:
-    """How two multisets of answers differ: nothing when they do not."""
+    """How two multisets of answers differ; empty if they do not."""
     if answers == expected or sorted(answers) == sorted(expected):
         return ()
     a, b = Counter(answers), Counter(expected)
@@ -141,7 +141,7 @@ def differences(answers: Sequence[Answer], expected: Sequence[Answer], shown: in
 
 
 def measure(workload: Workload, size: int | None = None, repeat: int = 5) -> Result:
-    """Measure one workload with so many events (its own number when not given)."""
+    """Measure one workload with ``size`` events (its own number if not given)."""
     events = workload.events(size or workload.size)
     goals = [0] if workload.idle is None else sorted(set(workload.live))
     engine: dict[int, list[tuple[float, float]]] = {n: [] for n in goals}

@@ -2,10 +2,10 @@
 
     python benchmarks/ingest.py [--triples 300000] [--repeat 3] [--json FILE]
 
-The data is made here, the same each time.  Each run is checked: so many events, so many triples, the last time.
-The best of the repeats counts, in processor time: nothing here waits, so on an idle machine it is the time that passes,
-and on a busy one it leaves out what others took.  The goal for N-Quads is 300,000 triples a second; the statements that
-give the events their times are read as well and are not counted as triples.
+The data is made here, the same each time.  Each run is checked: the number of events, the number of triples, the last
+time.  The best of the repeats counts, in processor time: nothing here waits, so on an idle machine it equals wall-clock
+time, and on a busy one it excludes other programs.  The goal for N-Quads is 300,000 triples a second; the statements
+with the times of the events are read too, but not counted as triples.
 """
 
 from __future__ import annotations

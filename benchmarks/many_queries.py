@@ -1,17 +1,17 @@
-"""Many queries of ten kinds: events per second, memory per idle query, and what it takes to compile them.
+"""Many queries of ten kinds: events per second, memory per idle query, and the time to compile them.
 
 ``python -m benchmarks.many_queries`` runs 10 to 100,000 alerts over 500 to 50,000 companies, so many that an event
-concerns ten of them at most on average, and checks the answers of three kinds against a plain computation; then 10,000
-limits on one predicate, where an event costs as much as it has matches.  Times are those of the processor.
+concerns at most ten queries on average, and checks the answers of three kinds against a plain computation; then 10,000
+limits on one predicate, where the cost of an event follows its matches.  Times are processor times.
 
-An event concerns a query that asks for its company and its predicate.  Of few queries over 500 companies it concerns
+An event concerns a query that asks for its company and its predicate.  With few queries over 500 companies it concerns
 hardly any, so a second table has sizes at which an event concerns equally many: there are half as many companies as
-queries, and each has as many events a second as in all other sizes.
+queries, and each company has the same number of events per second in all sizes.
 
 Then all queries are added one by one, and queries of other kinds beside them; some are removed again.
 
-``--columns`` runs both in columns, from Arrow, in batches of ``BATCH`` events, of which the first is not counted: it
-has the tables of constants made.  The matches of each query are counted and compared with those in rows.
+``--columns`` runs both in columns, from Arrow, in batches of ``BATCH`` events, of which the first, which builds the
+tables of constants, is not counted.  The matches of each query are counted and compared with those in rows.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ KINDS = (
 
 
 def alerts(count: int, companies: int, seed: int = 1) -> tuple[list[str], list[tuple[int, int, int]]]:
-    """The texts of so many alerts, and their constants."""
+    """The texts of ``count`` alerts, and their constants."""
     draw = random.Random(seed)
     constants = [
         (draw.randrange(companies), draw.randrange(companies), draw.randrange(900, 1000)) for _ in range(count)
@@ -64,7 +64,7 @@ PATTERN = re.compile(r":c\{\{?([ab])\}?\} :(price|halt) ")
 
 
 def prices(count: int, companies: int, seed: int = 2, step: int = 1000) -> list[Event]:
-    """Prices and, now and then, a halt; one event in so many microseconds."""
+    """Prices and, now and then, a halt; one event every ``step`` microseconds."""
     draw = random.Random(seed)
     events = []
     for n in range(count):
@@ -125,7 +125,7 @@ def measure(count: int, companies: int, given: argparse.Namespace, step: int = 1
 
 
 def _in_rows(engine: Engine, events: Sequence[Event], limit: float) -> tuple[float, Counter[str], int]:
-    """Events a second, the matches of each query, and how many events there was time for."""
+    """Events per second, the matches of each query, and how many events there was time for."""
     matches = []
     start = time.process_time()
     taken = 0
@@ -140,7 +140,7 @@ def _in_rows(engine: Engine, events: Sequence[Event], limit: float) -> tuple[flo
 
 
 def column_batches(events: Sequence[Event], size: int = BATCH) -> list[Columns]:
-    """The events in columns, so many in a batch."""
+    """The events in columns, ``size`` in a batch."""
     batches = []
     for first in range(0, len(events), size):
         some = events[first : first + size]
@@ -167,7 +167,7 @@ def _counted(matches: Iterable[Match]) -> Counter[str]:
 
 
 def idle_bytes(count: int, companies: int) -> float:
-    """The memory that a query takes while nothing happens: texts that nobody keeps are not counted."""
+    """The memory of a query while nothing happens, without texts that are not kept."""
 
     def loaded() -> Engine:
         return Engine(compile(alerts(count, companies)[0]), executor="rows")
@@ -191,11 +191,11 @@ KINDS_TO_COME = (
     "SELECT ?y WHERE {{ {{ :c{n} :price ?y }} NEXT {{ :c{n} :volume ?x }} }}",
     "ASK {{ :c{n} :volume ?x }}",
 )
-"""Queries of other kinds, which come while the others run."""
+"""Queries of other kinds, which are added while the others run."""
 
 
 def registration(count: int, companies: int) -> list[str]:
-    """What it takes to add and remove one query where so many were added one by one."""
+    """The time to add and remove one query after ``count`` were added one by one."""
     engine = Engine(executor="rows")
     times: dict[str, list[float]] = defaultdict(list)
 
@@ -225,7 +225,7 @@ def registration(count: int, companies: int) -> list[str]:
 
 
 def thresholds(count: int, events: int) -> list[str]:
-    """``?x > k`` with so many limits: events that exceed none, ten, or all of them."""
+    """``?x > k`` with ``count`` limits: events that exceed none, ten, or all of them."""
     engine = Engine(compile([f"SELECT ?x WHERE {{ ?c :price ?x FILTER (?x > {k}) }}" for k in range(count)]))
     lines, at = [], 0
     for exceeded in (0, 10, count):

@@ -1,4 +1,4 @@
-"""A session of Spark to measure with: what the JVM and the workers write is shown only if the measurement fails."""
+"""A Spark session for measurements: the output of the JVM and the workers is shown only on failure."""
 
 from __future__ import annotations
 

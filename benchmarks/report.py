@@ -40,8 +40,8 @@ def verdict(result: Result) -> str:
 def row(result: Result) -> tuple[str, ...]:
     """The cells of one workload; ``× loop`` is the engine's time over the hand-written loop's.
 
-    ``columns`` is the figure from Arrow to Arrow, ``limit`` that of a compiled loop over numbers, both at a number of
-    events of their own, and ``× limit`` the ratio of their times.
+    ``columns`` is the figure from Arrow to Arrow, ``limit`` that of a compiled loop over numbers, both with their own
+    number of events, and ``× limit`` the ratio of their times.
     """
     bar = result.workload.bar
     return (
@@ -139,7 +139,7 @@ def timing(runs: Timing) -> dict[str, Any]:
 
 
 def document(results: Sequence[Result], core: int | None, repeat: int) -> dict[str, Any]:
-    """The whole file: what was measured, and on what."""
+    """The whole file: the measurements, and the machine."""
     return {
         "benchmark": "engine",
         "python": sys.version.split()[0],

@@ -1,8 +1,8 @@
-"""What corrections cost: W2 without a horizon, with one and nothing corrected, and with 1 % of the events corrected.
+"""The cost of corrections: W2 without a horizon, with one but no corrections, and with 1 % of the events corrected.
 
     python -m benchmarks.revision [--events 100000] [--batch 10000] [--horizon 10] [--repeat 5]
 
-A corrected event is said with a wrong price first; up to a horizon later it is withdrawn, and said again as it is.  The
+A corrected event is first stated with a wrong price; up to a horizon later it is withdrawn, and stated correctly.  The
 corrections of a batch are one replay.  Processor time, the median of the runs; the net matches must be those of the
 corrected input.
 """
@@ -22,7 +22,7 @@ from benchmarks.workloads.w2_stock import QUERY, WORKLOAD, events
 from etalis_py import Engine, Event
 from etalis_py.events import Retraction
 
-SHARE = 100  # one event of so many is corrected
+SHARE = 100  # one event in this many is corrected
 WRONG = '"1.0E9"^^<http://www.w3.org/2001/XMLSchema#double>'
 
 

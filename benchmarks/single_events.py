@@ -1,10 +1,10 @@
-"""One event at a time: how long until its matches are there, in rows and in columns.
+"""One event at a time: the latency of its matches, in rows and in columns.
 
     python -m benchmarks.single_events [--only W1,W2] [--events 20000]
 
-Columns are made for large batches; this shows what they cost where every event is a batch of its own.  Each event is
-given to the engine alone, as an object in rows and as a batch of one row in columns, and its matches are asked for
-before the next one.  The answers are checked against the plain loop.  The time is that of the clock.
+Columns are made for large batches; this shows what they cost if every event is a batch of its own.  Each event is
+given to the engine alone, as an object in rows and as a batch of one row in columns, and its matches are fetched before
+the next one.  The answers are checked against the plain loop.  Times are wall-clock.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WARM = 200
 
 
 def measure(workload: Workload, form: str, events: Sequence[Event]) -> tuple[list[float], tuple[str, ...]]:
-    """The milliseconds of each event, and how the answers differ from those that they should be."""
+    """The milliseconds of each event, and how the answers differ from the expected ones."""
     engine = Engine(compile(workload.query), policy=workload.policy, executor=form)
     push, items = _given(engine, form, events)
     matches: list[Match] = []
@@ -51,7 +51,7 @@ def measure(workload: Workload, form: str, events: Sequence[Event]) -> tuple[lis
 def _given(
     engine: Engine, form: str, events: Sequence[Event]
 ) -> tuple[Callable[[Any], Iterable[Match]], Iterable[Any]]:
-    """What takes an event, and the events in its form."""
+    """A function that takes an event, and the events in the form it takes."""
     if form == "rows":
         return engine.push, events
     (columns,) = arrow_columns(events)

@@ -3,9 +3,9 @@
     python -m benchmarks.soak [--minutes 60] [--only NAME …] [--batch 1]
 
 Every kind of operator takes part, each bounded by WITHIN, a window or a policy; new companies, prices and texts come
-all the time, and every thousandth event is late.  Each twentieth of the way prints the events, the resident memory, the
-bytes that the C allocator has given out, and the goals.  The run fails when the resident memory of the last tenth is
-more than 2 % above the most of the first five minutes (of a shorter run: of the first third).
+all the time, and every thousandth event is late.  After each twentieth of the run it prints the events, the resident
+memory, the bytes allocated by the C allocator, and the goals.  The run fails if the resident memory in the last tenth
+is more than 2 % above its maximum in the first five minutes (in a shorter run: in the first third).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SHARE = 0.02
 
 @dataclass(slots=True)
 class Reading:
-    """What was measured at one time."""
+    """The measurements at one time."""
 
     seconds: float
     events: int
@@ -97,7 +97,7 @@ class _Mallinfo(ctypes.Structure):
 
 
 def allocated() -> int:
-    """The bytes that the C allocator has given out and not got back; 0 where it does not say."""
+    """The bytes that are allocated from the C allocator; 0 if it does not say."""
     try:
         mallinfo = ctypes.CDLL(None).mallinfo2
     except (OSError, AttributeError):
@@ -108,7 +108,7 @@ def allocated() -> int:
 
 
 def soak(queries: list[str], seconds: float, batch: int, report: Callable[[Reading], None]) -> list[Reading]:
-    """Run the queries for so long; the readings, twenty of them."""
+    """Run the queries for ``seconds``; returns twenty readings."""
     engines = [Engine(PREFIX + query) for query in queries]
     process = psutil.Process()
     readings: list[Reading] = []

@@ -11,15 +11,15 @@ Files of Parquet are read by the shards themselves, or, where there is a filter 
 for each shard.
 ``stream``: a streaming query over Parquet files, ``--events`` events a batch, with its state in RocksDB.  It runs
 three times, and the first run, in which the JVM compiles, is not counted; nor are the first two batches of the others
-and those that end the stream.  Beside each, in turn, runs a plain job of Spark that reads the same rows, routes them by
+and those that end the stream.  Beside each, in turn, runs a plain Spark job that reads the same rows, routes them by
 their subjects, sorts them by time and hands them to Python, which counts them; beside a stream, a stateful function
 that counts the rows.  ``classes`` is the reasoning of [EP] Test 2 over 40,080 sub-classes.  ``pairs``
 are two keys in sequence, ten seconds apart: no key divides them, so they are run from Parquet in slices of time, with a
 filter and without, and each number of slices is compared with the first.
 
-The processor time is that of the JVM and all workers.  It says more than the time where other work runs beside.  At the
-end comes the table of docs/spark-sizes.md; without ``--only`` and ``--source`` it has all its rows.  The session's
-start is printed too.  Fails when an answer is wrong.
+The processor time is that of the JVM and all workers.  It is more reliable than wall-clock time if the machine is busy.
+At the end comes the table of docs/spark-sizes.md; without ``--only`` and ``--source`` it is complete.  The
+session's start is printed too.  Fails if an answer is wrong.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from benchmarks.spark_runs import (
 
 SOURCES = ("parquet", "filtered", "nquads", "stream")
 MANY, OF_STREAM = 2_000_000, 500_000
-"""Events of a batch."""
+"""Events in a batch."""
 ROWS = (
     *(("parquet", name) for name in ("W1", "W2", "W4", CLASSES)),
     *(("filtered", name) for name in ("W1", "W4")),
@@ -181,7 +181,7 @@ def measure(spark: SparkSession, case: Case, source: str, shards: int, repeat: i
             beside = _beside(took[0], *worked)
             first, others, work = runs[0].batches[0], tuple(took[1]), statistics.median(worked[1])
             right = all(run.answers == case.answers for run in runs)
-            right &= all(run.answers == (case.rows + 1, 0) for run in plains)  # with the row that ends the stream
+            right &= all(run.answers == (case.rows + 1, 0) for run in plains)  # including the row that ends the stream
             matches = case.answers[0] * size // len(case.events)
             return Result(case.name, source, size, matches, shards, others, first, right, work, beside)
         (folder / "events").mkdir()
@@ -217,7 +217,7 @@ def _beside(seconds: Sequence[float], plain: Sequence[float], worked: Sequence[f
 def measure_slices(
     spark: SparkSession, case: Case, source: str, shards: int, every: Sequence[int], repeat: int
 ) -> Iterator[Result]:
-    """The pairs from Parquet in so many slices of time."""
+    """The pairs from Parquet in each number of slices of time."""
     with tempfile.TemporaryDirectory() as name:
         write_files(Path(name), case.events, -(-len(case.events) // FILES))
         one = 0.0
@@ -235,7 +235,7 @@ def measure_slices(
 
 
 def _chosen(only: Sequence[str] | None, sources: Sequence[str] | None) -> list[tuple[str, str]]:
-    """Sources and workloads: those of the table, or what was asked for."""
+    """Sources and workloads: those of the table, or those asked for."""
     if only is not None and sources is not None:
         asked = [(source, name) for source in sources for name in only if name != PAIRS]
         return [*asked, *((source, name) for source, name in ROWS if name == PAIRS and name in only)]

@@ -1,4 +1,4 @@
-"""What ``benchmarks.spark`` measures: the workloads, how their events get into files, and the runs over these.
+"""The parts of ``benchmarks.spark``: the workloads, the files with their events, and the runs over these.
 
 The answers of a run are the number of its matches and the sum of the hashes of their ids, counted in the JVM; they must
 be those of the embedded engine.
@@ -36,8 +36,8 @@ from etalis_py.spark.schema import FLAT_EVENTS
 SECOND = 1_000_000
 WORKLOADS = {w.name: w for w in (w1_pairs.WORKLOAD, w2_stock.WORKLOAD, w4_rising.WORKLOAD)}
 CLASSES = "classes"
-PAIRS = "pairs"  # two keys in sequence, ten seconds apart: no key divides it, slices of time do
-FILES = 2  # a batch; as many as cores, as Spark writes them
+PAIRS = "pairs"  # two keys in sequence, ten seconds apart: divided by slices of time, not by a key
+FILES = 2  # per batch; as many as cores, as Spark writes them
 NAMES = (*WORKLOADS, CLASSES, PAIRS)
 
 Answers = tuple[int, int]
@@ -61,9 +61,9 @@ class Case:
 
 @dataclass(slots=True)
 class Run:
-    """One run: how long it took, what came out, and of a stream how long each batch took.
+    """One run: how long it took, its answers, and for a stream how long each batch took.
 
-    ``work`` is the processor time of all processes; of a stream, ``worked`` is that of each batch.
+    ``work`` is the processor time of all processes; for a stream, ``worked`` has that of each batch.
     """
 
     seconds: float
@@ -74,7 +74,7 @@ class Run:
 
 
 def case(name: str, size: int) -> Case:
-    """A workload with so many events: one of the engine's, the reasoning over 40,080 sub-classes, or the pairs."""
+    """A workload with ``size`` events: one of the engine's, the reasoning over 40,080 sub-classes, or the pairs."""
     if name == CLASSES:
         return _classes(size)
     if name == PAIRS:
@@ -129,13 +129,13 @@ def write_parquet(file: Path, events: Iterable[Event]) -> None:
 
 
 def write_files(folder: Path, events: list[Event], size: int) -> None:
-    """Parquet files of so many events."""
+    """Parquet files of ``size`` events each."""
     for n, some in enumerate(_cut(events, size)):
         write_parquet(folder / f"{n:04d}.parquet", some)
 
 
 def write_nquads(folder: Path, events: Iterable[Event], files: int = 2) -> None:
-    """One statement a line; the name of its graph tells its time."""
+    """One statement per line; the name of its graph has its time."""
     lines = [f"{s} {p} {o} <urn:t:{e.end}> .\n" for e in events for s, p, o in e.triples]
     for n in range(files):
         (folder / f"{n}.nq").write_text("".join(lines[n::files]))
@@ -157,7 +157,7 @@ def batch_run(case: Case, events: DataFrame, shards: int, slices: int | None = N
 
 
 def processor_time() -> float:
-    """The seconds that this process and all that it has started have computed, as Linux counts them; else 0."""
+    """The processor seconds of this process and all those it started, on Linux; elsewhere 0."""
     ticks: dict[int, int] = {}
     children: defaultdict[int, list[int]] = defaultdict(list)
     for folder in Path("/proc").glob("[0-9]*"):
@@ -176,7 +176,7 @@ def processor_time() -> float:
 
 
 def plain_run(events: DataFrame, shards: int) -> Run:
-    """What an engine is measured against: Spark reads the same rows, routes and sorts them, and Python counts them.
+    """The baseline: Spark reads the same rows, routes and sorts them, and Python counts them.
 
     The answer is the number of rows.
     """
@@ -200,7 +200,7 @@ class Counting(StatefulProcessor):
         yield pd.DataFrame({"rows": [sum(map(len, rows))]})
 
     def close(self) -> None:
-        """It has nothing open."""
+        """Nothing to close."""
 
 
 def _rows(counted: DataFrame) -> Answers:
@@ -225,7 +225,7 @@ def _answers(rows: DataFrame) -> Answers:
 
 
 def stream_run(spark: SparkSession, case: Case, folder: Path, size: int, shards: int) -> Run:
-    """A streaming query with so many events a batch, from files, with its state in RocksDB.
+    """A streaming query with ``size`` events per batch, from files, with its state in RocksDB.
 
     The last events are evaluated by the row that ends the stream.  ``batches`` of the run has the time of each.
     """

@@ -1,15 +1,15 @@
-"""What state costs on Spark as it grows: batches that touch few goals, while many wait.
+"""The cost of growing state on Spark: batches that touch few goals, while many wait.
 
     python -m benchmarks.spark_state [--goals 10000 100000 1000000] [--restore 10000000] [--json FILE]
 
-``?id <urn:p:a> ?x`` SEQ ``?id <urn:p:b> ?y``.  The first batches insert so many goals, each of an id of its own; then
+``?id <urn:p:a> ?x`` SEQ ``?id <urn:p:b> ?y``.  The first batches insert the goals, each with an id of its own; then
 come ten batches of 1,000 events that make 500 pairs of other ids.  Printed for each number of goals: how long such a
 batch takes, and what it writes (the journals of the shards), beside the size of the last snapshots.  A batch that
-touches few goals must not write them all: what it writes must stay the same while the goals grow a hundredfold.  Last,
-the job is started again with one more such batch, for which its workers have to restore all goals.
+touches few goals must not write them all: its output must stay the same while the goals grow a hundredfold.  Finally
+the job is restarted with one more such batch, for which its workers have to restore all goals.
 
-``--restore``: also the processor time in which one shard of so many goals is restored from its snapshot, with a small
-batch taken in rows after that, without Spark.  Fails when an answer is wrong.
+``--restore``: also the processor time to restore one shard with that many goals from its snapshot and take a small
+batch in rows, without Spark.  Fails when an answer is wrong.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def measure(spark: SparkSession, goals: int, shards: int) -> Result:
                 (row["shard"], json.loads(row["detail"])) for row in rows.where(F.col("kind") == "metric").collect()
             ]
             rows.unpersist()
-            # A shard says it for its rows, and again for each of its timers.
+            # A shard reports it for its rows, and again for each of its timers.
             last_said = dict(sorted(said, key=lambda pair: pair[1]["version"])).values()
             snapshot, journal = (sum(d[key] for d in last_said) for key in ("snapshot_bytes", "journal_bytes"))
             sizes.append((snapshot, journal))
@@ -111,7 +111,7 @@ def measure(spark: SparkSession, goals: int, shards: int) -> Result:
         query = output.writeStream.foreachBatch(take).option("checkpointLocation", str(Path(name) / "state"))
         query.trigger(availableNow=True).start().awaitTermination()
         last.rename(source / f"{n:04d}.parquet")
-        # Another plan is another run, whose workers have nothing.
+        # A different plan is a new run, whose workers have no state.
         again = matches(compile(QUERY), frame, shards=shards, metrics=True)
         query = again.writeStream.foreachBatch(take).option("checkpointLocation", str(Path(name) / "state"))
         running = query.trigger(availableNow=True).start()
@@ -120,7 +120,7 @@ def measure(spark: SparkSession, goals: int, shards: int) -> Result:
     ends = ends[: loaded + BATCHES]
     durations = [b - a for a, b in pairwise(ends)]
     grown = [b[1] - a[1] for a, b in pairwise(sizes) if b[0] == a[0]]
-    # What ends last waits for the watermark; nothing ends the stream here.
+    # The last events wait for the watermark; nothing ends the stream here.
     expected = (BATCHES + 1) * SMALL // 2 - 1
     return Result(
         goals,
@@ -134,7 +134,7 @@ def measure(spark: SparkSession, goals: int, shards: int) -> Result:
 
 
 def restored(goals: int) -> float:
-    """The seconds of a processor in which a shard of so many goals is restored, and takes a few events in rows."""
+    """The processor seconds to restore a shard with ``goals`` goals and take a few events in rows."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_restored, (goals,))
 

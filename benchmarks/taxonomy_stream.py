@@ -4,11 +4,11 @@
 
 Background: the made-up hierarchy of 40,080 sub-classes (``benchmarks.taxonomy``) and, where it is present, WordNet
 (``../shared/data/taxonomy``), each with an instance of every tenth class.  One event is ⟨instance, reports, number⟩, of
-instances below the class of concern and others.  The taxonomy is a named graph, so that a streamed type
-cannot answer and no event needs to be remembered.  Printed: loading and closing the background without and with the
-cache, events per second of processor time, and the delay of each event pushed alone, by thousands of events ([EP]
-Figure 2).  Then the hierarchy as the default graph under a stream of types: ``SELECT ?o WHERE { ?o a <C> }``, half of
-them below the class of concern, in rows and from Arrow to Arrow.  Fails when an answer is wrong.
+instances below the class of concern and others.  The taxonomy is a named graph, so that streamed types do not count and
+no event needs to be remembered.  Printed: loading and closing the background without and with the cache, events per
+second of processor time, and the delay of each event pushed alone, by thousands of events ([EP] Figure 2).  Then the
+hierarchy as the default graph under a stream of types: ``SELECT ?o WHERE { ?o a <C> }``, half of them below the class
+of concern, in rows and from Arrow to Arrow.  Fails when an answer is wrong.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def loaded(source: Path, things: list[tuple[str, str]], cache: Path) -> tuple[Kn
 
 
 def measure(name: str, source: Path, concern: str, pairs: list[tuple[str, str]], count: int) -> bool:
-    """Print the figures of one hierarchy; tell whether every answer was right."""
+    """Print the figures of one hierarchy; return whether every answer was right."""
     things = instances({c for pair in pairs for c in pair})
     with tempfile.TemporaryDirectory() as folder:
         _, cold = loaded(source, things, Path(folder))
@@ -106,7 +106,7 @@ def measure(name: str, source: Path, concern: str, pairs: list[tuple[str, str]],
 
 
 def types(pairs: list[tuple[str, str]], count: int) -> bool:
-    """Print the figures of streamed types under the hierarchy; tell whether every answer was right."""
+    """Print the figures of streamed types under the hierarchy; return whether every answer was right."""
     draw = random.Random(3)
     classes = [*sorted({c for c, _ in pairs}), *(f"<{EX}kind{n}>" for n in range(SIZE))]
     events = [Event(n, n, ((f"<{EX}thing{n % 1000}>", RDF_TYPE, draw.choice(classes)),)) for n in range(1, count + 1)]
@@ -123,7 +123,7 @@ def types(pairs: list[tuple[str, str]], count: int) -> bool:
             engine = Engine(query, background=knowledge, executor=executor)
             began = time.process_time()
             parts = [*map(engine.push_all, columns if executor == "columns" else [events]), engine.close()]
-            for part in parts:  # what a user would do with them: a table, or matches
+            for part in parts:  # what a user would do with the reports: make a table, or matches
                 (spelled if executor == "columns" else list)(part)
             rates.append(count / (time.process_time() - began))
             right &= [(m.bindings["o"], m.end_us) for part in parts for m in part] == expected

@@ -3,10 +3,10 @@
     python -m benchmarks.tsunami [--stations 6] [--days 4] [--plot figure.png]
 
 The readings are those of ``../shared/data/dart-2011-tohoku`` (nine DART stations, March 2011) or, without it, of a
-made-up sea.  NOAA's algorithm is in EP-SPARQL rules (``programs/tsunami``); the same algorithm written down plainly
+made-up sea.  NOAA's algorithm is in EP-SPARQL rules (``programs/tsunami``); a plain version of the same algorithm
 (``tests/replays/dart_by_definition.py``) says which readings are predicted, and how far off they are.  Printed are the
-rate in processor time, the stations, and how often a reading lay how far from its prediction.  Fails when a
-prediction is missing, too many, or differs by more than a tenth of a millimetre.
+rate in processor time, the stations, and the distribution of the differences from the predictions.  Fails if a
+prediction is missing, superfluous, or differs by more than a tenth of a millimetre.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def plainly(record: StationRecord) -> dict[int, float]:
 
 
 def wrong(expected: dict[int, float], result: StationResult) -> int:
-    """Predictions that are missing, too many, or too far from the plain computation's."""
+    """The number of predictions that are missing, superfluous, or too far from the plain computation."""
     differences = {p.time: p.difference for p in result.predicted}
     return len(expected.keys() ^ differences.keys()) + sum(
         abs(differences[t] - expected[t]) > TOLERANCE_M for t in expected.keys() & differences.keys()

@@ -1,11 +1,11 @@
-"""Window contents in our own indexes, or in a store of pyoxigraph?  Both slide, both answer, both are timed.
+"""Window contents in our own indexes, or in a pyoxigraph store: both slide, both answer, both are timed.
 
     python -m benchmarks.window_store            the measured sizes
     python -m benchmarks.window_store --small    a quick run that compares the answers
 
 A window of 5,000 quads that slides by a tenth; each query is evaluated over the whole content each time.  The store is
 given every advantage: its terms are made once per quad, and its rows are read as they come.  The terms of this stream
-are spelled as the store spells them, so that the answers can be compared (it would give "01" back as "1").
+have the store's spellings, so that the answers can be compared (it would return "01" as "1").
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def compare(name: str, events: list[Event]) -> Compared:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure, print, and fail where the answers differ."""
+    """Measure, print, and fail if the answers differ."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.window_store", description=__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true", help="a quick run that compares the answers")
     events = observations(8_000 if parser.parse_args(arguments).small else 30_000)

@@ -1,4 +1,4 @@
-"""Windowed queries: how many quads a second, with every answer checked against a hand-written loop.
+"""Windowed queries: quads per second, with every answer checked against a hand-written loop.
 
     python -m benchmarks.windows            the measured sizes
     python -m benchmarks.windows --small    a quick run that checks the answers
@@ -7,7 +7,7 @@
 - *average in columns*: the same from Arrow to Arrow, over a million quads; at least 3 M quads/s.
 - *maximum*: the same with the greatest value instead.
 - *star*: the greatest value per sensor of observations, each a node with two triples; as many quads in the window.
-- *overlap*: the same with a slide of 500 quads and a range of 1 to 100 slides: what a quad costs stays flat.
+- *overlap*: the same with a slide of 500 quads and a range of 1 to 100 slides: the cost of a quad stays flat.
 - *csrbench*: CSRBench's query (a join of four triple patterns and a filter, window of 5 s, slide 1 s) at 10 and 100
   times the rate of its stream (a hundred observations a second).
 
@@ -43,7 +43,7 @@ BARS = {"average, range/slide 10": 200_000, "average, in columns": 3_000_000}
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Quads a second, the evaluations there were, and whether the answers were right."""
+    """Quads per second, the number of evaluations, and whether the answers were right."""
 
     name: str
     quads: int
@@ -77,19 +77,19 @@ def average_query(overlap: int) -> str:
 
 
 def grouped(select: str, pattern: str, overlap: int) -> str:
-    """A query by sensor over so many slides."""
+    """A query by sensor over ``overlap`` slides."""
     return f"""{select} FROM NAMED WINDOW <urn:w> ON <urn:s> [RANGE {overlap * SLIDE} ms SLIDE {SLIDE} ms]
         {{ WINDOW <urn:w> {{ {pattern} }} }} GROUP BY ?sensor"""
 
 
 def averages(events: Iterable[Event], overlap: int) -> dict[int, dict[str, Fraction]]:
-    """By hand: at every closing the mean of each sensor's different values."""
+    """By hand: at every closing, the mean of each sensor's distinct values."""
     windows = contents([(e.end, *e.triples[0][::2]) for e in events], overlap)
     return {close: {s: sum(map(number, values)) / len(values) for s, values in held.items()} for close, held in windows}
 
 
 def contents(readings: list[tuple[int, str, str]], overlap: int) -> Iterator[tuple[int, dict[str, set[str]]]]:
-    """By hand: at every closing the different values of each sensor; readings are in order of their times."""
+    """By hand: at every closing, the distinct values of each sensor; readings are in order of their times."""
     width, slide = overlap * SLIDE * MS, SLIDE * MS
     ends = [end for end, _, _ in readings]
     for close in range(width, ends[-1] + width, slide):
@@ -112,14 +112,14 @@ def measure(
     runs: int,
     columns: Sequence[Columns] = (),
 ) -> Measured:
-    """``columns``: the events as the engine is given them; then its matches are spelled as Arrow within the time."""
+    """``columns``: the events in columns; then converting the matches to Arrow is part of the time."""
     seconds, right, evaluations = [], True, 0
     for _ in range(runs):
         engine = Engine(compile(query), executor="columns" if columns else "rows")
         gc.collect()
         begin = time.process_time()
         parts = [engine.push_all(some) for some in columns or (events,)]
-        for part in parts:  # what a user would do with them: columns, or matches
+        for part in parts:  # what a user would do with the reports: make columns, or matches
             (spelled if columns else list)(part)  # type: ignore[operator]
         last = engine.close()
         seconds.append(time.process_time() - begin)
@@ -232,7 +232,7 @@ def csrbench(times: int, seconds: int, runs: int = 3) -> Measured:
 
 
 def _measured(size: int, runs: int, small: bool) -> Iterator[Measured]:
-    """The workloads, one after the other."""
+    """The workloads, one after another."""
     for overlap in (10, 1, 5, 50, 100):
         yield average(size, overlap, runs)
     average(40_000, runs=1, in_columns=True)  # compiles the kernels
@@ -245,7 +245,7 @@ def _measured(size: int, runs: int, small: bool) -> Iterator[Measured]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure, print, and fail when an answer is wrong."""
+    """Measure, print, and fail if an answer is wrong."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.windows", description=__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true", help="a quick run that checks the answers")
     small = parser.parse_args(arguments).small

@@ -5,8 +5,8 @@
 ``make bench-peers`` fetches the Java engines with Maven first.  Each engine runs in a process of its own, pinned to one
 core, all engines in turn in every round, and the median counts.  The figures are events a second of processor time, all
 threads of the process together, from objects in memory; those of ours in columns are from Arrow to Arrow.  The Java
-engines are warmed up by half a million events in the deployment that is then measured.  Where engines mean the same,
-their matches are counted against ours.
+engines are warmed up by half a million events in the deployment that is then measured.  If engines give a workload the
+same meaning, their matches are counted against ours.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OPENED = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in ("java.l
 
 
 def sizes(engine: str, comparison: Comparison, events: int) -> tuple[int, int]:
-    """How many events an engine is given, and how many of them warm it up."""
+    """How many events an engine is given, and how many of them are for warm-up."""
     if comparison.name in SMALL:
         return SMALL[comparison.name], 0
     most = dict(comparison.most).get(engine)
@@ -41,7 +41,7 @@ def sizes(engine: str, comparison: Comparison, events: int) -> tuple[int, int]:
 
 
 def command(engine: str, comparison: Comparison, events: int, core: int) -> list[str]:
-    """What runs one engine over one workload, on one core."""
+    """The command that runs one engine over one workload, on one core."""
     pinned = ["taskset", "-c", str(core)]
     size, warm = sizes(engine, comparison, events)
     if engine in OURS:
@@ -53,7 +53,7 @@ def command(engine: str, comparison: Comparison, events: int, core: int) -> list
 
 
 def java() -> list[str]:
-    """What starts the Java engines."""
+    """The command that starts the Java engines."""
     target = HERE / "java" / "target"
     if not (target / "classpath").exists():
         raise SystemExit("the Java engines are not built: run make bench-peers, which fetches them with Maven")

@@ -4,7 +4,7 @@
 
 ``make bench-peers`` fetches Esper first.  It runs on one core; the time is that of the processor, all threads together.
 Ours are measured in rows and in columns, from Arrow.  All are warmed up by as many events in the deployment that is
-then measured.  What compiling and deploying takes is told apart.  All must have the same number of matches.
+then measured.  Compiling and deploying is timed separately.  All must have the same number of matches.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ KINDS = (
     THEN.format(first="subject='c{a}', " + HALT, then="subject='c{b}', " + PRICE + ", value > {k}", time="{short}"),
     "select * from Event(subject='c{a}', predicate='price', value > {k})",
 )
-"""What the queries of ``many_queries.KINDS`` are in EPL; its windows are open at the end, hence a millisecond more."""
+"""The queries of ``many_queries.KINDS`` in EPL; its windows are open at the end, hence a millisecond more."""
 WITHIN = {"long": "60 sec 1 msec", "short": "10 sec 1 msec"}
 
 
@@ -66,7 +66,7 @@ def dump(events: Sequence[Event], path: Path) -> None:
 
 
 def ours(count: int, companies: int, events: int, executor: Literal["rows", "columns"]) -> dict[str, float]:
-    """Matches, and the seconds that loading and the events take."""
+    """The matches, and the seconds for loading and for the events."""
     texts, _ = alerts(count, companies)
     some = prices(2 * events, companies)
     batches: Sequence[Any]

@@ -1,8 +1,8 @@
-"""DuckDB and Polars: what can be said as a join or a window function over a whole table.
+"""DuckDB and Polars: the workloads that are a join or a window function over a whole table.
 
     python -m benchmarks.peers.python_peers duckdb|polars WORKLOAD FILE WARM
 
-Both read a table that lies complete in memory, so nothing is warmed up; the clock starts when the table is there.
+Both read a complete table in memory, so there is no warm-up; the clock starts when the table is ready.
 Prints events, matches and processor seconds as one JSON object.
 """
 

@@ -1,4 +1,4 @@
-"""What every engine is given, and how far the engines mean the same by it."""
+"""The input of every engine, and how far the engines give it the same meaning."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ JAVA = ("esper", "siddhi", "flink")
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A workload with the engines that can say it.
+    """A workload with the engines that can express it.
 
-    ``same`` are those whose matches must be ours in number; ``otherwise`` says what the others mean.  ``most`` bounds
+    ``same`` are those that must have as many matches as ours; ``otherwise`` says what the others mean.  ``most`` bounds
     the events of an engine that would take many minutes for a million.
     """
 

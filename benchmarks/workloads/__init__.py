@@ -1,4 +1,4 @@
-"""One file a workload: its data, its query, the hand-written loop of the same logic, and the bar."""
+"""One file per workload: its data, its query, the hand-written loop of the same logic, and the bar."""
 
 from benchmarks.workloads import (
     w1_pairs,

@@ -1,4 +1,4 @@
-"""What the workloads share: events of one triple, prices that walk, and the close of an instant in the plain loops.
+"""Shared by the workloads: events of one triple, random walks of prices, and closing an instant in the plain loops.
 
 One time unit is one second.  An event is one triple that starts and ends at its unit, and there is one event a unit.
 Subjects and objects are fresh strings in every event, as a reader of a stream would make them; predicates are not.

@@ -1,4 +1,4 @@
-"""What a workload is."""
+"""The definition of a workload."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Answer = tuple[int, int, tuple]
 Feed = Callable[[Iterable[Event]], list[Answer]]
 """A hand-written program: takes events in order and returns the answers of their instants; it keeps its goals.
 
-Fed nothing, it returns what is only known at the end of the stream.
+Fed nothing, it returns the answers that are only known at the end of the stream.
 """
 
 Unit = Literal["events/s", "seconds", "times"]
@@ -22,7 +22,7 @@ Unit = Literal["events/s", "seconds", "times"]
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What is asked for: at least so many events a second, at most so many seconds, at most so many times the time."""
+    """The requirement: the least events per second, the most seconds, or the most times the reference time."""
 
     unit: Unit
     value: float
@@ -35,10 +35,9 @@ class Bar:
 class Workload:
     """One row of the table.
 
-    ``size`` is the number of events for which the bar is meant.  ``loop`` makes the hand-written program with nothing
-    in its memory.  ``triples``: a match's row is what its CONSTRUCT makes.  With ``live``, ``idle(n)`` gives the events
-    of n goals that wait before the clock starts; the figure is the time with the second number over that with the
-    first.
+    ``size`` is the number of events for which the bar is meant.  ``loop`` makes the hand-written program with an empty
+    state.  ``triples``: a match's row is the triples of its CONSTRUCT.  With ``live``, ``idle(n)`` gives the events of
+    n goals that wait before the clock starts; the figure is the time with the second number over that with the first.
     """
 
     name: str

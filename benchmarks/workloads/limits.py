@@ -2,7 +2,7 @@
 
 A loop is given the events as columns of numbers, made before the clock starts, and gives its answers as columns: start,
 end and the numbers of the events that bind the variables.  It knows the query, so it has no dictionary, no general
-store and no text: what is between it and the engine in columns is the price of being general.
+store and no text: the difference to the engine in columns is the price of generality.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from etalis_py.events import Event
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """Events of one triple as numbers; ``value`` is that of a literal, else the number of the object's term.
+    """Events of one triple as numbers; ``value`` is that of a literal, or the number of the object's term.
 
-    ``nodes`` is how many subjects there are, or subjects and objects where objects are no literals.
+    ``nodes`` is the number of subjects, or of subjects and objects if objects are not literals.
     """
 
     end: np.ndarray
@@ -46,11 +46,11 @@ class Codes:
 
 loop = numba.njit(cache=True, nogil=True)
 Limit = Callable[[Codes], tuple[np.ndarray, ...]]
-"""Starts, ends, and whatever else an answer is made of."""
+"""Starts, ends, and the other columns of an answer."""
 
 
 def _sizes(subject: np.ndarray, nodes: int) -> np.ndarray:
-    """Where the events of each subject begin, when they are put side by side."""
+    """Where the events of each subject begin if they are grouped by subject."""
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(np.bincount(subject, minlength=nodes))))
 
 
@@ -273,4 +273,4 @@ LIMITS: dict[str, Limit] = {
     "W5t": lambda c: _sums(c.end, c.value, FOREVER, SPAN),
     "W6": lambda c: _pairs(c.end, c.subject, c.predicate, c.nodes),
 }
-"""By the name of the workload; those without one have no limit yet."""
+"""By the name of the workload; workloads that are missing have no limit yet."""

@@ -1,6 +1,6 @@
 """W1r: the sequence of W1 with ids at random, ``unrestricted``: every b pairs with every earlier a of its id.
 
-20,000 events give about 500,000 matches, so what is measured is how quickly matches are made.
+20,000 events give about 500,000 matches, so this measures how fast matches are made.
 """
 
 from __future__ import annotations

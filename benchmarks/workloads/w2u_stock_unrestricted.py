@@ -15,8 +15,8 @@ from etalis_py.events import Event
 def loop() -> Feed:
     """Goals are kept by the bound they wait for, so that an event looks only at those whose bound it meets.
 
-    ``firsts`` holds (p1 × 0.7, start, end, p1 × 1.05, p1), ``falls`` (p1 × 1.05, start, end, p1, p2); what has left the
-    window is swept out when a list has doubled since the last sweep.
+    ``firsts`` holds (p1 × 0.7, start, end, p1 × 1.05, p1), ``falls`` (p1 × 1.05, start, end, p1, p2); entries that have
+    left the window are swept out when a list has doubled since the last sweep.
     """
     firsts: dict[str, list[tuple[float, int, int, float, str]]] = {}
     falls: dict[str, list[tuple[float, int, int, str, str]]] = {}

@@ -1,8 +1,8 @@
 """W4: two prices of a company, the later one higher, ``recent``; a thousand companies.
 
 The quotes are those of W2 with 1,000 companies instead of 50, as doubles.  There is no window: a price that is never
-followed by a higher one waits for ever, so the goals of a company become more as the run goes on (about thirty on
-average at 200,000 events), and the latest that fits may lie behind several that do not.
+followed by a higher one waits for ever, so the goals of a company increase during the run (about thirty on average at
+200,000 events), and the latest one that fits may come before several that do not.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """W5: the sum over a sliding window, of the last 100 events and of the last 10 minutes.
 
-``?sensor <urn:p:value> ?v``: ten sensors in turn, a value from 0 to 999 at random, as integers.  One sum over all of
-them: the window is that of the ungrouped query, so every event enters, one leaves, and the changed sum is reported with
-the hull of what it counts.  An event a second makes the 10 minutes hold 600 events.
+``?sensor <urn:p:value> ?v``: ten sensors in turn, a value from 0 to 999 at random, as integers.  There is one sum over
+all of them: the window is that of the ungrouped query, so every event enters, one leaves, and the changed sum is
+reported with the hull of the values it counts.  With one event per second, 10 minutes hold 600 events.
 """
 
 from __future__ import annotations

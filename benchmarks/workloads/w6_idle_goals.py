@@ -1,6 +1,6 @@
 """W6: W1 while many other goals wait that nothing joins.
 
-Before the clock starts the engine is given as many events a of ids that never have a b, each its own id.  The figure
+Before the clock starts the engine is given many events a whose ids, all different, never have a b.  The figure
 is the time of W1 with 1,000,000 of them over the time with 1,000: the cost of an event must not grow with the goals
 that do not join.
 """

@@ -35,7 +35,7 @@ def _event(unit: int) -> Event:
 
 
 def loop() -> Feed:
-    """What waits, by order and by time; fed nothing, the stream has ended and all that waits is late."""
+    """The waiting orders, by order and by time; fed nothing, the stream has ended and all of them are late."""
     waiting: dict[str, tuple[int, int, str]] = {}
     due: deque[tuple[int, str]] = deque()
 

@@ -1,4 +1,4 @@
-"""W9: five or more failed logins of a user without a success, the longest run that ends in each; a thousand users.
+"""W9: five or more failed logins of a user without a success, the longest run ending in each; a thousand users.
 
 Five logins in six fail, at random.  One run is kept for each user.
 """
@@ -30,7 +30,7 @@ def events(size: int) -> list[Event]:
 
 
 def loop() -> Feed:
-    """For each user the start and the length of the run so far; no two logins of one come at the same time."""
+    """For each user the start and length of the run so far; no two logins of one user come at the same time."""
     runs: dict[str, list[int]] = {}
 
     def feed(stream: Iterable[Event]) -> list[Answer]:

@@ -118,7 +118,7 @@ def _element(element: ast.Element, state: _Group, scope: Scope) -> None:
         case ast.Minus(inner):
             shared = tuple(sorted(alg.scope(state.pattern)))
             state.pattern = alg.Minus(state.pattern, _group(inner, scope), shared)
-        case ast.EventDeclaration() | ast.Match():  # queries with these are windowed, and have been rewritten without them
+        case ast.EventDeclaration() | ast.Match():  # queries with these are windowed, and rewritten without them
             raise TypeError(f"not EP-SPARQL: {element!r}")
         case ast.Query():
             state.pattern = alg.conjoin(state.pattern, alg.SubSelect(_select(element, scope)))

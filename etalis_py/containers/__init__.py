@@ -1,10 +1,10 @@
 """RDF streams as web resources: Stream Containers ([SC]) on the Linked Data Platform, and a page to watch them.
 
-This room knows HTTP, SQLite and RDF syntaxes, and of the rest only events and how times are spelled.  It does not know
-the engine: programs run through the small protocol of ``runners.ProgramRunner``, each in a process of its own
-(``programs``, ``standing`` and ``processes`` here, ``nursery`` and ``worker`` there).  The way of a request: ``app``
+This package knows HTTP, SQLite and RDF syntaxes, and of the rest only events and the spelling of times.  It does not
+know the engine: programs run through the small protocol of ``runners.ProgramRunner``, each in a process of its own
+(``programs``, ``standing`` and ``processes`` here, ``nursery`` and ``worker`` there).  The path of a request: ``app``
 (the guard) → the handlers of containers, members and standing queries → ``store`` with ``changes`` for writing,
-``spans`` and ``rendering`` for reading; ``push`` and ``programs`` follow the store's commits.  ``client`` is the other
+``spans`` and ``rendering`` for reading; ``push`` and ``programs`` follow the store's commits.  ``client`` is the client
 side.
 """
 

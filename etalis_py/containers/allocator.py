@@ -1,8 +1,8 @@
-"""The C allocator of a server: what was freed goes back to the system.
+"""The C allocator of a server: freed memory goes back to the system.
 
-The allocator of glibc keeps an arena for each thread, and once a large block was freed it takes blocks of that size
-from the arenas, where a small block behind one holds it for ever.  So a server that is sent large bodies grows for
-hours.  Here few arenas are used, and large blocks always come from the system and go back to it.
+The allocator of glibc keeps an arena for each thread, and once a large block has been freed it takes blocks of that
+size from the arenas, where a small block behind one pins it for ever.  So a server that is sent large bodies keeps
+growing for hours.  Here there are few arenas, and large blocks always come from the system and go back to it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import sys
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8  # the numbers of mallopt(3)
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8  # the parameter numbers of mallopt(3)
 _LARGE = 128 * 1024
 
 

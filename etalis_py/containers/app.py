@@ -1,4 +1,4 @@
-"""The web application: the guard that every request passes, and the way to its handler."""
+"""The web application: the guard that every request passes, and the routing to its handler."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _PAGE_POLICY = (
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may ask: the token that writing needs (none: anybody), the host names answered for (None: any), origins."""
+    """Who may send requests: the token for writing (none: anybody), the host names served (None: any), origins."""
 
     token: str | None = None
     hosts: frozenset[str] | None = None
@@ -108,7 +108,7 @@ class Application:
         if named is None:
             raise Problem("bad-request", "the Host header is missing or cannot be read")
         if self.access.hosts is not None and named[1].lower() not in self.access.hosts:
-            # A page of another site must not reach a loopback server through a name of its own (DNS rebinding).
+            # A page of another site must not reach a loopback server through its own host name (DNS rebinding).
             raise Problem(
                 "wrong-host",
                 f"the host {named[1]!r} is not answered for; known: {', '.join(sorted(self.access.hosts))}",
@@ -146,7 +146,7 @@ class Application:
             headers["Allow"] = "GET, HEAD, OPTIONS"
         return Response(body, problem.status, headers, "application/problem+json")
 
-    # -- the way --------------------------------------------------------------------------------------------------
+    # -- routing --------------------------------------------------------------------------------------------------
 
     async def _route(self, exchange: Exchange) -> Any:
         path = exchange.path
@@ -197,7 +197,7 @@ class Application:
         raise Problem("no-method", f"{method} is not taken here; taken: {CONTAINER_METHODS}")
 
     async def _service(self, exchange: Exchange, name: str) -> Response:
-        """The server's own folder: the parts of the page, its state, the constraints, and the check of a query."""
+        """The server's own folder: the parts of the page, the state, the constraints, and the check of a query."""
         if name == "check" and exchange.method == "POST":
             return await self._check(exchange)
         if exchange.method not in ("GET", "HEAD"):
@@ -230,7 +230,7 @@ class Application:
         return exchange.reply(200, msgspec.json.encode(document), "application/json", Cache_Control="no-store")
 
     async def _current_status(self, exchange: Exchange) -> dict[str, object]:
-        """The state, computed at most once a second however many watch."""
+        """The state, computed at most once a second however many clients watch."""
         async with self._status_lock:
             since, document = self._status
             now = asyncio.get_running_loop().time()

@@ -15,7 +15,7 @@ from .spec import Spec, read_spec
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """One container.  ``version`` counts changes of its description, ``changes`` those and all of its content."""
+    """One container.  ``version`` counts changes of its description, ``changes`` those and all changes of its content."""
 
     id: int
     path: str
@@ -37,8 +37,8 @@ class Container:
 class ProgramRow:
     """A registered program: its query, the container it reads, the one it writes, and the member it starts after.
 
-    ``paused``: a client wants it so.  ``stopped``: why it runs no more; empty while it does.  ``many``: it has no
-    query of its own, but many that come and go (``QueryRow``).
+    ``paused``: by a client's wish.  ``stopped``: why it no longer runs; empty while it does.  ``many``: it has no query
+    of its own, but many that come and go (``QueryRow``).
     """
 
     id: int
@@ -56,7 +56,7 @@ class ProgramRow:
 class QueryRow:
     """One of the queries of a program: its text, the client that registered it, and the member it starts after.
 
-    ``quiet``: the instant of that member was over.  ``stopped``: why it runs no more; empty while it does.
+    ``quiet``: the instant of that member was over.  ``stopped``: why it no longer runs; empty while it does.
     """
 
     id: int
@@ -80,7 +80,7 @@ class Catalogue:
 
     @classmethod
     def load(cls, db: sqlite3.Connection, base: str) -> Catalogue:
-        """Read the containers of a store; what it holds was accepted once, so no limit of today refuses it."""
+        """Read the containers of a store; they were accepted once, so the current limits do not apply."""
         catalogue, limits = cls(), Limits(windows_per_container=2**31, physical_triples=2**62)
         columns = "id, path, parent, config, version, changes, next, members, triples, sort"
         for row in db.execute(f"SELECT {columns} FROM containers ORDER BY id").fetchall():

@@ -1,6 +1,6 @@
-"""The changes of a store: each a function to ``Store.submit``; a refused one raises a ``Problem``.
+"""The changes of a store, each a function for ``Store.submit``; a refused one raises a ``Problem``.
 
-Conditions (If-Match) are judged here, inside the transaction, so that nothing happens between judging and doing.
+Conditions (If-Match) are checked here, inside the transaction, so that nothing happens between check and change.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .retention import count, counts, forget, remember_gone
 from .spec import Spec, read_spec
 from .store import Stored, Transaction
 
-# Judges a state tag ("…") of the resource; None: there is no such resource yet.
+# Checks a state tag ("…") of the resource; None: there is no such resource yet.
 Condition = Callable[[str | None], None]
 
 _NAME = re.compile(r"[A-Za-z0-9._~-]{1,128}", re.ASCII)
@@ -40,12 +40,12 @@ def member_tag(number: int, version: int) -> str:
 
 
 def is_name(name: str) -> bool:
-    """May this be the last part of an address? ``-`` is the server's own folder."""
+    """Whether this may be the last part of an address; ``-`` is the server's own folder."""
     return _NAME.fullmatch(name) is not None and name not in (".", "..", "-")
 
 
 def as_name(slug: str) -> str | None:
-    """A Slug made into a name; None where nothing is left, or only digits, which the server gives itself."""
+    """A Slug made into a name; None if nothing is left, or only digits, which the server assigns itself."""
     name = _OUTSIDE.sub("-", slug).strip("-.")[:96]
     return name if name and not name.isdigit() and is_name(name) else None
 
@@ -89,7 +89,7 @@ def _free_name(transaction: Transaction, parent: Container, slug: str | None, fa
 
 
 def _timed(graph: Graph, spec: Spec, arrival: int) -> tuple[Graph, int]:
-    """The graph with its time said of the resource itself, so that the rule of [SC] Figure 5 finds it as printed."""
+    """The graph with its time stated about the resource itself, where the rule of [SC] Figure 5 finds it."""
     time = order_time(graph, spec.order)
     stamp = graph.stamps.get(spec.order)
     if time is not None and stamp is not None and stamp.own:
@@ -149,7 +149,7 @@ def _stamp(transaction: Transaction, container: Container, stored: Stored, graph
 def put_member(
     path: str, name: str, graph: Graph, arrival: int, condition: Condition
 ) -> Callable[[Transaction], tuple[Stored, bool]]:
-    """PUT: replace a member (it keeps its time where the new graph gives none), or create it; was it created?"""
+    """PUT: replace a member (keeping its time if the new graph has none) or create it; returns whether it is new."""
 
     def change(transaction: Transaction) -> tuple[Stored, bool]:
         container = find(transaction, path)
@@ -296,7 +296,7 @@ def replace_container(
 
 
 def _is_managed(transaction: Transaction, container: Container, triple: tuple[str, str, str]) -> bool:
-    """Is this a containment or membership triple as the server states it itself?  One that is not so is refused."""
+    """Whether this is a containment or membership triple that the server states itself; a wrong one is refused."""
     s, p, o = triple
     me = f"<{transaction.base}{container.path[1:]}>"
     direct = container.spec.direct
@@ -325,7 +325,7 @@ def _is_managed(transaction: Transaction, container: Container, triple: tuple[st
 
 
 def delete_container(path: str, condition: Condition) -> Callable[[Transaction], None]:
-    """DELETE: a container with all its members; one that holds containers or programs is refused."""
+    """DELETE: a container with all its members; refused if it holds containers or programs."""
 
     def change(transaction: Transaction) -> None:
         container = find(transaction, path)
@@ -367,9 +367,9 @@ def ensure_root(transaction: Transaction) -> None:
 def add_program(
     path: str, query: str, output: str | None, slug: str | None, from_start: bool
 ) -> Callable[[Transaction], ProgramRow]:
-    """Register a program over a container; without ``output`` a stream container is made beside it.
+    """Register a program over a container; without ``output`` a stream container is created beside it.
 
-    One without a query has many queries, which come later, and no output.
+    A program without a query has many queries, which are added later, and no output.
     """
 
     def change(transaction: Transaction) -> ProgramRow:
@@ -422,7 +422,7 @@ def _program(transaction: Transaction, number: int) -> ProgramRow:
 
 
 def set_program_state(number: int, *, paused: bool, stopped: str) -> Callable[[Transaction], ProgramRow]:
-    """Whether a program shall run, and why it does not."""
+    """Set whether a program should run, and why it does not."""
 
     def change(transaction: Transaction) -> ProgramRow:
         program = replace(_program(transaction, number), paused=paused, stopped=stopped)
@@ -436,7 +436,7 @@ def set_program_state(number: int, *, paused: bool, stopped: str) -> Callable[[T
 
 
 def replace_program(number: int, query: str, from_start: bool) -> Callable[[Transaction], ProgramRow]:
-    """Another query for a program: it reads what comes from now on, or all that is stored."""
+    """Replace the query of a program, which reads new members from now on, or everything stored."""
 
     def change(transaction: Transaction) -> ProgramRow:
         after = 0 if from_start else transaction.db.execute("SELECT coalesce(max(id), 0) FROM members").fetchone()[0]

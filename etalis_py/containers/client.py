@@ -1,8 +1,8 @@
-"""The other side: follow a container as a stream of events, and post matches to one.
+"""The client side: follow a container as a stream of events, and post matches to one.
 
-Following uses push (server-sent events) where the server offers it, else its feed with conditional requests; any other
-LDP server is read as [SC] Figure 6 has it: the container, then each new member.  A lost connection is taken up again
-at the cursor, so that no event is lost or seen twice.
+Following uses push (server-sent events) if the server offers it, else its feed with conditional requests; any other LDP
+server is read as in [SC] Figure 6: the container, then each new member.  A lost connection is resumed at the cursor, so
+that no event is lost or seen twice.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ContainerError(OSError):
 def follow(
     url: str, *, since: str | int = "oldest", poll: float = 1.0, push: bool = True, patience: float = 60.0
 ) -> Iterator[Event]:
-    """The events of a container, the stored ones first, then as they come, without end; see ``Follower``."""
+    """The events of a container: first those stored, then new ones as they come, without end; see ``Follower``."""
     with Follower(url, since=since, poll=poll, push=push, patience=patience) as follower:
         yield from follower
 
@@ -54,9 +54,9 @@ class Follower:
     """A reader of one container, in order of arrival.
 
     ``since`` is "oldest", "now", or the ``cursor`` of an earlier follower.  ``poll`` is the pause between requests
-    where there is no push, ``patience`` how long a server that was reached once may be out of reach before that is an
-    error: a first connection that is refused is one at once.  Memory: a queue of at most a thousand events; who reads
-    slowly slows the connection down.
+    without push, ``patience`` how long a server that was reached once may be unreachable before that is an error; a
+    refused first connection is an error at once.  Memory: a queue of at most a thousand events; a slow reader slows the
+    connection down.
     """
 
     def __init__(
@@ -101,11 +101,11 @@ class Follower:
 
     @property
     def more(self) -> bool:
-        """Is the next event here already?"""
+        """Whether the next event is here already."""
         return not self._queue.empty()
 
     def close(self) -> None:
-        """Stop reading; ``cursor`` stays where the last event that was taken ends."""
+        """Stop reading; ``cursor`` stays after the last event that was taken."""
         self._stop.set()
         with suppress(queue.Empty):
             while True:
@@ -136,7 +136,7 @@ class Follower:
         raise _Stopped
 
     def _attempt(self, request: Callable[[], T]) -> T:
-        """Do a request until it succeeds; what will not change by waiting, or takes too long, is an error."""
+        """Repeat a request until it succeeds; a permanent failure, or one that lasts too long, is an error."""
         pause = 0.2
         while True:
             try:
@@ -172,7 +172,7 @@ class Follower:
         return response
 
     def _discover(self) -> str | None:
-        """The feed of the container, where the server has one."""
+        """The feed of the container, if the server has one."""
         minimal = f'return=representation; include="{v.PREFER_MINIMAL}"'
         response = self._get(self.url, TURTLE, prefer=minimal)
         for relation, target in negotiation.links(response.headers.get_list("link")):
@@ -202,7 +202,7 @@ class Follower:
                 self._pause(self._poll)
 
     def _listen(self, position: int) -> tuple[int, bool]:
-        """Take pushed events until the connection ends; the position reached, and whether push is offered at all."""
+        """Take pushed events until the connection ends; returns the position reached, and whether push is offered."""
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(position)}
         try:
             with self._client.stream("GET", self.url, headers=headers) as response:
@@ -226,7 +226,7 @@ class Follower:
         return position, True
 
     def _follow_members(self) -> None:
-        """Any LDP container: read it when it changed, then every member not seen before ([SC] Figure 6)."""
+        """Any LDP container: read it when it has changed, then every member not seen before ([SC] Figure 6)."""
         etag, seen, number = None, set[str](), 0
         first = self._now
         while True:
@@ -277,7 +277,7 @@ def _out_of_reach(url: str, patience: float, reason: str) -> ContainerError:
 
 
 def refusal(url: str, response: httpx.Response) -> ContainerError:
-    """What a refusal means to the user: the problem document's own words where there is one."""
+    """The error for a refusal, in the words of the problem document if there is one."""
     try:
         document = response.json()
         reason = f"{document['detail']}. {document.get('hint', '')}".strip()
@@ -316,9 +316,9 @@ class ContainerSink:
     """Posts matches to a container, each as one graph with its interval (``prov:startedAtTime`` and the end).
 
     On a server of ours each match is written under its id, so that a repeated run writes nothing twice
-    (``repeated`` counts those); elsewhere it is POSTed with the id as Slug.  ``create``: make the container if it is
-    not there.  ``revised``: matches may be taken back, each by a graph that names the first one (see ``Names``), which
-    takes a server that leaves the names to the writer.
+    (``repeated`` counts those); elsewhere it is POSTed with the id as Slug.  ``create``: create the container if it
+    does not exist.  ``revised``: matches may be retracted, each by a graph that names the original (see ``Names``);
+    that needs a server that lets the writer choose names.
     """
 
     def __init__(
@@ -365,7 +365,7 @@ class ContainerSink:
         return v.REL_FEED in relations, order
 
     def _send(self, method: str, url: str, headers: dict[str, str], body: bytes) -> httpx.Response:
-        """A request; where repeating it does no harm, until the server is there."""
+        """Send a request; if repeating it does no harm, until the server is reachable."""
         started, pause = time.monotonic(), 0.2
         while True:
             try:

@@ -1,7 +1,7 @@
-"""What a connection may do before it has asked anything: be one of a number from its address, and wait for a time.
+"""Limits on connections before their first request: how many from one address, and how long they may wait.
 
-uvicorn counts connections in all, and closes one that rests between requests; a request whose head never ends keeps its
-place for ever.  These protocols add what is missing.
+uvicorn only limits the total number of connections, and closes those idle between requests; a request whose head never
+ends keeps its place for ever.  These protocols add what is missing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Places:
         self._taken: Counter[str] = Counter()
 
     def take(self, address: str) -> bool:
-        """Count one more, unless there are enough."""
+        """Count one more, unless the limit is reached."""
         if self._taken[address] >= self.limits.connections_per_address:
             return False
         self._taken[address] += 1
@@ -85,7 +85,7 @@ class _Http(H11Protocol):
         super().connection_lost(exc)
 
     def _is_asked(self) -> bool:
-        """Is a request being answered?"""
+        """Whether a request is being answered."""
         return self.cycle is not None and not self.cycle.response_complete
 
     def _await_head(self) -> None:
@@ -138,7 +138,7 @@ def _address(transport: asyncio.Transport) -> str:
 
 
 def guard(config: Config, limits: Limits) -> None:
-    """Let a server's connections be of these kinds."""
+    """Make a server use these protocols."""
     places = Places(limits)
     config.load()
     config.http_protocol_class = partial(_Http, places)  # type: ignore[assignment]

@@ -75,7 +75,7 @@ def _number(parameters: dict[str, str], name: str, default: int, most: int) -> i
 
 
 async def get(exchange: Exchange, hub: Hub, page: bytes) -> Any:
-    """GET and HEAD: what is asked for decides between the page, the listing, a window, the feed and push."""
+    """GET and HEAD: the request decides between the page, the listing, a window, the feed and push."""
     container = find(exchange, exchange.path)
     describe(exchange, container)
     parameters = exchange.query("window", "at", "after", "newest", "limit", "from", "upto")
@@ -147,7 +147,7 @@ def _last_id(exchange: Exchange, container: Container) -> int:
 async def _page(
     exchange: Exchange, listing: rendering.Listing, parts: list[rendering.Section], parameters: dict[str, str]
 ) -> Iterator[bytes]:
-    """One page of a listing (LDP Paging 1.0); its links freeze the time and the newest member for all the pages."""
+    """One page of a listing (LDP Paging 1.0); its links fix the time and the newest member for all pages."""
     most = exchange.limits.page_members
     limit = _number(parameters, "limit", most, most)
     if not limit:
@@ -190,7 +190,7 @@ async def _window(exchange: Exchange, container: Container, parameters: dict[str
         shape = digest(ends, exchange.base.outer, window)
         return span, f"w{container.id}.{container.version}.{container.changes}.{shape}-{graphs.SHORT[media_type]}"
 
-    # An index look-up takes less time than the way to another thread and back; a long physical window is counted there.
+    # An index look-up is faster than a switch to another thread and back; a long physical window is counted there.
     quick = (window.physical or 0) <= _QUICK_TRIPLES
     span, tag = state() if quick else await exchange.read(state)
     if (response := exchange.not_modified(tag)) is not None:
@@ -239,7 +239,7 @@ async def _feed(exchange: Exchange, container: Container, parameters: dict[str, 
 
 
 def _model(exchange: Exchange) -> str | None:
-    """The interaction model that the Link header asks for: a container type, ``RESOURCE``, or None for no word."""
+    """The interaction model that the Link header asks for: a container type, ``RESOURCE``, or None if it has none."""
     asked = {
         f"<{t}>" for relation, t in negotiation.links(exchange.request.headers.getlist("link")) if relation == "type"
     }
@@ -258,7 +258,7 @@ def _model(exchange: Exchange) -> str | None:
 
 
 def _model_of(graph: Graph) -> str | None:
-    """The kind of container that a graph says it is, when the Link header says nothing."""
+    """The kind of container that a graph declares, if the Link header says nothing."""
     types = {o for s, p, o in graph.triples if s == graph.me and p == RDF_TYPE}
     return next((m for m in _MODELS if m in types), None)
 
@@ -317,7 +317,7 @@ async def _post_program(exchange: Exchange, container: Container, programs: Prog
 
 
 async def _registered(exchange: Exchange, container: Container, programs: Programs, query: str) -> ProgramRow:
-    """A program that has begun to run; without a query one of many."""
+    """Register and start a program; without a query, one of many queries."""
     process, compiled = await programs.compile(query, container.path, standing=not query)
     parameters = exchange.request.query_params
     change = changes.add_program(
@@ -337,7 +337,7 @@ async def _registered(exchange: Exchange, container: Container, programs: Progra
 
 
 async def _post_many(exchange: Exchange, container: Container, programs: Programs) -> Response:
-    """A program of many queries, which has none yet."""
+    """POST a program of many queries, which has none yet."""
     asked = exchange.query("queries")["queries"]
     if asked != "many":
         raise Problem("bad-request", f"queries is 'many', found {asked[:40]!r}")
@@ -351,7 +351,7 @@ async def _post_many(exchange: Exchange, container: Container, programs: Program
 
 
 def _description_part(tag: str) -> str:
-    """What a new description depends on: the old one, not the members that come and go meanwhile."""
+    """The part of a tag that a new description depends on: the old description, not the members."""
     return ".".join(tag.split(".")[:2])
 
 

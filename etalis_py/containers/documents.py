@@ -1,8 +1,8 @@
-"""Reading what clients send: small documents at once, others in a process where they can do no harm.
+"""Parsing documents from clients: small ones at once, others in a process where they can do no harm.
 
-A parser holds the interpreter while it works, and some documents make it work for minutes or take gigabytes (nested
-contexts of JSON-LD).  So what is large, or JSON-LD of any size worth the word, goes to a process with a limit on its
-time and memory; one that exceeds it is refused, and another process takes its place.
+A parser blocks the interpreter while it works, and some documents make it work for minutes or take gigabytes (nested
+contexts of JSON-LD).  So large documents, and JSON-LD of more than trivial size, go to a process with limits on its
+time and memory; a document that exceeds them is refused, and another process takes over.
 """
 
 from __future__ import annotations

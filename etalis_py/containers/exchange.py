@@ -1,4 +1,4 @@
-"""One request and its answers: what handlers read, and how responses get the headers that LDP asks for."""
+"""One request and its answers: the handlers' input, and the headers of responses that LDP requires."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUERY_METHODS = "GET, HEAD, OPTIONS, PUT, DELETE"
 
 @dataclass(slots=True)
 class Exchange:
-    """A request that has passed the guard: who is asked, when it arrived, and under which name this server is known."""
+    """A request that has passed the guard: its target, its time of arrival, and the client's name for this server."""
 
     request: Request
     store: Store
@@ -54,12 +54,12 @@ class Exchange:
         return self.request.url.path
 
     def header(self, name: str) -> str | None:
-        """A header's value; several lines of it are one list."""
+        """A header's value; several lines form one list."""
         values = self.request.headers.getlist(name)
         return ", ".join(values) if values else None
 
     def query(self, *allowed: str) -> dict[str, str]:
-        """The query parameters; one that has no meaning here is refused rather than ignored."""
+        """The query parameters; unknown ones are refused rather than ignored."""
         items = self.request.query_params.multi_items()
         given = dict(items)
         unknown = sorted(set(given) - set(allowed))
@@ -170,7 +170,7 @@ class Exchange:
         return Response(body, status, self.headers(**headers), kind)
 
     def not_modified(self, tag: str) -> Response | None:
-        """304 when the client holds the representation with this tag."""
+        """304 if the client has the representation with this tag."""
         if negotiation.unchanged(self.header("if-none-match"), tag):
             return self.reply(304, ETag=f'"{tag}"', Cache_Control="no-cache", Vary="Accept, Prefer")
         return None
@@ -185,10 +185,10 @@ class Exchange:
         *,
         small: bool = False,
     ) -> Response:
-        """Chunks as a response; one alone goes out with its length.
+        """Chunks as a response; a single one is sent with its length.
 
-        ``brackets``: what opens, parts and closes them.  ``small``: the first two chunks are read at once, on the event
-        loop, since a chunk is bounded and mostly there is but one.
+        ``brackets``: the bytes that open, separate and close them.  ``small``: the first two chunks are read at once,
+        on the event loop, since chunks are bounded and usually there is only one.
         """
         opening, comma, closing = brackets
 
@@ -220,5 +220,5 @@ class Exchange:
 
 
 def brackets(media_type: str) -> tuple[bytes, bytes, bytes]:
-    """What stands around and between chunks: only JSON-LD's array needs something."""
+    """The bytes around and between chunks: only JSON-LD's array needs any."""
     return (b"[", b",", b"]") if media_type == "application/ld+json" else (b"", b"", b"")

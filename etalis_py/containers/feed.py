@@ -1,6 +1,7 @@
-"""A container's feed in pieces that can be read again: for readers that keep their place elsewhere.
+"""A container's feed in pieces that can be read again, for readers that store their position elsewhere.
 
-``client.Follower`` follows a container as it grows; here the members between two numbers are read, as often as asked.
+``client.Follower`` follows a container as it grows; here the members between two numbers can be read any number of
+times.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _PAGE = 1_000
 
 
 def newest(url: str) -> int:
-    """The number of the newest member; 0 where there is none."""
+    """The number of the newest member; 0 if there is none."""
     with _client() as client:
         _feed(client, url)
         members = members_of(_get(client, f"{checked_address(url)}?newest=1", NDJSON).text)

@@ -13,13 +13,13 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 
 def frame(message: object) -> bytes:
-    """A message as it goes over the socket."""
+    """A message as sent over the socket."""
     body = _ENCODER.encode(message)
     return len(body).to_bytes(_HEAD, "big") + body
 
 
 def receive(connection: socket.socket, decoder: msgspec.msgpack.Decoder[Any]) -> Any:
-    """Wait for the next message; ``EOFError`` when the other side has gone."""
+    """Wait for the next message; ``EOFError`` if the other side has gone."""
     return decoder.decode(_exactly(connection, int.from_bytes(_exactly(connection, _HEAD), "big")))
 
 
@@ -35,13 +35,13 @@ def _exactly(connection: socket.socket, size: int) -> bytearray:
 
 
 async def read(reader: asyncio.StreamReader, decoder: msgspec.msgpack.Decoder[Any]) -> Any:
-    """The next message on the event loop; ``asyncio.IncompleteReadError`` when the other side has gone."""
+    """The next message on the event loop; ``asyncio.IncompleteReadError`` if the other side has gone."""
     size = int.from_bytes(await reader.readexactly(_HEAD), "big")
     return decoder.decode(await reader.readexactly(size))
 
 
 def split(buffer: bytearray, decoder: msgspec.msgpack.Decoder[Any]) -> list[Any]:
-    """Take the whole messages out of what has arrived so far."""
+    """Remove and return the complete messages received so far."""
     messages = []
     while len(buffer) >= _HEAD and len(buffer) >= (end := _HEAD + int.from_bytes(buffer[:_HEAD], "big")):
         messages.append(decoder.decode(buffer[_HEAD:end]))

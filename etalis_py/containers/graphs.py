@@ -1,10 +1,10 @@
-"""RDF in and out: from a request's body to stored N-Triples, and back to whatever syntax is asked for.
+"""RDF in and out: from a request's body to stored N-Triples, and back to any requested syntax.
 
 A stored graph is canonical N-Triples in which this server's own addresses begin with a base of the store's
-(``x-…://s/``), so that a store can be served under any host name; the base is replaced when a graph leaves
+(``x-…://s/``), so that a store can be served under any host name; the base is replaced when a graph is sent
 (``Base.out``).  The base is random for each store, so no literal holds it by accident.
 
-Blank nodes are relabelled on arrival, one series per member: windows of several graphs then never mix them up.
+Blank nodes are relabelled on arrival, one series per member: so windows of several graphs never mix them up.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SHORT = {TURTLE: "ttl", JSONLD: "jsonld", NTRIPLES: "nt", TRIG: "trig", NQUADS: 
 GRAPH_BYTES = 4 * 1024 * 1024
 POSTABLE = (TURTLE, JSONLD, NTRIPLES, TRIG, NQUADS)
 
-# The name and the blank nodes of a member are known only when it is stored: until then these stand for them.
+# The name and the blank nodes of a member are known only when it is stored: these are placeholders until then.
 SELF = f"self-{secrets.token_hex(8)}"
 BLANK = f"_:b{secrets.token_hex(8)}x"
 
@@ -65,16 +65,16 @@ class Base:
             return self.inner + value[len(self.outer) :]
         scheme = self.inner.partition(":")[0] + ":"
         if value.startswith(scheme) and not value.startswith(self.inner):
-            # A reference such as <//other.org/x> takes no more than the scheme of the base.
+            # A reference such as <//other.org/x> takes only the scheme of the base.
             return self.outer.partition(":")[0] + ":" + value[len(scheme) :]
         return value
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """The time of a graph by one relation ([SC] §3.3, t_pred); ``own``: said of the resource itself.
+    """The time of a graph by one relation ([SC] §3.3, t_pred); ``own``: stated about the resource itself.
 
-    Of several times the resource's own count first, then the latest: the graph is complete when its last part is.
+    Among several times, the resource's own take precedence, then the latest: a graph is complete when its last part is.
     """
 
     time: int
@@ -83,9 +83,9 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A graph as it came: its triples (stored spelling), its times by relation, and the IRI that it calls itself by.
+    """A graph as received: its triples (stored spelling), its times by relation, and the IRI it uses for itself.
 
-    Its blank nodes begin with ``blank`` until it is stored; another process has another beginning.
+    The labels of its blank nodes begin with ``blank`` until it is stored; each process has its own prefix.
     """
 
     triples: tuple[Triple, ...]
@@ -94,7 +94,7 @@ class Graph:
     blank: str = BLANK
 
     def settled(self, me: str, blank: str) -> bytes:
-        """The graph to be stored: under its final address, its blank nodes in a series of their own."""
+        """The graph to be stored, under its final address, with its blank nodes in a series of their own."""
         body = ntriples(self.triples).replace(self.blank.encode(), f"_:{blank}".encode())
         return body if me == self.me else body.replace(self.me[:-1].encode(), me[:-1].encode())
 
@@ -106,10 +106,10 @@ def ntriples(triples: Iterable[Triple]) -> bytes:
 def parse(data: bytes, media_type: str, path: str, base: Base, max_triples: int, max_bytes: int = GRAPH_BYTES) -> Graph:
     """The graph of a body whose null relative IRI is ``path``; a ``Problem`` that says where it is wrong.
 
-    Prefixes and contexts make a graph longer than its body, by far if meant to: ``max_bytes`` bounds its triples.
+    Prefixes and contexts make a graph longer than its body, far longer if intended: ``max_bytes`` bounds its triples.
 
-    Named graphs are taken as one graph with the default one only where a single graph is named: a stream item is one
-    graph.  JSON-LD contexts are never fetched.
+    A named graph is merged with the default one, but only a single graph may be named: a stream item is one graph.
+    JSON-LD contexts are never fetched.
     """
     try:
         quads = ox.parse(data, FORMATS[media_type], base_iri=base.inner + path[1:])
@@ -168,14 +168,14 @@ def _stamp(stamps: dict[str, Stamp], relation: str, lexical: str, own: bool) -> 
     try:
         stamp = Stamp(parse_datetime(lexical), own)
     except TimeError:
-        return  # data, but no time: it counts only if the container orders by it, and ``order_time`` says so
+        return  # not a time: that only matters if the container orders by it, and ``order_time`` reports it
     known = stamps.get(relation)
     if known is None or (stamp.own, stamp.time) > (known.own, known.time):
         stamps[relation] = stamp
 
 
 def order_time(graph: Graph, relation: str) -> int | None:
-    """The time of a graph by the relation that orders its container; None when it gives none."""
+    """The time of a graph by the relation that orders its container; None if it gives none."""
     stamp = graph.stamps.get(relation)
     if stamp is not None:
         return stamp.time
@@ -207,6 +207,6 @@ def serialize(body: bytes, media_type: str, base: Base, path: str) -> bytes:
         by_subject.setdefault(quad.subject, []).append(quad.triple)
     used = {k: iri for k, iri in PREFIXES.items() if f"<{iri}".encode() in body}
     grouped = (triple for group in by_subject.values() for triple in group)
-    # With the inner base only this server's own addresses become relative, no others of the same scheme.
+    # With the inner base only this server's own addresses become relative, not others of the same scheme.
     me = base.inner + path[1:]
     return base.out(ox.serialize(grouped, format=FORMATS[media_type], prefixes=used, base_iri=me) or b"")

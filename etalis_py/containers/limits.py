@@ -1,4 +1,4 @@
-"""What one server allows; every number can be set, and each is enforced with a problem document that names it."""
+"""The limits of one server; each can be set, and is enforced with a problem document that names it."""
 
 from __future__ import annotations
 

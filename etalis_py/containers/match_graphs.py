@@ -1,4 +1,4 @@
-"""Members as events, and matches as members: what goes in and out of a program that runs on a container."""
+"""Members as events, and matches as members: the input and output of a program that runs on a container."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def match_document(match: MatchLike) -> dict[str, object]:
 
 
 def as_event(member: Stored, base: Base) -> Event:
-    """A member as an event: it ends at its time, and starts at its ``prov:startedAtTime`` where it gives one."""
+    """A member as an event: it ends at its time, and starts at its ``prov:startedAtTime`` if it has one."""
     triples = triples_of(base.out(member.body))
     me = f"<{base.out_iri(member.path + member.name)}>"
     started = stamped(triples, me).stamps.get(v.STARTED_AT)
@@ -42,10 +42,10 @@ def match_name(match_id: str) -> str:
 
 
 class Names:
-    """The names that matches have as members.  State: how often each was taken back.
+    """The names of matches as members.  State: how often each was retracted.
 
-    One that is taken back is a member of its own, which names the member that it takes back; one that is reported again
-    after that is another.
+    A retraction is a member of its own, which names the member that it retracts; a match that is reported again after
+    that is a new member.
 
         m reported    m
         m taken back  m-retracted    takes back m
@@ -57,7 +57,7 @@ class Names:
         self._taken_back: dict[str, int] = {}
 
     def of(self, match: MatchLike) -> tuple[str, str]:
-        """The name of a match, and of what it takes back, if anything."""
+        """The name of a match, and of the member that it retracts, if any."""
         count = self._taken_back.get(match.id, 0)
         name = f"{match.id}-{count + 1}" if count else match.id
         if not match.retracted:
@@ -67,10 +67,10 @@ class Names:
 
 
 def match_graph(match: MatchLike, order: str, taken_back: str = "") -> bytes:
-    """The graph that a match is written as (Turtle, about ``<>``): its triples, or its row, and its interval.
+    """The graph for a match (Turtle, about ``<>``): its triples, or its row, and its interval.
 
-    A match outside of time gives none, and gets the time at which it arrives.  One that is taken back names the member
-    that it takes back, so that a program that reads the container takes it back as well.
+    A timeless match has no interval, and gets its time of arrival.  A retraction names the member that it retracts, so
+    that a program that reads the container retracts it as well.
     """
     lines = [ntriples(match.triples) if match.triples else _row(match.bindings)]
     if taken_back:

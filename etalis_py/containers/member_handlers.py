@@ -1,4 +1,4 @@
-"""Requests to what a container holds: the graphs of the stream, and its programs."""
+"""Requests to the members of a container: the graphs of the stream, and its programs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MATCHES = 200
 
 
 def split(path: str) -> tuple[str, str]:
-    """A path as the container's and the name in it."""
+    """A path split into the container's path and the name in it."""
     parent, _, name = path.rpartition("/")
     return f"{parent}/", name
 
@@ -33,7 +33,7 @@ def program_at(exchange: Exchange) -> ProgramRow | None:
 
 
 def load(exchange: Exchange) -> Stored:
-    """The member at the request's path; a ``Problem`` that tells never-was from was-deleted."""
+    """The member at the request's path; a ``Problem`` that says whether it never existed or was deleted."""
     path, name = split(exchange.path)
     container = exchange.store.catalogue.by_path.get(path)
     with exchange.store.reading() as db:
@@ -53,7 +53,7 @@ def load(exchange: Exchange) -> Stored:
 
 
 def exists(exchange: Exchange) -> bool:
-    """Is there a member at the request's path, or was there one?"""
+    """Whether there is, or was, a member at the request's path."""
     try:
         load(exchange)
     except Problem as problem:
@@ -84,7 +84,7 @@ def _conditions(exchange: Exchange, *, needed: bool) -> changes.Condition:
 
 
 async def put(exchange: Exchange) -> Response:
-    """Replace a graph, or create it under the name that the client chose (a sink can so write each match once)."""
+    """Replace a graph, or create it under a name chosen by the client (so a sink can write each match once)."""
     exchange.is_member()
     media_type = exchange.content_type(POSTABLE)
     exchange.query()
@@ -139,7 +139,7 @@ async def delete(exchange: Exchange) -> Response:
 async def program(exchange: Exchange, row: ProgramRow, programs: Programs) -> Response:
     """A program: its text, or as JSON its state and matches, or with ``?match=ID`` why that match was found.
 
-    With ``?where=CONDITION`` (it may be empty) and ``at=TIME`` why such a match did not come.
+    With ``?where=CONDITION`` (which may be empty) and ``at=TIME``, why such a match did not come.
     """
     if not row.many:
         exchange.is_program(row.output)
@@ -184,7 +184,7 @@ async def program(exchange: Exchange, row: ProgramRow, programs: Programs) -> Re
 
 
 def number_after(parameters: dict[str, str]) -> int:
-    """The number of the match after which matches are wanted."""
+    """The number of the match after which to list matches."""
     after = parameters.get("after", "0")
     if not (after.isascii() and after.isdigit() and len(after) < 19):
         raise Problem("bad-request", f"after is the number of a match, found {after[:40]!r}")
@@ -206,7 +206,7 @@ async def _delete_program(exchange: Exchange, row: ProgramRow, programs: Program
 
 
 async def _put_program(exchange: Exchange, row: ProgramRow, programs: Programs) -> Response:
-    """Another query for the program, from now on; the old one runs until the new one has compiled."""
+    """Replace the program's query from now on; the old one runs until the new one has compiled."""
     exchange.content_type((QUERY_TYPE,))
     start = exchange.query("from").get("from", "now")
     if start not in ("now", "oldest"):

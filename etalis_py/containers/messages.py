@@ -1,4 +1,4 @@
-"""What the server, its nursery and the processes forked there say to each other; all of it is plain data."""
+"""The messages between the server, its nursery and the processes forked there; all are plain data."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .store import Stored
 
 
 class Message(msgspec.Struct, frozen=True, tag=True):
-    """Decoded by its name."""
+    """A message, decoded by the name in its tag."""
 
 
 # -- server → nursery ---------------------------------------------------------------------------------------------
 
 
 class Setup(Message, frozen=True, tag=True):
-    """The first message: where modules are found, and ``module:function`` which makes the factory of runners."""
+    """The first message: the module search path, and the ``module:function`` that makes the factory of runners."""
 
     path: list[str]
     factory: str | None
@@ -27,7 +27,7 @@ class Setup(Message, frozen=True, tag=True):
 
 
 class Fork(Message, frozen=True, tag=True):
-    """Fork a process; its socket comes with this message.  ``memory`` is in bytes, on top of what it starts with."""
+    """Fork a process; its socket comes with this message.  ``memory`` is in bytes, beyond what it starts with."""
 
     number: int
     memory: int
@@ -35,7 +35,7 @@ class Fork(Message, frozen=True, tag=True):
 
 
 class Kill(Message, frozen=True, tag=True):
-    """End a process and whatever it started."""
+    """End a process and everything it has started."""
 
     number: int
 
@@ -44,7 +44,7 @@ class Kill(Message, frozen=True, tag=True):
 
 
 class Ready(Message, frozen=True, tag=True):
-    """The modules are loaded; ``error`` says why programs cannot run, where they cannot."""
+    """The modules are loaded; ``error`` says why programs cannot run, if they cannot."""
 
     error: str
 
@@ -67,7 +67,7 @@ class Ended(Message, frozen=True, tag=True):
 class Compile(Message, frozen=True, tag=True):
     """Compile the query of a program.  ``seconds`` is processor time, as in all that follows.
 
-    ``standing``: it is a query of a program of many; without a text, the program itself, which has no query yet.
+    ``standing``: it is one of the queries of a program of many; without a text, the program itself, with no query yet.
     """
 
     query: str
@@ -80,10 +80,10 @@ class Compile(Message, frozen=True, tag=True):
 
 
 class Add(Message, frozen=True, tag=True):
-    """Run these queries, each a name and a text, beside the others; one that has the name of another replaces it.
+    """Run these queries, each a name and a text, beside the others; one with the name of another replaces it.
 
-    ``size`` is how many rules a query has that was compiled elsewhere before.  Where it is None, only queries of kinds
-    that run already are added.  ``rules`` is how many there may be in all.
+    ``size`` is the number of rules of a query that was compiled elsewhere before.  If it is None, only queries of kinds
+    that already run are added.  ``rules`` is the most there may be in all.
     """
 
     queries: list[tuple[str, str]]
@@ -93,14 +93,14 @@ class Add(Message, frozen=True, tag=True):
 
 
 class Remove(Message, frozen=True, tag=True):
-    """Run this query no longer."""
+    """Stop running this query."""
 
     query: str
     seconds: float
 
 
 class Push(Message, frozen=True, tag=True):
-    """Take these members, each within ``seconds``; matches become members of ``output``, by names with ``prefix``.
+    """Take these members, each within ``seconds``; matches become members of ``output``, under names with ``prefix``.
 
     ``most`` is how many matches one of many queries may have for one member.
     """
@@ -135,7 +135,7 @@ class Why(Message, frozen=True, tag=True):
 
 
 class WhyNot(Message, frozen=True, tag=True):
-    """Say why a match did not come: ``where`` and ``at`` say which one was expected."""
+    """Explain why a match did not come: ``where`` and ``at`` describe the expected one."""
 
     where: str
     at: str
@@ -172,9 +172,9 @@ class ReadPatch(Message, frozen=True, tag=True):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A match: its JSON, the graph to be stored where it is one of CONSTRUCT, and the end of its interval, if any.
+    """A match: its JSON, the graph to store if it is one of CONSTRUCT, and the end of its interval, if any.
 
-    ``query`` names the query, which is one of many.
+    ``query`` names the query, if it is one of many.
     """
 
     id: str
@@ -185,7 +185,7 @@ class Found:
 
 
 class Compiled(Message, frozen=True, tag=True):
-    """The rules as a graph, as JSON, what is doubtful about the query, and how many rules and goals it has."""
+    """The rules as a graph, as JSON, warnings about the query, and how many rules and goals it has."""
 
     rules: bytes
     warnings: list[str]
@@ -193,31 +193,31 @@ class Compiled(Message, frozen=True, tag=True):
 
 
 class Added(Message, frozen=True, tag=True):
-    """The names of queries that run, and why others do not; one in neither is of a kind that does not run yet."""
+    """The names of queries that now run, and why others do not; one in neither is of a kind that does not run yet."""
 
     running: list[str]
     refused: dict[str, str]
 
 
 class Refused(Message, frozen=True, tag=True):
-    """A fault of what the client sent: the kind and the detail of a ``Problem``."""
+    """A fault in the client's input: the kind and the detail of a ``Problem``."""
 
     kind: str
     detail: str
 
 
 class Failed(Message, frozen=True, tag=True):
-    """The program failed and runs no more."""
+    """The program failed and no longer runs."""
 
     detail: str
 
 
 class Step(Message, frozen=True, tag=True):
-    """What came of members: ``taken`` more of them, ``found`` more matches.
+    """The results of members: ``taken`` more of them, ``found`` more matches.
 
-    Of rows of SELECT only the last thousand are sent; ``found`` counts all.  ``waits``: in so many seconds more may
-    come by time alone.  ``done``: nothing more comes of the message that was answered.  ``ended``: which of many
-    queries run no more because of what they found, and why.
+    Only the last thousand rows of a SELECT are sent; ``found`` counts all.  ``waits``: the seconds after which time
+    alone may bring more matches.  ``done``: nothing more follows for the message being answered.  ``ended``: which of
+    many queries were ended because of their matches, and why.
     """
 
     taken: int

@@ -1,4 +1,4 @@
-"""The headers of HTTP that LDP leans on: Accept, Prefer, Link and entity tags (RFC 9110, 7240, 8288)."""
+"""The HTTP headers that LDP relies on: Accept, Prefer, Link and entity tags (RFC 9110, 7240, 8288)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST = 8192
 
 
 def accepted(header: str | None, offered: Iterable[str]) -> str:
-    """The offered media type that an Accept header likes best (ties: the server's order); a ``Problem`` when none."""
+    """The offered media type that an Accept header prefers (ties: the server's order); a ``Problem`` if none."""
     types = list(offered)
     if not header or not header.strip():
         return types[0]
@@ -47,7 +47,7 @@ def _fit(name: str, media_type: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Prefer:
-    """What a client would have in the representation of a container (LDP 1.0 §7.2), and how large a page."""
+    """What a client wants in the representation of a container (LDP 1.0 §7.2), and the size of a page."""
 
     containment: bool = True
     membership: bool = True
@@ -56,7 +56,7 @@ class Prefer:
 
 
 def prefer(header: str | None) -> Prefer:
-    """Read a Prefer header; what is not understood is ignored, as RFC 7240 asks."""
+    """Read a Prefer header; unknown preferences are ignored, as RFC 7240 requires."""
     if not header:
         return Prefer()
     text = header[:_MOST]
@@ -103,10 +103,10 @@ def tags(header: str) -> list[tuple[bool, str]]:
 def condition(
     if_match: str | None, if_none_match: str | None, *, needed: bool, part: Callable[[str], str] = lambda tag: tag
 ) -> Callable[[str | None], None]:
-    """The test that a change must pass, given the state tag of the resource as it is (None: there is none).
+    """The test that a change must pass, given the current state tag of the resource (None: there is none).
 
-    A tag that a client holds is the state tag and the representation it came with, as ``m7.1-ttl``; every
-    representation of the present state will do.  ``part`` cuts both tags down to what the change depends on.
+    A client's tag is the state tag with the representation it came with, such as ``m7.1-ttl``; any representation of
+    the current state will do.  ``part`` cuts both tags down to what the change depends on.
     """
     wanted = None if if_match is None else tags(if_match)
     refused = None if if_none_match is None else tags(if_none_match)
@@ -132,5 +132,5 @@ def condition(
 
 
 def unchanged(if_none_match: str | None, tag: str) -> bool:
-    """Does the client hold this representation already (weak comparison, RFC 9110 §13.1.2)?"""
+    """Whether the client has this representation already (weak comparison, RFC 9110 §13.1.2)."""
     return if_none_match is not None and any(t in ("*", tag) for _, t in tags(if_none_match))

@@ -1,7 +1,7 @@
-"""How deep a document nests, found out before any parser sees it.
+"""The nesting depth of a document, measured before any parser sees it.
 
-Parsers of RDF go down with the document: ten thousand open braces of JSON-LD (150 kB) take gigabytes, and a hundred
-thousand nested triple terms the stack.
+RDF parsers fail on deep documents: ten thousand open braces of JSON-LD (150 kB) take gigabytes, and a hundred thousand
+nested triple terms overflow the stack.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import accumulate
 from .graphs import JSONLD
 from .problems import Problem
 
-# What holds brackets that open nothing: strings, IRIs, comments.  Nothing here ever goes back over what it has read.
+# Parts whose brackets do not count: strings, IRIs, comments.  The expression never backtracks.
 _JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _TURTLE_TEXT = re.compile(
     rb'"""(?:[^"\\]|\\.|"(?!""))*+"""'
@@ -36,7 +36,7 @@ def depth(data: bytes, media_type: str) -> int:
 
 
 def check_depth(data: bytes, media_type: str, most: int) -> None:
-    """Refuse what nests deeper than ``most``."""
-    # As many brackets as that fit into the shortest documents only: most need no second look.
+    """Refuse documents that nest deeper than ``most``."""
+    # A document of no more bytes than that cannot nest deeper, and needs no second look.
     if len(data) > most and (nested := depth(data, media_type)) > most:
         raise Problem("too-large", f"the body nests {nested} brackets deep; at most {most} are taken (document_depth)")

@@ -3,7 +3,7 @@
 Forking a process that has loaded everything takes some milliseconds and shares its memory; starting Python and loading
 the engine takes a second and 60 MB each time.  The nursery has one thread and runs nothing of what clients send.
 
-When the server goes, by whatever end, the socket to it closes; then all that was forked here is ended, at once.
+When the server ends, for whatever reason, the socket to it closes; then everything forked here is ended at once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main() -> None:
         setup = receive(control, TO_NURSERY)
         factory, error = _load(setup)
         gc.collect()
-        gc.freeze()  # what is loaded is never looked at by the collector, which would copy the pages it shares
+        gc.freeze()  # the collector must not touch loaded objects, which would copy the shared pages
         control.sendall(frame(Ready(error)))
         _Nursery(control, factory).run()
     except (EOFError, ConnectionError, KeyboardInterrupt):
@@ -50,7 +50,7 @@ def _load(setup: Setup) -> tuple[RunnerFactory | None, str]:
     module, _, name = setup.factory.partition(":")
     try:
         return getattr(importlib.import_module(module), name)(**setup.options), ""
-    except Exception as error:  # whatever it is: the server goes on without programs, and says why
+    except Exception as error:  # whatever the error: the server goes on without programs, and says why
         return None, f"{type(error).__name__}: {error}"
 
 
@@ -58,7 +58,7 @@ class _Nursery:
     def __init__(self, control: socket.socket, factory: RunnerFactory | None) -> None:
         self._control, self._factory = control, factory
         self._pids: dict[int, int] = {}
-        # The end of a child writes a byte here, and so ends the waiting below.
+        # When a child ends, a byte is written here, which ends the wait below.
         self._woken, write = os.pipe()
         os.set_blocking(write, False)
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
@@ -103,13 +103,13 @@ class _Nursery:
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(pid, signal.SIGKILL)  # what it had started itself
+                    os.killpg(pid, signal.SIGKILL)  # everything it had started itself
                 del self._pids[number]
                 self._control.sendall(frame(Ended(number, status)))
 
 
 def _kill(pid: int) -> None:
-    for kill in (os.killpg, os.kill):  # by its own id as well: it may not have made its group yet
+    for kill in (os.killpg, os.kill):  # by its own id as well: it may not have created its group yet
         with contextlib.suppress(ProcessLookupError, PermissionError):
             kill(pid, signal.SIGKILL)
 
@@ -137,7 +137,7 @@ def _limit(memory: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     statistics = Path("/proc/self/statm")
     if statistics.exists():
-        # Data and stack pages: what can be written, and is not the file of a library.
+        # Data and stack pages: writable, and not a library's file.
         used = int(statistics.read_text().split()[5]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_DATA, (used + memory, used + memory))
         with contextlib.suppress(OSError):

@@ -28,15 +28,15 @@ class ServerOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What may be asked of a server.
+    """The options of a server.
 
     ``store`` is a file, or None for memory only.  ``port`` 0 takes any free one; ``ready`` is called with the address.
-    ``token`` is asked of every change, and must be given where ``host`` is not loopback.  ``base_url`` is the public
+    ``token`` is required for every change, and must be given if ``host`` is not loopback.  ``base_url`` is the public
     address behind a proxy, ``allow_origins`` are the web sites whose pages may use the server.
 
     ``runner_factory`` makes programs runnable: ``module:function``, which is called with ``runner_options`` (plain
-    data) in a process apart and answers a ``RunnerFactory``.  ``idle`` is after how many seconds without an event a
-    program's open instant is closed.
+    data) in a separate process and returns a ``RunnerFactory``.  ``idle`` is the number of seconds without an event
+    after which a program's open instant is closed.
     """
 
     host: str = "127.0.0.1"

@@ -1,8 +1,8 @@
 """PATCH: the part of SPARQL 1.1 Update that edits one graph, run on the triples of one resource.
 
-Taken are ``INSERT DATA``, ``DELETE DATA``, ``DELETE WHERE`` and ``DELETE … INSERT … WHERE`` over basic graph
-patterns, in sequence.  Everything else (LOAD, GRAPH, FILTER, paths …) is refused with a word on what is taken: a patch
-reads nothing but the resource, and its cost is bounded by a number of steps.
+It accepts ``INSERT DATA``, ``DELETE DATA``, ``DELETE WHERE`` and ``DELETE … INSERT … WHERE`` over basic graph
+patterns, in sequence.  Everything else (LOAD, GRAPH, FILTER, paths …) is refused with a note on what is accepted: a
+patch reads nothing but the resource, and its cost is bounded by a number of steps.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _TAKEN = "INSERT DATA, DELETE DATA, DELETE WHERE and DELETE/INSERT … WHERE ove
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Delete and insert these templates for each solution of ``where`` (one empty solution where it is empty)."""
+    """Delete and insert these templates for each solution of ``where`` (one empty solution if it is empty)."""
 
     delete: tuple[Triple, ...]
     insert: tuple[Triple, ...]
@@ -48,7 +48,7 @@ class Operation:
 
 
 def parse_patch(text: str, path: str, base: Base) -> tuple[Operation, ...]:
-    """The operations of an update; a ``Problem`` says what is not taken."""
+    """The operations of an update; a ``Problem`` says what is not accepted."""
     tokens = _tokens(text)
     prologue, position = "", 0
     operations = []
@@ -132,7 +132,7 @@ def _block(
         position += 1
     if position >= len(tokens) or tokens[position][1] == "{":
         raise Problem("bad-request", "a patch takes triples between braces, no groups or graphs within them")
-    # Tokens are set apart by spaces, but what belongs together ("x"^^xsd:int, "a"@en) must touch.
+    # Tokens are separated by spaces, but the parts of one term ("x"^^xsd:int, "a"@en) must touch.
     text = re.sub(r"(?<=[\"']) (?=\^\^|@)|(?<=\^\^) (?=<)", "", " ".join(parts))
     try:
         quads = list(
@@ -174,7 +174,7 @@ def relabelled(operations: tuple[Operation, ...], blank: str) -> tuple[Operation
 
 
 def apply(operations: tuple[Operation, ...], triples: tuple[Triple, ...]) -> tuple[Triple, ...]:
-    """The triples after the operations; a ``Problem`` when a pattern takes too many steps."""
+    """The triples after the operations; a ``Problem`` if a pattern takes too many steps."""
     graph = dict.fromkeys(triples)
     for operation in operations:
         solutions = list(_solutions(operation.where, list(graph), {}, [_STEPS])) if operation.where else [{}]

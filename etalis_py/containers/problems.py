@@ -1,7 +1,7 @@
 """Refusals: RFC 9457 problem documents, raised anywhere below a request and rendered in one place.
 
-Every kind stands in ``KINDS`` with what to do about it; ``/-/constraints`` prints that table, and it is the target of
-the ``ldp:constrainedBy`` links (LDP 1.0 §4.2.1.6).
+Every kind is listed in ``KINDS`` with what to do about it; ``/-/constraints`` prints that table, and it is the target
+of the ``ldp:constrainedBy`` links (LDP 1.0 §4.2.1.6).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ KINDS: dict[str, tuple[int, str, str]] = {
 
 @dataclass(slots=True)
 class Problem(Exception):
-    """A refusal: its kind (a key of ``KINDS``), what exactly was found, and what else the document shall hold."""
+    """A refusal: its kind (a key of ``KINDS``), what exactly was found, and further members of the document."""
 
     kind: str
     detail: str

@@ -23,7 +23,7 @@ from .worker import OUT_OF_MEMORY
 
 _LOG = logging.getLogger("etalis.containers")
 _WATCH_SECONDS = 0.25
-# A step that the kernel does not count (one that waits for a process of its own) may take this many times as long.
+# By the clock a step may take this many times as long, as the kernel does not count waiting for its own process.
 _PATIENCE = 4.0
 _PAGE = resource.getpagesize()
 
@@ -33,7 +33,7 @@ class Stopped(Exception):
 
 
 class Process:
-    """One process: it is asked one thing at a time.  ``memory`` is what it uses beyond what it started with."""
+    """One process, which is asked one thing at a time.  ``memory`` is what it uses beyond what it started with."""
 
     def __init__(self, nursery: Nursery, number: int, limit: int) -> None:
         self.number, self.limit = number, limit
@@ -53,7 +53,7 @@ class Process:
         self._reader, self._writer = await asyncio.open_unix_connection(sock=connection)
 
     async def send(self, message: Message) -> None:
-        """Ask something; the answer is taken with ``answer``."""
+        """Send a request, whose answer is taken with ``answer``."""
         try:
             self._writer.write(frame(message))
             await self._writer.drain()
@@ -63,8 +63,8 @@ class Process:
     async def answer(self, seconds: float, allowed: str) -> Any:
         """The next message from the process, or ``Stopped``.
 
-        The kernel ends it after ``seconds`` of processor time, the server after some times that by the clock;
-        ``allowed`` says so for people.
+        The kernel ends the process after ``seconds`` of processor time, the server after several times that by the
+        clock; ``allowed`` says so in words.
         """
         self._deadline = time.monotonic() + _PATIENCE * seconds, allowed
         try:
@@ -80,7 +80,7 @@ class Process:
         return await self.answer(seconds, allowed)
 
     def watch(self, now: float) -> None:
-        """Look at its memory and its time, and end it when it exceeds a limit."""
+        """Check its memory and time, and end it if it exceeds a limit."""
         used = _resident(self.pid)
         if used is not None:
             if self._first_memory is None:
@@ -92,13 +92,13 @@ class Process:
             self.kill(self._deadline[1])
 
     def kill(self, reason: str = "") -> None:
-        """End the process now, whatever it does."""
+        """End the process now, whatever it is doing."""
         self.reason = self.reason or reason
         self._nursery.kill(self)
         self._writer.close()
 
     async def why(self, allowed: str) -> str:
-        """Why it ended; ``allowed`` is what to say when it took too long."""
+        """Why it ended; ``allowed`` is the text to use if it took too long."""
         if self.reason:
             return self.reason
         try:
@@ -127,7 +127,7 @@ def _resident(pid: int) -> int | None:
 
 
 class Nursery:
-    """The nursery's other end.  It is started with the server, and again should it ever end."""
+    """The server's end of the nursery.  The nursery is started with the server, and again should it ever end."""
 
     def __init__(self, limits: Limits, factory: str | None, options: dict[str, object]) -> None:
         self._limits = limits
@@ -151,7 +151,7 @@ class Nursery:
         loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         command = [sys.executable, "-m", "etalis_py.containers.nursery", str(theirs.fileno())]
-        # Interrupts from a terminal are for the server; libraries must not start threads before a fork.
+        # Interrupts from a terminal are for the server only; libraries must not start threads before a fork.
         environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OTEL_SDK_DISABLED": "true"}
         self._child = subprocess.Popen(
             command,
@@ -169,14 +169,14 @@ class Nursery:
             self._watcher = asyncio.create_task(self._watch())
 
     async def loaded(self) -> None:
-        """Wait until programs can run; a ``Problem`` where they cannot."""
+        """Wait until programs can run; a ``Problem`` if they cannot."""
         self.start()
         assert self._ready is not None
         if error := await asyncio.shield(self._ready):
             raise Problem("no-engine", f"programs cannot run here: {error}")
 
     async def fork(self, memory: int, nice: int) -> Process:
-        """A new process, which nobody has asked anything yet."""
+        """A new process, which has not been asked anything yet."""
         self.start()
         assert self._control is not None
         self._numbers += 1
@@ -227,7 +227,7 @@ class Nursery:
                     _settle(process.ended, status)
 
     def _lost(self) -> None:
-        """The nursery has ended, and with it all that it had forked."""
+        """The nursery has ended, and with it everything that it had forked."""
         assert self._control is not None
         asyncio.get_running_loop().remove_reader(self._control.fileno())
         self._control.close()
@@ -256,7 +256,7 @@ class Nursery:
                 most.kill(f"all programs together needed more than {limit} MiB, this one the most (programs_bytes)")
 
     async def stop(self) -> None:
-        """End the nursery and all that it forked."""
+        """End the nursery and everything that it forked."""
         if self._watcher is not None:
             self._watcher.cancel()
         if self._control is not None:

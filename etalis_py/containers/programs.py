@@ -1,9 +1,9 @@
 """The programs of a server: each reads one container as a stream and writes its matches into another.
 
-A program runs in a process of its own (``worker``); here is what feeds it and takes its matches.  After a restart a
+A program runs in a process of its own (``worker``); this module feeds it and takes its matches.  After a restart a
 program reads its container again from where it was registered; the members that its matches become are named by the
-program and the match's id, so that none is written twice.  One that exceeds a limit or fails is stopped, keeps the
-reason, and stays stopped, over restarts as well, until somebody resumes it.
+program and the match's id, so that none is written twice.  A program that exceeds a limit or fails is stopped, keeps
+the reason, and stays stopped, even over restarts, until it is resumed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Programs:
         return self._base.out_iri(path)
 
     async def compile(self, query: str, path: str, *, standing: bool = False) -> tuple[Process, Compiled]:
-        """A process that has compiled a query on a container, and what it says; a ``Problem`` where it cannot.
+        """A process that has compiled a query on a container, and its answer; a ``Problem`` if it cannot.
 
         ``standing``: as one of many queries, or, without a text, for a program of many.
         """
@@ -108,7 +108,7 @@ class Programs:
             self._compiling.release()
 
     def start_all(self) -> None:
-        """Start what the store holds, beside the first requests."""
+        """Start the programs in the store, alongside the first requests."""
         self._loop = asyncio.get_running_loop()
         self.store.listen(self._committed)
         for row in list(self.store.catalogue.programs.values()):
@@ -143,11 +143,11 @@ class Programs:
             return
 
     def start(self, row: ProgramRow, process: Process, compiled: Compiled) -> None:
-        """Run what has just been registered."""
+        """Run a program that has just been registered."""
         self._made(row).start(process, compiled)
 
     async def stop(self, row: ProgramRow) -> None:
-        """End a program that is no more."""
+        """End a program that has been deleted."""
         if program := self._programs.pop(row.id, None):
             await program.stop()
 
@@ -175,14 +175,14 @@ class Programs:
         return compiled
 
     async def check_standing(self, query: str, row: ProgramRow) -> int:
-        """How many rules a query has as one of the many of a program; a ``Problem`` where it cannot be one."""
+        """How many rules a query has as one of the many of a program; a ``Problem`` if it cannot be one."""
         path = self.store.catalogue.by_id[row.container].path
         process, compiled = await self.compile(query, path, standing=True)
         process.kill()
         return compiled.size
 
     async def remember(self, row: ProgramRow, *, paused: bool, stopped: str) -> None:
-        """Keep over restarts that a program does not run, and why."""
+        """Record over restarts that a program does not run, and why."""
         change = set_program_state(row.id, paused=paused, stopped=stopped)
         try:
             await asyncio.wrap_future(self.store.submit(change, alone=True))

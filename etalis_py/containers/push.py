@@ -1,8 +1,8 @@
 """Push: new members to readers as they are committed, by server-sent events or WebSocket.
 
 A reader is a cursor, the id of the last member it got: nothing is queued for it.  Recent members are shared by all
-readers of a container (bounded in number and bytes); who falls behind them reads on from the store, who does not read
-at all is cut off after a while and can come back with its cursor.
+readers of a container (bounded in number and bytes); a reader that falls behind them reads on from the store, and one
+that does not read at all is cut off after a while and can come back with its cursor.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Message:
 
 
 class Reader:
-    """One reader that waits: woken by new members, by the heartbeat, or because it went away."""
+    """One waiting reader, woken by new members, by the heartbeat, or because it has gone."""
 
     def __init__(self, channel: _Channel) -> None:
         self.channel, self.gone, self.beat = channel, False, False
@@ -58,7 +58,7 @@ class Reader:
         self._woken: asyncio.Future[None] = self._loop.create_future()
 
     def arm(self) -> asyncio.Future[None]:
-        """What to await, made before looking for members so that none slips by."""
+        """The future to await, created before looking for members so that none is missed."""
         self._woken = self._loop.create_future()
         return self._woken
 
@@ -82,7 +82,7 @@ class _Channel:
 
     def add(self, stored: list[Stored]) -> None:
         if self.floor is None:
-            # All that was committed before this batch is in the store, and nothing between.
+            # Everything committed before this batch is in the store, and there is nothing in between.
             self.floor = stored[0].id - 1
         for one in stored:
             self.recent.append(Message(one))
@@ -93,11 +93,11 @@ class _Channel:
         self.wake()
 
     def wake(self) -> None:
-        """Wake the readers, a few in each turn of the event loop, so that requests are served in between."""
+        """Wake the readers, a few per turn of the event loop, so that requests are served in between."""
         _wake_some(list(self.readers), 0)
 
     def after(self, cursor: int) -> list[Message] | None:
-        """The recent messages after a cursor; None when the reader is further behind than these reach."""
+        """The recent messages after a cursor; None if the reader is further behind than these reach."""
         if self.floor is None or cursor < self.floor:
             return None
         newer: list[Message] = []
@@ -132,7 +132,7 @@ class Hub:
         self._loop.call_later(HEARTBEAT, self._beat)
 
     def _beat(self) -> None:
-        """Let every reader send a sign of life, so that connections that died are noticed."""
+        """Make every reader send a heartbeat, so that dead connections are noticed."""
         for channel in self._channels.values():
             for reader in channel.readers:
                 reader.beat = True
@@ -141,7 +141,7 @@ class Hub:
             self._loop.call_later(HEARTBEAT, self._beat)
 
     def stop(self) -> None:
-        """Let every reader go."""
+        """Release every reader."""
         self.stopping = True
         for channel in self._channels.values():
             channel.wake()
@@ -171,7 +171,7 @@ class Hub:
 
     @contextmanager
     def reader(self, container: Container) -> Iterator[Reader]:
-        """A place among the readers; a ``Problem`` when all are taken."""
+        """A place among the readers; a ``Problem`` if all are taken."""
         if self.readers >= self.store.limits.push_clients:
             raise Problem("busy", "all places for push clients are taken (push_clients)", headers={"Retry-After": "10"})
         channel = self._channels.setdefault(container.id, _Channel())

@@ -1,4 +1,4 @@
-"""The two ways that push goes out: server-sent events on the container's own address, or a WebSocket there."""
+"""The two forms of push: server-sent events on the container's own address, or a WebSocket there."""
 
 from __future__ import annotations
 

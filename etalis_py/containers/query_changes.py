@@ -1,4 +1,4 @@
-"""The queries of programs of many in the store: how they are read and changed."""
+"""The queries of programs of many in the store: reading and changing them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _row(values: Any) -> QueryRow:
 
 
 def query_tag(row: QueryRow) -> str:
-    """The state of a query as a tag: one that is registered again is another."""
+    """The state of a query as a tag; a query that is registered again has a new one."""
     return f"q{row.id}"
 
 
@@ -38,7 +38,7 @@ def all_queries(store: Store, program: int) -> list[QueryRow]:
 
 
 def names_after(store: Store, program: int, name: str, limit: int) -> list[str]:
-    """The names of the queries of a program that come after this one, so many of them at most."""
+    """The names of a program's queries after this one, at most ``limit`` of them."""
     with store.reading() as db:
         sql = "SELECT name FROM queries WHERE program = ? AND name > ? ORDER BY name LIMIT ?"
         return [row[0] for row in db.execute(sql, (program, name, limit))]
@@ -58,7 +58,7 @@ def newest_member(store: Store, program: ProgramRow) -> int:
 
 
 def before_instant(store: Store, program: ProgramRow, member: int) -> int:
-    """The number after which the members come that belong to the newest instant of those up to this one."""
+    """The number of the last member before the newest instant among those up to this member."""
     seen = "container = ? AND id <= ?"
     with store.reading() as db:
         sql = f"SELECT time FROM members INDEXED BY members_by_time WHERE {seen} ORDER BY time DESC LIMIT 1"
@@ -70,7 +70,7 @@ def before_instant(store: Store, program: ProgramRow, member: int) -> int:
 
 
 def put_query(row: QueryRow) -> Callable[[Transaction], QueryRow]:
-    """Keep a query, in the place of the one of this name."""
+    """Store a query, replacing the one of this name."""
 
     def change(transaction: Transaction) -> QueryRow:
         if not any(program.id == row.program for program in transaction.catalogue.programs.values()):
@@ -94,7 +94,7 @@ def delete_query(row: QueryRow) -> Callable[[Transaction], None]:
 
 
 def end_query(program: int, name: str, reason: str) -> Callable[[Transaction], None]:
-    """Keep over restarts that a query does not run, and why."""
+    """Record over restarts that a query does not run, and why."""
 
     def change(transaction: Transaction) -> None:
         sql = "UPDATE queries SET stopped = ? WHERE program = ? AND name = ?"

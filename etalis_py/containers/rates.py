@@ -1,4 +1,4 @@
-"""How many of something there were in each of the last seconds."""
+"""Counts of events in each of the last seconds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ HISTORY = 120
 
 
 class Rate:
-    """Counts by second.  State: two minutes of them; safe to read from any thread."""
+    """Counts by second.  State: the last two minutes; safe to read from any thread."""
 
     def __init__(self) -> None:
         self._counts: deque[tuple[int, int]] = deque(maxlen=HISTORY)
@@ -28,7 +28,7 @@ class Rate:
         return sum(n for s, n in tuple(self._counts) if now - seconds <= s < now) / seconds
 
     def history(self) -> list[int]:
-        """The counts of the last two minutes, the newest last; the present second is not over and left out."""
+        """The counts of the last two minutes, the newest last, without the current second."""
         now = int(time.monotonic())
         counts = dict(tuple(self._counts))
         return [counts.get(second, 0) for second in range(now - HISTORY, now)]

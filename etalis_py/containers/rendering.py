@@ -1,6 +1,6 @@
-"""What a reader gets: the listing of a container, or the graphs of a window, piece by piece.
+"""The output for readers: the listing of a container, or the graphs of a window, piece by piece.
 
-Both are generators of chunks, each read from the store when the one before has gone out: a window of millions of
+Both are generators of chunks, each read from the store when the one before has been sent: a window of millions of
 graphs needs no more memory than one of five hundred.
 """
 
@@ -69,7 +69,7 @@ def span_members(store: Store, container: Container, span: spans.Span, newest: i
                         cursor.close()
                         break
             else:
-                # The cursor is at its end: with less than a chunk this was the last one.
+                # The cursor is exhausted: a partial chunk is the last one.
                 place = place if seen == CHUNK else None
         if members:
             yield members
@@ -81,7 +81,7 @@ def span_members(store: Store, container: Container, span: spans.Span, newest: i
 def arrivals(store: Store, container: Container, after: int, limit: int) -> list[Stored]:
     """The members that arrived after the one with id ``after``, in order of arrival.
 
-    There are ``limit`` of them at most, and fewer where they are large: what is read at once is bounded in bytes.
+    There are at most ``limit`` of them, and fewer if they are large: the bytes read at once are bounded.
     """
     members: list[Stored] = []
     size = 0
@@ -101,7 +101,7 @@ def arrivals(store: Store, container: Container, after: int, limit: int) -> list
 
 
 def latest(store: Store, container: Container, count: int) -> list[Stored]:
-    """The last members to arrive, in order of arrival; fewer where they are large."""
+    """The last members to arrive, in order of arrival; fewer if they are large."""
     after, size = 0, 0
     with store.reading() as db:
         cursor = db.execute(
@@ -118,7 +118,7 @@ def latest(store: Store, container: Container, count: int) -> list[Stored]:
 
 
 def encode_members(members: list[Stored], media_type: str, base: Base) -> bytes:
-    """Graphs in a syntax; where it names graphs each keeps its own, with its time in the default graph."""
+    """Graphs in a syntax; if it has named graphs each keeps its own, with its time in the default graph."""
     if media_type == NDJSON:
         return b"".join(item(m, base) + b"\n" for m in members)
     if media_type in (TURTLE, NTRIPLES):
@@ -148,7 +148,7 @@ def _inside(array: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What of a container to list, as of when: its description, and sections of containment and membership triples."""
+    """A listing of a container as of a time: its description, and sections of containment and membership triples."""
 
     container: Container
     now: int
@@ -186,13 +186,13 @@ def sections(store: Store, listing: Listing, base: Base) -> list[Section]:
 
 
 def window_state(store: Store, parts: list[Section]) -> tuple[object, ...]:
-    """What of the listing moves with time alone: the first and last member of each section."""
+    """The part of the listing that changes with time alone: the first and last member of each section."""
     with store.reading() as db:
         return tuple(spans.ends(db, part.span) for part in parts)
 
 
 def head(store: Store, listing: Listing, base: Base) -> bytes:
-    """The description, and the contained resources and direct members that are no members of the stream."""
+    """The description, and the contained resources and direct members that are not members of the stream."""
     c = listing.container
     children = [path[1:] for path in list(store.catalogue.children.get(c.id, {}))]
     programs = [f"{c.path[1:]}{p.name}" for p in store.catalogue.programs_of(c.id)]
@@ -246,7 +246,7 @@ def listing_chunks(store: Store, listing: Listing, parts: list[Section], base: B
 
 
 def encode_listing(data: bytes, media_type: str, base: Base, path: str, *, only: bool) -> bytes:
-    """A chunk of a listing in a syntax; ``only``: there is no other, so it can be set nicely."""
+    """A chunk of a listing in a syntax; ``only``: it is the only one, so it can be formatted nicely."""
     if media_type == JSONLD:
         return _inside(serialize(data, JSONLD, base, path))
     if only and len(data) <= _PRETTY:

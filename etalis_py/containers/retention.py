@@ -1,7 +1,7 @@
-"""Forgetting: members older than a container keeps them, beyond the number it keeps, or of a deleted container.
+"""Retention: deleting members that are too old or too many for their container, or belong to a deleted one.
 
-A pass removes a few hundred rows within a transaction that is made anyway, so that no post waits long for it; the
-writer comes back at once while there is more and nothing else to do.
+A pass removes a few hundred rows within a transaction that happens anyway, so that no post waits long for it; the
+writer comes back at once while there is more to remove and nothing else to do.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _REMEMBERED = 100_000
 
 
 class Tidier:
-    """Goes round the containers, some at each pass."""
+    """Goes through the containers in turn, some at each pass."""
 
     def __init__(self) -> None:
         self._turn = 0
 
     def tidy(self, transaction: Transaction, now: int) -> bool:
-        """Remove what is due, up to a bound; is there more?"""
+        """Remove the members that are due, up to a bound; returns whether there are more."""
         kept = [c for c in list(transaction.catalogue.by_id.values()) if c.spec.retain_for or c.spec.retain_count]
         start = self._turn if self._turn < len(kept) else 0
         self._turn = start + _CONTAINERS
@@ -72,7 +72,7 @@ def remember_gone(transaction: Transaction, paths: list[str]) -> None:
 
 
 def count(transaction: Transaction, container: Container, members: int, triples: int, used: int = 0) -> int:
-    """Note a change of a container's content; the answer is the number that ``next`` had before."""
+    """Count a change of a container's content; returns the previous value of ``next``."""
     numbers = counts(transaction, container)
     following = numbers[1]
     numbers[0] += 1
@@ -92,7 +92,7 @@ def counts(transaction: Transaction, container: Container) -> list[int]:
 
 
 def write_counts(transaction: Transaction) -> None:
-    """What a transaction counted: at its end into the database, and once committed into the catalogue."""
+    """Write the counts of a transaction: at its end into the database, and once committed into the catalogue."""
     catalogue = transaction.catalogue
     for number, (changes, following, members, triples) in transaction.counts.items():
         transaction.db.execute(

@@ -1,4 +1,4 @@
-"""What a server must know of an engine: how to make a program run, feed it, and read its matches.
+"""What a server must know about an engine: how to run a program, feed it, and read its matches.
 
 A server never runs a program itself: ``worker`` does, in a process of its own.
 """
@@ -12,15 +12,15 @@ from etalis_py.events import Event, Triple
 
 
 class MatchLike(Protocol):
-    """What a program finds.  Times are microseconds; terms are canonical N-Triples spellings."""
+    """A match of a program.  Times are microseconds; terms are canonical N-Triples spellings."""
 
     @property
     def start_us(self) -> int | None:
-        """Where its interval begins; None for a match outside of time."""
+        """The start of its interval; None for a timeless match."""
 
     @property
     def end_us(self) -> int | None:
-        """Where its interval ends; None for a match outside of time."""
+        """The end of its interval; None for a timeless match."""
 
     @property
     def id(self) -> str:
@@ -36,11 +36,11 @@ class MatchLike(Protocol):
 
     @property
     def triples(self) -> Sequence[Triple] | None:
-        """What CONSTRUCT derived; None or empty for SELECT."""
+        """The triples derived by CONSTRUCT; None or empty for SELECT."""
 
     @property
     def retracted(self) -> bool:
-        """Whether this takes an earlier match back, the one of the same id."""
+        """Whether this retracts an earlier match, the one with the same id."""
 
     def to_dict(self) -> dict[str, object]:
         """The JSON object of the match."""
@@ -50,54 +50,54 @@ class MatchLike(Protocol):
 
 
 class Runner(Protocol):
-    """What takes events and finds matches, fed by one thread."""
+    """Takes events and finds matches, fed by one thread."""
 
     def push(self, event: Event) -> Sequence[MatchLike]:
-        """Take the next event; the answer is the matches of the instants it closed."""
+        """Take the next event; returns the matches of the instants it closed."""
 
     def idle(self) -> Sequence[MatchLike]:
-        """No event has come for a while: close the open instant; the answer is its matches."""
+        """No event has come for a while: close the open instant and return its matches."""
 
     def waits(self) -> float | None:
-        """In how many seconds ``idle`` is wanted again: something falls due by time alone (a window, an absence)."""
+        """The seconds until ``idle`` must be called again: a window or an absence falls due by time alone."""
 
     def goals(self) -> int:
         """How many goals are open: the size of the state."""
 
     def close(self) -> None:
-        """Let go of everything; no match is wanted any more."""
+        """Release everything; no more matches are wanted."""
 
 
 class ProgramRunner(Runner, Protocol):
     """A compiled program with its state."""
 
     def why_not(self, where: str, at: str) -> object:
-        """Why there is no such match among those of the events it remembers; ValueError for what cannot be asked."""
+        """Why there is no such match among the events it remembers; ValueError for an invalid question."""
 
     def graph(self) -> dict[str, object]:
-        """The rules as a graph, asked for once, before the first event.
+        """The rules as a graph, called once, before the first event.
 
         ``{"nodes": [{"id", "label", "kind"}], "edges": [{"from", "to", "label"?}]}``
         """
 
     def warnings(self) -> list[str]:
-        """What is doubtful about the query, each a text for the user."""
+        """Warnings about the query, each a text for the user."""
 
 
 class QueriesRunner(Runner, Protocol):
     """Many queries with their state, each with its matches; they come and go while events are pushed.
 
-    The text of a query comes from the network, and is never to be taken for the path of a file.
+    The text of a query comes from the network, and must never be taken as the path of a file.
     """
 
     def knows(self, query: str) -> bool:
-        """Does a query of this kind run already, so that adding this one compiles nothing?"""
+        """Whether a query of this kind runs already, so that adding this one compiles nothing."""
 
     def add(self, name: str, query: str) -> None:
-        """Run a query, in the place of the one of this name; ValueError with a message for the user."""
+        """Run a query, replacing the one of this name; ValueError with a message for the user."""
 
     def remove(self, name: str) -> None:
-        """Run a query no longer, if it runs."""
+        """Stop running a query, if it runs."""
 
     def rules(self) -> int:
         """How many rules and goals all queries have together."""
@@ -110,4 +110,4 @@ class RunnerFactory(Protocol):
         """From the text of a query (never the path of a file) and the IRI of its stream; ValueError for the user."""
 
     def queries(self, stream: str) -> QueriesRunner:
-        """A program of many queries that has none yet; ValueError where there can be none."""
+        """A program of many queries that has none yet; ValueError if that is impossible."""

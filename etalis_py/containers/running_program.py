@@ -1,4 +1,4 @@
-"""One program of a server at work: what it reads next, what it found, and why it stopped."""
+"""One running program of a server: what it reads next, its matches, and why it stopped."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _WHY_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A match as it is kept for readers: ``number`` counts from 1 in order of finding, ``document`` is its JSON."""
+    """A match kept for readers: ``number`` counts from 1 in order of finding, ``document`` is its JSON."""
 
     number: int
     id: str
@@ -72,11 +72,11 @@ class RunningProgram:
         self._task: asyncio.Task[None] | None = None
         self._next_write = 0.0
         self._due: float | None = None  # by the clock of the loop
-        self._quiet = True  # its last step was one without a member, which ended the open instant
+        self._quiet = True  # its last step had no member, which ended the open instant
         self._trace: ProgramTrace | None = None
         if owner.tracing is not None:
             self._trace = ProgramTrace(owner.tracing, self._store.catalogue.by_id[row.container].path + row.name)
-        self.prefix = f"p{row.id}-"  # others that write to the same container may give their matches the same ids
+        self.prefix = f"p{row.id}-"  # other writers to the same container may use the same match ids
 
     def start(self, process: Process, compiled: Compiled) -> None:
         """Run in this process, which has compiled the query."""
@@ -85,7 +85,7 @@ class RunningProgram:
         self._task = asyncio.create_task(self._run(process))
 
     def behind(self) -> int:
-        """How many members it has yet to read, as far as that is worth counting; not from the event loop."""
+        """How many members it has yet to read, counted up to a bound; not to be called on the event loop."""
         with self._store.reading() as db:
             sql = "SELECT id FROM members INDEXED BY members_by_arrival WHERE container = ? AND id > ? LIMIT ?"
             rows = db.execute(f"SELECT count(*) FROM ({sql})", (self.row.container, self.cursor, _COUNTED + 1))
@@ -118,7 +118,7 @@ class RunningProgram:
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
-        """Between two steps; a ``Problem`` where none ends within some seconds."""
+        """A turn between two steps; a ``Problem`` if no step ends within some seconds."""
         try:
             async with asyncio.timeout(_WHY_SECONDS):
                 await self._asking.acquire()
@@ -132,10 +132,10 @@ class RunningProgram:
             self._asking.release()
 
     async def _asked(self, question: Message, seconds: float, allowed: str) -> Any:
-        """The answer of the process; in its turn only."""
+        """The answer of the process; only within a turn."""
         assert self.process is not None
         try:
-            # Shielded: whoever asked may go away, the answer must be taken all the same.
+            # Shielded: the client may go away, but the answer must be taken all the same.
             return await asyncio.shield(asyncio.ensure_future(self.process.ask(question, seconds, allowed)))
         except Stopped as stopped:
             raise Problem("failed", f"the program stopped: {stopped}") from None
@@ -194,7 +194,7 @@ class RunningProgram:
         return await read(self._store.pool, arrivals, self._store, container, self.cursor, _BATCH)
 
     async def _step(self, process: Process, members: list[Stored] | None) -> None:
-        """Hand over members, or that none came for a while, and take what comes of it."""
+        """Hand over members, or the news that none came for a while, and take the results."""
         limits = self._store.limits
         output = self._store.catalogue.by_path.get(self.row.output)
         order = output.spec.order if output else ""
@@ -247,7 +247,7 @@ class RunningProgram:
             await asyncio.gather(*(self._put(match, output.path) for match in some))
 
     async def _slow_down(self, count: int) -> None:
-        """Write no more than the limit: a program without measure must not fill the queue of the store."""
+        """Write no more than the limit: an excessive program must not fill the queue of the store."""
         now = time.monotonic()
         self._next_write = max(now, self._next_write) + count / self._store.limits.matches_per_second
         if self._next_write - now > 0.2:
@@ -265,7 +265,7 @@ class RunningProgram:
                 self.written += 1
             except Problem as problem:
                 if problem.kind == "busy":
-                    await asyncio.sleep(0.1)  # the store is behind: so are we
+                    await asyncio.sleep(0.1)  # the store is behind, so wait for it
                     continue
                 if problem.kind in ("stale", "gone"):
                     self.repeated += 1

@@ -1,8 +1,8 @@
 """The tables of a store, and how its connections are opened.
 
 ``members`` is the stream: ids rise with arrival, and the indexes by (container, time) and by container (the row id is
-part of every index of SQLite) serve windows and the feed without a look at anything else.  ``stamps`` holds the times
-that a graph gives by other relations than the one that orders its container.
+part of every index of SQLite) serve windows and the feed without reading anything else.  ``stamps`` holds the times
+that a graph gives by relations other than the one that orders its container.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class StoreError(RuntimeError):
 
 
 def take(path: Path) -> IO[str]:
-    """The lock of a store file: one server at a time, since a second one would not see what the first knows."""
+    """Take the lock of a store file: one server at a time, since a second one would not see the first one's state."""
     try:
         handle = open(f"{path}.lock", "w")  # noqa: SIM115 - held for the life of the store
     except OSError as error:
@@ -107,9 +107,9 @@ def connect(path: Path | None, *, read_only: bool = False) -> sqlite3.Connection
         connection = sqlite3.connect(str(path or ":memory:"), isolation_level=None, check_same_thread=False, timeout=10)
         if path is not None:
             connection.execute("PRAGMA journal_mode = WAL")
-            # FULL: a commit is on the disk when it returns, so what is acknowledged also survives a power cut.
+            # FULL: a commit is on the disk when it returns, so acknowledged changes survive a power cut.
             connection.execute("PRAGMA synchronous = FULL")
-        # The system keeps the pages of the file as well, and there are several connections: each keeps little.
+        # The system caches the pages of the file as well, and there are several connections: each caches little.
         connection.execute("PRAGMA cache_size = -2000" if read_only else "PRAGMA cache_size = -4000")
         if read_only:
             connection.execute("PRAGMA query_only = 1")
@@ -121,7 +121,7 @@ def connect(path: Path | None, *, read_only: bool = False) -> sqlite3.Connection
 
 
 def prepare(connection: sqlite3.Connection, path: Path | None) -> str:
-    """Create what is missing; the answer is the base of the addresses in stored graphs."""
+    """Create what is missing; returns the base of the addresses in stored graphs."""
     try:
         connection.executescript(_TABLES)
         _add_columns(connection)
@@ -139,7 +139,7 @@ def prepare(connection: sqlite3.Connection, path: Path | None) -> str:
 
 
 def _add_columns(connection: sqlite3.Connection) -> None:
-    """What later releases added to tables; earlier ones read such a store as well."""
+    """Add the columns that later releases introduced; earlier ones can still read such a store."""
     known = {row[1] for row in connection.execute("PRAGMA table_info(programs)")}
     number = "INTEGER NOT NULL DEFAULT 0"
     for name, kind in (("paused", number), ("stopped", "TEXT NOT NULL DEFAULT ''"), ("many", number)):

@@ -29,7 +29,7 @@ from .schema import StoreError
 from .store import Store
 from .tracing import tracing
 
-# So many connections are taken in one turn of the event loop: whoever opens hundreds at once holds up nobody.
+# Connections accepted in one turn of the event loop, so that a client opening hundreds holds up nobody.
 _AT_ONCE = 8
 _BACKLOG = 2_048
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -76,8 +76,8 @@ def serve(**options: Unpack[ServerOptions]) -> None:
     guard(config, opened.limits)
     logging.getLogger("uvicorn.error").addFilter(_Expected())
     logging.getLogger("etalis.containers").info("serving %s", public)
-    # The writer's thread gives the interpreter away at each statement; with Python's 5 ms it would wait that long each
-    # time for a busy event loop to give it back.
+    # The writer's thread releases the interpreter at each statement; with Python's 5 ms it would wait that long each
+    # time for a busy event loop to release it.
     interval = sys.getswitchinterval()
     sys.setswitchinterval(0.0005)
     server = _Server(config, app.state.hub, (lambda: ready(public)) if ready else None)
@@ -90,7 +90,7 @@ def serve(**options: Unpack[ServerOptions]) -> None:
 
 
 class _Expected(logging.Filter):
-    """Drops what uvicorn logs as errors but are not: refused WebSockets, and readers that were cut off or released."""
+    """Drops records that uvicorn logs as errors but are not: refused WebSockets, and readers cut off or released."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return not str(record.msg).startswith(("ASGI callable returned without completing", "Cancel %s running task"))
@@ -108,7 +108,7 @@ class _Server(uvicorn.Server):
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
         for listener in sockets or ():
-            listener.listen(_BACKLOG)  # the kernel's queue is another matter than how many are taken from it at once
+            listener.listen(_BACKLOG)  # the kernel's queue, not how many are accepted from it at once
         if self.started and self._ready:
             self._ready()
 
@@ -152,11 +152,11 @@ def _is_loopback(host: str) -> bool:
 
 def _listen(host: str, port: int, limits: Limits) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With the protocol named, asyncio recognises TCP and turns Nagle's algorithm off: head and body go out at once.
+    # With an explicit protocol, asyncio recognises TCP and turns Nagle's algorithm off: head and body go out at once.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):
-        # A reader that takes nothing is cut off by the kernel, also in the middle of a large answer.
+        # The kernel cuts off a reader that takes nothing, even in the middle of a large answer.
         milliseconds = int(limits.slow_reader_seconds * 1000)
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
     try:

@@ -1,12 +1,12 @@
-"""Which members a window holds, as a range of an index: the cost is that of the members in it, never of the others.
+"""The members of a window as a range of an index: the cost depends on the members in it, never on the others.
 
 Two readings, both of [SC], that differ at the edges:
 
 * ``membership``: the rule of Figure 5 as printed, ``?timestamp >= NOW() - ?logicalWindow``: closed below, and a time
-  in the future counts.  ``?resource ?relation ?timestamp``: only times said of the resource itself.
+  in the future counts.  ``?resource ?relation ?timestamp``: only times stated about the resource itself.
 * ``content``: the window of §3.3, (now − α, now]: open below, closed above; any subject's time (t_pred).
 
-A physical window of n triples holds the newest graphs up to now that have at most n triples together.
+A physical window of n triples holds the newest graphs up to now with at most n triples in total.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Members with ``after`` < (time, id) ≤ ``until``, in the container's order, or by ``relation`` where given."""
+    """Members with ``after`` < (time, id) ≤ ``until``, in the container's order, or by ``relation`` if given."""
 
     container: int
     after: Place
@@ -102,7 +102,7 @@ def rows(
 
 
 def ends(db: sqlite3.Connection, span: Span) -> tuple[Place, Place] | None:
-    """The first and last place of a span that hold a member: content unchanged, they tell whether a window moved."""
+    """The first and last place of a span that hold a member: with unchanged content, they show whether a window moved."""
     first = rows(db, span, "", limit=1)
     if not first:
         return None
@@ -110,7 +110,7 @@ def ends(db: sqlite3.Connection, span: Span) -> tuple[Place, Place] | None:
 
 
 def beyond(span: Span, place: Place, *, newest_first: bool = False) -> Span:
-    """What remains of a span after the member at ``place`` was read."""
+    """The rest of a span after the member at ``place``."""
     if newest_first:
         time, number = place
         return Span(span.container, span.after, (time, number - 1), span.relation, span.own)

@@ -1,6 +1,6 @@
-"""What a container is, read from the graph that describes it ([SC] §3.2, LDP 1.0 §5).
+"""The specification of a container, read from the graph that describes it ([SC] §3.2, LDP 1.0 §5).
 
-The graph as its user wrote it is the truth and is what is stored; a ``Spec`` is derived from it and never written back.
+The user's graph is authoritative and is what is stored; a ``Spec`` is derived from it and never written back.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Direct:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A container: is it a stream, its windows, the relation that orders it, and how long it keeps its members."""
+    """A container: whether it is a stream, its windows, the relation that orders it, how long it keeps members."""
 
     stream: bool
     order: str
@@ -89,7 +89,7 @@ class Spec:
 
 
 def read_spec(me: str, triples: tuple[Triple, ...], limits: Limits) -> Spec:
-    """The ``Spec`` that a graph about ``me`` (an IRI in angle brackets) gives; a ``Problem`` where it breaks a rule."""
+    """The ``Spec`` from a graph about ``me`` (an IRI in angle brackets); a ``Problem`` if it breaks a rule."""
     about: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for s, p, o in triples:
         about[s].append((p, o))
@@ -177,7 +177,7 @@ def _window(node: str, triples: list[tuple[str, str]], limits: Limits) -> Window
 
 
 def _named(windows: list[Window]) -> tuple[Window, ...]:
-    """The windows with names that tell them apart: a name that occurs again gets a number, in canonical order."""
+    """The windows with distinct names: a repeated name gets a number, in canonical order."""
     seen: Counter[str] = Counter()
     taken = {w.name for w in windows}
     result = []

@@ -1,8 +1,8 @@
 """A program of many queries: they come and go while it runs, in one process and one engine.
 
 A query begins after the member that the program has read last (``after``).  After a restart the program reads its
-container again from where its first query begins, and adds each query at its member, so it goes on with the goals that
-it had.  What one query finds may end that one; what exceeds a limit of the process ends the whole program.
+container again from where its first query begins, and adds each query at its member, so it has the same goals as
+before.  A query that has too many matches is ended alone; exceeding a limit of the process ends the whole program.
 
     members    1   2   3   4
     query a        begins after 1: sees 2, 3, 4
@@ -72,7 +72,7 @@ class Standing:
 
 
 class Recent:
-    """The last matches of each query, twenty of them; within some bytes for all queries, the oldest go first."""
+    """The last twenty matches of each query; a bound on the bytes of all queries drops the oldest first."""
 
     def __init__(self, most_bytes: int = _KEPT_BYTES) -> None:
         self._most, self._bytes = most_bytes, 0
@@ -98,7 +98,7 @@ class Recent:
         self._live -= 1
 
     def forget(self, standing: Standing) -> None:
-        """A query is gone, and its matches."""
+        """Drop the matches of a query that is gone."""
         while standing.kept:
             self._drop(standing)
 
@@ -108,7 +108,7 @@ def _has(standing: Standing, match: Kept) -> bool:
 
 
 class ManyQueries(RunningProgram):
-    """A program of many queries.  State: that of any program, its queries, and those that are to begin."""
+    """A program of many queries.  State: that of any program, its queries, and those yet to begin."""
 
     def __init__(self, owner: Programs, row: ProgramRow) -> None:
         super().__init__(owner, row)
@@ -128,7 +128,7 @@ class ManyQueries(RunningProgram):
     # -- queries that come and go ---------------------------------------------------------------------------------
 
     def free_name(self, slug: str | None) -> str:
-        """A name for one more query, like this one if there is one."""
+        """A name for a new query, based on ``slug`` if given."""
         if slug is not None and slug not in self.queries:
             return slug
         while True:
@@ -138,7 +138,7 @@ class ManyQueries(RunningProgram):
                 return name
 
     async def add(self, name: str, text: str, client: str, known: int | None) -> QueryRow:
-        """Run a query from now on and over restarts, in the place of the one with the id ``known``, if any."""
+        """Run a query from now on and over restarts, replacing the one with the id ``known``, if any."""
         before = self.queries.get(name)
         if (None if before is None else before.id) != known:
             raise Problem("stale", f"the query {name} changed meanwhile; read it again")
@@ -170,7 +170,7 @@ class ManyQueries(RunningProgram):
         return row
 
     async def _begun(self, row: QueryRow, standing: Standing) -> QueryRow:
-        """Hand a query to the engine, or have it wait until the program has read what came before it."""
+        """Give a query to the engine, or let it wait until the program has read the members before it."""
         limits, size = self._store.limits, None
         read = asyncio.get_running_loop().run_in_executor
         while True:
@@ -194,7 +194,7 @@ class ManyQueries(RunningProgram):
             size = await self._owner.check_standing(row.text, self.row)
 
     async def _kept_in_store(self, row: QueryRow, known: int | None) -> QueryRow:
-        """The row with its id; where the store takes none, the query goes, and the one before it begins anew."""
+        """The row with its id; if the store refuses it, the query goes, and the one it replaced begins again."""
         try:
             return await asyncio.wrap_future(self._store.submit(put_query(row)))
         except BaseException:
@@ -206,7 +206,7 @@ class ManyQueries(RunningProgram):
             raise
 
     async def _added(self, message: Add) -> Added:
-        """What the process says to queries; in its turn only."""
+        """The answer of the process to new queries; only within a turn."""
         answer = await self._asked(message, message.seconds, _adding(message.seconds))
         match answer:
             case Added():
@@ -216,7 +216,7 @@ class ManyQueries(RunningProgram):
         raise Problem("bad-query", answer.detail)
 
     async def remove(self, row: QueryRow) -> None:
-        """A query that the store has no longer."""
+        """Remove a query that has left the store."""
         standing = self.queries.get(row.name)
         if standing is None or standing.id != row.id:
             return
@@ -226,7 +226,7 @@ class ManyQueries(RunningProgram):
         await self._take_out(row.name)
 
     async def _take_out(self, name: str) -> None:
-        """Have the process run a query no longer, if it does."""
+        """Make the process stop running a query, if it runs."""
         self._forget_pending(name)
         async with self._asking:
             if self.state == "running":
@@ -238,14 +238,14 @@ class ManyQueries(RunningProgram):
             self._pending = deque(row for row in self._pending if row.name != name)
 
     def _first_cursor(self) -> int:
-        """What was read before the first query began; a query sees the whole of an instant that was open."""
+        """The last member read before the first query began; a query sees all of an instant that was open."""
         if not self._pending:
             return max(self.row.after, newest_member(self._store, self.row))
         first = self._pending[0]
         return first.after if first.quiet else before_instant(self._store, self.row, first.after)
 
     def leave(self) -> None:
-        """The program was deleted, and all queries with it."""
+        """Give up the places of all queries, as the program was deleted."""
         for standing in self.queries.values():
             self._owner.clients.leave(standing.client)
 
@@ -267,7 +267,7 @@ class ManyQueries(RunningProgram):
             self.cursor = max(self.cursor, begins)
 
     async def _add_due(self, process: Process) -> None:
-        """Add queries whose place in the stream this is: those before the end of the instant, or those after it."""
+        """Add the queries that begin at this place in the stream: before the end of the instant, or after it."""
         quiet = self._pending[0].quiet
         if quiet and not self._quiet:
             await self._step(process, None)
@@ -298,7 +298,7 @@ class ManyQueries(RunningProgram):
             self._ended[name] = reason
 
     async def _remember_ended(self) -> None:
-        """Queries that were ended stay so over restarts, until they are put again."""
+        """Record queries that were ended, so that they stay so over restarts until they are put again."""
         while self._ended:
             name, reason = self._ended.popitem()
             _LOG.warning("the query %s of %s stopped: %s", name, self.row.name, reason)
@@ -316,7 +316,7 @@ class ManyQueries(RunningProgram):
                 self._end(name, reason)
 
     def _at_work(self, name: str) -> Standing | None:
-        """The query of this name, if it has begun: until then the process may run one that it replaces."""
+        """The query of this name, if it has begun; until then the process may run the one it replaces."""
         standing = self.queries.get(name)
         return standing if standing is not None and standing.state == "running" else None
 

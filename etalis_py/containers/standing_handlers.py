@@ -1,4 +1,4 @@
-"""Requests to a program of many queries, and to each of these."""
+"""Requests to a program of many queries, and to each of its queries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .standing import ManyQueries
 
 
 def program_of(exchange: Exchange) -> ProgramRow | None:
-    """The program of many queries that the request's path lies below."""
+    """The program of many queries above the request's path."""
     path, name = split(split(exchange.path)[0][:-1])
     container = exchange.store.catalogue.by_path.get(path)
     row = exchange.store.catalogue.programs.get((container.id, name)) if container else None
@@ -121,7 +121,7 @@ def _condition(exchange: Exchange) -> Condition:
 
 
 async def _put(exchange: Exchange, running: ManyQueries, row: QueryRow | None) -> Response:
-    """Another text for the query, which begins anew, or a query of this name."""
+    """Replace the text of the query, which begins again, or create a query of this name."""
     exchange.content_type((QUERY_TYPE,))
     exchange.query()
     name = split(exchange.path)[1]

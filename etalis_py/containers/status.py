@@ -1,4 +1,4 @@
-"""What the page shows of the server: containers with their windows and rates, programs, limits."""
+"""The server state that the page shows: containers with their windows and rates, programs, limits."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The store: one writer thread that commits in groups, and any number of readers beside it (SQLite in WAL mode).
 
-A change is a function of a ``Transaction``.  The writer takes all changes that wait, runs them in one transaction (a
-refused one leaves no trace), commits, and only then answers any of them: what is acknowledged is durable, and one disk
+A change is a function of a ``Transaction``.  The writer takes all waiting changes, runs them in one transaction (a
+refused one leaves no trace), commits, and only then answers any of them: acknowledged changes are durable, and one disk
 flush serves hundreds of posts.
 
 Cost per change: a few index insertions; state in memory: the descriptions of the containers, never their members.
@@ -38,7 +38,7 @@ _LOG_FRAMES = 16_384
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A member as it lies in the store; ``path`` is its container's."""
+    """A member as stored; ``path`` is its container's."""
 
     id: int
     container: int
@@ -55,7 +55,7 @@ Listener = Callable[[list[Stored]], None]
 
 @dataclass(slots=True)
 class Transaction:
-    """What a change may use: the connection, the containers as of the last commit, and what to do once committed."""
+    """The context of a change: the connection, the containers as of the last commit, and actions for after it commits."""
 
     db: sqlite3.Connection
     catalogue: Catalogue
@@ -75,7 +75,7 @@ class _Task(Generic[T]):
 
 
 class _Again(Exception):
-    """A change of a batch was refused: the batch is run again, each change apart."""
+    """A change of a batch was refused: the batch is run again, with each change separate."""
 
 
 class Store:
@@ -124,7 +124,7 @@ class Store:
     # -- writing ------------------------------------------------------------------------------------------------
 
     def submit(self, change: Callable[[Transaction], T], *, alone: bool = False) -> Future[T]:
-        """Queue a change; ``alone``: it alters containers, so that later changes must see it done."""
+        """Queue a change; ``alone``: it alters containers, so later changes must see its effect."""
         if self._closed:
             raise Problem("busy", "the server is stopping")
         if self._tasks.qsize() >= self.limits.waiting_writes:
@@ -154,7 +154,7 @@ class Store:
                 more = left if tidying else more
 
     def _next(self, wait: float) -> list[_Task[Any]] | None:
-        """The changes of the next transaction; none when nothing came in time, None when the store closes."""
+        """The changes of the next transaction; empty if nothing came in time, None if the store closes."""
         batch: list[_Task[Any]] = []
         task = self._held
         self._held = None
@@ -210,7 +210,7 @@ class Store:
         for listener in self._listeners:
             try:
                 listener(stored)
-            except Exception:  # the members are stored; that one listener fails must not stop the writer
+            except Exception:  # the members are stored; a failing listener must not stop the writer
                 _LOG.exception("a listener of the store failed")
 
     def _run_batch(
@@ -224,7 +224,7 @@ class Store:
         return transaction, answers, more
 
     def _attempt(self, task: _Task[Any], transaction: Transaction, *, apart: bool) -> Callable[[], None]:
-        """Run one change, ``apart`` in a savepoint of its own so that a refused one leaves no trace."""
+        """Run one change, with ``apart`` in a savepoint of its own, so that a refused one leaves no trace."""
         after, stored = len(transaction.after), len(transaction.stored)
         counts = {number: list(numbers) for number, numbers in transaction.counts.items()} if apart else {}
         if apart:
@@ -249,7 +249,7 @@ class Store:
     # -- the write-ahead log ------------------------------------------------------------------------------------
 
     def _checkpoint(self) -> None:
-        """Move what was committed from the log into the database, beside the writer, so that no post waits for it."""
+        """Move committed changes from the log into the database, alongside the writer, so that no post waits for it."""
         connection = schema.connect(self.path)
         while not self._stopping.wait(_CHECKPOINT_EVERY):
             try:
@@ -257,12 +257,12 @@ class Store:
             except sqlite3.Error as error:
                 _LOG.warning("the log of the store could not be moved into it, and grows: %s", error)
                 continue
-            # While posts keep coming the log is never wholly moved, and so never starts anew: the writer has to.
+            # While posts keep coming the log is never moved completely, and so never restarts: the writer has to do it.
             self._restart_log = frames > _LOG_FRAMES
         connection.close()
 
     def _start_log_anew(self) -> None:
-        """Little is left to move when this is called; a reader in the way is not waited for long."""
+        """Restart the log: little is left to move by now, and it does not wait long for readers in the way."""
         self._restart_log = False
         self._writer.execute("PRAGMA busy_timeout = 20")
         try:
@@ -287,7 +287,7 @@ class Store:
         yield connection
 
     def close(self) -> None:
-        """Finish the changes that wait, then let go of the file."""
+        """Finish the waiting changes, then release the file."""
         if self._closed:
             return
         self._closed = True

@@ -1,8 +1,8 @@
-"""A posted graph's way to its match as spans of OpenTelemetry, in a process that has set OpenTelemetry up.
+"""The path of a posted graph to its match as OpenTelemetry spans, in a process that has set OpenTelemetry up.
 
     etalis.post ─ etalis.taken (by a program) ─ etalis.matched ─ etalis.written ─ etalis.taken (by the next program) …
 
-A match belongs to the graph that completed it: of those the program has read, the newest that is not after its end.
+A match belongs to the graph that completed it: among those the program has read, the newest one not after its end.
 Cost: four spans a graph, and the contexts of the last ``_KEPT`` graphs and of ``_READ`` for each program; nothing, and
 no import, in a process without OpenTelemetry.
 """
@@ -42,7 +42,7 @@ class Tracing:
 
     @contextmanager
     def posting(self, container: str, headers: Mapping[str, str]) -> Iterator[Span]:
-        """A graph is posted; the caller's trace goes on where its headers name one (``traceparent``)."""
+        """A graph is posted; the caller's trace is continued if its headers name one (``traceparent``)."""
         from opentelemetry import propagate, trace
 
         with self.tracer.start_as_current_span(
@@ -54,7 +54,7 @@ class Tracing:
             yield span
 
     def storing(self, span: Span, change: Change[T]) -> Change[T]:
-        """The change, whose graphs are remembered with this span once they are durable, before anybody reads them."""
+        """The change, extended to remember its graphs with this span once they are durable, before they are read."""
         from opentelemetry import trace
 
         context = trace.set_span_in_context(span)
@@ -111,7 +111,7 @@ class ProgramTrace:
         return self._span("etalis.matched", context, read, attributes)
 
     def _span(self, name: str, parent: Context | None, since: int, attributes: dict[str, str]) -> Context:
-        """A span that ends now, as the context of what comes of it."""
+        """A span that ends now, as the context for what follows from it."""
         from opentelemetry import context, trace
 
         span = self._tracing.tracer.start_span(
@@ -122,7 +122,7 @@ class ProgramTrace:
 
 
 def tracing() -> Tracing | None:
-    """Spans are made where somebody has set OpenTelemetry up in this process, and only there."""
+    """The tracing of this process; None unless OpenTelemetry has been set up in it."""
     if "opentelemetry.trace" not in sys.modules:
         return None
     from opentelemetry import trace

@@ -1,4 +1,4 @@
-"""The IRIs that stream containers are described with, and the prefixes they are printed with."""
+"""The IRIs that describe stream containers, and the prefixes for printing them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ LDP = "http://www.w3.org/ns/ldp#"
 LDPSC = "https://solid.ti.rw.fau.de/public/ns/stream-containers#"
 PROV = "http://www.w3.org/ns/prov#"
 RS = "http://www.w3.org/2001/sw/DataAccess/tests/result-set#"
-# What [SC] has no word for: retention, and the link relations of the whole-window request and the feed.
+# Terms missing from [SC]: retention, and the link relations of the whole-window request and the feed.
 EC = "urn:etalis:containers#"
 
 CONTAINS = f"<{LDP}contains>"

@@ -1,4 +1,4 @@
-"""What a graph of a container withdraws, by name: ``<> <urn:etalis:retracts> <member>``."""
+"""Withdrawals of members by a graph of a container, by name: ``<> <urn:etalis:retracts> <member>``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Remembered:
         self.events: deque[Event] = deque(maxlen=REMEMBERED)
 
     def take(self, event: Event) -> list[Event]:
-        """The event; where it withdraws others, their withdrawals, or its own where none of them is remembered."""
+        """The event, or if it withdraws others, their withdrawals; its own if none of them is remembered."""
         names = {o for s, p, o in event.triples if s == event.graph and p in RETRACTS}
         if not names:
             self.events.append(event)

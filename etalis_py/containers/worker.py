@@ -1,7 +1,7 @@
-"""What runs in a process of its own, forked by the nursery: one program, or the parsers of documents.
+"""The work of a process forked by the nursery: one program, or the parsers of documents.
 
-The process answers one message after the other.  Each names the processor time it may take: beyond it the kernel ends
-the process (SIGPROF), whatever code is running.  Memory beyond the limit fails to be had, which ends it as well.
+The process answers one message after another.  Each states the processor time it may take: beyond that the kernel ends
+the process (SIGPROF), whatever code is running.  Allocating memory beyond the limit fails, which ends it as well.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class _Process:
         except RecursionError:
             self._send(Failed("it nests too deeply for this server"))
         except Exception as error:  # a program that fails stops and says why; the server goes on
-            if "bad_alloc" in str(error):  # as C++ says it
+            if "bad_alloc" in str(error):  # the error of C++
                 raise MemoryError from error
             self._send(Failed(f"{type(error).__name__}: {error}"))
         finally:
@@ -128,25 +128,25 @@ class _Process:
 
 
 def _allow(seconds: float) -> None:
-    """From now on the process has this much processor time; 0 is as much as it takes."""
+    """Allow the process this much processor time from now on; 0 means no limit."""
     signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 class _Work(ABC):
-    """What takes members at work.  State: the runner's."""
+    """Takes members.  State: the runner's."""
 
     def __init__(self, runner: Runner, base: Base) -> None:
         self._events, self._base, self._names = runner, base, Names()
         self._goals, self._counted = 0, 0.0
 
     def _open_goals(self) -> int:
-        """Counted once a second, since that means to look at all of the state."""
+        """The number of open goals, counted once a second as that looks at the whole state."""
         if time.monotonic() - self._counted > 1.0:
             self._goals, self._counted = self._events.goals(), time.monotonic()
         return self._goals
 
     def step(self, message: Push | Idle, send: Callable[[Message], None]) -> None:
-        """Take members one by one; what comes of them is sent when it is much, after a while, and at the end."""
+        """Take members one by one; results are sent when there are many, after a while, and at the end."""
         piece = _Piece(message, self._names)
         if isinstance(message, Idle):
             self._take(self._events.idle(), piece, send)
@@ -161,7 +161,7 @@ class _Work(ABC):
 
     @abstractmethod
     def _take(self, matches: Sequence[MatchLike], piece: _Piece, send: Callable[[Message], None]) -> None:
-        """Put matches on their way."""
+        """Queue matches for sending."""
 
 
 class _Program(_Work):
@@ -196,14 +196,14 @@ class _Program(_Work):
 
 
 class _Queries(_Work):
-    """Many queries.  What one of them finds may end that one, and no other."""
+    """Many queries.  The matches of one may end that one, but no other."""
 
     def __init__(self, runner: QueriesRunner, base: Base) -> None:
         super().__init__(runner, base)
         self._runner = runner
 
     def compile(self, query: str, most: int) -> Compiled:
-        """A query in a process that is thrown away, or the beginning of a program."""
+        """Compile a query in a process that is thrown away, or start a program."""
         if query:
             self._runner.add("query", query)
         size = self._runner.rules()
@@ -276,7 +276,7 @@ class _Piece:
         self._since = time.monotonic()
 
     def add_of_many(self, match: MatchLike, count: int) -> str:
-        """Add a match of one of many queries, its ``count``-th for one member; the answer is why it may not be."""
+        """Add a match of one of many queries, its ``count``-th for one member; returns why it is refused, if so."""
         if count > self._message.most:
             return f"it found more than {self._message.most} matches for one graph (matches_per_graph); ask for less"
         document = msgspec.json.encode(match_document(match))
@@ -301,7 +301,7 @@ class _Piece:
         while not match.triples and (
             len(self._matches) > KEPT or (self._bytes > _PIECE_BYTES and len(self._matches) > 1)
         ):
-            self._bytes -= len(self._matches.popleft().document)  # a row of SELECT is shown only, and nobody asked yet
+            self._bytes -= len(self._matches.popleft().document)  # rows of SELECT are only shown, and none was asked for yet
 
     def _graph(self, match: MatchLike, name: str, taken_back: str, base: Base) -> Graph | None:
         if not match.triples:

@@ -58,7 +58,7 @@ def compile_bgp(bgp: BGP, env: Env) -> Runner:
 
 
 def join_order(bgp: BGP, bound: frozenset[str], source: Source) -> tuple[Triple, ...]:
-    """The triple patterns in order: at each step the one with the fewest estimated matches; connected ones first; stable."""
+    """The triple patterns, at each step the one with the fewest estimated matches; connected ones first; stable."""
     graph = bgp.graph.term if isinstance(bgp.graph, Const) else None
     counts = {t: _count(source, t, graph) for t in bgp.triples}
     remaining, order = list(bgp.triples), []  # a pattern that occurs twice needs two occurrences
@@ -175,7 +175,7 @@ def _function(bgp: BGP, order: tuple[Triple, ...], env: Env, dedupe: bool) -> Ru
         w.line(f"if {start} < a{i}: a{i} = {start}")
         w.line(f"if {end} > e{i}: e{i} = {end}")
         start, end = f"a{i}", f"e{i}"
-    if dedupe:  # deriving one solution twice takes two occurrences of a triple; a timeless solution is derived once
+    if dedupe:  # deriving a solution twice takes two occurrences of a triple
         w.line(f"if {end} != TIMELESS_END:")
         w.line(f"    key = ({''.join(w.local(n) + ', ' for n in names)}{start}, {end})")
         w.line("    if key in seen: continue")

@@ -174,8 +174,7 @@ def loose(pattern: Pattern, among: Names) -> Names:
 
 
 def hidden_from_outer_join(mandatory: Pattern, optional: Pattern, condition: tuple[Expr, ...]) -> Names:
-    """The variables that must not be passed into an outer join: they would remove partners, or let the condition see
-    more.
+    """Variables that must not be passed into an outer join: they could remove partners, or affect the condition.
 
     A variable that only the optional side binds is compared after the partner has been found (queries that are not
     well-designed depend on it); for one that the mandatory side certainly binds it makes no difference.

@@ -159,7 +159,7 @@ class OccurrenceLog:
         self._indexes: dict[str, dict[object, list[Occurrence]]] = {}
         self._streams: dict[str, OccurrenceLog] = {}
         self._last: int | None = None
-        self._newest: set[object] = set()  # occurrences that end at _last: only these can still be repeated
+        self._newest: set[object] = set()  # those ending at _last: only these may be repeated
         self.changes = 0
 
     def __len__(self) -> int:
@@ -190,7 +190,7 @@ class OccurrenceLog:
             self.of_stream(stream).add(start, end, triples)
 
     def estimated_bytes(self) -> int:
-        """About how much memory the occurrences take, judging by an evenly spread sample; indexes count for little."""
+        """About how much memory the occurrences take, from an evenly spread sample; indexes count for little."""
         sample = self._all[:: len(self._all) // 32 + 1]
         return sum(sum(map(len, x[:3])) + 350 for x in sample) * len(self._all) // max(1, len(sample))
 

@@ -1,11 +1,11 @@
-"""For tests of one's own rules: a script of events, a clock that is moved by hand, crashes, and matches compared.
+"""For testing your own rules: scripts of events, a clock moved by hand, crashes, and comparison of matches.
 
 >>> from etalis_py import compile, event
 >>> rising = compile("SELECT ?c WHERE { ?c :price ?x } SEQ { ?c :price ?y } FILTER (?y > ?x)")
 >>> played = play(rising, [event(":acme :price 10", 1), ABORT, event(":acme :price 12", 3), EOF])
 >>> assert_matches(played, [{"c": ":acme", "start": 1, "end": 3}])
 
-This room may know the engine, events and streams; nothing of the product uses it.
+This package may use the engine, events and streams; nothing in the product uses it.
 """
 
 from etalis_py.testing.clock import MovableClock

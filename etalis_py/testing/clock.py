@@ -8,7 +8,7 @@ from etalis_py.streams.clock import parse_datetime, parse_duration
 
 
 class MovableClock:
-    """Called, it tells the time in microseconds, as ``read_stream(…, now=clock)`` wants it.
+    """Calling it gives the time in microseconds, as ``read_stream(…, now=clock)`` expects.
 
     >>> clock = MovableClock(10)
     >>> clock.move("1.5s")
@@ -23,7 +23,7 @@ class MovableClock:
         return self._now
 
     def move(self, by: int | str) -> None:
-        """Seconds, or a duration such as ``250ms`` or ``PT1H``."""
+        """Move on by seconds, or by a duration such as ``250ms`` or ``PT1H``."""
         length = by * SECOND if isinstance(by, int) else parse_duration(by)
         if length < 0:
             raise ValueError(f"a clock moves forward only, found {by!r}")

@@ -1,4 +1,4 @@
-"""Comparing matches with what was expected of them."""
+"""Comparing matches with expectations."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _KEYS = ("query", "start", "end", "triples", "boolean")
 def assert_matches(
     found: Played | Iterable[Match], expected: Sequence[Mapping[str, Any]], *, ordered: bool = False
 ) -> None:
-    """Every match is expected, and every expected one is there; each expectation stands for one match.
+    """Assert that every match is expected and every expected one is there; each expectation stands for one match.
 
-    An expectation says as much of a match as matters: variables (``"c"``) with their terms in Turtle (``":acme"``,
-    ``'"text"@en'``), or as Python values where they are no text (``12``, ``Decimal("1.5")``), or None for unbound;
-    ``query``, ``start``, ``end``, ``boolean``; ``triples`` in Turtle for a CONSTRUCT.  A variable that has one of
-    these names is written with its question mark.  ``ordered``: in this order.
+    An expectation states only the parts of a match that matter: variables (``"c"``) with their terms in Turtle
+    (``":acme"``, ``'"text"@en'``), or as Python values other than text (``12``, ``Decimal("1.5")``), or None for
+    unbound; ``query``, ``start``, ``end``, ``boolean``; ``triples`` in Turtle for a CONSTRUCT.  A variable that has one
+    of these names is written with its question mark.  ``ordered``: in this order.
     """
     matches = list(found.matches if isinstance(found, Played) else found)
     if ordered:
@@ -36,7 +36,7 @@ def assert_matches(
 
 
 def _paired(matches: list[Match], expected: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list[Match]]:
-    """What is left when as many expectations as possible have found a match of their own."""
+    """The expectations and matches left when as many expectations as possible have been paired with a match."""
     owner: dict[int, int] = {}  # match → expectation
 
     def place(wanted: int, tried: set[int]) -> bool:

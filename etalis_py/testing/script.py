@@ -42,10 +42,10 @@ Step = Event | str | Wait | Sentinel
 
 @dataclass(slots=True)
 class Played:
-    """What came of a script.
+    """The results of a script.
 
-    ``matches`` has each match once, in the order in which they were first found; ``repeated`` counts those that were
-    found again after an ABORT, with the id they had before; ``late`` are the events that came too late.
+    ``matches`` has each match once, in the order in which they were first found; ``repeated`` counts those found again
+    after an ABORT, with the same id; ``late`` are the events that came too late.
     """
 
     engine: Engine
@@ -64,14 +64,14 @@ def play(
 ) -> Played:
     """Play a script through ``Engine(program, **options)``.
 
-    A step is an event, the Turtle of an event that happens when the clock says (it starts at 0), ``wait(…)``,
+    A step is an event, the Turtle of an event that happens at the clock's time (it starts at 0), ``wait(…)``,
     ``SNAPSHOT``, ``ABORT`` or ``EOF``.  With ``snapshot_every=n`` a snapshot is taken after every n events too.
     """
     return _Player(program, clock or MovableClock(), snapshot_every, options).play(script)
 
 
 class _Player:
-    """State: the engine, the last snapshot, what came after it, and the ids of what was found."""
+    """State: the engine, the last snapshot, the steps after it, and the ids of the matches found."""
 
     def __init__(self, program: Program, clock: MovableClock, every: int, options: dict[str, Any]) -> None:
         self._options = options
@@ -98,7 +98,7 @@ class _Player:
                     self._take(self._played.engine.close())
                 case Wait(length):
                     self._clock.move(length)
-                    # What happens at this very moment may still come.
+                    # Events at this very moment may still come.
                     self._do(self._clock() - 1)
                 case str():
                     self._do(event(step, 0)._replace(start=self._clock(), end=self._clock()))
@@ -125,7 +125,7 @@ class _Player:
         self._since.clear()
 
     def _abort(self) -> None:
-        """A new engine, in the state of the snapshot; the source gives again what came after it."""
+        """Start a new engine from the snapshot; the source repeats the events after it."""
         self._played.engine = self._engine()
         if self._snapshot is not None:
             self._played.engine.restore(self._snapshot)

@@ -127,7 +127,7 @@ def _names(program: Program) -> list[str]:
 
 
 def _wanted(answers: Iterable[Match], search: Search) -> Iterator[Match]:
-    """The answers that fit the question; if it is about variables that are not shown, judging by the plan's solutions."""
+    """The answers that fit the question; if it is about variables that are not shown, by the plan's solutions."""
     question = search.question
     fitting = [match for match in answers if _fits(match, question)]
     shown = frozenset(question.query.algebra.variables)

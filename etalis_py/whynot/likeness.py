@@ -48,20 +48,20 @@ def differing(one: str, other: str) -> Difference:
 
 
 def nearest(term: str, among: Iterable[str]) -> tuple[str, Difference] | None:
-    """The most similar different term among some."""
+    """The term in ``among`` most similar to another, which it is not."""
     ranked = ((differing(term, other), other) for other in among if other != term)
     best = min(ranked, key=lambda item: (item[0].rank, item[1]), default=None)
     return None if best is None else (best[1], best[0])
 
 
 def slip_of(term: str, among: Iterable[str]) -> tuple[str, Difference] | None:
-    """The term among some of which the given one is likely a slip."""
+    """The term in ``among`` of which ``term`` is likely a slip."""
     closest = nearest(term, among)
     return closest if closest is not None and closest[1].rank < NEAR else None
 
 
 def local_name(iri: str) -> str:
-    """What stands after the last ``/``, ``#`` or ``:``."""
+    """The part after the last ``/``, ``#`` or ``:``."""
     return max((iri.rpartition(mark)[2] for mark in "/#:"), key=lambda name: (bool(name), -len(name)))
 
 

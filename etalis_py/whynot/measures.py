@@ -44,7 +44,7 @@ _BOUNDS = {
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """``text`` says by how much a solution failed, ``distance`` orders the misses of one condition, ``data`` is for ``--json``."""
+    """``text`` says by how much it fails, ``distance`` orders misses of one condition, ``data`` is for ``--json``."""
 
     text: str
     distance: float = FAR

@@ -18,7 +18,7 @@ _PLACES = ("subject", "predicate", "object")
 
 
 def to_ask_of_rules(program: Program, search: Search, seen: frozenset[str]) -> Iterator[tuple[Rule, Where]]:
-    """For each triple pattern of the plan without a fitting occurrence: a question about each rule that could derive one."""
+    """For each triple pattern of the plan without a fitting occurrence: a question to each rule that derives it."""
     asked = set(seen)
     rules: tuple[Rule, ...] = (*program.compilation.queries, *program.plans)
     for triple in _missing(search):

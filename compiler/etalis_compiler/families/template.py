@@ -294,7 +294,7 @@ def _lengths(document: ast.Document, wording: Wording) -> list[_Group]:
 
 
 def _groups(document: ast.Document, wording: Wording, namespaces: dict[str, str]) -> list[_Group]:
-    """The constants that may be parameters, equal ones together; ``namespaces`` receives the namespaces of their prefixes."""
+    """The constants that may be parameters, equal ones together; ``namespaces`` is filled with their prefixes."""
     place_at = {start: i for i, start in enumerate(wording.starts)}
     alike: dict[tuple[str, str], list[int]] = {}
     for term in _candidates(document.queries[0]):

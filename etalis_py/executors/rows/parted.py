@@ -81,7 +81,7 @@ class PartedGrouping:
 
 
 class PartedSlicing:
-    """DISTINCT, ORDER BY, LIMIT and OFFSET of the queries of a family.  State: how many rows each query has let pass."""
+    """DISTINCT, ORDER BY, LIMIT and OFFSET of the queries of a family.  State: for each the number of rows passed."""
 
     def __init__(self, sliced: Slicing) -> None:
         self._sliced = sliced
