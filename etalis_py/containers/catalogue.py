@@ -15,7 +15,7 @@ from .spec import Spec, read_spec
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """One container.  ``version`` counts changes of its description, ``changes`` those and all changes of its content."""
+    """One container.  ``version`` counts changes of its description, ``changes`` those and all of its content."""
 
     id: int
     path: str

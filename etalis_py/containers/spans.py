@@ -102,7 +102,7 @@ def rows(
 
 
 def ends(db: sqlite3.Connection, span: Span) -> tuple[Place, Place] | None:
-    """The first and last place of a span that hold a member: with unchanged content, they show whether a window moved."""
+    """The first and last place of a span with a member: if no content changed, they show whether a window moved."""
     first = rows(db, span, "", limit=1)
     if not first:
         return None

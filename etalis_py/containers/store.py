@@ -55,7 +55,7 @@ Listener = Callable[[list[Stored]], None]
 
 @dataclass(slots=True)
 class Transaction:
-    """The context of a change: the connection, the containers as of the last commit, and actions for after it commits."""
+    """The context of a change: the connection, the containers as of the last commit, and actions after the commit."""
 
     db: sqlite3.Connection
     catalogue: Catalogue

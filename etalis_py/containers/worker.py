@@ -301,7 +301,7 @@ class _Piece:
         while not match.triples and (
             len(self._matches) > KEPT or (self._bytes > _PIECE_BYTES and len(self._matches) > 1)
         ):
-            self._bytes -= len(self._matches.popleft().document)  # rows of SELECT are only shown, and none was asked for yet
+            self._bytes -= len(self._matches.popleft().document)  # only SELECT rows, which are only shown
 
     def _graph(self, match: MatchLike, name: str, taken_back: str, base: Base) -> Graph | None:
         if not match.triples:

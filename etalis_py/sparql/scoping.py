@@ -192,7 +192,7 @@ def passable(select: Select) -> Names:
 
 
 def receives(pattern: Pattern, names: Names) -> bool:
-    """Whether binding ``names`` first makes evaluating the pattern cheaper; if not, it is better to keep its solutions."""
+    """Whether binding ``names`` first makes evaluating the pattern cheaper; if not, its solutions are better kept."""
     match pattern:
         case GraphNames(_, _, child) if child is not None:
             return False

@@ -166,7 +166,7 @@ class OccurrenceLog:
         return len(self._all)
 
     def add(self, start: int, end: int, triples: Iterable[tuple[str, str, str]], stream: str = "") -> None:
-        """Append the triples of one event.  Ends never decrease; the same triple with the same interval is one occurrence."""
+        """Append the triples of one event.  Ends never decrease; the same triple with the same interval counts once."""
         if end != self._last:
             if self._last is not None and end < self._last:
                 raise ValueError(

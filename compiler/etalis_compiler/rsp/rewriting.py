@@ -175,9 +175,7 @@ class Rewriter:
             raise Fault("window", f"no window is declared as {name}", hint, span)
 
     def _graph(self, graph: ast.Var | ast.Term, group: ast.Group, here: str, span: ast.Span) -> Any:
-        if (
-            not group.elements
-        ):  # GRAPH ?g {}: the names of graphs: of items in a window, of stored graphs elsewhere
+        if not group.elements:  # GRAPH ?g {}: the names of graphs: of items in a window, of stored graphs elsewhere
             any_triple = ast.TriplePattern(ast.Blank(".s"), ast.Var(".p"), ast.Blank(".o"))
             body = ast.Group((ast.GraphGroup(graph, ast.Group((ast.Triples((any_triple,)),))),))
             if isinstance(graph, ast.Term):
