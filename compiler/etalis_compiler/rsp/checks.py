@@ -27,7 +27,7 @@ def check_closing(plan: WindowPlan, source: Source, query: ast.Query) -> None:
 
 
 def unbounded_windows(plan: WindowPlan, source: Source, query: ast.Query) -> list[Diagnostic]:
-    """Warn of windows that keep everything."""
+    """Warnings about windows that keep everything."""
     return [
         source.diagnostic(
             "warning",

@@ -47,7 +47,7 @@ _TAIL = {kind: np.frombuffer(tail, np.uint8) for kind, tail in _TAILS.items()}
 _ROOM = 1 << 19
 """The initial room for triples: untouched memory costs nothing, but growing costs a copy."""
 _COLUMNS = k.OF_BEST + 2
-"""The number of columns in an answer of the kernel."""
+"""The number of fields in an answer of the kernel."""
 _FOREVER = 1 << 61
 _FEW = 1 << 30
 NO_TRIPLES = "items have no triples"

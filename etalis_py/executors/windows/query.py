@@ -140,7 +140,7 @@ class QueryRun:
 
     @property
     def warnings(self) -> Iterator[str]:
-        """Warn of windows under an aggregate in which items repeated each other, since a window is a set."""
+        """Warnings about windows under an aggregate whose items repeated each other, as a window is a set."""
         if self.duplicates or not _counts_members(self.plan):
             return
         for name, held in self.windows.items():

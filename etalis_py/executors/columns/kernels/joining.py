@@ -39,7 +39,7 @@ def passes(values, x, others, y, ops):
 
 @part
 def first_from(ends, low, high, time):
-    """The first place from ``low`` on whose end is not before ``time``; the last goals are looked at first."""
+    """The first place from ``low`` on whose end is not before ``time``; the last goal is looked at first."""
     if high > low and ends[high - 1] < time:
         return high
     while low < high:

@@ -31,7 +31,7 @@ of its member; with several patterns, its subject, and its neighbours with the s
 COUNT, TOTAL, DISTINCT, BEST = range(4)
 """``groups``: how many solutions, their sum, how many members; then the roots of the two heaps."""
 CLOSING, OF_GROUP, OF_COUNT, OF_TOTAL, OF_DISTINCT, OF_BEST = range(6)
-"""Columns of an answer; the last one has the least member, and the column after it the greatest."""
+"""Fields of an answer; the last one has the least member, and the field after it the greatest."""
 TIMES, VALUE, NUMBER, CHILD, SIBLING = range(5)
 """``links``: how many solutions have the member, its term and the place of that in the order of terms; its first child
 and its next sibling in the first heap, then those in the second."""
