@@ -81,8 +81,7 @@ class Keys:
 
 
 class Changes:
-    """The changes to a store since recording began: the keys of inserted goals, and the older goals that were
-    retracted.
+    """The changes to a store since recording began: the keys of inserted goals, and older goals that were retracted.
 
     ``whole``: there were other changes too.
     """

@@ -25,8 +25,7 @@ from etalis_py.kernel.batch import Row
 
 @dataclass(frozen=True, slots=True)
 class NodeFunction:
-    """The functions that run a node: ``advance``, and for each of its parts one that adds decoded values to a row, or
-    None.
+    """The functions of a node: ``advance``, and for each of its parts one that adds decoded values to a row, or None.
 
     ``state`` has the history that the node looks back at.
     """

@@ -205,8 +205,7 @@ class Generator:
     # --- the blocks of an instant ---
 
     def _run(self, w: Writer, reached: frozenset[str], *, time_passes: bool = False) -> None:
-        """All strata in turn.  Reports come in this order too, and those of a recursion round by round; ``settle``
-        sorts them.
+        """All strata in turn.  Reports come in this order, those of a recursion round by round: see ``settle``.
 
         ``time_passes``: whether a deadline may be due in this instant.
         """
