@@ -58,6 +58,17 @@ class Outlet:
         self._sink.__exit__(*error)
 
 
+def check_outputs(options: Namespace) -> None:
+    """No output goes over a file that the run reads: it would be lost."""
+    from etalis_py.cli.watch import files_of
+
+    inputs = [path for path in files_of(options) if path.is_file()]
+    for option in ("sink", "dead_letters", "timeline"):
+        name = getattr(options, option)
+        if name and any(path.samefile(name) for path in inputs if os.path.exists(name)):
+            raise UsageError(f"--{option.replace('_', '-')} {name}: the run reads this file: name another one")
+
+
 def open_outlet(
     options: Namespace,
     outputs: Sequence[ir.Output],

@@ -130,11 +130,13 @@ def run(options: Namespace) -> int:
 def run_once(options: Namespace) -> int:
     """One run, from the beginning of the streams to their end."""
     from etalis_py.cli.folder import QueryFolder, check_folder, follows_folder, with_files
+    from etalis_py.cli.outputs import check_outputs
 
     options = with_files(options)
     if options.stream.count("-") + options.query.count("-") > 1:
         raise UsageError("standard input can be read once only: as one stream or one query")
     shared.check_engine(options)
+    check_outputs(options)
     folder = None
     if follows_folder(options):
         check_folder(options)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
-from tests.cli.conftest import Folder
+import pytest
+
+from tests.cli.conftest import RISING, Folder
 
 
 def test_names_that_never_occur_are_told_once_and_the_exit_code_stays(folder: Folder) -> None:
@@ -25,3 +27,23 @@ def test_a_stream_that_no_query_reads_is_told(folder: Folder) -> None:
     assert (done.stdout, done.returncode) == ("", 0)
     assert "no query reads the stream :tick; the queries read :ticks; did you mean :ticks?" in done.stderr
     assert "no event came of the stream :ticks; did you mean :tick?" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "file"),
+    [
+        ("--sink", "ticks.jsonl"),
+        ("--sink", "./rising.rq"),
+        ("--sink", "firms.ttl"),
+        ("--dead-letters", "ticks.jsonl"),
+        ("--timeline", "picture.svg"),
+    ],
+)
+def test_no_output_is_written_over_an_input(folder: Folder, option: str, file: str) -> None:
+    folder.write("firms.ttl", ":acme a :Firm .")
+    folder.write("picture.svg", RISING)
+    before = folder.read(file)
+    queries = ["rising.rq", "picture.svg"] if option == "--timeline" else ["rising.rq"]
+    done = folder.etalis("run", *queries, "-s", "ticks.jsonl", "-b", "firms.ttl", "-f", "jsonl", option, file, code=2)
+    assert done.stderr == f"etalis: {option} {file}: the run reads this file: name another one\n"
+    assert folder.read(file) == before
