@@ -7,6 +7,7 @@ engine.  Spark's JVM logs to a file, which is kept if a run fails.
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import re
 import shutil
@@ -278,6 +279,7 @@ class SparkWork:
             with watching(self.line, self._log, self._began, None), self._interrupt.deferred():
                 spark = session(self._options.master, shards=shards, config=self._config(), log=log)
             self._interrupt.listen()  # Spark takes over Ctrl-C
+            stack.enter_context(without_traces(self._interrupt))
             self.place = f"{spark.sparkContext.master}, {self.place}"
             stack.callback(spark.stop)
             if self._interrupt.asked:
@@ -319,6 +321,23 @@ class SparkWork:
         except BaseException:
             self._log.unlink()
             raise
+
+
+@contextmanager
+def without_traces(interrupt: Interrupt) -> Iterator[None]:
+    """After Ctrl-C: without the traces that py4j logs of the calls that it cut."""
+
+    def wanted(record: logging.LogRecord) -> bool:
+        return not interrupt.asked
+
+    loggers = [logging.getLogger(name) for name in (None, "py4j.clientserver", "py4j.java_gateway")]
+    for logger in loggers:
+        logger.addFilter(wanted)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(wanted)
 
 
 @contextmanager

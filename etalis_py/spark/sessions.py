@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
+import threading
 from collections.abc import Mapping
 from typing import IO
 
@@ -77,7 +79,10 @@ def session(
         wanted.setdefault(UNIX_SOCKETS, "true")
     if log is not None and SparkContext._gateway is None:
         conf = SparkConf(loadDefaults=False).setAll(list(wanted.items()))
+        handler = signal.getsignal(signal.SIGINT)
         SparkContext(conf=conf, gateway=launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log}))  # type: ignore[no-untyped-call]
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)  # Spark takes Ctrl-C for itself, and would cut what comes next
     builder = SparkSession.builder
     for name, value in wanted.items():
         builder = builder.config(name, value)

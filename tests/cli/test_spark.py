@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -17,7 +18,8 @@ import psutil
 import pytest
 
 from etalis_py import Event, event
-from etalis_py.cli.spark import difference, failure_of, java_version
+from etalis_py.cli.interrupt import Interrupt
+from etalis_py.cli.spark import difference, failure_of, java_version, without_traces
 from etalis_py.spark.running import InTime
 from etalis_py.streams import Punctuation
 from tests.cli.conftest import RISING, Folder, tick
@@ -380,6 +382,18 @@ def test_time_goes_on_from_the_call_before() -> None:
     list(ordering.of(events))
     assert ordering.over == 4_000_000
     assert in_time(events, 1_000_000, ordering.over) == ([4, 5], [3])
+
+
+def test_after_control_c_what_py4j_logs_of_calls_that_were_cut_is_not_shown(caplog: pytest.LogCaptureFixture) -> None:
+    root, py4j = logging.getLogger(), logging.getLogger("py4j.clientserver")
+    interrupt = Interrupt()
+    with without_traces(interrupt):
+        root.error("before")
+        interrupt.asked = True
+        root.error("KeyboardInterrupt while sending command.")
+        py4j.warning("Exception occurred while shutting down connection")
+    root.error("after")
+    assert caplog.messages == ["before", "after"]
 
 
 def test_of_a_failure_the_error_that_was_raised_is_said() -> None:
