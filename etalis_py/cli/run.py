@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from etalis_py.cli.running import (
 if TYPE_CHECKING:
     from etalis_py.cli.picture import Picture
     from etalis_py.events import Event
-    from etalis_py.streams import DeadLetters
+    from etalis_py.streams import DeadLetters, Stream
 
 
 EXAMPLES = """\
@@ -243,7 +243,7 @@ def run_once(options: Namespace) -> int:
         )
         items: Iterable[Any] = stream
         if until is not None:
-            items = up_to(stream, until, max(options.lateness, options.revise))
+            items = up_to(_spelled_as(options, stream), until, max(options.lateness, options.revise))
         elif (
             options.speed is None
             and stream.in_bulk
@@ -263,6 +263,25 @@ def run_once(options: Namespace) -> int:
     if timeline is not None:
         timeline.draw()
     return 0
+
+
+def _spelled_as(options: Namespace, stream: Stream) -> Iterator[Any]:
+    """The items of a stream whose times are of the kind of ``--until``: else it would end nothing, or everything."""
+    from etalis_py.events import Event
+    from etalis_py.streams.clock import clock_of
+
+    wanted, known = clock_of(options.until).kind, False
+    for item in stream:
+        if not known and isinstance(item, Event):
+            known = True
+            kinds = {clock.kind for clock in stream.clocks}
+            if kinds and wanted not in kinds:
+                times = "dateTimes" if wanted == "integer" else "numbers"
+                raise UsageError(
+                    f"--until {options.until}: the times of the stream are {times}, such as "
+                    f"{stream.clock.render(item.start)}"
+                )
+        yield item
 
 
 def _timeline(path: str) -> Picture:

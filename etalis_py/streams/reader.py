@@ -92,8 +92,13 @@ class Stream:
     @property
     def clock(self) -> Clock:
         """How the stream spells its times; the dateTime clock if its parts differ."""
-        clocks = {context.times.clock for context in self._contexts if context.times.clock}
-        return clocks.pop() if len(clocks) == 1 else Clock("datetime")
+        clocks = self.clocks
+        return next(iter(clocks)) if len(clocks) == 1 else Clock("datetime")
+
+    @property
+    def clocks(self) -> frozenset[Clock]:
+        """How the parts of the stream that have begun spell their times."""
+        return frozenset(context.times.clock for context in self._contexts if context.times.clock)
 
     @property
     def counters(self) -> Counters:

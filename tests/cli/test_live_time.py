@@ -104,6 +104,21 @@ def test_a_replay_ends_at_a_time(folder: Folder, until: str, ends: list[int]) ->
     assert [json.loads(line)["end"] for line in done.stdout.splitlines()] == ends
 
 
+@pytest.mark.parametrize(
+    ("time", "until", "said"),
+    [
+        ('"2026-01-30T08:00:00Z"', "8", "the times of the stream are dateTimes, such as 2026-01-30T08:00:00Z"),
+        ("8", "2026-01-30T08:00:00Z", "the times of the stream are numbers, such as 8"),
+    ],
+)
+def test_a_time_that_is_not_spelled_as_the_stream_spells_its_times_ends_nothing(
+    folder: Folder, time: str, until: str, said: str
+) -> None:
+    folder.write("ticks.jsonl", f'{{"time": {time}, "triples": ":a :price 1 ."}}\n')
+    done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--until", until, code=2)
+    assert (done.stdout, done.stderr) == ("", f"etalis: --until {until}: {said}\n")
+
+
 def test_a_live_run_ends_at_a_time(folder: Folder) -> None:
     folder.write("absent.rq", ABSENT)
     process = folder.start("run", "absent.rq", "--stream", "-", "--until", "103")
