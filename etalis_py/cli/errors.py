@@ -38,7 +38,10 @@ def guarded(command: Callable[[], int | None]) -> int:
         return WRONG_USE
     except (Failure, UnexpectedRetraction, StreamError, TimeError, KnowledgeError, LimitExceeded, OSError) as error:
         # Failed writes and unreachable containers are OSErrors.
-        print(f"etalis: {error}", file=sys.stderr)
+        if isinstance(error, OSError) and error.filename is not None and error.strerror:
+            print(f"etalis: {error.filename}: {error.strerror}", file=sys.stderr)
+        else:
+            print(f"etalis: {error}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         print("etalis: stopped", file=sys.stderr)

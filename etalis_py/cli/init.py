@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from argparse import Namespace
 from importlib.resources import files
 from pathlib import Path
@@ -41,7 +42,7 @@ def init(options: Namespace) -> int:
         (folder / name).write_text(text, encoding="utf-8")
     shared.say(
         f"wrote {', '.join(sorted(texts))} to {folder}; next:\n"
-        f"  cd {folder}\n"
+        f"  cd {shlex.quote(str(folder))}\n"
         "  etalis run rising.rq --stream ticks.csv --mapping mapping.toml --format table"
     )
     return 0

@@ -157,6 +157,18 @@ def test_no_file_is_overwritten(folder: Folder) -> None:
     assert not (folder.path / "mapping.toml").exists()
 
 
+def test_a_project_goes_into_a_folder_with_a_space(folder: Folder) -> None:
+    assert "\n  cd 'my prices'\n" in folder.etalis("init", "my prices").stdout
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [("ticks.jsonl", "ticks.jsonl: File exists"), ("ticks.jsonl/a", "ticks.jsonl/a: Not a directory")],
+)
+def test_where_no_folder_can_be_made_one_line_says_so(folder: Folder, place: str, said: str) -> None:
+    assert folder.etalis("init", place, code=1).stderr == f"etalis: {said}\n"
+
+
 # --- completion ------------------------------------------------------------------------
 
 
