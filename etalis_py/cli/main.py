@@ -11,7 +11,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from etalis_py.cli import checkpoint, completion, explain, init, lsp, mapping, oracle, repl, replay, run, serve, why_not
 from etalis_py.cli.errors import guarded
@@ -75,11 +75,30 @@ def parsed(top: argparse.ArgumentParser, arguments: Sequence[str] | None) -> arg
     _check_command(top, given[0] if given else "")
     options, rest = top.parse_known_args(given)
     unknown = [text for text in rest if text.startswith("-") and text != "-"]
-    if unknown or (rest and not hasattr(options, "texts")):
-        top.error(f"unrecognized arguments: {' '.join(unknown or rest)}")
+    if unknown:
+        _refuse_option(_of_command(top, given), unknown[0].partition("=")[0])
+    if rest and not hasattr(options, "texts"):
+        _of_command(top, given).error(f"unrecognized arguments: {' '.join(rest)}")
     if rest:
         options.query = [*options.query, *rest]
     return options
+
+
+def _of_command(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of the command that these words begin with."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction) and words and words[0] in action.choices:
+            return _of_command(action.choices[words[0]], words[1:])
+    return parser
+
+
+def _refuse_option(parser: argparse.ArgumentParser, option: str) -> NoReturn:
+    """Refuse an option that a command does not have, with the one that it is near to."""
+    from etalis_compiler.diagnostics import closest  # only where something is wrong
+
+    near = closest(option, [name for action in parser._actions for name in action.option_strings if len(name) > 2])
+    hint = f"did you mean {near}?" if near and len(option) > 2 else f"{parser.prog} --help lists its options"
+    parser.error(f"there is no option {option}; {hint}")
 
 
 def _check_command(top: argparse.ArgumentParser, word: str) -> None:

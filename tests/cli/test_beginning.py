@@ -77,7 +77,7 @@ def test_a_query_may_stand_on_the_command_line(folder: Folder) -> None:
 def test_a_query_may_stand_behind_the_options(folder: Folder) -> None:
     assert rows(folder.etalis("run", "-s", "ticks.jsonl", "rising.rq").stdout) == RISES
     done = folder.etalis("run", "-s", "ticks.jsonl", "rising.rq", "--fromat", "csv", code=2)
-    assert "unrecognized arguments: --fromat" in done.stderr
+    assert "there is no option --fromat; did you mean --format?" in done.stderr
     assert "there is no command 'chekc'; did you mean check?" in folder.etalis("chekc", code=2).stderr
     assert "unrecognized arguments: now" in folder.etalis("completion", "bash", "now", code=2).stderr
 
@@ -101,6 +101,26 @@ def test_without_a_stream_it_is_said_how_one_is_given(folder: Folder, command: t
     done = folder.etalis(*command, code=2)
     named = "name one after --stream, as --stream ticks.jsonl, or --stream - for standard input"
     assert done.stderr == f"etalis: there is no stream: {named}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "run rising.rq --streem ticks.jsonl",
+            "etalis run: error: there is no option --streem; did you mean --stream?",
+        ),
+        ("run rising.rq --snik=a.csv", "etalis run: error: there is no option --snik; did you mean --sink?"),
+        ("check rising.rq -b a.ttl", "etalis check: error: there is no option -b; etalis check --help lists its options"),
+        (
+            "replay stock --event 5 --ploot a.png",
+            "etalis replay stock: error: there is no option --ploot; did you mean --plot?",
+        ),
+        ("init a b", "etalis init: error: unrecognized arguments: b"),
+    ],
+)
+def test_of_an_unknown_option_the_nearest_is_named(folder: Folder, line: str, said: str) -> None:
+    assert folder.etalis(*line.split(), code=2).stderr.splitlines()[-1] == said
 
 
 @pytest.mark.parametrize("command", ["run", "why-not"])
