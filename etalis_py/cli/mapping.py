@@ -12,6 +12,7 @@ from etalis_py.cli import options as shared
 from etalis_py.cli.errors import Failure
 
 ROWS = 50
+DELIMITERS = ",;\t|"
 
 
 EXAMPLES = """\
@@ -66,11 +67,16 @@ def draft_of(name: str) -> dict[str, Any]:
         lines = text.splitlines(keepends=True)[: ROWS + 1]
         if format == "jsonl":
             return draft(_keys(lines, name))
-        if format != "csv":
+        if format != "csv" or (not format_of(name) and not _is_table(text)):
             raise Failure(f"{name}: a mapping is for CSV, JSON lines, Parquet and Arrow")
         return _of_csv("".join(lines), name)
     finally:
         source.close()
+
+
+def _is_table(text: str) -> bool:
+    """Does a text without a telling name begin with a header of several columns?"""
+    return any(mark in text.partition("\n")[0] for mark in DELIMITERS)
 
 
 def _of_csv(text: str, name: str) -> dict[str, Any]:
@@ -78,11 +84,13 @@ def _of_csv(text: str, name: str) -> dict[str, Any]:
     from etalis_py.streams.draft import draft
 
     first = text.partition("\n")[0]
-    delimiter = max(",;\t|", key=lambda mark: (first.count(mark), mark == ","))
+    delimiter = max(DELIMITERS, key=lambda mark: (first.count(mark), mark == ","))
     rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     if not rows:
         raise Failure(f"{name}: the file is empty")
     columns = header_columns(rows[0])
+    if not rows[1:]:
+        raise Failure(f"{name}: the file has no rows to judge by")
     usual = delimiter == ("\t" if ".tsv" in name.lower() else ",")
     cells = {column: [row[i] for row in rows[1:] if len(row) == len(columns)] for i, column in enumerate(columns)}
     return draft(cells) | ({} if usual else {"delimiter": delimiter})
@@ -113,4 +121,6 @@ def _keys(lines: list[str], name: str) -> dict[str, list[str]]:
             look(record, "")
     if not values:
         raise Failure(f"{name}: found no JSON object to judge by")
+    if "triples" in values:
+        raise Failure(f"{name}: these lines have their triples: they need no mapping")
     return values

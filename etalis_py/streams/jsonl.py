@@ -197,10 +197,25 @@ def _mapped(record: dict[str, Any], mapping: RowMapping, number: int, line: str,
     if not context.unmade:
         context.unmade = _unmade(record, cells, mapping)
     if mapping.times:
+        _refuse_timeless(record, cells, mapping)
         yield from row_events(cells, mapping, context, number, line)
         return
     items = message_events(rows_of(cells, mapping, context), context, number, _time(record, context))
     yield from withdrawn(items) if retracts_row(cells, mapping) else items
+
+
+def _refuse_timeless(record: dict[str, Any], cells: Mapping[str, str], mapping: RowMapping) -> None:
+    """An object without the keys of the mapping's time is no event."""
+    absent = [hole for template in mapping.times for hole in template.holes if not cells[hole]]
+    if absent:
+        raise StreamError(
+            f"the mapping takes the time from {absent[0]}, which has no value here", hint=_advice(absent[0], record)
+        )
+
+
+def _advice(absent: str, record: dict[str, Any]) -> str:
+    near = closest(absent, record)
+    return f"did you mean {near}?" if near else f"the keys are {', '.join(record)}"
 
 
 def _unmade(record: dict[str, Any], cells: Mapping[str, str], mapping: RowMapping) -> str:
@@ -208,8 +223,7 @@ def _unmade(record: dict[str, Any], cells: Mapping[str, str], mapping: RowMappin
     absent = sorted(name for name in mapping.columns_of_terms if not cells[name])
     if not absent:
         return ""
-    near = closest(absent[0], record)
-    advice = f"did you mean {near}?" if near else f"the keys are {', '.join(record)}"
+    advice = _advice(absent[0], record)
     return f"the mapping uses {', '.join(absent)}, which the first line does not have; {advice}"
 
 

@@ -12,7 +12,7 @@ import time
 import pyoxigraph
 import pytest
 
-from tests.cli.conftest import Folder, tick
+from tests.cli.conftest import RISING, Folder, tick
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -223,6 +223,21 @@ def test_a_file_that_is_out_of_order_is_sorted(folder: Folder) -> None:
     assert done.stderr == "etalis: late.jsonl is not in order of time; it is sorted first\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("rising.rq", RISING, "a mapping is for CSV, JSON lines, Parquet and Arrow"),
+        ("ticks.jsonl", tick(1, 10), "these lines have their triples: they need no mapping"),
+        ("header.csv", "at,sensor,celsius\n", "the file has no rows to judge by"),
+        ("empty.csv", "", "the file is empty"),
+    ],
+)
+def test_no_mapping_is_drafted_where_there_is_nothing_to_map(folder: Folder, name: str, text: str, said: str) -> None:
+    folder.write(name, text)
+    done = folder.etalis("map", name, code=1)
+    assert (done.stdout, done.stderr) == ("", f"etalis: {name}: {said}\n")
+
+
 PLAIN = '{"time": 1, "company": "acme", "price": 10}\n{"time": 3, "company": "acme", "price": 12}\n'
 
 
@@ -244,6 +259,13 @@ def test_plain_json_is_read_by_a_drafted_mapping_and_by_a_context(folder: Folder
     )
     done = folder.etalis("run", "rising.rq", "--stream", "plain.jsonl", "--context", "slip.json")
     assert "plain.jsonl: no event was made of it; the context gives no meaning to any of company, price" in done.stderr
+    # Without its time there is no event.
+    folder.write("slip.toml", folder.etalis("map", "plain.jsonl").stdout.replace("{time}", "{tme}"))
+    done = folder.etalis("run", "rising.rq", "--stream", "plain.jsonl", "--mapping", "slip.toml", code=1)
+    assert done.stderr.startswith(
+        "etalis: plain.jsonl:1: the mapping takes the time from tme, which has no value here\n"
+    )
+    assert done.stderr.endswith("\n  did you mean time?\n")
     # A mapping that names its stream is for it, also where nothing else says what its lines are.
     streams = ("--stream", "a=-", "--stream", "b=ticks.jsonl", "--mapping", "a=m.toml")
     assert rows(folder.etalis("run", "rising.rq", *streams, input=PLAIN.replace("acme", "bolt")).stdout)[0] == RISES[0]
