@@ -139,6 +139,9 @@ def _compile(table: Mapping[str, Any], name: str, known: Mapping[str, str]) -> R
     if len(times) > 2 or not all(isinstance(one, str) for one in times):
         raise refuse("'time' must be one template, or a list of two (start and end)")
     time_templates = tuple(map(text_template, times))
+    for text, one in zip(times, time_templates, strict=True):
+        if set("{}") & set("".join(one.parts[::2])):
+            raise refuse(f"'time': a brace of {text!r} has no partner", 'a column is written "{at}"')
     used.update(hole for one in time_templates for hole in one.holes)
     retract = table.get("retract")
     if retract is not None and not isinstance(retract, str):

@@ -136,7 +136,9 @@ class TableFile(_Collecting):
         self._parquet = format == "parquet"
         self.name = os.fspath(target)
         if self.name == "-" or self.name.endswith(("/", os.sep)) or os.path.isdir(self.name):
-            raise SinkError(f"{format} is written to one file", target=self.name, hint=f"as matches.{format}")
+            raise SinkError(
+                f"{format} is written to one file", target=self.name, hint=f"name a file, such as matches.{format}"
+            )
         self._path = Path(target).resolve()
         if not self._path.parent.is_dir():
             raise SinkError("the folder does not exist", target=self.name, hint="create it or choose another place")

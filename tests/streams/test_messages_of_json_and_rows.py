@@ -155,6 +155,8 @@ def test_time_zones_and_files_without_a_header(stream) -> None:
         ({"predicate": "_:p"}, "cannot be a predicate"),
         ({"object": '"{Close}"^^xsx:decimal'}, "unknown datatype 'xsx:decimal'"),
         ({"objects": "x"}, "unknown key 'objects'"),
+        ({"time": "{when"}, "'time': a brace of '{when' has no partner"),
+        ({"time": ["{from}", "till}"]}, "'time': a brace of 'till}' has no partner"),
         ({"object": "{Clse}"}, "uses the column 'Clse', which the file does not have"),
         ({"time_zone": "Mars/Base"}, "unknown time zone"),
         ({"time_format": "%d"}, "the time cannot be read"),
