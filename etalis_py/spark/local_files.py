@@ -205,8 +205,13 @@ def _paths(relation: Any, events: DataFrame) -> tuple[str, ...]:
     if len(set(paths)) < len(paths) or any(a.scheme != "file" or a.netloc for a in addresses):
         return ()
     # Spark lists files that only describe others, but does not read them.
-    paths = [path for path in paths if not basename(path).startswith(("_", "."))]
+    paths = [path for path in paths if not _is_hidden(basename(path))]
     return tuple(sorted(paths)) if len(paths) <= MOST_FILES else ()
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether Spark skips files of this name.  It reads those that look like a column and its value."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def _is_read_alike(path: str, wanted: Mapping[str, pa.DataType]) -> bool:

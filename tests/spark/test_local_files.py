@@ -200,6 +200,19 @@ def test_a_file_that_tells_of_others_is_not_read(spark: SparkSession, tmp_path: 
     assert found(file) == embedded(TEXT, events)
 
 
+def test_a_file_is_hidden_where_spark_takes_it_for_hidden(spark: SparkSession, tmp_path: Path) -> None:
+    """A name that begins with _ is hidden, but not where it says what a column is, even if it is no folder's."""
+    events = stream(23, 60)
+    rows = table(events)
+    pq.write_table(rows.slice(0, 30), tmp_path / "_day=1.parquet")
+    pq.write_table(rows.slice(30), tmp_path / "events.parquet")
+    pq.write_table(rows, tmp_path / "_events.parquet")
+    pq.write_table(rows, tmp_path / ".events=1.parquet")
+    file = spark.read.parquet(str(tmp_path))
+    assert local_files(file) is not None
+    assert found(file) == embedded(TEXT, events)
+
+
 def test_files_that_are_gone_or_broken_are_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(table(stream(23, 60)), tmp_path / "events.parquet")
     file = spark.read.parquet(str(tmp_path))
