@@ -29,7 +29,16 @@ from etalis_py.spark.offers import offers_of
 from etalis_py.spark.options import Matching, MatchOptions
 from etalis_py.spark.packing import PACKED, packer
 from etalis_py.spark.parts import RoutedPart, parts_of
-from etalis_py.spark.routing import ends, flat_events, hand_on, route, row_kinds, shards_of, wanted_by
+from etalis_py.spark.routing import (
+    ends,
+    flat_events,
+    hand_on,
+    route,
+    row_kinds,
+    shards_of,
+    wanted_by,
+    with_plain_names,
+)
 from etalis_py.spark.scans import answers_of, apart_of, prunes
 from etalis_py.spark.schema import CHANGE, RETRACT
 from etalis_py.spark.sessions import PARTITIONS, PROVIDER, ROCKSDB, use_this_python
@@ -68,6 +77,7 @@ def planned_matches(
 ) -> tuple[DataFrame, SkewWatch]:
     """The matches, and the watch on the keys of a stream; ``stacklevel`` is for warnings."""
     use_this_python(events.sparkSession)
+    events = with_plain_names(events)
     count, partitions = _divided(events, asked.shards)
     windows = WindowOptions(asked.report, asked.duplicates, asked.updates is not None)
     if asked.updates is not None:

@@ -22,6 +22,7 @@ from etalis_py.spark.expressions import all_of, any_of, one_of, text
 from etalis_py.spark.nulls import dead_letter, has_null, has_null_within, may_be, no_null_list
 from etalis_py.spark.parts import Lookup, Part, RoutedPart
 from etalis_py.spark.schema import (
+    ARROW_EVENTS,
     DERIVED,
     END,
     END_OF_STREAM,
@@ -40,12 +41,21 @@ from etalis_py.spark.slots import slots_of
 
 _FEW = 16  # at most so many predicates are sent as numbers
 PLACES = {"subject": "s", "predicate": "p", "object": "o"}
+_NAMES = {*ARROW_EVENTS.names, *PLACES.values()}
 
 
 def row_kinds(parts: Iterable[RoutedPart]) -> tuple[bool, bool]:
     """Whether parts want events as rows of triples, and whether they want them whole."""
     wanted = {routed.items for routed in parts}
     return False in wanted, True in wanted
+
+
+def with_plain_names(events: DataFrame) -> DataFrame:
+    """The events with names in small letters, unless the session tells capital ones from them."""
+    if events.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
+        return events
+    named = {name: name.lower() for name in events.columns if name not in _NAMES and name.lower() in _NAMES}
+    return events.withColumnsRenamed(named) if named else events
 
 
 def flat_events(events: DataFrame, triples: bool = True, items: bool = False, *, timed: bool = True) -> DataFrame:
@@ -467,4 +477,5 @@ __all__ = [
     "shards_of",
     "test_of",
     "wanted_by",
+    "with_plain_names",
 ]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from etalis_py.spark import SparkError, events_from_columns
+from etalis_py.spark import SparkError, events_from_columns, matches
 from etalis_py.spark.columns import term_of, time_of
 from etalis_py.spark.routing import flat_events
 
@@ -107,3 +108,18 @@ def test_what_is_no_column_of_an_event(spark: SparkSession) -> None:
     finer = events_from_columns(rows, s="s", p="s", o="s", time="dec")
     with pytest.raises(Exception, match=r"the time 2\.50 us is not a whole number of microseconds"):
         finer.collect()
+
+
+def test_names_of_columns_are_those_that_spark_takes_for_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [(1, 5, "<urn:t>", "<urn:s>", "<urn:p>", "<urn:o>")]
+    made = spark.createDataFrame(rows, "Start long, END long, Stream string, s string, P string, o string")
+    made.write.parquet(str(tmp_path / "events"))
+    for events in (made, spark.read.parquet(str(tmp_path / "events"))):
+        found = matches("SELECT * { STREAM <urn:t> { ?x <urn:p> ?y } }", events, shards=2).collect()
+        assert [(row["start"], row["end"]) for row in found] == [(1, 5)]
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        with pytest.raises(SparkError, match="the events have no column end, only Start, END"):
+            matches("SELECT * { ?x <urn:p> ?y }", made)
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
