@@ -72,7 +72,8 @@ def time_of(rows: DataFrame, given: str | Column, name: str, unit: str = "us") -
 def _micros(number: Column, name: str, unit: str) -> Column:
     """A decimal number of units in microseconds; one that is not whole stops the job with its value."""
     many, one = RATIOS[unit]
-    remains = number * many % one
+    # Of all of the number times the unit, Spark would round away the last of many digits.
+    remains = number % one if many == 1 else number % 1 * many % 1
     shown = number.cast("string")
     refused = F.concat(F.lit(f"the {name} "), shown, F.lit(f" {unit} is not a whole number of microseconds"))
     whole = F.when(remains == 0, (number * many / one).cast("long"))

@@ -110,6 +110,14 @@ def test_what_is_no_column_of_an_event(spark: SparkSession) -> None:
         finer.collect()
 
 
+@pytest.mark.parametrize(("number", "unit"), [("1.000000000000000001", "us"), ("0.000000000000000001", "s")])
+def test_no_part_of_a_microsecond_is_rounded_away(spark: SparkSession, number: str, unit: str) -> None:
+    """A decimal of many digits times the unit would have more than Spark keeps."""
+    rows = spark.sql(f"select cast('{number}' as decimal(38,18)) as t, '<urn:x>' as s")
+    with pytest.raises(Exception, match=f"the time {number} {unit} is not a whole number of microseconds"):
+        events_from_columns(rows, s="s", p="s", o="s", time="t", time_unit=unit).collect()
+
+
 def test_names_of_columns_are_those_that_spark_takes_for_the_same(spark: SparkSession, tmp_path: Path) -> None:
     rows = [(1, 5, "<urn:t>", "<urn:s>", "<urn:p>", "<urn:o>")]
     made = spark.createDataFrame(rows, "Start long, END long, Stream string, s string, P string, o string")
