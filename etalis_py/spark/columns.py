@@ -84,7 +84,8 @@ def term_of(rows: DataFrame, given: str | Column, name: str) -> Column:
     """A column as N-Triples spellings; ``name`` is its place in the triple: s, p or o."""
     column, kind = typed(rows, given)
     if isinstance(kind, T.StringType | T.NullType):
-        return column.cast("string") if isinstance(kind, T.NullType) else column
+        # A collation would take different terms for equal ones.
+        return column if kind == T.StringType() else column.cast("string")
     if name != "o":
         raise SparkError(
             f"{name} is a column of type {kind.simpleString()}, but a subject or predicate is a string that holds an "

@@ -118,6 +118,17 @@ def test_no_part_of_a_microsecond_is_rounded_away(spark: SparkSession, number: s
         events_from_columns(rows, s="s", p="s", o="s", time="t", time_unit=unit).collect()
 
 
+@pytest.mark.parametrize("shards", [1, 8])
+def test_terms_are_compared_letter_by_letter_whatever_the_collation(
+    spark: SparkSession, tmp_path: Path, shards: int
+) -> None:
+    rows = [(n, "<urn:s>", p, "<urn:o>") for n, p in enumerate(("<urn:P>", "<urn:p>", "<urn:Q>", "<urn:q>"))]
+    spark.createDataFrame(rows, "end long, s string, p string, o string").write.parquet(str(tmp_path / "events"))
+    events = spark.read.parquet(str(tmp_path / "events")).withColumn("p", F.collate("p", "UTF8_LCASE"))
+    found = matches("SELECT * { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z }", events, shards=shards).collect()
+    assert [(row["start"], row["end"]) for row in found] == [(1, 3)]
+
+
 def test_names_of_columns_are_those_that_spark_takes_for_the_same(spark: SparkSession, tmp_path: Path) -> None:
     rows = [(1, 5, "<urn:t>", "<urn:s>", "<urn:p>", "<urn:o>")]
     made = spark.createDataFrame(rows, "Start long, END long, Stream string, s string, P string, o string")
