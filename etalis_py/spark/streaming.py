@@ -156,10 +156,11 @@ class ShardProcessor:
 
         The next watermark is at least there, so these instants can be closed now that all of the batch is here, and the
         batch need not be stored until then.  Later levels wait, because earlier ones may still derive events for them.
+        Spark's watermark is never below 0, which stands for none, so instants before 1970 wait.
         """
         if self.level > 1 or self.lateness is None or newest == NEVER:
             return NEVER
-        return (newest // 1000 - -(-self.lateness // 1000)) * 1000
+        return self._over(newest // 1000 - -(-self.lateness // 1000))
 
     def _load(self, key: Any, size: int = 0) -> Shard:
         slot = int(key[0])

@@ -114,6 +114,20 @@ def edge(events: Sequence[Event], place: int) -> int:
     return events[place].end if place < len(events) else LAST
 
 
+@pytest.mark.parametrize("size", [1, 20])
+def test_what_ends_before_1970_waits_for_the_end(taken: list[int], size: int) -> None:
+    """There is no watermark before, so no shard takes its own events for the newest."""
+    run = Run(SHARDED["seq"])
+    later = [Event(n - 5 * SECOND, n - 5 * SECOND, (("<urn:a>", "<urn:q>", f"<urn:{n}>"),)) for n in range(size)]
+    early = [Event(n - 8 * SECOND, n - 8 * SECOND, (("<urn:a>", "<urn:p>", f"<urn:{n}>"),)) for n in range(size)]
+    for some in (later, early):
+        run.batch(rows_of(run.part, some))
+        assert not run.rows
+    run.batch([THE_END])
+    assert run.ids == embedded(SHARDED["seq"], [*early, *later]) != []
+    assert len(run.ids) == len(run.rows)
+
+
 def test_what_is_late_or_waits_or_passes_is_told_from_a_large_batch(taken: list[int]) -> None:
     run = Run(SHARDED["seq"])
     early = [Event(t * SECOND, t * SECOND, (("<urn:a>", "<urn:p>", f"<urn:{t}>"),)) for t in range(1, 31)]
