@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from etalis_py.events import Event, Retraction
 from etalis_py.streams.clock import render_datetime
-from etalis_py.streams.errors import StreamError, sink_error
+from etalis_py.streams.errors import SinkError, StreamError, sink_error
 
 
 def late_record(event: Event, reason: str) -> dict[str, Any]:
@@ -32,6 +32,8 @@ class DeadLetters:
         self.path = Path(path)
         self.count = 0
         self._file: IO[str] | None = None
+        if not self.path.parent.is_dir():
+            raise SinkError("the folder does not exist", target=str(path), hint="create it or choose another place")
 
     def refused(self, error: StreamError) -> None:
         self._write({"source": error.source, "line": error.line, "reason": error.reason, "text": error.text})

@@ -47,3 +47,10 @@ def test_no_output_is_written_over_an_input(folder: Folder, option: str, file: s
     done = folder.etalis("run", *queries, "-s", "ticks.jsonl", "-b", "firms.ttl", "-f", "jsonl", option, file, code=2)
     assert done.stderr == f"etalis: {option} {file}: the run reads this file: name another one\n"
     assert folder.read(file) == before
+
+
+def test_a_folder_for_dead_letters_that_is_not_there_is_told_before_the_run(folder: Folder) -> None:
+    line = ("run", "rising.rq", "-s", "ticks.jsonl", "--dead-letters", "nowhere/dead.jsonl")
+    done = folder.etalis(*line, code=1)
+    said = "etalis: nowhere/dead.jsonl: the folder does not exist\n  create it or choose another place\n"
+    assert (done.stdout, done.stderr) == ("", said)
