@@ -47,7 +47,8 @@ from etalis_py.spark.shipping import Shipped, arrived, ship
 from etalis_py.spark.skew import SkewWatch, measured
 from etalis_py.spark.slots import MOST_SHARDS, by_slot
 from etalis_py.spark.spec import ProgramSpec, pack, spec_of, with_updates
-from etalis_py.spark.standing import NAME, changes_of, standing_part
+from etalis_py.spark.standing import NAME, QUERY_NAMES, changes_of, standing_part
+from etalis_py.spark.updates import NAMES as UPDATE_NAMES
 from etalis_py.spark.updates import check_updates, updates_for
 from etalis_py.spark.versions import prepared
 from etalis_py.spark.windows import WindowOptions, plan_windows
@@ -81,7 +82,11 @@ def planned_matches(
     count, partitions = _divided(events, asked.shards)
     windows = WindowOptions(asked.report, asked.duplicates, asked.updates is not None)
     if asked.updates is not None:
-        check_updates(asked.updates, events, asked.revise)
+        updates = with_plain_names(asked.updates, UPDATE_NAMES)
+        check_updates(updates, events, asked.revise)
+        asked = replace(asked, updates=updates)
+    if asked.queries is not None:
+        asked = replace(asked, queries=with_plain_names(asked.queries, QUERY_NAMES))
     specs, parts = plan(program, count, asked.background, asked.entailment, asked.policy, windows, asked.queries)
     if not asked.ordered:
         parts = [replace(routed, part=replace(routed.part, order=())) for routed in parts]

@@ -8,7 +8,7 @@ it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import pyarrow as pa
 from etalis_rules import algebra as alg
@@ -41,7 +41,8 @@ from etalis_py.spark.slots import slots_of
 
 _FEW = 16  # at most so many predicates are sent as numbers
 PLACES = {"subject": "s", "predicate": "p", "object": "o"}
-_NAMES = {*ARROW_EVENTS.names, *PLACES.values()}
+NAMES = {*ARROW_EVENTS.names, *PLACES.values()}
+"""Of the columns of events."""
 
 
 def row_kinds(parts: Iterable[RoutedPart]) -> tuple[bool, bool]:
@@ -50,12 +51,12 @@ def row_kinds(parts: Iterable[RoutedPart]) -> tuple[bool, bool]:
     return False in wanted, True in wanted
 
 
-def with_plain_names(events: DataFrame) -> DataFrame:
-    """The events with names in small letters, unless the session tells capital ones from them."""
-    if events.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
-        return events
-    named = {name: name.lower() for name in events.columns if name not in _NAMES and name.lower() in _NAMES}
-    return events.withColumnsRenamed(named) if named else events
+def with_plain_names(rows: DataFrame, names: Container[str] = NAMES) -> DataFrame:
+    """The rows with these names in small letters, unless the session tells capital ones from them."""
+    if rows.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
+        return rows
+    named = {name: name.lower() for name in rows.columns if name not in names and name.lower() in names}
+    return rows.withColumnsRenamed(named) if named else rows
 
 
 def flat_events(events: DataFrame, triples: bool = True, items: bool = False, *, timed: bool = True) -> DataFrame:

@@ -34,6 +34,8 @@ from etalis_py.spark.spec import ProgramSpec, changing_knowledge
 
 NAME = "queries"
 """The name of the program that they form."""
+QUERY_NAMES = ("name", "text", "end")
+"""The names of the columns of queries."""
 
 
 class StandingEngine(ChangingEngine):
@@ -156,4 +158,4 @@ def changes_of(queries: DataFrame, events: DataFrame, part: Part, partitions: in
     )
 
 
-__all__ = ["NAME", "StandingEngine", "StandingShard", "changes_of", "standing_part"]
+__all__ = ["NAME", "QUERY_NAMES", "StandingEngine", "StandingShard", "changes_of", "standing_part"]

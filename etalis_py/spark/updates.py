@@ -20,6 +20,7 @@ from etalis_py.spark.slots import slots_of
 from etalis_py.streams.updates import Update
 
 UPDATES = "end long, graph string, add string, remove string, arrived long"
+NAMES = {column.split()[0] for column in UPDATES.split(", ")}
 _ARROW = pa.schema(
     [("end", pa.int64()), *((name, pa.string()) for name in ("graph", "add", "remove")), ("arrived", pa.int64())]
 )

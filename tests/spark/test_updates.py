@@ -220,6 +220,19 @@ def test_a_batch_with_a_table_of_updates(spark: SparkSession, tmp_path: Path) ->
         assert ids_by_program(found.collect()) == expected(PROGRAMS, events, UPDATES_HERE)
 
 
+def test_names_of_columns_are_those_that_spark_takes_for_the_same(spark: SparkSession) -> None:
+    ticks = events_from_events(spark, [event(f":acme :price {n}", n) for n in (1, 3, 5)])
+    rows = [(2 * SECOND, ":acme a :Firm .", None), (4 * SECOND, None, ":acme a :Firm .")]
+    updates = spark.createDataFrame(rows, "end long, Add string, remove string")
+    found = matches("SELECT ?x WHERE { ?c :price ?x . ?c a :Firm }", ticks, updates=updates).collect()
+    assert [row["end"] for row in found if row["kind"] == "match"] == [3 * SECOND]
+    queries = spark.createDataFrame(
+        [("one", "SELECT ?x { ?c :price ?x }", 2 * SECOND)], "name string, Text string, End long"
+    )
+    found = matches({}, ticks, queries=queries).collect()
+    assert sorted(row["end"] for row in found if row["kind"] == "match") == [3 * SECOND, 5 * SECOND]
+
+
 def test_a_stream_with_a_stream_of_updates_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
     """Uneven batches, updates that come in time, a restart after each."""
     events, rng = some_events(11), random.Random(3)
