@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from os.path import basename
 from typing import Any
@@ -22,6 +22,7 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import DataFrame
 
+from etalis_py.spark.errors import SparkError
 from etalis_py.spark.slices import AT_ONCE
 from etalis_py.streams.columns.files import too_large
 from etalis_py.streams.columns.flat import constant
@@ -68,10 +69,11 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True)
 class LocalFiles:
-    """The files, and the names of the event columns in them."""
+    """The files, the names of the event columns in them, and the type that Arrow reads for each of these (``stored``)."""
 
     paths: tuple[str, ...]
     names: Mapping[str, str]
+    stored: Mapping[str, pa.DataType] = field(default_factory=dict)
 
 
 class FileReader:
@@ -80,6 +82,9 @@ class FileReader:
     def __init__(self, files: LocalFiles) -> None:
         self._names = files.names
         self._metadata = {path: parquet.read_metadata(path) for path in files.paths}
+        for path, metadata in self._metadata.items():
+            if not _is_read_alike(metadata, files.stored):
+                raise SparkError(f"{path} has other columns than when the query was planned: make the DataFrame anew")
         self._open: tuple[str, parquet.ParquetFile] | None = None
         large = set().union(*map(too_large, self._metadata.values()))
         self._coded = [stored for stored in files.names.values() if stored not in large]
@@ -141,10 +146,11 @@ def local_files(events: DataFrame) -> LocalFiles | None:
         return None
     if "timestamp" in wanted.values() and events.sparkSession.conf.get(_AS_THEY_ARE) != "CORRECTED":
         return None
-    found = LocalFiles(_paths(relation.relation(), events), {name: names[name] for name in wanted})
-    stored = {found.names[name]: _KINDS[name][kind] for name, kind in wanted.items()}
+    stored = {names[name]: _KINDS[name][kind] for name, kind in wanted.items()}
+    found = LocalFiles(_paths(relation.relation(), events), {name: names[name] for name in wanted}, stored)
     try:
-        return found if found.paths and all(_is_read_alike(path, stored) for path in found.paths) else None
+        alike = all(_is_read_alike(parquet.read_metadata(path), stored) for path in found.paths)
+        return found if found.paths and alike else None
     except (OSError, pa.ArrowException):  # Spark's own error is better known
         return None
 
@@ -214,9 +220,8 @@ def _is_hidden(name: str) -> bool:
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
-def _is_read_alike(path: str, wanted: Mapping[str, pa.DataType]) -> bool:
+def _is_read_alike(metadata: parquet.FileMetaData, wanted: Mapping[str, pa.DataType]) -> bool:
     """Whether a file has all columns, stored in a way that Arrow and Spark read alike."""
-    metadata = parquet.read_metadata(path)
     told = metadata.metadata or {}
     if _OLD_CALENDAR in told or told.get(b"org.apache.spark.version", b"3").startswith((b"1.", b"2.")):
         return False

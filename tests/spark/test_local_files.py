@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 import etalis_py.spark.scans
 import etalis_py.spark.slices
 from etalis_py import Event
-from etalis_py.spark import matches
+from etalis_py.spark import SparkError, matches
 from etalis_py.spark.choosing import asked_of, keys_in, own_of
 from etalis_py.spark.expressions import all_of
 from etalis_py.spark.local_files import NEVER, FileReader, LocalFiles, RowGroup, local_files, runs_of
@@ -416,3 +416,16 @@ def test_files_that_change_are_read_as_they_are_when_the_matches_are_asked_for(
     planned = matches(TEXT, spark.read.parquet(str(tmp_path)), shards=2)
     pq.write_table(table(late), tmp_path / "events.parquet")
     assert ids_by_program(planned.collect())[""] == embedded(TEXT, late)
+
+
+@pytest.mark.parametrize("change", ["milliseconds", "no start"])
+def test_a_file_that_has_other_columns_by_then_is_named(spark: SparkSession, tmp_path: Path, change: str) -> None:
+    rows = table(stream(26, 80))
+    pq.write_table(rows, tmp_path / "events.parquet")
+    files = local_files(spark.read.parquet(str(tmp_path)))
+    assert files is not None
+    coarse = rows.column("end").cast(pa.timestamp("us")).cast(pa.timestamp("ms"))
+    changed = rows.set_column(0, "end", coarse) if change == "milliseconds" else rows.drop_columns(["start"])
+    pq.write_table(changed, tmp_path / "events.parquet")
+    with pytest.raises(SparkError, match=r"events\.parquet has other columns than when the query was planned"):
+        FileReader(files)
