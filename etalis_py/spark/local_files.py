@@ -69,7 +69,7 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True)
 class LocalFiles:
-    """The files, the names of the event columns in them, and the type that Arrow reads for each of these (``stored``)."""
+    """The files, the names of the event columns in them, and the type Arrow reads for each of these (``stored``)."""
 
     paths: tuple[str, ...]
     names: Mapping[str, str]
