@@ -50,6 +50,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def why_not(options: Namespace) -> int:
     from etalis_py.cli.sources import is_live, open_streams, split_name
     from etalis_py.engine import knowledge_of
+    from etalis_py.whynot.question import WrongQuestion
 
     shared.check_streams(options)
     program = shared.read_program(options)
@@ -69,6 +70,8 @@ def why_not(options: Namespace) -> int:
                 background=knowledge,
                 lateness=options.lateness,
             )
+        except WrongQuestion as error:
+            raise UsageError(f"--{error.argument} {error.reason}") from None
         except ValueError as error:
             raise UsageError(str(error)) from None
     shared.say(json.dumps(report.to_dict(), indent=2, ensure_ascii=False) if options.json else str(report))

@@ -19,6 +19,14 @@ Where = str | Mapping[str, str]
 At = str | int | tuple[int | str, int | str]
 
 
+class WrongQuestion(ValueError):
+    """An argument that cannot be used: its name, and what is wrong with it."""
+
+    def __init__(self, argument: str, reason: str) -> None:
+        self.argument, self.reason = argument, reason
+        super().__init__(f"{argument} {reason}")
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """The plan of the query, and the solutions that the question is about.
@@ -62,7 +70,8 @@ def conditions_of(where: Where, query: CompiledQuery) -> tuple[alg.Expr, ...]:
         )
         select = translate(document.queries[0])
     except QueryError as error:
-        raise ValueError(f"where is not a condition such as '?c = :acme': {error.diagnostics[0].message}") from None
+        reason = f"is not a condition such as '?c = :acme': {error.diagnostics[0].message}"
+        raise WrongQuestion("where", reason) from None
     assert isinstance(select.pattern, alg.Filter)
     conditions = select.pattern.conditions
     known = known_variables(query)
@@ -88,10 +97,9 @@ def span_of(at: At | None, clock: Clock) -> tuple[int, int] | None:
     try:
         return parse_interval(text, clock)
     except TimeError as error:
-        raise ValueError(
-            f"at is a time of the stream, or two of them as T1/T2 ({error}); this stream has "
-            + ("numbers" if clock.kind == "integer" else "dateTimes such as 2024-03-01T13:00:00Z")
-        ) from None
+        times = "numbers" if clock.kind == "integer" else "dateTimes such as 2024-03-01T13:00:00Z"
+        reason = f"must be a time of the stream, or two of them as T1/T2 ({error}); this stream has {times}"
+        raise WrongQuestion("at", reason) from None
 
 
 def fixed(where: tuple[alg.Expr, ...]) -> dict[str, str]:

@@ -213,7 +213,7 @@ def test_work_is_bounded_and_counts_say_so() -> None:
     [
         ({"where": "?d = :acme"}, "query q1 has no variable ?d; its variables are ?c, ?x, ?y"),
         ({"where": "?c ="}, "where is not a condition such as '?c = :acme'"),
-        ({"at": "noon"}, "at is a time of the stream, or two of them as T1/T2"),
+        ({"at": "noon"}, "at must be a time of the stream, or two of them as T1/T2"),
         ({"query": "q7"}, "there is no query q7; the program has q1"),
     ],
 )
@@ -237,6 +237,10 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert report["plan"]["wanted"] == {"count": 0, "exact": True}
     assert main(["why-not", str(query), "--stream", str(stream), "--where", "?z = 1"]) == 2
     assert "its variables are ?c, ?x, ?y" in capsys.readouterr().err
+    assert main(["why-not", str(query), "--stream", str(stream), "--where", "?c ="]) == 2
+    assert capsys.readouterr().err.startswith("etalis: --where is not a condition such as '?c = :acme': ")
+    assert main(["why-not", str(query), "--stream", str(stream), "--at", "noon"]) == 2
+    assert capsys.readouterr().err.startswith("etalis: --at must be a time of the stream, or two of them as T1/T2 (")
 
 
 # --- Allen's relations, NOT, NEXT and REPEAT -------------------------------------------------------------------
