@@ -311,7 +311,7 @@ def _file(source: Source, format: str, context: Context, options: Options) -> St
         from etalis_py.streams.columns.frames import frame_chunks
 
         schema, batches = file_batches(source, format, mapping)
-        yield from frame_chunks(schema, batches, mapping, context)
+        yield from frame_chunks(schema, batches, mapping, context, source.path or "FILE")
 
     ordered = _ordered(chunks, source.name, options.in_order)
     return _in_columns(lambda: _guarded(ordered(), source), context.stream, source.name, context, source.close)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from tests.cli.conftest import RISING, Folder
 
@@ -54,3 +56,13 @@ def test_a_folder_for_dead_letters_that_is_not_there_is_told_before_the_run(fold
     done = folder.etalis(*line, code=1)
     said = "etalis: nowhere/dead.jsonl: the folder does not exist\n  create it or choose another place\n"
     assert (done.stdout, done.stderr) == ("", said)
+
+
+def test_a_table_of_other_columns_needs_a_mapping_and_the_command_that_drafts_one_is_told(folder: Folder) -> None:
+    parquet.write_table(pa.table({"when": [1], "door": ["front"]}), folder.path / "doors.parquet")
+    done = folder.etalis("run", "rising.rq", "-s", "doors.parquet", code=1)
+    assert done.stderr == (
+        "etalis: doors.parquet: this table has the columns when, door; it has no end, no s, no p, no o, so its rows "
+        "are not triples, and no mapping says what they mean\n"
+        "  a mapping is needed: --mapping FILE, or mapping= in Python; etalis map doors.parquet drafts one\n"
+    )

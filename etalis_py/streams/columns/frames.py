@@ -40,9 +40,13 @@ def open_frame(frame: Any) -> pa.RecordBatchReader:
 
 
 def frame_chunks(
-    schema: pa.Schema, batches: Iterable[pa.RecordBatch], mapping: RowMapping | None, context: Context
+    schema: pa.Schema,
+    batches: Iterable[pa.RecordBatch],
+    mapping: RowMapping | None,
+    context: Context,
+    file: str = "",
 ) -> Iterator[Chunk]:
-    """The events of the batches of a frame, in the order of its rows."""
+    """The events of the batches of a frame, in the order of its rows; ``file`` is the one they are read from."""
     if mapping is not None and set(FLAT) <= set(schema.names) and not mapping.used <= set(schema.names):
         mapping = None  # the mapping is for another source
     if mapping is not None:
@@ -50,13 +54,13 @@ def frame_chunks(
     first = 1
     for batch in pieces(batches):
         if mapping is None:
-            _check_flat(schema, batch)
+            _check_flat(schema, batch, file)
             yield from _flat(batch, first, context)
         else:
             yield from mapped(_table(batch, first, mapping, context), mapping, context)
         first += len(batch)
     if mapping is None and first == 1:
-        _check_flat(schema, pa.RecordBatch.from_pylist([], schema))
+        _check_flat(schema, pa.RecordBatch.from_pylist([], schema), file)
 
 
 def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -69,19 +73,21 @@ def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 # --- the flat form ---
 
 
-def _check_flat(schema: pa.Schema, batch: pa.RecordBatch) -> None:
+def _check_flat(schema: pa.Schema, batch: pa.RecordBatch, file: str) -> None:
     missing = [name for name in FLAT if name not in schema.names]
     if not missing:
         return
     names = [name for name in schema.names if not name.startswith("__")]
     if len(missing) == 1:
         hint = f"add it; the columns of triples are {', '.join(FLAT)}, and start, stream and graph where there are any"
+    elif file:
+        hint = f"a mapping is needed: --mapping FILE, or mapping= in Python; etalis map {file} drafts one"
     else:
         hint = "give a mapping, for example mapping=" + repr(frame_draft(batch)) + "\nas a file for --mapping:\n"
         hint += toml(frame_draft(batch)).rstrip("\n")
     raise StreamError(
         f"this table has the columns {', '.join(names) or 'none'}; it has no "
-        f"{', no '.join(missing)}, so its rows are no triples, and no mapping says what they mean",
+        f"{', no '.join(missing)}, so its rows are not triples, and no mapping says what they mean",
         hint=hint,
     )
 
