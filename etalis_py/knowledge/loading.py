@@ -136,7 +136,8 @@ def _file(path: Path, base: str, suffix: str) -> Document:
         raise KnowledgeError(
             f"the ending {suffix or '(none)'} tells no RDF syntax",
             source=str(path),
-            hint=f"name it with one of {', '.join(SUFFIXES)} (.gz may follow), or give suffix=",
+            hint=f"background knowledge is in files that end in {', '.join(SUFFIXES)} (.gz may follow), "
+            "or in .lp for an answer-set program",
         )
     try:
         data = path.read_bytes()

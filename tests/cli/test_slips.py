@@ -66,3 +66,13 @@ def test_a_table_of_other_columns_needs_a_mapping_and_the_command_that_drafts_on
         "are not triples, and no mapping says what they mean\n"
         "  a mapping is needed: --mapping FILE, or mapping= in Python; etalis map doors.parquet drafts one\n"
     )
+
+
+def test_a_background_of_no_known_ending_tells_those_that_there_are(folder: Folder) -> None:
+    folder.write("readings.csv", "sensor,value\n")
+    done = folder.etalis("run", "rising.rq", "-s", "ticks.jsonl", "-b", "readings.csv", code=1)
+    assert done.stderr == (
+        "etalis: readings.csv: the ending .csv tells no RDF syntax\n"
+        "  background knowledge is in files that end in .ttl, .turtle, .nt, .nq, .trig, .rdf, .owl, .xml, .jsonld, "
+        ".json, .n3, .trix, .hext (.gz may follow), or in .lp for an answer-set program\n"
+    )
