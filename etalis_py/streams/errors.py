@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 
 
 class StreamError(ValueError):
@@ -65,4 +66,5 @@ def sink_error(error: OSError, target: str) -> SinkError:
         return SinkError("the folder does not exist", target=target, hint="create it or choose another place")
     if isinstance(error, PermissionError):
         return SinkError("no permission to write here", target=target, hint="choose another place")
-    return SinkError(error.strerror or str(error), target=target)
+    # Arrow's own text names the temporary file.
+    return SinkError(os.strerror(error.errno) if error.errno else str(error), target=target)

@@ -275,8 +275,17 @@ class Database(_Collecting):
             self._connection = sqlite3.connect(self.name)
             self._connection.execute("PRAGMA schema_version")
         except sqlite3.Error as error:
-            raise SinkError(f"this is not a SQLite database that can be written: {error}", target=self.name) from None
+            raise self._unopened(error) from None
         self._known: dict[str, list[str]] = {}
+
+    def _unopened(self, error: sqlite3.Error) -> SinkError:
+        """The error to show for a database that cannot be opened; SQLite does not say that its folder is the reason."""
+        path = Path(self.name)
+        if not path.parent.is_dir():
+            return sink_error(FileNotFoundError(), self.name)
+        if not path.exists() and not os.access(path.parent, os.W_OK):
+            return SinkError("the folder cannot be written", target=self.name, hint="choose another place")
+        return SinkError(f"this is not a SQLite database that can be written: {error}", target=self.name)
 
     def flush(self) -> None:
         """Make the written rows visible to others."""

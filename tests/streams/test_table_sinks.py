@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -95,10 +97,42 @@ def test_no_match_is_an_empty_file(tmp_path: Path) -> None:
 def test_what_has_no_place_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SinkError, match="the folder does not exist"):
         open_sink("parquet", tmp_path / "none" / "m.parquet")
+    with pytest.raises(SinkError, match="the folder does not exist"):
+        open_sink("sqlite", tmp_path / "none" / "m.sqlite")
     with pytest.raises(SinkError, match="one file"):
         open_sink("parquet", "-")
     (tmp_path / "m.sqlite").write_text("this is no database, whatever its name says" * 50)
     with pytest.raises(SinkError, match="not a SQLite database"):
+        open_sink("sqlite", tmp_path / "m.sqlite")
+
+
+@pytest.mark.parametrize("how", ["columns", "rows"])
+def test_a_table_in_a_folder_that_cannot_be_written_is_named_with_the_reason(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_only(path: Path, *_: Any) -> None:
+        detail = f"Failed to open local file '{path}'. Detail: [errno {errno.EROFS}] Read-only file system"
+        raise OSError(errno.EROFS, detail)
+
+    monkeypatch.setattr(parquet, "ParquetWriter", read_only)
+    with pytest.raises(SinkError) as caught:
+        write(matches(), "parquet", tmp_path / "m.parquet", how)
+    assert str(caught.value) == f"{tmp_path / 'm.parquet'}: {os.strerror(errno.EROFS)}"
+
+
+def test_a_database_in_a_folder_that_cannot_be_written_tells_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connect(path: str) -> None:
+        raise sqlite3.OperationalError("unable to open database file")
+
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    monkeypatch.setattr(os, "access", lambda path, mode: (Path(path), mode) != (tmp_path, os.W_OK))
+    with pytest.raises(SinkError) as caught:
+        open_sink("sqlite", tmp_path / "m.sqlite")
+    assert (caught.value.reason, caught.value.hint) == ("the folder cannot be written", "choose another place")
+    (tmp_path / "m.sqlite").touch()
+    with pytest.raises(SinkError, match="not a SQLite database that can be written: unable to open"):
         open_sink("sqlite", tmp_path / "m.sqlite")
 
 
