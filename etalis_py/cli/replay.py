@@ -209,6 +209,9 @@ def _on_local_engine(options: Namespace, replay: Replay, ids: Ids | None = None)
         items = replay.events if options.speed is None else paced(replay.events, options.speed)
         drive.run(items, interrupt)
         progress.clear()
+    if interrupt.asked:
+        stopped = f"etalis: stopped after {engine.counters.events:,} events; the results cover only these"
+        print(stopped, file=sys.stderr)
     if late:
         print(f"etalis: {late:,} events came out of order and were left out", file=sys.stderr)
     seconds = time.monotonic() - began

@@ -72,7 +72,9 @@ def test_control_c_ends_a_replay_with_what_was_found_so_far(folder: Folder) -> N
     out, errors = process.communicate(timeout=30)
     assert process.returncode == 0, errors
     assert out.splitlines()[-1].startswith(tuple("123456789"))
-    assert " events, " in out.splitlines()[-1]
+    events, counted, _ = out.splitlines()[-1].partition(" events, ")
+    assert counted
+    assert f"etalis: stopped after {events} events; the results cover only these\n" in errors
 
 
 @pytest.mark.parametrize(
