@@ -197,9 +197,7 @@ def run_once(options: Namespace) -> int:
             folder.begin(engine)
         revised = bool(options.revise)
         # Reported at the very end, however the run ends.
-        stack.callback(
-            lambda: report_left_out(stream.counters.errors, engine.counters.late, letters is not None, revised)
-        )
+        stack.callback(lambda: report_left_out(stream.counters.errors, engine.counters.late, letters, revised))
         if folder is None:
             stack.callback(lambda: report_unread(engine.counters.unrouted, program.inputs))
         outlet = stack.enter_context(

@@ -12,6 +12,7 @@ from etalis_py.cli.errors import UsageError
 if TYPE_CHECKING:
     from etalis_py import Engine, Event
     from etalis_py.program import Program
+    from etalis_py.streams import DeadLetters
 
 
 def engine_for(program: Program, **options: Any) -> Engine:
@@ -50,15 +51,18 @@ def reason_for(lateness: int, revise: int) -> Callable[[Event], str]:
     return lambda event: nothing if isinstance(event, Retraction) else late
 
 
-def report_left_out(errors: int, late: int, kept: bool, revised: bool = False) -> None:
+def report_left_out(errors: int, late: int, letters: DeadLetters | None, revised: bool = False) -> None:
     """Report what was left out, always."""
-    where = "see the dead letters" if kept else "--dead-letters FILE keeps them"
+    if letters is None:
+        where = "; --dead-letters FILE keeps them"
+    else:
+        where = "" if letters.failed else "; see the dead letters"
     if errors:
-        _note(errors, "part", f"of the input could not be read and was skipped; {where}")
+        _note(errors, "part", f"of the input could not be read and was skipped{where}")
     if late:
         more = "--revise D" if revised else "--lateness D"
         fate = "came too late, or withdrew what never was," if revised else "came too late"
-        _note(late, "event", f"{fate} and was left out; {more} allows for more; {where}")
+        _note(late, "event", f"{fate} and was left out; {more} allows for more{where}")
 
 
 def report_unread(unrouted: int, inputs: frozenset[str]) -> None:

@@ -168,7 +168,7 @@ def run(options: Namespace) -> int:
         letters = stack.enter_context(DeadLetters(options.dead_letters)) if options.dead_letters else None
         stream, _ = open_streams(options, letters)
         stack.callback(stream.close)
-        stack.callback(lambda: report_left_out(stream.counters.errors, late, letters is not None, bool(options.revise)))
+        stack.callback(lambda: report_left_out(stream.counters.errors, late, letters, bool(options.revise)))
         reason = reason_for(options.lateness, options.revise)
 
         def keep(event: Event) -> None:

@@ -31,6 +31,7 @@ class DeadLetters:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.count = 0
+        self.failed = False  # an entry could not be written
         self._file: IO[str] | None = None
         if not self.path.parent.is_dir():
             raise SinkError("the folder does not exist", target=str(path), hint="create it or choose another place")
@@ -49,6 +50,7 @@ class DeadLetters:
             self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
             self._file.flush()
         except OSError as error:
+            self.failed = True
             # The rest of the buffer cannot be written at the end either.
             with suppress(OSError):
                 self.close()

@@ -77,9 +77,9 @@ class Messages:
             placed = StreamError(error.reason, source=place, line=error.line, hint=error.hint, text=error.text)
             if not skip:
                 raise placed from None
-            self.context.counters.errors += 1
             if self._options.dead_letters is not None:
                 self._options.dead_letters.refused(placed)
+            self.context.counters.errors += 1
 
     def _line(self, data: bytes) -> Iterator[Event]:
         try:

@@ -183,9 +183,9 @@ def _context(options: Options, source: str) -> Context:
         error = error.at(source, 0)
         if options.on_error == "stop":
             raise error
-        context.counters.errors += 1
         if dead_letters is not None:
             dead_letters.refused(error)
+        context.counters.errors += 1
 
     context = Context(
         stream=name if not name or name.startswith("<") else iri(name),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tests.cli.conftest import RISING, Folder
+from tests.cli.conftest import RISING, Folder, tick
 
 
 def test_names_that_never_occur_are_told_once_and_the_exit_code_stays(folder: Folder) -> None:
@@ -56,6 +57,29 @@ def test_a_folder_for_dead_letters_that_is_not_there_is_told_before_the_run(fold
     done = folder.etalis(*line, code=1)
     said = "etalis: nowhere/dead.jsonl: the folder does not exist\n  create it or choose another place\n"
     assert (done.stdout, done.stderr) == ("", said)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize(
+    ("options", "text", "left_out"),
+    [
+        (("--on-error", "skip"), "{nonsense\n", ""),
+        (
+            ("--keep-order",),
+            tick(5, 11) + tick(3, 12),
+            "etalis: 1 event came too late and was left out; --lateness D allows for more\n",
+        ),
+    ],
+)
+def test_no_one_is_sent_to_dead_letters_that_could_not_be_written(
+    folder: Folder, options: tuple[str, ...], text: str, left_out: str
+) -> None:
+    folder.write("bad.jsonl", text)
+    done = folder.etalis("run", "rising.rq", "-s", "bad.jsonl", *options, "--dead-letters", "/dev/full", code=1)
+    assert done.stderr == (
+        f"{left_out}etalis: /dev/full: no space left on the device; what was written so far is not complete\n"
+        "  free some space or choose another place for the output, then run again\n"
+    )
 
 
 def test_a_table_of_other_columns_needs_a_mapping_and_the_command_that_drafts_one_is_told(folder: Folder) -> None:
