@@ -32,6 +32,7 @@ from etalis_py.cli.sources import is_live, open_streams, split_name
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from etalis_py.census import Census
     from etalis_py.events import Event
     from etalis_py.knowledge import Knowledge
     from etalis_py.program import Program
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from etalis_py.spark.results import SparkMatch, SparkRun
 
 JAVA = 17  # the oldest version that Spark runs on
+NOTED = 1024  # events of which the census takes note at once
 FEW = 1_000_000  # with fewer events the JVM's better compiler costs more than it gains
 _MASTERS = re.compile(r"local(\[(\d+|\*)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|(spark|k8s|mesos)://.+|yarn")
 _RAISED = re.compile(r"^(?:\w+\.)*(\w+): (.*?)(?=\n\s*at |\n? SQLSTATE|\Z)", re.MULTILINE | re.DOTALL)
@@ -143,8 +145,9 @@ def parts_of(program: Program, shards: int, knowledge: Any, *, updates: bool = F
 
 def run(options: Namespace) -> int:
     """``etalis run --engine spark``."""
+    from etalis_py.census import Census
     from etalis_py.cli.outputs import open_outlet
-    from etalis_py.cli.running import engine_for, reason_for, refuse_for_windows, report_left_out
+    from etalis_py.cli.running import engine_for, reason_for, refuse_for_windows, report_left_out, report_unmet
     from etalis_py.engine import knowledge_of
     from etalis_py.streams import DeadLetters
     from etalis_py.streams.updates import read_updates
@@ -178,6 +181,7 @@ def run(options: Namespace) -> int:
                 letters.late(event, reason(event))
 
         work = SparkWork(options, interrupt)
+        census = Census(program)
         try:
             with (
                 # A batch is corrected before it is run; only a continued run has matches to take back.
@@ -186,7 +190,7 @@ def run(options: Namespace) -> int:
                 ) as outlet,
                 work.opened(
                     program,
-                    stream,
+                    _noted(stream, census),
                     keep,
                     background=knowledge,
                     lateness=options.lateness,
@@ -208,9 +212,28 @@ def run(options: Namespace) -> int:
         except KeyboardInterrupt:
             print(f"stopped: {work.summary()}", file=sys.stderr)
             return 0
+    # Earlier calls, and updates of the background, may have had what these events have not.
+    unmet = () if options.checkpoint or changes else census.warnings(knowledge)
+    report_unmet((*stream.warnings, *unmet))
     if work.line.shown:
         print(work.summary(), file=sys.stderr)
     return 0
+
+
+def _noted(items: Iterable[Any], census: Census) -> Iterator[Any]:
+    """The items, of which the census takes note, many at a time."""
+    from etalis_py.events import Event
+
+    batch: list[Event] = []
+    for item in items:
+        if isinstance(item, Event):
+            batch.append(item)
+        if len(batch) == NOTED:
+            census.see(batch)
+            batch = []
+        yield item
+    if batch:
+        census.see(batch)
 
 
 class SparkWork:

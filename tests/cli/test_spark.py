@@ -93,6 +93,8 @@ ALONE: dict[str, tuple[str, ...]] = {
     "told here": ("run", "kinds.rq", "--stream", "told.jsonl", "--background-stream", "u.jsonl"),
     "untold": ("run", "kinds.rq", "--stream", "day3.jsonl", *SPARK[:4], *TOLD),
     "bad update": ("run", "kinds.rq", "--stream", "day1.jsonl", "--background-stream", "bad.jsonl", *SPARK),
+    "slip": ("run", "slip.rq", "--stream", "ticks.jsonl", *SPARK),
+    "slip here": ("run", "slip.rq", "--stream", "ticks.jsonl"),
     "too much": ("run", "endless.rq", "--stream", "ticks.jsonl", *SPARK),
 }
 
@@ -137,6 +139,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
     (path / "seen.jsonl").write_text("".join(seen_lines()))
     (path / "kinds.ttl").write_text(KINDS)
     (path / "from.rq").write_text("SELECT ?c ?x ?k FROM <kinds.ttl> WHERE { ?c :price ?x . ?c :kind ?k }")
+    (path / "slip.rq").write_text("SELECT ?c ?x WHERE { ?c :pirce ?x }")
     (path / "endless.rq").write_text(
         "CONSTRUCT { ?c :price ?y } WHERE { ?c :price ?x BIND (?x + 1 AS ?y) } SELECT ?x WHERE { ?c :price ?x }"
     )
@@ -191,10 +194,20 @@ def test_late_events_are_counted_and_kept_as_by_the_local_engine(done: tuple[Pat
 
 @needs_java
 def test_what_runs_in_one_shard_is_one_line_of_errors(done: tuple[Path, Done]) -> None:
-    [line] = done[1]["in order"][2].splitlines()
+    line, *others = done[1]["in order"][2].splitlines()
+    assert (
+        others == done[1]["in order here"][2].splitlines() == ["etalis: warning: the predicate :nothing never occurred"]
+    )
     assert line.startswith("etalis: first, ask, one: in one shard, whatever --shards says: ORDER BY")
     assert "ASK answers once for all shards" in line
     assert done[1]["skip"][2].splitlines() == done[1]["skip here"][2].splitlines()
+
+
+@needs_java
+def test_a_predicate_that_never_occurred_is_told_as_by_the_local_engine(done: tuple[Path, Done]) -> None:
+    code, output, errors = done[1]["slip"]
+    assert (code, output, errors) == done[1]["slip here"]
+    assert (output, errors.count("the predicate :pirce never occurred; did you mean :price?")) == ("", 1)
 
 
 @needs_java
