@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -21,12 +22,19 @@ PREFIX : <http://example.org/>
 SELECT ?company ?low ?high
 WHERE { { { ?company :price ?low } SEQ { ?company :price ?high } } WITHIN PT1H FILTER (?high > ?low) }
 """
+RISES = [("10", "12", 1, 3), ("10", "11", 1, 5)]  # what it finds in ticks.jsonl: low, high, start, end
 
 
 def tick(time: object, price: object, company: str = "acme") -> str:
     """One line of a stream: a price of a company."""
     spelled = time if isinstance(time, int) else f'"{time}"'
     return f'{{"time": {spelled}, "triples": "@prefix : <http://example.org/> . :{company} :price {price} ."}}\n'
+
+
+def rows(text: str) -> list[tuple[str, str, int, int]]:
+    """The matches of the rising query in jsonl, briefly: low, high, start, end."""
+    found = [json.loads(line) for line in text.splitlines()]
+    return [(m["bindings"]["low"]["value"], m["bindings"]["high"]["value"], m["start"], m["end"]) for m in found]
 
 
 @dataclass(frozen=True)

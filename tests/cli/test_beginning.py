@@ -16,8 +16,7 @@ import pytest
 from etalis_py.cli.errors import UsageError
 from etalis_py.cli.main import COMMANDS, parser
 from etalis_py.cli.watch import check_watch, files_of, watch
-from tests.cli.conftest import RISING, Folder
-from tests.cli.test_run import RISES, rows
+from tests.cli.conftest import RISES, RISING, Folder, rows
 
 MAPPING = 'subject = ":{company}"\npredicate = ":price"\nobject = "{%s}"\ntime = "{%s}"\n'
 

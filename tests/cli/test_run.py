@@ -6,24 +6,13 @@ import csv
 import gzip
 import io
 import json
-import signal
-import time
 
 import pyoxigraph
 import pytest
 
-from tests.cli.conftest import RISING, Folder, tick
+from tests.cli.conftest import RISES, RISING, Folder, rows, tick
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
-
-
-def rows(text: str) -> list[tuple[str, str, int, int]]:
-    """The matches of the rising query in jsonl, briefly: low, high, start, end."""
-    found = [json.loads(line) for line in text.splitlines()]
-    return [(m["bindings"]["low"]["value"], m["bindings"]["high"]["value"], m["start"], m["end"]) for m in found]
-
-
-RISES = [("10", "12", 1, 3), ("10", "11", 1, 5)]
 
 
 # --- what comes out ------------------------------------------------------------
@@ -399,115 +388,3 @@ def test_a_bad_update_of_the_background_stops_the_run_with_its_place(folder: Fol
     done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--background-stream", "u.jsonl", code=1)
     assert "u.jsonl:" in done.stderr
     assert said in done.stderr
-
-
-# --- pipes, signals, disks ------------------------------------------------------------
-
-
-def test_a_live_stream_shows_matches_as_they_come(folder: Folder) -> None:
-    """The open instant closes after a moment of silence, so the match is seen before the input ends."""
-    process = folder.start("run", "rising.rq", "--stream", "-")
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(tick(1, 10) + tick(3, 12))
-    process.stdin.flush()
-    assert rows(process.stdout.readline()) == RISES[:1]
-    out, errors = process.communicate(timeout=20)
-    assert (out, errors, process.returncode) == ("", "", 0)
-
-
-def test_what_grows_without_bound_is_said_where_the_stream_has_no_end(folder: Folder) -> None:
-    folder.write("grows.rq", "SELECT ?x WHERE { ?c :price ?x } SEQ { ?c :price ?y }")
-    live = folder.etalis("run", "grows.rq", "--stream", "-")
-    assert "warning: this keeps everything that may come first, without end" in live.stderr
-    assert folder.etalis("run", "grows.rq", "--stream", "ticks.jsonl").stderr == ""
-
-
-def test_control_c_closes_the_open_instant_and_reports(folder: Folder) -> None:
-    process = folder.start("run", "rising.rq", "--stream", "-")
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(tick(1, 10) + tick(3, 12) + tick(5, 11))
-    process.stdin.flush()
-    # The third event closes the instant of the second; its own is open now.
-    assert rows(process.stdout.readline()) == RISES[:1]
-    process.send_signal(signal.SIGINT)
-    out, errors = process.communicate(timeout=30)
-    assert process.returncode == 0, errors
-    assert errors.startswith("stopped: 3 events, 2 matches in "), errors
-    assert rows(out) == RISES[1:]
-
-
-def test_control_c_completes_the_file(folder: Folder) -> None:
-    process = folder.start("run", "rising.rq", "--stream", "ticks.jsonl", "--speed", "0.5x", "--sink", "out.jsonl")
-    while not list(folder.path.glob(".out.jsonl*")):
-        time.sleep(0.05)
-        assert process.poll() is None
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
-    assert process.returncode == 0, errors
-    assert errors.startswith("stopped: "), errors
-    assert rows(folder.read("out.jsonl")) == []
-
-
-def test_a_reader_that_goes_away_is_no_failure(folder: Folder) -> None:
-    folder.write("many.jsonl", "".join(tick(i, i) for i in range(400)))
-    process = folder.start("run", "rising.rq", "--stream", "many.jsonl")
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.readline()
-    process.stdout.close()
-    assert process.stderr.read() == ""
-    assert process.wait(20) == 0
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        *(["run", "rising.rq", "--stream", "ticks.jsonl", "--format", f] for f in ("csv", "json", "table", "trig")),
-        ["explain", "rising.rq"],
-        ["replay", "stock", "--companies", "5", "--events", "100"],
-        ["repl"],
-    ],
-    ids=["csv", "json", "table", "trig", "explain", "replay", "repl"],
-)
-def test_a_reader_that_is_gone_before_anything_is_said_is_no_failure(folder: Folder, arguments: list[str]) -> None:
-    process = folder.start(*arguments)
-    assert process.stdout is not None
-    process.stdout.close()
-    process.stdout = None
-    _, errors = process.communicate("SELECT ?x { ?c :p ?x }\n\n", timeout=30)
-    assert (errors, process.returncode) == ("", 0)
-
-
-FULL_DISKS = {
-    "sink": ["run", "rising.rq", "--stream", "ticks.jsonl", "--sink", "/dev/full"],
-    "dead letters": ["run", "rising.rq", "--stream", "b.jsonl", "--on-error", "skip", "--dead-letters", "/dev/full"],
-    "table": ["run", "rising.rq", "--stream", "ticks.jsonl", "--format", "table"],
-    "explain": ["explain", "rising.rq"],
-    "replay": ["replay", "stock", "--companies", "5", "--events", "100"],
-    "repl": ["repl"],
-} | {format: ["run", "rising.rq", "--stream", "ticks.jsonl", "--format", format] for format in ("jsonl", "csv")}
-
-
-@pytest.mark.parametrize("arguments", FULL_DISKS.values(), ids=FULL_DISKS)
-def test_a_full_disk_is_a_failure_with_a_message(folder: Folder, arguments: list[str]) -> None:
-    folder.write("b.jsonl", "{nonsense\n")
-    with open("/dev/full", "w") as full:
-        process = folder.start(*arguments, stdout=full)
-        _, errors = process.communicate("SELECT ?x { ?c :p ?x }\n\n", timeout=30)
-    assert process.returncode == 1
-    assert "no space left on the device" in errors
-    assert "Traceback" not in errors
-
-
-def test_speed_follows_the_time_of_the_stream(folder: Folder) -> None:
-    """Four seconds of stream at ten times its speed take 0.4 s more than without."""
-    began = time.monotonic()
-    folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--speed", "max")
-    fast = time.monotonic() - began
-    began = time.monotonic()
-    done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--speed", "2x")
-    assert time.monotonic() - began > fast / 3 + 1.5
-    assert rows(done.stdout) == RISES
