@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 
 Ids = Counter[tuple[str, str]]  # how often a query had a match with this id
 
-HOW_MANY = {
-    "stock": (("companies", 200, "how many companies there are"), ("events", 20_000, "how many prices and ratings")),
+HOW_MANY: dict[str, tuple[tuple[str, int | None, str], ...]] = {
+    "stock": (
+        ("companies", 200, "how many companies there are"),
+        ("events", None, "how many prices and ratings (100 for each company)"),
+    ),
     "delivery": (("agents", 5, "how many agents deliver"),),
     "tsunami": (("stations", 6, "how many stations the made-up sea has"), ("days", 2, "how many days are made up")),
 }
@@ -62,7 +65,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
             formatter_class=shared.Help,
         )
         for option, default, help in HOW_MANY[name]:
-            example.add_argument(f"--{option}", type=int, default=default, metavar="N", help=f"{help} ({default:,})")
+            shown = help if default is None else f"{help} ({default:,})"
+            example.add_argument(f"--{option}", type=int, default=default, metavar="N", help=shown)
         example.add_argument("--seed", type=int, default=1, metavar="N", help="another seed makes other events (1)")
         example.add_argument(
             "--input", action="append", metavar="FILE", help="real data instead: a file, folder or pattern; repeatable"

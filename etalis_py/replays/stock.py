@@ -37,6 +37,7 @@ PROGRAMS = (
 SHOWN = (*PRICE_QUERIES, "average", "financial_downratings")
 BACKGROUND = ("sectors", "companies")
 ACME = f"<{STOCK}ACME>"
+EACH = 100  # events of a company in a made-up market
 WRONG = 20  # the price of a company that is wrong
 HOUR = DAY // 24
 
@@ -44,23 +45,26 @@ HOUR = DAY // 24
 def replay_stock(
     *,
     companies: int = 200,
-    events: int = 20_000,
+    events: int | None = None,
     seed: int = 1,
     input: str | Path | Iterable[str | Path] | None = None,
     wrong_price: bool = False,
 ) -> Replay:
     """A made-up market from a seed, or real prices from CSV files (a file, a folder, a glob, or several).
 
+    ``events``: without a number, a hundred for each company.  Query (2) has no time frame: the number of its matches
+    grows faster than the square of a company's prices.
     ``wrong_price``: one price of the company that is averaged is wrong, and is corrected an hour later.
     """
     notes: list[str] = []
     programs: tuple[Path | str, ...] = tuple(program(f"stock/{name}") for name in PROGRAMS)
     averaged = ACME
     if input is None:
-        _check(companies, events)
+        many = EACH * companies if events is None else events
+        _check(companies, many)
 
         def make() -> Iterator[Event]:
-            return market_events(companies, events, seed)
+            return market_events(companies, many, seed)
     else:
         sources = [input] if isinstance(input, str | Path) else list(input)
         records = tuple(map(read_prices, price_files(sources)))

@@ -145,6 +145,11 @@ def test_the_market_gives_as_many_events_as_asked_in_order():
     assert {e.triples[0][1].rsplit("#")[-1][:-1] for e in events} >= {"hasStockPrice", "rater"}
 
 
+@pytest.mark.parametrize("companies", [1, 30])
+def test_without_a_number_the_events_are_as_many_as_the_companies_give_in_the_same_time(companies):
+    assert len(list(replay_stock(companies=companies).events)) == 100 * companies
+
+
 def drops_and_rises(events):
     """Query (1) by its definition: every three prices of a company."""
     by_company = {}
