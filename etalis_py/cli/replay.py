@@ -93,14 +93,16 @@ def run(options: Namespace) -> int:
     for note in replay.notes:
         print(f"etalis: {note}", file=sys.stderr)
     if options.engine == "local":
-        return _on_local_engine(options, replay)
+        _on_local_engine(options, replay)
+        return 0
     from etalis_py.cli.spark import check_replay
 
     knowledge = check_replay(options, replay, replay_program(options, replay))
     if options.engine == "spark":
         return _on_spark(options, replay, knowledge)
     ids: Ids = Counter()
-    return _on_local_engine(options, replay, ids) or _compared(options, replay, knowledge, ids)
+    whole = _on_local_engine(options, replay, ids)
+    return _compared(options, replay, knowledge, ids) if whole else 0
 
 
 def _on_spark(options: Namespace, replay: Replay, knowledge: Knowledge) -> int:
@@ -164,8 +166,8 @@ def replay_program(options: Namespace, replay: Replay) -> Program:
     return compile(list(replay.programs), policy=options.policy)
 
 
-def _on_local_engine(options: Namespace, replay: Replay, ids: Ids | None = None) -> int:
-    """Run the replay on the local engine; ``ids`` collects the id of every match."""
+def _on_local_engine(options: Namespace, replay: Replay, ids: Ids | None = None) -> bool:
+    """Run the replay on the local engine, and tell whether to its end; ``ids`` collects the id of every match."""
     from etalis_py import Engine
     from etalis_py.cli.drive import Drive, paced
     from etalis_py.cli.interrupt import Interrupt
@@ -221,7 +223,7 @@ def _on_local_engine(options: Namespace, replay: Replay, ids: Ids | None = None)
     seconds = time.monotonic() - began
     counts = f"{engine.counters.events:,} events, {engine.counters.matches:,} matches in {seconds:.1f} s"
     _tell(options, replay, results, counts, table=outlet is None)
-    return 0
+    return not interrupt.asked
 
 
 def _tell(options: Namespace, replay: Replay, matches: Sequence[Found], counts: str, *, table: bool) -> None:

@@ -81,7 +81,7 @@ class FileReader:
 
     def __init__(self, files: LocalFiles) -> None:
         self._names = files.names
-        self._metadata = {path: parquet.read_metadata(path) for path in files.paths}
+        self._metadata = {path: _metadata_of(path) for path in files.paths}
         for path, metadata in self._metadata.items():
             if not _is_read_alike(metadata, files.stored):
                 raise SparkError(f"{path} has other columns than when the query was planned: make the DataFrame anew")
@@ -218,6 +218,13 @@ def _paths(relation: Any, events: DataFrame) -> tuple[str, ...]:
 def _is_hidden(name: str) -> bool:
     """Whether Spark skips files of this name.  It reads those that look like a column and its value."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _metadata_of(path: str) -> parquet.FileMetaData:
+    try:
+        return parquet.read_metadata(path)
+    except FileNotFoundError:
+        raise SparkError(f"{path} is gone since the query was planned: make the DataFrame anew") from None
 
 
 def _is_read_alike(metadata: parquet.FileMetaData, wanted: Mapping[str, pa.DataType]) -> bool:

@@ -57,6 +57,8 @@ class StandingEngine(ChangingEngine):
             super()._change(*change)
             return
         name, text = change
+        if not name:
+            raise ValueError(f"this row of the queries has no name: {text!r}")
         if not text:
             if name not in self.texts:
                 raise ValueError(f"there is no query named {name} to be removed")
@@ -140,17 +142,18 @@ def changes_of(queries: DataFrame, events: DataFrame, part: Part, partitions: in
         raise SparkError("the events and the queries must both be streams, or neither: read them in the same way")
     if revise:
         raise SparkError("queries that come while the job runs cannot be corrected: leave out revise, or the queries")
-    number = F.pmod(F.crc32(F.col("name")), F.lit(part.shards)).cast("int")
+    name = F.coalesce("name", F.lit(""))
+    number = F.pmod(F.crc32(name), F.lit(part.shards)).cast("int")
     time = time_of(queries, "end", "end") if "end" in kinds else F.lit(None)
     end = F.coalesce(time.cast("long"), F.lit(BEGINNING))
     nothing = F.lit(None)
-    return queries.where(F.col("name").isNotNull()).select(
+    return queries.select(
         F.element_at(F.array(*map(F.lit, slots_of(part, partitions))), number + 1).alias("slot"),
         F.lit(CHANGE).alias("mark"),
         end.alias("start"),
         end.alias("end"),
         F.lit("").alias("stream"),
-        F.col("name").alias("s"),
+        name.alias("s"),
         F.lit(STANDING).alias("p"),
         F.coalesce("text", F.lit("")).alias("o"),
         nothing.cast("string").alias("passed"),

@@ -22,7 +22,7 @@ from etalis_py.cli.interrupt import Interrupt
 from etalis_py.cli.spark import difference, failure_of, java_version, without_traces
 from etalis_py.spark.running import InTime
 from etalis_py.streams import Punctuation
-from tests.cli.conftest import RISING, Folder, tick
+from tests.cli.conftest import RISING, Folder, tick, until_it_listens
 from tests.cli.test_windows import MIXED, ROOMS, SEEN
 from tests.processes import ended
 from tests.spark.interpreter import interpreter
@@ -314,6 +314,18 @@ def test_control_c_ends_a_run_that_spark_has_not_finished(folder: Folder, monkey
     assert ended(started, within=30), "Spark's JVM stayed behind"
     assert not (folder.path / "out.jsonl").exists()
     assert not list(folder.path.glob("etalis-*"))
+
+
+@needs_java
+def test_control_c_in_the_local_half_of_a_replay_on_both_ends_it(folder: Folder) -> None:
+    process = folder.start("replay", "stock", "--companies", "200", "--events", "2000000", "--engine", "both")
+    until_it_listens(process)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert "results cover only these\n" in errors
+    assert " events, " in output.splitlines()[-1]  # no word of Spark after it
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------

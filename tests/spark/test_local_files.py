@@ -429,3 +429,14 @@ def test_a_file_that_has_other_columns_by_then_is_named(spark: SparkSession, tmp
     pq.write_table(changed, tmp_path / "events.parquet")
     with pytest.raises(SparkError, match=r"events\.parquet has other columns than when the query was planned"):
         FileReader(files)
+
+
+def test_a_file_that_is_gone_by_then_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(table(stream(26, 80)), tmp_path / "events.parquet")
+    files = local_files(spark.read.parquet(str(tmp_path)))
+    assert files is not None
+    (tmp_path / "events.parquet").unlink()
+    with pytest.raises(
+        SparkError, match=r"events\.parquet is gone since the query was planned: make the DataFrame anew"
+    ):
+        FileReader(files)
