@@ -41,10 +41,15 @@ MOST_BYTES = 1 << 26
 """The most bytes of files for each of these shards, whose rows take up to ten times as much memory.  Of files of this
 machine, only the pieces that overlap in time count."""
 _PLAIN = {"Project", "Filter", "LogicalRelation"}
+_CHOICE = {"GlobalLimit", "LocalLimit", "Offset", "Tail", "Aggregate", "Window", "WindowGroupLimit"}
+"""Which rows these give may depend on the order in which Spark's tasks end."""
 
 
 def prunes(flat: DataFrame) -> bool:
-    """Whether the source skips rows that a filter on the time excludes, as Parquet does."""
+    """Whether the source skips rows that a filter on the time excludes, as Parquet does, and repeats the others."""
+    whole = flat._jdf.queryExecution().optimizedPlan()
+    if not whole.deterministic() or not _CHOICE.isdisjoint(_nodes(whole)):
+        return False
     asked = flat.where(F.col("end") < F.lit(0)).select("end")
     plan = asked._jdf.queryExecution().executedPlan().toString()
     return re.search(r"PushedFilters: \[[^\]]*LessThan\(end,", plan) is not None
@@ -69,16 +74,17 @@ def apart_of(flat: DataFrame, parts: Sequence[RoutedPart], files: LocalFiles | N
 def _is_light(flat: DataFrame, times: int) -> bool:
     """Whether all of the source may be read this many times."""
     plan = flat._jdf.queryExecution().optimizedPlan()
-    if plan.stats().sizeInBytes() > MOST_BYTES * times:
-        return False
+    return plan.stats().sizeInBytes() <= MOST_BYTES * times and _PLAIN.issuperset(_nodes(plan))
+
+
+def _nodes(plan: Any) -> Iterator[str]:
+    """The names of the nodes of a plan of Spark."""
     nodes = [plan]
     while nodes:
         node = nodes.pop()
-        if str(node.nodeName()).split()[0] not in _PLAIN:
-            return False
-        children: Any = node.children()
+        yield str(node.nodeName()).split()[0]
+        children = node.children()
         nodes += [children.apply(n) for n in range(children.size())]
-    return True
 
 
 def answers_of(

@@ -9,12 +9,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 import etalis_py.spark.scans
 from etalis_py import Event
 from etalis_py.spark import events_from_events, matches
+from etalis_py.spark.scans import prunes
 from tests.spark import windowed
 from tests.spark.programs import GLOBAL, SECOND, SHARDED, embedded, expected, ids_by_program, stream
 
@@ -111,6 +112,24 @@ def test_a_source_that_costs_too_much_to_read_again_is_shuffled(spark: SparkSess
     found = matches(TEXT, change(spark.read.parquet(written(tmp_path, events))), shards=options["shards"])
     assert shuffled(found)
     assert ids_by_program(found.collect()) == {"": embedded(TEXT, events)}
+
+
+AGAIN: Mapping[str, tuple[bool, Callable[[DataFrame], DataFrame]]] = {
+    "its file": (True, lambda file: file),
+    "a union": (True, lambda file: file.union(file.where("p = '<urn:p>'"))),
+    "a join": (True, lambda file: file.join(F.broadcast(file.select(F.col("o").alias("s"))), "s", "left_anti")),
+    "any three": (False, lambda file: file.union(file.limit(3))),
+    "after any three": (False, lambda file: file.union(file.offset(3))),
+    "one of each": (False, lambda file: file.union(file.dropDuplicates(["s"]))),
+    "numbered": (False, lambda file: file.withColumn("n", F.row_number().over(Window.partitionBy("end").orderBy("s")))),
+    "half of them": (False, lambda file: file.union(file.where(F.rand() < 0.5))),
+}
+
+
+@pytest.mark.parametrize("what", AGAIN)
+def test_slices_read_only_what_is_the_same_whenever_it_is_read(spark: SparkSession, tmp_path: Path, what: str) -> None:
+    again, change = AGAIN[what]
+    assert prunes(change(spark.read.parquet(written(tmp_path, stream(7, 20))))) is again
 
 
 def test_large_files_are_shuffled(opened: Opens, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
