@@ -47,12 +47,12 @@ _CHOICE = {"GlobalLimit", "LocalLimit", "Offset", "Tail", "Aggregate", "Window",
 
 def prunes(flat: DataFrame) -> bool:
     """Whether the source skips rows that a filter on the time excludes, as Parquet does, and repeats the others."""
-    whole = flat._jdf.queryExecution().optimizedPlan()
-    if not whole.deterministic() or not _CHOICE.isdisjoint(_nodes(whole)):
-        return False
     asked = flat.where(F.col("end") < F.lit(0)).select("end")
     plan = asked._jdf.queryExecution().executedPlan().toString()
-    return re.search(r"PushedFilters: \[[^\]]*LessThan\(end,", plan) is not None
+    if re.search(r"PushedFilters: \[[^\]]*LessThan\(end,", plan) is None:
+        return False
+    whole = flat._jdf.queryExecution().optimizedPlan()
+    return bool(whole.deterministic()) and _CHOICE.isdisjoint(_nodes(whole))
 
 
 def apart_of(flat: DataFrame, parts: Sequence[RoutedPart], files: LocalFiles | None) -> list[RoutedPart]:

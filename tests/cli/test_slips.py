@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 import pyarrow as pa
 import pytest
@@ -59,7 +58,6 @@ def test_a_folder_for_dead_letters_that_is_not_there_is_told_before_the_run(fold
     assert (done.stdout, done.stderr) == ("", said)
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize(
     ("options", "text", "left_out"),
     [
