@@ -14,6 +14,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.durations import parse_duration
 from etalis_rules.printing import node_names
+from etalis_rules.relations import Op, OuterOp
 
 from . import ast
 from .diagnostics import Diagnostic, closest, shorten
@@ -97,15 +98,15 @@ def _of_one_side(place: Any, query: CompiledQuery) -> str:
 
 def _what(kept: Kept, rules: ir.Rules) -> str:
     match rules.node(kept.node) if kept.node else None:
-        case ir.Join(op="seq"):
+        case ir.Join(op=Op.SEQ):
             return "everything that may come first"
-        case ir.Join(op="next") | ir.Run():
+        case ir.Join(op=Op.NEXT) | ir.Run():
             return kept.what
         case ir.Absence():
             return kept.what
         case ir.Join():
             return "everything on both sides"
-        case ir.Outer(op="optionalseq"):
+        case ir.Outer(op=OuterOp.OPTIONALSEQ):
             return "every optional part"
         case ir.Outer() | ir.Recall():
             return "everything whose absence is asked for"
@@ -122,13 +123,13 @@ def _place(kept: Kept, rules: ir.Rules, query: CompiledQuery) -> Any:
     node = rules.node(kept.node)
     wanted: Any
     match node:
-        case ir.Join(op="seq"):
+        case ir.Join(op=Op.SEQ):
             wanted = _combined(syntax, ast.Operator.SEQ)
-        case ir.Outer(op="optionalseq"):
+        case ir.Outer(op=OuterOp.OPTIONALSEQ):
             wanted = _combined(syntax, ast.Operator.OPTIONALSEQ)
-        case ir.Outer(op="minus"):
+        case ir.Outer(op=OuterOp.MINUS):
             wanted = _first(syntax, ast.Minus)
-        case ir.Outer(op="optional"):
+        case ir.Outer(op=OuterOp.OPTIONAL):
             wanted = _first(syntax, ast.Optional)
         case ir.Outer() | ir.Recall():
             wanted = _first(syntax, ast.Exists)

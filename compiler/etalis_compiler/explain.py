@@ -21,8 +21,6 @@ from .shards import QueryShards, ShardPlan, Stage, shard_plan
 from .stratify import feeds
 from .unbounded import Kept, unbounded
 
-_TIMES = {"optionalseq": ("T3", "T2"), "equalsoptional": LEFT, "optional": ("min(T1,T3)", "T2")}
-
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
@@ -234,7 +232,7 @@ def _title(clauses: Clauses, node: ir.Node) -> str:
         case ir.Union():
             return "UNION, a set" if node.distinct else "UNION"
         case ir.Join() | ir.Outer():
-            hull = hull_of(node.op) if isinstance(node, ir.Join) else _TIMES.get(node.op, ("min(T1,T3)", "T2"))
+            hull = hull_of(node.op)
             parts = [node.op.upper(), f"on {listed(node.certain)}" if node.certain else "on nothing: a cross product"]
             conditions = node.condition if isinstance(node, ir.Outer) else ()
             parts += [*clauses.window(node.bound, hull), *clauses.steps((*conditions, *node.steps), hull)]

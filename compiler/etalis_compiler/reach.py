@@ -27,13 +27,12 @@ from dataclasses import dataclass
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules import relations
 from etalis_rules.printing import node_names
+from etalis_rules.relations import ENDLESS, RIGHT_LAST, SAME_INTERVAL, TOGETHER, Op
 
 from .rewrites.push_windows import longest
-from .stratify import DELAYING, feeds, late_nodes
-
-ENDLESS = 2**62
-"""Longer than any stream."""
+from .stratify import feeds, late_nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +47,6 @@ class Reach:
     @property
     def bounded(self) -> bool:
         return self.back < ENDLESS
-
-
-_SAME_INSTANT = frozenset({"equals", "finishes", "equalsoptional"})
-"""The joins whose sides end together: there a policy chooses among the solutions of one instant."""
 
 
 def reaches(rules: ir.Rules) -> dict[str, Reach]:
@@ -156,12 +151,12 @@ class _Measure:
 
     def _join(self, name: str, node: ir.Join) -> Reach:
         left, right = self.known[node.left.node], self.known[node.right.node]
-        if node.policy and node.op not in _SAME_INSTANT:
+        if node.policy and node.op not in TOGETHER:  # else the policy chooses among the solutions of one instant
             return endless(_consumes(node.policy))
-        span = min(_micros(node.bound), _span(node.op, left.span, right.span))
-        at_end = (right,) if node.op in DELAYING else (left, right) if node.op in _SAME_INSTANT else ()
-        inside = (left,) if node.op in DELAYING else () if node.op in _SAME_INSTANT else (left, right)
-        if node.op == "next":
+        span = min(_micros(node.bound), relations.longest(node.op, left.span, right.span))
+        at_end = (right,) if node.op in RIGHT_LAST else (left, right) if node.op in TOGETHER else ()
+        inside = (left,) if node.op in RIGHT_LAST else () if node.op in TOGETHER else (left, right)
+        if node.op is Op.NEXT:
             inside = (left, right)  # a different right side may have been the next
         first, second = self.names[node.left.node], self.names[node.right.node]
         both = f"two solutions of {first}" if first == second else f"{first} and {second}"
@@ -180,17 +175,17 @@ class _Measure:
         left = self.known[node.left.node]
         if node.leaves:
             return endless("EXISTS looks back at all the past")
-        if node.policy and node.op not in _SAME_INSTANT:
+        if node.policy and node.op not in TOGETHER:
             return endless(_consumes(node.policy))
         if node.right is None:
             return self._stepped(left, node.steps)
         right = self.known[node.right.node]
-        if node.op == "equalsoptional":
+        if node.op in SAME_INTERVAL:
             both = _hull([left, right])
             return self._stepped(Reach(both.back, both.before, left.span, both.reason), node.steps)
         bound = _micros(node.bound)
         if bound >= ENDLESS:
-            return endless(f"{_WORDS[node.op]} looks at all the past")
+            return endless(f"{node.op.upper()} looks at all the past")
         # A partner starts at e − bound or later, and e is not before s.
         reason = left.reason or right.reason
         back = max(left.back, bound + right.before)
@@ -245,9 +240,6 @@ class _Measure:
         return _settled(back, back, ENDLESS, child.reason)
 
 
-_WORDS = {"optional": "OPTIONAL", "optionalseq": "OPTIONALSEQ", "minus": "MINUS", "exists": "EXISTS"}
-
-
 def _micros(bound: alg.Bound | None) -> int:
     """A bound at its longest; a family's window, which differs between queries, counts as unbounded."""
     return ENDLESS if bound is None or bound.events else min(longest(bound), ENDLESS)
@@ -255,18 +247,6 @@ def _micros(bound: alg.Bound | None) -> int:
 
 def _consumes(policy: str) -> str:
     return f"under the policy {policy} a match uses up what it is made of, so all earlier ones matter"
-
-
-def _span(op: str, left: int, right: int) -> int:
-    """The longest possible hull of two sides, by their relation alone."""
-    match op:
-        case "equals":
-            return min(left, right)
-        case "during" | "starts" | "finishes":
-            return right
-        case "meets" | "overlaps" | "par":
-            return left + right
-    return ENDLESS
 
 
 def _settled(back: int, before: int, span: int, reason: str) -> Reach:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, Op
 
 from .faults import Fault
 
@@ -25,10 +26,6 @@ class Edge(NamedTuple):
     target: str
     negative: bool
     why: str = ""
-
-
-DELAYING = frozenset({"seq", "next", "meets", "overlaps", "starts", "during"})
-"""The joins whose left side ends before the right one."""
 
 
 def output_id(query: str) -> str:
@@ -86,21 +83,21 @@ def edges(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterato
 def is_delayed(node: ir.Node, ref: ir.Ref) -> bool:
     """Whether this input ends strictly before the solutions it takes part in."""
     if isinstance(node, ir.Join):
-        return node.op in DELAYING and ref is node.left
+        return node.op in RIGHT_LAST and ref is node.left
     if isinstance(node, ir.Absence):
         if ref is node.absent:
             return node.deadline is None
         return ref is node.left and (node.right is not None or node.deadline is not None)
     if isinstance(node, ir.Run):
         return ref is node.absent
-    return isinstance(node, ir.Outer) and node.op == "optionalseq" and ref is node.right
+    return isinstance(node, ir.Outer) and node.op in LEFT_LAST and ref is node.right
 
 
 def timely_sides(nodes: Mapping[str, ir.Node]) -> None:
     """Refuse NOT, NEXT and REPEAT over solutions known later than they end: they decide before that."""
     late = late_nodes(nodes)
     for node in nodes.values():
-        decides = isinstance(node, ir.Absence | ir.Run) or (isinstance(node, ir.Join) and node.op == "next")
+        decides = isinstance(node, ir.Absence | ir.Run) or (isinstance(node, ir.Join) and node.op is Op.NEXT)
         if decides and any(ref.node in late for ref in ir.refs(node)):
             raise Fault(
                 "late-side",

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from etalis_rules import program as ir
-
-from .stratify import DELAYING
+from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, TOGETHER, Op
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ def unbounded(rules: ir.Rules, names: Mapping[str, str]) -> tuple[Kept, ...]:
 
 def _kept(name: str, node: ir.Node, names: Mapping[str, str]) -> Iterator[Kept]:
     match node:
-        case ir.Join(op="next") if node.bound is None:
+        case ir.Join(op=Op.NEXT) if node.bound is None:
             of = f" for each {_variables(node.certain)}" if node.certain else ""
             yield Kept(name, f"the solutions of {names[node.left.node]} that wait for their next one{of}", _WITHIN)
         case ir.Absence() if node.deadline is None and node.bound is None:
@@ -56,12 +55,12 @@ def _kept(name: str, node: ir.Node, names: Mapping[str, str]) -> Iterator[Kept]:
         case ir.Run():
             what = "a run" if node.longest and node.most is None else "the runs that may go on"
             yield Kept(name, f"{what} for every {_variables(node.keys) or 'stream'} there has been", _KEYS)
-        case ir.Join() if node.bound is None and node.op not in ("equals", "finishes"):
-            sides = [node.left] if node.op in DELAYING else [node.left, node.right]
+        case ir.Join() if node.bound is None and node.op not in TOGETHER:
+            sides = [node.left] if node.op in RIGHT_LAST else [node.left, node.right]
             yield Kept(name, " and ".join(_every(names[ref.node]) for ref in _distinct(sides)), _WITHIN)
         case ir.Outer():
-            if node.right is not None and node.op != "equalsoptional" and node.bound is None:
-                yield Kept(name, _every(names[node.right.node]), _WITHIN if node.op == "optionalseq" else _ABSENCE)
+            if node.right is not None and node.op not in TOGETHER and node.bound is None:
+                yield Kept(name, _every(names[node.right.node]), _WITHIN if node.op in LEFT_LAST else _ABSENCE)
             if node.leaves:
                 yield Kept(name, _history(node.leaves, names), _ABSENCE)
         case ir.Recall():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from etalis_rules.relations import Op, formula, words
+
 
 class Operator(NamedTuple):
     """How it is written, and what it means; [a, a′] is the interval of the left side, [b, b′] that of the right."""
@@ -12,16 +14,15 @@ class Operator(NamedTuple):
     meaning: str
 
 
+def _relation(op: Op) -> Operator:
+    """A temporal relation between the intervals [a, a′] of A and [b, b′] of B."""
+    meaning = words(op).replace("left", "A").replace("right", "B")
+    return Operator(f"{{A}} {op.name} {{B}}", f"{meaning[0].upper()}{meaning[1:]}: {formula(op)}.")
+
+
 OPERATORS: dict[str, Operator] = {
-    "SEQ": Operator("{A} SEQ {B}", "A ends before B starts: a′ < b."),
     "NEXT": Operator("{A} NEXT {B}", "A SEQ B, where B is the first that follows for the same key."),
-    "EQUALS": Operator("{A} EQUALS {B}", "Both have the same interval."),
-    "MEETS": Operator("{A} MEETS {B}", "B starts when A ends: a < b, a′ = b, a′ < b′."),
-    "OVERLAPS": Operator("{A} OVERLAPS {B}", "A starts first, and they share some time: a < b < a′ < b′."),
-    "STARTS": Operator("{A} STARTS {B}", "Both start together, A ends first: a = b, a′ < b′."),
-    "DURING": Operator("{A} DURING {B}", "A lies inside B: b < a, a′ < b′."),
-    "FINISHES": Operator("{A} FINISHES {B}", "Both end together, B starts first: b < a, a′ = b′."),
-    "PAR": Operator("{A} PAR {B}", "They share an instant: a ≤ b′, b ≤ a′."),
+    **{op.name: _relation(op) for op in Op if op not in (Op.AND, Op.NEXT)},
     "OPTIONALSEQ": Operator("{A} OPTIONALSEQ {B}", "B, and with it an earlier A, where there was one."),
     "EQUALSOPTIONAL": Operator("{A} EQUALSOPTIONAL {B}", "A, and with it a B of the same interval, if there is one."),
     "AND": Operator("{A} AND {B}", "Both, in any order. The interval is the hull."),

@@ -13,22 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from etalis_rules import program as ir
-
-_OPERATORS = {
-    "seq": "SEQ: left ends before right starts",
-    "equals": "EQUALS: both have the same interval",
-    "next": "NEXT: right is the first that starts after left has ended",
-    "meets": "MEETS: right starts when left ends",
-    "overlaps": "OVERLAPS: right starts before left ends, and ends after it",
-    "starts": "STARTS: both start together, left ends first",
-    "during": "DURING: left lies inside right",
-    "finishes": "FINISHES: both end together, right starts first",
-    "par": "PAR: they share an instant",
-    "and": "joined",
-    "optional": "OPTIONAL",
-    "optionalseq": "OPTIONALSEQ",
-    "equalsoptional": "EQUALSOPTIONAL",
-}
+from etalis_rules.relations import Op, words
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -117,8 +102,12 @@ def explainer(
         if rule.startswith("out:"):
             return f"derived by {rule[4:]}"
         match nodes.get(rule):
-            case ir.Join(op=op) | ir.Outer(op=op):
-                return _OPERATORS.get(op, op)
+            case ir.Join(op=Op.AND):
+                return "joined"
+            case ir.Join(op=op):
+                return f"{op.upper()}: {words(op)}"
+            case ir.Outer(op=outer):
+                return outer.upper()
             case ir.Absence(deadline=None, right=None):
                 return "NOT: nothing that is excluded lies inside"
             case ir.Absence(deadline=None):

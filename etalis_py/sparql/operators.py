@@ -8,6 +8,7 @@ compared afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from etalis_rules.algebra import (
     BGP,
@@ -38,6 +39,7 @@ from etalis_rules.algebra import (
     scope,
     transform,
 )
+from etalis_rules.relations import Op, OuterOp, Relation, holds
 
 from etalis_py.sparql.bgp import compile_bgp
 from etalis_py.sparql.errors import Unsupported
@@ -54,39 +56,14 @@ Temporal = Callable[[int, int, int, int], bool]
 """A condition on the intervals [start, end] of the left and of the right side."""
 
 
-def before(s1: int, e1: int, s2: int, e2: int) -> bool:
-    """SEQ: left ends strictly before right starts.  The empty interval of timeless solutions always satisfies it."""
-    return e1 < s2
-
-
-def equal(s1: int, e1: int, s2: int, e2: int) -> bool:
-    """EQUALS: both bounds equal."""
-    return (s1 == s2 and e1 == e2) or e1 == TIMELESS_END or e2 == TIMELESS_END
-
-
-def ended(s1: int, e1: int, s2: int, e2: int) -> bool:
-    """OPTIONAL and MINUS: right ends no later than left."""
-    return e2 <= e1 or e1 == TIMELESS_END
-
-
-def _timed(relation: Temporal) -> Temporal:
+@cache
+def temporal(op: Relation) -> Temporal:
     """The relation between two intervals, which a timeless one always satisfies."""
+    relation = holds(op)
+    timeless = TIMELESS_START, TIMELESS_END
+    if relation(*timeless, 0, 0) and relation(0, 0, *timeless):
+        return relation  # its empty interval does so by itself
     return lambda s1, e1, s2, e2: e1 == TIMELESS_END or e2 == TIMELESS_END or relation(s1, e1, s2, e2)
-
-
-RELATIONS: dict[str, Temporal] = {
-    "meets": _timed(lambda s1, e1, s2, e2: s1 < s2 and e1 == s2 and e1 < e2),
-    "overlaps": _timed(lambda s1, e1, s2, e2: s1 < s2 < e1 < e2),
-    "starts": _timed(lambda s1, e1, s2, e2: s1 == s2 and e1 < e2),
-    "during": _timed(lambda s1, e1, s2, e2: s2 < s1 and e1 < e2),
-    "finishes": _timed(lambda s1, e1, s2, e2: s2 < s1 and e1 == e2),
-    "par": _timed(lambda s1, e1, s2, e2: s1 <= e2 and s2 <= e1),
-}
-"""Allen's relations, and PAR: the two share an instant."""
-
-
-def always(s1: int, e1: int, s2: int, e2: int) -> bool:
-    return True
 
 
 def compile_pattern(pattern: Pattern, env: Env, registry: Registry) -> Runner:
@@ -107,11 +84,11 @@ def compile_pattern(pattern: Pattern, env: Env, registry: Registry) -> Runner:
         case Join():
             return _join(pattern, env, registry)
         case SeqJoin(left, right):
-            return _pair(left, right, before, env, registry)
+            return _pair(left, right, temporal(Op.SEQ), env, registry)
         case EqJoin(left, right):
-            return _pair(left, right, equal, env, registry)
-        case TimeJoin(op, left, right) if op in RELATIONS:
-            return _pair(left, right, RELATIONS[op], env, registry)
+            return _pair(left, right, temporal(Op.EQUALS), env, registry)
+        case TimeJoin(op, left, right) if op != Op.NEXT:
+            return _pair(left, right, temporal(Op(op)), env, registry)
         case TimeJoin() | Absence() | Runs():
             raise Unsupported(
                 "NOT, NEXT and REPEAT are not looked for backwards; make a rule of them, CONSTRUCT { … } WHERE { … }, "
@@ -120,11 +97,11 @@ def compile_pattern(pattern: Pattern, env: Env, registry: Registry) -> Runner:
         case Union(left, right):
             return _union(compile_pattern(left, env, registry), compile_pattern(right, env, registry))
         case LeftJoin(left, right, condition):
-            return _outer_join(left, right, condition, ended, env, registry)
+            return _outer_join(left, right, condition, temporal(OuterOp.OPTIONAL), env, registry)
         case EqLeftJoin(left, right, condition):
-            return _outer_join(left, right, condition, equal, env, registry)
+            return _outer_join(left, right, condition, temporal(OuterOp.EQUALSOPTIONAL), env, registry)
         case SeqRightJoin(left, right, condition):
-            return _outer_join(right, left, condition, lambda s1, e1, s2, e2: e2 < s1, env, registry)
+            return _outer_join(right, left, condition, temporal(OuterOp.OPTIONALSEQ), env, registry)
         case Minus():
             return _minus(pattern, env, registry)
         case Filter(child, conditions):
@@ -200,7 +177,7 @@ def _paired(first: Runner, second: Runner) -> Runner:
     return run_join
 
 
-def _pair(left: Pattern, right: Pattern, temporal: Temporal, env: Env, registry: Registry) -> Runner:
+def _pair(left: Pattern, right: Pattern, relation: Temporal, env: Env, registry: Registry) -> Runner:
     """SeqJoin, EqJoin and TimeJoin."""
     first = compile_pattern(left, env, registry)
     second = enter(right, env.after(left), registry)
@@ -208,18 +185,18 @@ def _pair(left: Pattern, right: Pattern, temporal: Temporal, env: Env, registry:
     def run_pair(mu: Bindings, run: Run) -> Iterator[Solution]:
         for m1, s1, e1 in first(mu, run):
             for m2, s2, e2 in second(m1, run):
-                if temporal(s1, e1, s2, e2):
+                if relation(s1, e1, s2, e2):
                     yield m2, s1 if s1 < s2 else s2, e1 if e1 > e2 else e2
 
     return run_pair
 
 
 def _outer_join(
-    mandatory: Pattern, optional: Pattern, condition: tuple[Expr, ...], temporal: Temporal, env: Env, registry: Registry
+    mandatory: Pattern, optional: Pattern, condition: tuple[Expr, ...], relation: Temporal, env: Env, registry: Registry
 ) -> Runner:
     """A mandatory solution with every partner that satisfies both conditions, or alone if there is none.
 
-    ``temporal`` takes the mandatory side first, whichever way round it is written.
+    ``relation`` takes the mandatory side first, whichever way round it is written.
     """
     hidden = (hidden_from_outer_join(mandatory, optional, condition) & env.seen) - env.given
     env = env.hiding(hidden)
@@ -232,7 +209,7 @@ def _outer_join(
         for m1, s1, e1 in first(mu, run):
             alone = True
             for m2, s2, e2 in second(m1, run):
-                if not temporal(s1, e1, s2, e2):
+                if not relation(s1, e1, s2, e2):
                     continue
                 start, end = (s1 if s1 < s2 else s2), (e1 if e1 > e2 else e2)
                 if test is None or test(m2, start, end, run):
@@ -261,6 +238,7 @@ def _minus(pattern: Minus, env: Env, registry: Registry) -> Runner:
     passed = tuple(sorted((shared & certain(right)) | env.given))
     second = enter(right, env.after(left).only(frozenset(passed)), registry)
     sharing = tuple(sorted(shared - frozenset(compared)))
+    ended = temporal(OuterOp.MINUS)
 
     def run_minus(mu: Bindings, run: Run) -> Iterator[Solution]:
         for solution in first(mu, run):

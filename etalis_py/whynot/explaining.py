@@ -9,6 +9,7 @@ from itertools import combinations, count
 from typing import cast
 
 from etalis_rules import algebra as alg
+from etalis_rules.relations import EITHER_LAST, TOGETHER
 
 from etalis_py.sparql.run import Solution
 from etalis_py.values.time import TIMELESS_END
@@ -323,7 +324,7 @@ def _ends(pattern: alg.Pattern, at_end: bool) -> tuple[bool, ...]:
         case alg.SeqJoin() | alg.SeqRightJoin():
             return False, at_end
         case alg.TimeJoin(op):
-            return op == "finishes" and at_end, op != "par" and at_end
+            return op in TOGETHER and at_end, op not in EITHER_LAST and at_end
         case alg.Absence(_, _, right, bound):
             return (at_end and bound is None, False) if right is None else (False, False, at_end)
         case alg.Runs():

@@ -11,6 +11,7 @@ from operator import eq, le, lt
 from typing import Any
 
 from etalis_rules import algebra as alg
+from etalis_rules.relations import Op
 from etalis_rules.terms import TRUE
 
 from etalis_py.sparql.run import Solution
@@ -24,14 +25,6 @@ from etalis_py.whynot.titles import Titles, length
 
 Span = tuple[int, int]
 FAR = 1e30
-_ASKED = {  # of the left interval [a, a'] and the right one [b, b']
-    "meets": (("a", "<", "b"), ("a'", "=", "b"), ("a'", "<", "b'")),
-    "overlaps": (("a", "<", "b"), ("b", "<", "a'"), ("a'", "<", "b'")),
-    "starts": (("a", "=", "b"), ("a'", "<", "b'")),
-    "during": (("b", "<", "a"), ("a'", "<", "b'")),
-    "finishes": (("b", "<", "a"), ("a'", "=", "b'")),
-    "par": (("a", "<=", "b'"), ("b", "<=", "a'")),
-}
 _HOLDS: dict[str, Callable[[int, int], bool]] = {"<": lt, "<=": le, "=": eq}
 _SHOULD = {"<": "before", "<=": "not after", "=": "at"}
 _BOUNDS = {
@@ -206,7 +199,7 @@ class Measurer:
         if left is None or right is None:
             return None
         times = {"a": left[0], "a'": left[1], "b": right[0], "b'": right[1]}
-        wrong = [(x, op, y) for x, op, y in _ASKED[condition.operator] if not _HOLDS[op](times[x], times[y])]
+        wrong = [(x, op, y) for x, op, y in Op(condition.operator).comparisons if not _HOLDS[op](times[x], times[y])]
         if not wrong:
             return None
         gaps = [abs(times[x] - times[y]) for x, _, y in wrong]

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from etalis_rules import algebra as alg
+from etalis_rules.relations import Op
 
 from etalis_py.whynot.condition import Condition, keys_of, timed
 from etalis_py.whynot.shapes import Path
@@ -28,7 +29,7 @@ def of_operator(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles
     match pattern:
         case alg.TimeJoin():
             yield from _of_relation(pattern, path, f".why{next(numbers)}.", titles)
-            if pattern.op == "next":
+            if pattern.op == Op.NEXT:
                 yield _nearer(pattern, path, f".why{next(numbers)}.", titles)
             yield from keys_of(pattern, path, numbers, titles)
         case alg.Absence():
@@ -51,7 +52,7 @@ def _side_by_side(mark: str, join: Any = alg.Join) -> Any:
 
 
 def _of_relation(pattern: alg.TimeJoin, path: Path, mark: str, titles: Titles) -> Iterator[Condition]:
-    kind = "order" if pattern.op == "next" else "relation"
+    kind = "order" if pattern.op == Op.NEXT else "relation"
     text = titles.inner(pattern)
     yield Condition(kind, text, path, _side_by_side(mark), mark, _BOTH, pattern, pattern.op)
 

@@ -14,37 +14,26 @@ from dataclasses import dataclass
 from . import algebra as alg
 from . import program as ir
 from .definitions import Definitions, is_infix
+from .relations import RIGHT_LAST, Op, OuterOp, Relation
+from .relations import hull as hull_by_bounds
 from .spelling import Spelling, limit
 
 Times = tuple[str, str]
 LEFT, RIGHT, GONE = ("T1", "T2"), ("T3", "T4"), ("T5", "T6")
-RELATIONS: Mapping[str, tuple[str, ...]] = {
-    "seq": ("T2 < T3",),
-    "next": ("T2 < T3",),
-    "equals": ("T1 = T3", "T2 = T4"),
-    "meets": ("T1 < T3", "T2 = T3", "T2 < T4"),
-    "overlaps": ("T1 < T3", "T3 < T2", "T2 < T4"),
-    "starts": ("T1 = T3", "T2 < T4"),
-    "during": ("T3 < T1", "T2 < T4"),
-    "finishes": ("T3 < T1", "T2 = T4"),
-    "par": ("T1 ≤ T4", "T3 ≤ T2"),
-}
-"""The conditions of a join on the intervals [T1,T2] of its left side and [T3,T4] of its right one."""
-_EITHER_LAST = ("and", "equals", "finishes", "par")
+_TIMES = {"a": "T1", "a'": "T2", "b": "T3", "b'": "T4", "min": "min(T1,T3)", "max": "max(T2,T4)"}
 _PICKED = {"recent": "latest", "chronological": "earliest"}
 _MIDDLE = "~2"  # the node between a path and the edge that goes on from it
 
 
-def hull_of(op: str) -> Times:
-    """The interval of a join's solutions."""
-    match op:
-        case "equals":
-            return LEFT
-        case "seq" | "next" | "meets" | "overlaps" | "starts":
-            return ("T1", "T4")
-        case "during" | "finishes":
-            return RIGHT
-    return ("min(T1,T3)", "max(T2,T4)")
+def hull_of(op: Relation) -> Times:
+    """The interval of the solutions that a left and a right side make together."""
+    start, end = hull_by_bounds(op)
+    return _TIMES[start], _TIMES[end]
+
+
+def tests_of(op: Relation) -> list[str]:
+    """The conditions on the intervals [T1,T2] of the left side and [T3,T4] of the right one."""
+    return [f"{_TIMES[x]} {'≤' if test == '<=' else test} {_TIMES[y]}" for x, test, y in op.comparisons]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +176,11 @@ class Clauses:
         return f"{head} ← {', '.join(body)}."
 
     def _join(self, identifier: str, node: ir.Join) -> Iterator[str]:
-        relation, hull = list(RELATIONS.get(node.op, ())), hull_of(node.op)
+        relation, hull = tests_of(node.op), hull_of(node.op)
         yield from self._pair(identifier, node, node.left, LEFT, node.right, RIGHT, hull, relation)
-        if node.op in _EITHER_LAST:
+        if node.op not in RIGHT_LAST:
             yield from self._pair(identifier, node, node.right, RIGHT, node.left, LEFT, hull, relation)
-        if node.op == "next":
+        if node.op is Op.NEXT:
             goal = f"goal({self.atom(node.right)}, {self.atom(node.left, LEFT)}, {self._head(identifier, node)})"
             yield self._rule(f"after {self.atom(node.right, RIGHT)}", [goal, *relation, f"retract({goal})"])
 
@@ -256,11 +245,8 @@ class Clauses:
     def _outer(self, identifier: str, node: ir.Outer) -> Iterator[str]:
         """With the optional partner, and without: [EP]'s two halves."""
         left = self.atom(node.left, LEFT)
-        relation, hull = {
-            "optionalseq": (["T4 < T1"], ("T3", "T2")),
-            "equalsoptional": (["T3 = T1", "T4 = T2"], LEFT),
-        }.get(node.op, (["T4 ≤ T2"], ("min(T1,T3)", "T2")))
-        shared = [f"shares({self._variables(node.scope)})"] if node.op == "minus" else []
+        relation, hull = tests_of(node.op), hull_of(node.op)
+        shared = [f"shares({self._variables(node.scope)})"] if node.op is OuterOp.MINUS else []
         partners = []
         if node.right is not None:
             goal = f"goal({self.atom(node.left)}, {self.atom(node.right, RIGHT)}, {self._head(identifier, node)})"
@@ -271,10 +257,10 @@ class Clauses:
             asked = [f"background({self.pattern(node.background)})", *shared, *self.steps(node.condition, LEFT)]
             partners.append((asked, LEFT, ""))
         mark = f"{self.spelling.variable(node.mark)} is " if node.mark else ""
-        if node.op != "minus":
+        if node.op is not OuterOp.MINUS:
             for body, times, goal in partners:
                 taken = []
-                if node.op == "exists":
+                if node.op is OuterOp.EXISTS:
                     body, times = [f"once({', '.join(body)})", f"{mark}true"], LEFT
                 elif node.policy and goal:
                     taken = [f"{_PICKED.get(node.policy, node.policy)}(T3,T4)", f"retract({goal})"]

@@ -18,6 +18,7 @@ import hashlib
 from dataclasses import dataclass
 
 from .algebra import AggregateCall, Bound, Const, Expr, OrderKey, Pattern, Var
+from .relations import Op, OuterOp
 from .traversal import Name, Text
 
 
@@ -150,14 +151,14 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """``op`` is ``and``, ``seq``, ``equals`` or that of a ``TimeJoin``; ``policy`` is set where goals are consumed.
+    """``op`` relates the two sides in time; ``policy`` is set where goals are consumed.
 
     ``certain`` are the shared variables that are bound on both sides in every solution: they index the goals.
     ``bound`` limits end − start of the joined solution and lets goals expire.
     """
 
     head: tuple[Name, ...]
-    op: Text
+    op: Op
     left: Ref
     right: Ref
     certain: tuple[Name, ...]
@@ -189,7 +190,7 @@ class Outer:
     """
 
     head: tuple[Name, ...]
-    op: Text
+    op: OuterOp
     left: Ref
     right: Ref | None
     background: Pattern | None

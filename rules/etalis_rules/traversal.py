@@ -11,6 +11,7 @@ import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from enum import Enum
 from functools import lru_cache
 from typing import Annotated, Any, TypeVar
 
@@ -143,7 +144,7 @@ def renamings(cls: Any) -> tuple[tuple[str, Renaming], ...]:
 def _renaming(hint: Any, place: str) -> Renaming | None:
     if hint == Name:
         return _rename_name
-    if hint == Text or hint in (int, bool, type(None), ...):
+    if hint == Text or hint in (int, bool, type(None), ...) or (isinstance(hint, type) and issubclass(hint, Enum)):
         return None
     if hint is str:
         raise TypeError(f"{place} is a plain str: declare it as Name if it names a variable, as Text if it does not")

@@ -12,6 +12,7 @@ import typing
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
+from enum import Enum
 from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn, cast
 
@@ -299,6 +300,8 @@ class _Line:
                 self.at += 1
                 return ""
             return self.variable() if names else self.text()
+        if isinstance(hint, type) and issubclass(hint, Enum):
+            return hint(self.text())
         if hint is bool:
             found = self.word("true or false")
             if found not in ("true", "false"):

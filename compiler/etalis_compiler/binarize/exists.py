@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.relations import OuterOp
 
 from ..correlation import is_correlated
 from ..late import only_forward, settled
@@ -59,7 +60,7 @@ def _mark(ref: ir.Ref, certain: Names, b: Builder, pattern: alg.Pattern, mark: s
     right = b.observing().lower(inner, shared | reads(conditions) & alg.scope(inner))
     node = ir.Outer(
         head=head,
-        op="exists",
+        op=OuterOp.EXISTS,
         left=ref,
         right=right.timed,
         background=right.timeless,

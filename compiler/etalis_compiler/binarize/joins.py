@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.relations import Op
 
 from ..late import settled
 from .absence import timed
 from .builder import Above, Builder, Names, Part, guard, look_up, steps, unite
 
-_OPERATORS = {alg.Join: "and", alg.SeqJoin: "seq", alg.EqJoin: "equals"}
+_OPERATORS = {alg.Join: Op.AND, alg.SeqJoin: Op.SEQ, alg.EqJoin: Op.EQUALS}
 
 
 def lower_join(pattern: alg.Join | alg.SeqJoin | alg.EqJoin | alg.TimeJoin, above: Above, b: Builder) -> Part:
     """At op Bt, and each timed side with the timeless solutions of the other."""
     wanted, conditions, bound = above
     left_scope, right_scope = alg.scope(pattern.left), alg.scope(pattern.right)
-    op = pattern.op if isinstance(pattern, alg.TimeJoin) else _OPERATORS[type(pattern)]
+    op = Op(pattern.op) if isinstance(pattern, alg.TimeJoin) else _OPERATORS[type(pattern)]
     certain = alg.certain(pattern.left) & alg.certain(pattern.right)
-    key = certain if b.consuming and op != "and" else None
+    key = certain if b.consuming and op is not Op.AND else None
     left = b.lower(_freed(pattern.left, bound), _decisive((wanted | right_scope) & left_scope, left_scope, key))
     # The bounds of NEXT's right side decide what is next, so they stay.
-    second = pattern.right if op == "next" else _freed(pattern.right, bound)
+    second = pattern.right if op is Op.NEXT else _freed(pattern.right, bound)
     right = b.lower(second, _decisive((wanted | left_scope) & right_scope, right_scope, key))
-    if op == "next":
+    if op is Op.NEXT:
         timed(left, "NEXT")
         timed(right, "NEXT")
     settled(left.late)
@@ -32,7 +33,7 @@ def lower_join(pattern: alg.Join | alg.SeqJoin | alg.EqJoin | alg.TimeJoin, abov
     if left.timed is not None and right.timed is not None:
         columns = frozenset(left.timed.columns) | frozenset(right.timed.columns)
         head = tuple(sorted(columns if b.consuming else columns & wanted))
-        policy = b.policy if b.consuming and op != "and" else ""
+        policy = b.policy if b.consuming and op is not Op.AND else ""
         node = ir.Join(head, op, left.timed, right.timed, tuple(sorted(certain)), steps(conditions), bound, policy)
         branches.append(b.add(node))
     if left.timed is not None and right.timeless is not None:

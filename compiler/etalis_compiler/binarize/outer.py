@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.relations import OuterOp
 
 from ..late import only_forward, settled, undecided
 from ..rewrites.push_windows import condition_bound
 from .builder import Above, Builder, Part, guard, look_up, mapped, reads, steps, unite
 from .exists import watched
 
-_OPERATORS = {alg.LeftJoin: "optional", alg.EqLeftJoin: "equalsoptional", alg.SeqRightJoin: "optionalseq"}
+_OPERATORS = {
+    alg.LeftJoin: OuterOp.OPTIONAL,
+    alg.EqLeftJoin: OuterOp.EQUALSOPTIONAL,
+    alg.SeqRightJoin: OuterOp.OPTIONALSEQ,
+}
 
 
 def lower_outer(pattern: alg.LeftJoin | alg.EqLeftJoin | alg.SeqRightJoin, above: Above, b: Builder) -> Part:
@@ -43,7 +48,7 @@ def lower_outer(pattern: alg.LeftJoin | alg.EqLeftJoin | alg.SeqRightJoin, above
             bound=condition_bound(condition),
             leaves=watched(condition, b),
             steps=above.steps,
-            policy=b.policy if b.consuming and op != "optional" else "",
+            policy=b.policy if b.consuming and op is not OuterOp.OPTIONAL else "",
         )
         branches.append(b.add(node))
     timeless = late = None
@@ -72,7 +77,7 @@ def lower_minus(pattern: alg.Minus, above: Above, b: Builder) -> Part:
         certain = alg.certain(pattern.left) & alg.certain(pattern.right) & frozenset(shared)
         node = ir.Outer(
             head=tuple(sorted(names if b.consuming else names & wanted)),
-            op="minus",
+            op=OuterOp.MINUS,
             left=left.timed,
             right=right.timed,
             background=right.timeless,

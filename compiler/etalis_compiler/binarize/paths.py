@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.relations import Op
 
 from .builder import Above, Builder, Part, mapped
 from .triples import lower_leaf
@@ -140,7 +141,7 @@ def _chain(first: alg.Path, second: alg.Path, p: alg.PathPattern, b: Builder, bo
     left, right = _relation(first, p, b, bound), _relation(second, p, b, bound)
     branches = []
     if left is not None and right is not None:
-        branches.append(b.add(ir.Join((X, Y), "and", onto(left, X, M), onto(right, M, Y), (M,), (), bound)))
+        branches.append(b.add(ir.Join((X, Y), Op.AND, onto(left, X, M), onto(right, M, Y), (M,), (), bound)))
     if left is not None and not p.stream and (_stored(second, b) or _may_be_empty(second)):
         step = ir.Background(_background(second, M, Y), (Y,))
         branches.append(b.add(ir.Map((X, Y), onto(left, X, M), (step,))))

@@ -6,6 +6,7 @@ from itertools import combinations
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.relations import Op
 from etalis_rules.terms import RDF_TYPE
 
 from ..faults import Fault
@@ -76,7 +77,7 @@ def _bgp_chain(
         leaf = map_ref(leaf, own, b, steps([c for c in waiting if alg.variables(c) <= own], bound)) or leaf
         shared = tuple(sorted(names & own))
         names |= own
-        ref = b.add(ir.Join(tuple(sorted(names)), "and", ref, leaf, shared, steps(ready(names)), bound))
+        ref = b.add(ir.Join(tuple(sorted(names)), Op.AND, ref, leaf, shared, steps(ready(names)), bound))
     if looked_up:
         extra = frozenset().union(*map(_triple_variables, looked_up))
         step = ir.Background(alg.BGP(looked_up), tuple(sorted(extra - names)))

@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.relations import Op, OuterOp
 from etalis_rules.terms import XSD
 from etalis_rules.traversal import transform, walk
 
@@ -319,7 +320,7 @@ class _Rewriter:
         if any(isinstance(step, ir.Background) for step in node.steps):
             raise Unfit
         # What is next, and what is consumed, is decided for each query by itself.
-        apart = bool(node.policy) or node.op == "next"
+        apart = bool(node.policy) or node.op is Op.NEXT
         left, right = (apart or self.varies(ref.node) for ref in (node.left, node.right))
         if not (left or right):
             return self._shared_join(node, wanted)
@@ -391,7 +392,7 @@ class _Rewriter:
             raise Unfit
         if node.background is not None and self.read(node.background):
             step = ir.Background(node.background, ())
-            if node.op == "minus" or plain_steps(step, self.markers) != (step,):
+            if node.op is OuterOp.MINUS or plain_steps(step, self.markers) != (step,):
                 raise Unfit
         left = self.carrying(node.left.node, self.read((node.background, node.condition, node.steps)) | wanted)
         columns = self._columns(wanted)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.relations import Op
 
 
 def unsupported_node(node: ir.Node) -> str | None:
@@ -37,9 +38,9 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
     match node:
         case _ if looks_back(node):
             return "an EXISTS that looks back at single occurrences"
-        case ir.Join(op="next", policy=policy) if policy or is_open(node):
+        case ir.Join(op=Op.NEXT, policy=policy) if policy or is_open(node):
             return "a NEXT that consumes, or whose sides may leave a variable unbound"
-        case ir.Join(op="par", policy=policy) if policy:
+        case ir.Join(op=Op.PAR, policy=policy) if policy:
             return "a PAR that consumes"
         case ir.Join() | ir.Outer() if late:
             return "a join with what an aggregate reports, which may have ended before"

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 from etalis_rules import program as ir
+from etalis_rules.relations import APART, EITHER_LAST, SAME_INTERVAL, TOGETHER, Op
 
 from etalis_py.executors.columns.comparing import Side, split_conditions
 from etalis_py.executors.columns.frames import Frame, Steps, longest_micros
@@ -38,23 +39,13 @@ AT_ONCE = 1 << 20
 MANY_AT_ONCE = 1 << 22
 """and how many where all are taken."""
 NO_OPERATORS = np.zeros(0, np.int64)
-RELATIONS = {
-    "and": joining.ANY,
-    "seq": joining.BEFORE,
-    "next": joining.BEFORE,
-    "equals": joining.ANY,  # the intervals are part of the key
-    "meets": joining.MEETS,
-    "overlaps": joining.OVERLAPS,
-    "starts": joining.STARTS,
-    "during": joining.DURING,
-    "finishes": joining.FINISHES,
-    "par": joining.PAR,
-}
-"""The joins that have a columnar form."""
-MUTUAL = ("and", "par")
-"""Either side may come last, so both wait."""
-TOGETHER = ("equals", "finishes")
-"""Both sides end at the same instant, so neither waits."""
+
+
+def kernel_of(op: Op) -> int:
+    """The relation that the kernels test."""
+    if op is Op.AND or op in SAME_INTERVAL:  # in the latter case the intervals are part of the key
+        return joining.ANY
+    return joining.BEFORE if op in APART else getattr(joining, op.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +124,7 @@ class JoinOperator:
         self.asked = Steps((*exact, *self.compared.conditions(), *rest), sources)
         self.codes = self.compared.codes
         self.op = relation_of(node)
-        self.relation = RELATIONS[self.op]
+        self.relation = kernel_of(self.op)
         self.longest = longest_micros(node.bound)
         self.lasting = sources.longest(node.bound)
         self.bound = UNBOUNDED if self.longest is None else self.longest
@@ -158,7 +149,7 @@ class JoinOperator:
         if self.op in TOGETHER:
             return {}
         left = Waiting(self.goals, self.keys, self.left, self.key_left, self.of_left)
-        if self.op not in MUTUAL:
+        if self.op not in EITHER_LAST:
             return {"G": left}
         return {"G": left, "H": Waiting(self.awaited, self.keys, self.right, self.key_right, self.awaiting)}
 
@@ -168,11 +159,11 @@ class JoinOperator:
         """The new pairs."""
         if not len(left) and not len(right):
             return Table.empty(len(self.node.head))
-        if self.op in MUTUAL:
+        if self.op in EITHER_LAST:
             return self._mutual(left, right)
         if self.op in TOGETHER:
             return self._together(left, right)
-        if self.op == "next":
+        if self.op is Op.NEXT:
             return self._followed(left, right)
         return self._in_sequence(left, right)
 
@@ -210,7 +201,7 @@ class JoinOperator:
             return Table.empty(len(self.node.head))
         if self.node.policy:
             left, right = canonical(left, self.terms), canonical(right, self.terms)
-        intervals = self.op == "equals"
+        intervals = self.op in SAME_INTERVAL
         numbers = Keys(len(self.key_left) + 1 + intervals, np.int64)
         keys = numbers.numbers(timed_keys(left, self.key_left, intervals), create=True)
         sought = numbers.numbers(timed_keys(right, self.key_right, intervals), create=False)

@@ -14,6 +14,7 @@ from etalis_compiler.families import NAME
 from etalis_compiler.stratify import feeds, late_nodes, output_id, strong_components
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.relations import Op
 
 from etalis_py.executors.columns.forms import is_open
 from etalis_py.kernel.templates import fresh_nodes_of
@@ -224,4 +225,4 @@ def _is_plain(leaf: ir.Leaf) -> bool:
 def _is_simple(join: ir.Join) -> bool:
     """Whether it is an AND or a SEQ that keeps every pair with the same key."""
     bounded = isinstance(join.bound, ir.Longest) or (join.bound is not None and bool(join.bound.months))
-    return join.op in ("and", "seq") and not (join.policy or join.steps or bounded or is_open(join))
+    return join.op in (Op.AND, Op.SEQ) and not (join.policy or join.steps or bounded or is_open(join))

@@ -17,6 +17,7 @@ from dataclasses import replace
 import numpy as np
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.relations import LEFT_LAST, TOGETHER, OuterOp
 from etalis_rules.terms import FALSE, TRUE
 
 from etalis_py.executors.columns.comparing import split_conditions
@@ -30,7 +31,7 @@ from etalis_py.executors.columns.tables import NO_TIMES, Table, canonical, first
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.sparql import prepare
 
-_RELATIONS = {"optionalseq": BEFORE, "equalsoptional": ANY}
+_RELATIONS = {OuterOp.OPTIONALSEQ: BEFORE, OuterOp.EQUALSOPTIONAL: ANY}
 
 
 class OuterOperator:
@@ -51,7 +52,7 @@ class OuterOperator:
         self.key_left = [self.left.index(name) for name in node.certain]
         self.key_right = [self.right.index(name) for name in node.certain] if self.right else []
         shared = set(self.left) & set(self.right)
-        self.shared = shared & set(node.scope) if node.op == "minus" else shared
+        self.shared = shared & set(node.scope) if node.op is OuterOp.MINUS else shared
         self.unsure = sorted(self.shared - set(node.certain))
         self.seen = self._seen_in_background()
         self.clear()
@@ -65,7 +66,7 @@ class OuterOperator:
 
     def sides(self) -> dict[str, Waiting]:
         """What waits, by side."""
-        if self.node.right is None or self.node.op == "equalsoptional":
+        if self.node.right is None or self.node.op in TOGETHER:
             return {}
         return {"G": Waiting(self.goals, self.keys, self.right, self.key_right, self.of_right)}
 
@@ -81,7 +82,7 @@ class OuterOperator:
             pairs, rows = self._pairs(left, canonical(right, self.terms) if self.node.policy else right)
             hit[rows] = True
         alone = Frame.of(self.terms, left, self.left)
-        if self.node.op in ("minus", "exists"):
+        if self.node.op in (OuterOp.MINUS, OuterOp.EXISTS):
             return self._tested(alone, hit)
         parts = [] if pairs is None else [self.after.applied(pairs)]
         if self.node.background is not None:
@@ -97,7 +98,7 @@ class OuterOperator:
         if self.node.background is not None and not hit.all():
             rows = np.flatnonzero(~hit)
             hit[rows] = self.seen(alone.keep(rows))
-        if self.node.op == "minus":
+        if self.node.op is OuterOp.MINUS:
             return self.after.applied(alone.keep(~hit)).table(self.node.head)
         true, false = self.terms.id_of(TRUE), self.terms.id_of(FALSE)
         mark = np.where(hit, np.int32(true), np.int32(false))
@@ -108,7 +109,7 @@ class OuterOperator:
 
     def _pairs(self, left: Table, right: Table) -> tuple[Frame, np.ndarray]:
         """Pairs that pass the condition (one for each left or right, under a policy), and the rows of their lefts."""
-        if self.node.op == "equalsoptional":
+        if self.node.op in TOGETHER:
             keys = Keys(len(self.key_left) + 2, np.int64)
             goals = GoalStore(keys, len(self.right), len(self.compared.lefts), None)
             waiting = keys.numbers(timed_keys(right, self.key_right), create=True)
@@ -146,7 +147,7 @@ class OuterOperator:
         numbers = np.arange(len(rows))
         lefts = {name: column[rows] for name, column in zip(self.left, left.columns, strict=True)}
         rights = {name: terms[:, i].copy() for i, name in enumerate(self.right)}
-        if self.node.op != "minus":
+        if self.node.op is not OuterOp.MINUS:
             return compatible(Frame(self.terms, end, end, start, rights, numbers), lefts, self.unsure)
         scope = {name: rights[name] for name in self.unsure}
         frame = Frame(self.terms, end, end, start, rights, numbers)
@@ -165,7 +166,7 @@ class OuterOperator:
         """
         latest = self.node.policy == "recent"
         chosen = np.empty(len(rows), np.int64)
-        if self.node.op == "optionalseq":
+        if self.node.op in LEFT_LAST:
             taken = np.zeros(len(goals.ends), np.bool_)
             chosen = chosen[: pick(latest, places, rows, taken, chosen)]
             remove_marked(sought[rows[chosen]], taken, *goals.arena)
@@ -186,7 +187,7 @@ class OuterOperator:
         pattern = self.node.background
         if pattern is None:
             return None
-        if self.node.op == "exists":
+        if self.node.op is OuterOp.EXISTS:
 
             def exists(alone: Frame) -> np.ndarray:
                 seen = np.zeros(len(alone), np.bool_)

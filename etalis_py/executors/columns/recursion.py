@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.relations import EITHER_LAST
 
-from etalis_py.executors.columns.joins import MUTUAL, JoinOperator
+from etalis_py.executors.columns.joins import JoinOperator
 from etalis_py.executors.columns.kernels.keys import slots_for
 from etalis_py.executors.columns.kernels.recursion import FIXED, NO_KEYS, NO_ROWS, OF_LEFT, OF_RIGHT, recur
 from etalis_py.executors.columns.network import Loop
@@ -132,7 +133,7 @@ class LoopOperator(JoinOperator):
         now = first_end(given, other)
         for side in (left, right):
             table = leaf if side.loops else other
-            if side is left or self.op in MUTUAL:
+            if side is left or self.op in EITHER_LAST:
                 keys = self.keys.numbers(table.matrix(side.key), create=True)
                 values = np.empty((len(table), 0), np.float64)
                 side.store.insert(keys, table.end, table.start, table.matrix(), values, now)

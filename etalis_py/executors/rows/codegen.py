@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import nullcontext
 
-from etalis_compiler.stratify import DELAYING, feeds, is_delayed, output_id
+from etalis_compiler.stratify import feeds, is_delayed, output_id
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, TOGETHER, Op, OuterOp
 
 from etalis_py.executors.rows import absence, blocks, inserting, joins, longest, weighing
 from etalis_py.executors.rows.because import Because
@@ -279,13 +280,13 @@ class Generator:
         if self.code.is_late(name):
             return [ref.node for ref in ir.refs(node)]
         match node:
-            case ir.Join() if node.op in DELAYING:
+            case ir.Join() if node.op in RIGHT_LAST:
                 return [node.right.node]
             case ir.Absence():
                 return [ref.node for ref in ir.refs(node) if not is_delayed(node, ref)]
             case ir.Run():
                 return [node.child.node]
-            case ir.Outer(op="optionalseq"):
+            case ir.Outer(op=OuterOp.OPTIONALSEQ):
                 return [node.left.node]
         return [ref.node for ref in ir.refs(node)]
 
@@ -299,9 +300,9 @@ class Generator:
                 blocks.union(w, code, name, node, sources)
             case ir.Join() if code.is_late(name):
                 joins.both(w, code, name, node, new.get(node.left.node, ""), new.get(node.right.node, ""))
-            case ir.Join() if node.op in DELAYING:
+            case ir.Join() if node.op in RIGHT_LAST:
                 joins.seq_check(w, code, name, node, new[node.right.node])
-            case ir.Join(op="equals" | "finishes"):
+            case ir.Join() if node.op in TOGETHER:
                 write = joins.equals_again if recursive else joins.equals
                 write(w, code, name, node, new.get(node.left.node, "()"), new.get(node.right.node, "()"))
             case ir.Join():
@@ -383,11 +384,11 @@ class Generator:
             if isinstance(node, ir.Run):
                 self._interrupt(w, name, node, reached)
                 continue
-            if isinstance(node, ir.Join) and node.op in DELAYING:
+            if isinstance(node, ir.Join) and node.op in RIGHT_LAST:
                 ref = node.left
-                if node.op == "next" and node.right.node in reached:
+                if node.op is Op.NEXT and node.right.node in reached:
                     joins.drop_followed(w, code, name, node)
-            elif isinstance(node, ir.Outer) and node.op == "optionalseq" and node.right is not None:
+            elif isinstance(node, ir.Outer) and node.op in LEFT_LAST and node.right is not None:
                 ref = node.right
             else:
                 continue

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.relations import TOGETHER, Op
 
 from etalis_py.executors.rows.blocks import Code
 from etalis_py.executors.rows.frames import Frame
@@ -22,12 +23,10 @@ from etalis_py.executors.rows.writer import Writer
 from etalis_py.values import NUMERIC
 from etalis_py.values.expressions import Emitter
 
-_TOGETHER = ("equals", "finishes")  # both sides end at the same instant
 
-
-def relation_of(node: ir.Join | ir.Absence) -> str:
+def relation_of(node: ir.Join | ir.Absence) -> Op:
     """The temporal relation of a node's left and right; SEQ NOT … SEQ is a SEQ with one more condition."""
-    return node.op if isinstance(node, ir.Join) else "seq"
+    return node.op if isinstance(node, ir.Join) else Op.SEQ
 
 
 def key_of(ref: ir.Ref, certain: tuple[str, ...], variable: str) -> str:
@@ -70,7 +69,7 @@ def stored(code: Code, name: str, waiting: ir.Ref) -> tuple[alg.Expr, ...]:
     node = code.nodes[name]
     if code.explain or not isinstance(node, ir.Join):
         return ()
-    if node.op in _TOGETHER and not code.is_late(name):
+    if node.op in TOGETHER and not code.is_late(name):
         return ()  # its goals do not outlive the instant
     arriving = node.left if waiting is node.right else node.right
     return stored_expressions(node.steps, sides_of(waiting, arriving, node.certain))
@@ -93,7 +92,7 @@ def comparison_of(code: Code, name: str, waiting: ir.Ref) -> Split | None:
     no other condition except how long a goal itself may last, and no solution may be known late.
     """
     node = code.nodes[name]
-    if not isinstance(node, ir.Join) or node.op not in ("and", "seq"):
+    if not isinstance(node, ir.Join) or node.op not in (Op.AND, Op.SEQ):
         return None
     steps = [s for s in node.steps if not (isinstance(s, ir.Lasting) and s.parameter in waiting.columns)]
     if code.is_late(name) or len(steps) != 1:

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from etalis_compiler.stratify import DELAYING
 from etalis_rules import program as ir
+from etalis_rules.relations import APART, RIGHT_LAST, SAME_INTERVAL, Op, Relation, hull, sources
 
 from etalis_py.executors.rows import weighing
 from etalis_py.executors.rows.blocks import Code, comprehension, emit_steps, in_time, lasts
@@ -39,19 +39,13 @@ from etalis_py.executors.rows.inserting import (
 )
 from etalis_py.executors.rows.writer import Writer
 
-RELATIONS = {
-    "seq": ["x[0] < y[1]"],
-    "next": ["x[0] < y[1]"],
-    "equals": ["x[0] == y[0]", "x[1] == y[1]"],
-    "meets": ["x[0] == y[1]", "x[1] < y[1] < y[0]"],
-    "overlaps": ["x[1] < y[1] < x[0] < y[0]"],
-    "starts": ["x[1] == y[1]", "x[0] < y[0]"],
-    "during": ["y[1] < x[1]", "x[0] < y[0]"],
-    "finishes": ["y[1] < x[1]", "x[0] == y[0]"],
-    "par": ["x[1] <= y[0]", "y[1] <= x[0]"],
-}
-"""Source of the temporal relation between a left solution ``x`` and a right one ``y``."""
-_FIRST_TO_START = {"during": "y[1]", "finishes": "y[1]", "par": "(x[1] if x[1] < y[1] else y[1])"}
+_BOUNDS = {"a": "x[1]", "a'": "x[0]", "b": "y[1]", "b'": "y[0]"}
+_STARTS = {"a": "x[1]", "b": "y[1]", "min": "(x[1] if x[1] < y[1] else y[1])"}
+
+
+def tests_of(op: Relation) -> list[str]:
+    """Source of the temporal relation between a left solution ``x`` and a right one ``y``."""
+    return sources(op, _BOUNDS)
 
 
 def seq_check(
@@ -67,7 +61,7 @@ def seq_check(
     goals = code.goals(name, "G")
     use_bisect(code)
     frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
-    frame.start = _FIRST_TO_START.get(relation, frame.start)
+    frame.start = _STARTS[hull(relation)[0]]
     frame.provenance = code.provenance(name, "x[-1]", "y[-1]")
     drops = _drops_at_once(code, node, tests)
     if node.policy and source not in code.single:
@@ -78,7 +72,7 @@ def seq_check(
         with w.block("if b:"):
             if drops:
                 _drop_here(w, code, name, goals)
-            elif relation == "next":
+            elif relation is Op.NEXT:
                 _next_is_here(w, code, name, node, tests)
             search = _search(w, code, name, node, frame, tests, node.left, "G")
             if gap is not None:
@@ -87,20 +81,20 @@ def seq_check(
             w("s = y[1]")
             if node.policy:
                 # ``s`` is read for every candidate, and a local name is faster than a tuple index.
-                temporal = ["x[0] < s"] if relation in ("seq", "next") else RELATIONS[relation]
+                temporal = ["x[0] < s"] if relation in APART else tests_of(relation)
                 _consume(w, code, name, node, frame, search, temporal, "G")
                 return
-            if relation in ("seq", "next") and not drops:
+            if relation in APART and not drops:
                 # All goals of the bucket, unless some ended too late for this solution.
                 if search.edges:
                     w("whole = not b or b[-1][0] < s")
                 with w.block("if not whole:" if search.edges else "if b and b[-1][0] >= s:"):
                     w("b = b[:bisect_left(b, (s,))]")
-            elif relation != "next":
+            elif relation not in APART:
                 # The goals that have not ended when this solution starts.
                 with w.block("if b and b[0][0] < s:"):
                     w("b = b[bisect_left(b, (s,)):]")
-                search.open.extend(RELATIONS[relation])
+                search.open.extend(tests_of(relation))
             _all_matches(w, code, name, node, frame, search, "for x in b")
 
 
@@ -120,7 +114,7 @@ def _next_is_here(w: Writer, code: Code, name: str, node: ir.Join | ir.Absence, 
 
 def _drops_at_once(code: Code, node: ir.Join | ir.Absence, open_: list[str]) -> bool:
     """NEXT: whether goals can go once their next one is seen, because no other solution of the instant can be one."""
-    if not isinstance(node, ir.Join) or node.op != "next" or node.policy or open_:
+    if not isinstance(node, ir.Join) or node.op is not Op.NEXT or node.policy or open_:
         return False
     right = code.new(node.right.node)
     return right in code.single or right in code.at_most_one
@@ -252,7 +246,7 @@ def _all_matches(
         steps = tuple(search.rest)
         emit_steps(w, code, name, steps, frame, "continue", lambda: w(f"{out}.append({frame.solution(layout)})"))
     if search.edges:
-        whole = "whole and " if relation_of(node) in DELAYING else ""
+        whole = "whole and " if relation_of(node) in RIGHT_LAST else ""
         with w.block(f"if {whole}len({out}) == found and {in_vain(code)}:"):
             w(f"{search.edges}[k] = v0")
 
@@ -333,10 +327,10 @@ def equals(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: st
 def _meeting(node: ir.Join, frame: Frame, tests: list[str]) -> tuple[str, str]:
     """The keys by which the sides of EQUALS or FINISHES meet; FINISHES leaves the start to a test."""
     left, right = key_of(node.left, node.certain, "x"), key_of(node.right, node.certain, "y")
-    if node.op == "equals":
+    if node.op in SAME_INTERVAL:
         return f"({left}, x[1])", f"({right}, y[1])"
-    frame.start = _FIRST_TO_START[node.op]
-    tests.append(RELATIONS[node.op][0])
+    frame.start = _STARTS[hull(node.op)[0]]
+    tests.append(tests_of(node.op)[0])  # that both end together is given
     return left, right
 
 
@@ -364,10 +358,10 @@ def both(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str)
     """
     use_bisect(code)
     frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
-    frame.start = _FIRST_TO_START["par"]
+    frame.start = _STARTS["min"]
     if code.is_late(name):
         frame.end = "(x[0] if x[0] > y[0] else y[0])"
-    tests += RELATIONS.get(node.op, [])
+    tests += tests_of(node.op)
     frame.provenance = code.provenance(name, "x[-1]", "y[-1]")
     sides = ((left, node.left, "x", "G"), (right, node.right, "y", "H"))
     for (source, ref, arriving, own), (_, other, waiting, theirs) in (sides, sides[::-1]):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.relations import LEFT_LAST, TOGETHER, OuterOp, hull, sources
 from etalis_rules.terms import FALSE, TRUE
 
 from etalis_py.executors.rows.blocks import Code, emit_steps
@@ -17,19 +18,23 @@ from etalis_py.executors.rows.inserting import insert, key_of, use_bisect
 from etalis_py.executors.rows.needs import MinusLookUp
 from etalis_py.executors.rows.writer import Writer
 
+# The mandatory side is y, the optional one x.
+_BOUNDS = {"a": "y[1]", "a'": "y[0]", "b": "x[1]", "b'": "x[0]"}
+_STARTS = {"a": "y[1]", "b": "x[1]", "min": "(x[1] if x[1] < y[1] else y[1])"}
+
 
 def outer(w: Writer, code: Code, name: str, node: ir.Outer, left: str, right: str) -> None:
     """The block of an outer node; ``right`` is empty if the optional side cannot have new solutions."""
-    if node.op == "equalsoptional" and node.policy and node.right is not None:
+    if node.op in TOGETHER and node.policy and node.right is not None:
         if left:
             _pick_mandatory(w, code, name, node, left, right)
         return
-    if node.right is not None and node.op == "equalsoptional" and not code.is_late(name):
+    if node.right is not None and node.op in TOGETHER and not code.is_late(name):
         goals = code.of_instant("G", name, "dict")
         if right:
             with w.block(f"for x in {right}:"):
                 w(f"{goals}.setdefault(({key_of(node.right, node.certain, 'x')}, x[1]), []).append(x)")
-    elif node.right is not None and right and (node.op != "optionalseq" or code.is_late(name)):
+    elif node.right is not None and right and (node.op not in LEFT_LAST or code.is_late(name)):
         insert(w, code, name, "G", node.right, node.certain, right)
     if not left:
         return
@@ -37,7 +42,7 @@ def outer(w: Writer, code: Code, name: str, node: ir.Outer, left: str, right: st
         with w.block(f"if len({left}) > 1:"):
             w(f"{left} = sorted({left})")
     with w.block(f"for y in {left}:"):
-        if node.op in ("minus", "exists"):
+        if node.op in (OuterOp.MINUS, OuterOp.EXISTS):
             _test(w, code, name, node)
         else:
             _optional(w, code, name, node)
@@ -47,7 +52,7 @@ def _bucket(w: Writer, code: Code, name: str, node: ir.Outer) -> tuple[str, list
     """``b``: the candidates of ``y``; returns the loop over them and the tests that the index leaves open."""
     assert node.right is not None
     key = key_of(node.left, node.certain, "y")
-    if node.op == "equalsoptional" and not code.is_late(name):
+    if node.op in TOGETHER and not code.is_late(name):
         goals = code.of_instant("G", name, "dict")
         w(f"b = {goals}.get(({key}, y[1]), ())")
         return "for x in b", []
@@ -57,17 +62,15 @@ def _bucket(w: Writer, code: Code, name: str, node: ir.Outer) -> tuple[str, list
         use_bisect(code)
         with w.block("if b:"):
             write_prune(w, code.longest(name, node.bound), exactly=True)
-    if node.op == "optionalseq":
-        return "for x in b", ["x[0] < y[1]"]
-    if node.op == "equalsoptional":
-        return "for x in b", ["x[0] == y[0]", "x[1] == y[1]"]
-    return "for x in b", ["x[0] <= y[0]"] if code.is_late(name) else []
+    # What has arrived has ended by now, so only an order within the past is left to test.
+    tested = code.is_late(name) or node.op in LEFT_LAST
+    return "for x in b", sources(node.op, _BOUNDS) if tested else []
 
 
 def _combined(code: Code, name: str, node: ir.Outer) -> tuple[Frame, list[str]]:
     assert node.right is not None
     frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "y", "x")
-    frame.start = "y[1]" if node.op == "equalsoptional" else "(x[1] if x[1] < y[1] else y[1])"
+    frame.start = _STARTS[hull(node.op)[0]]
     _end(code, node, frame)
     frame.provenance = code.provenance(name, "y[-1]", "x[-1]")
     return frame, tests
@@ -185,11 +188,11 @@ def _consume_one(w: Writer, code: Code, name: str, node: ir.Outer, frame: Frame,
 
         def take() -> None:
             w("hit = True", f"made = {frame.solution(layout)}")
-            if node.op == "optionalseq":
+            if node.op in LEFT_LAST:
                 write_retract(w, code.goals(name, "G"), key_of(node.left, node.certain, "y"))
             else:
                 w("del b[i]")
-            if code.journaled and node.op == "optionalseq":
+            if code.journaled and node.op in LEFT_LAST:
                 w(f"{code.journal}.append(({-number - 1}, x))")
             with w.block("while True:"):
                 emit_steps(
@@ -208,7 +211,7 @@ def _test(w: Writer, code: Code, name: str, node: ir.Outer) -> None:
         loop, tests = _bucket(w, code, name, node)
         frame, compatible = _combined(code, name, node)
         tests = tests + compatible
-        if node.op == "minus":
+        if node.op is OuterOp.MINUS:
             tests = _minus_tests(code, node)
         with w.block(f"{loop}:"):
             if tests:
@@ -219,7 +222,7 @@ def _test(w: Writer, code: Code, name: str, node: ir.Outer) -> None:
         with w.block("if not hit:"):
             _test_background(w, code, name, node)
     frame = _alone(code, node)
-    if node.op == "minus":
+    if node.op is OuterOp.MINUS:
         with w.block("if hit:"):
             w("continue")
     else:
@@ -249,7 +252,7 @@ def _test_background(w: Writer, code: Code, name: str, node: ir.Outer) -> None:
     assert node.background is not None
     frame = _alone(code, node)
     pattern = node.background
-    if node.op == "minus":
+    if node.op is OuterOp.MINUS:
         # Only the variables in scope count; each must be compared, not only looked up.
         shared = [v for v in node.scope if v in frame.terms]
         lookup = code.helper("M", name, MinusLookUp(pattern, tuple(shared)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from etalis_compiler.stratify import is_delayed, output_id
 from etalis_rules import program as ir
+from etalis_rules.relations import LEFT_LAST
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def readers_of(
         for ref in ir.refs(node):
             if isinstance(node, ir.Outer) and ref is node.right:
                 # Optional solutions are kept; they make nothing new by themselves.
-                if node.op != "optionalseq" or is_late(name):
+                if node.op not in LEFT_LAST or is_late(name):
                     keepers.setdefault(ref.node, []).append(name)
             elif isinstance(node, ir.Absence) and node.deadline is not None and ref is node.absent:
                 keepers.setdefault(ref.node, []).append(name)  # it cancels goals; the clock reports those that are due
