@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -96,16 +96,16 @@ def users(rules: ir.Rules) -> dict[str, tuple[str, ...]]:
 
 def asked(node: ir.Node) -> tuple[alg.Pattern, ...]:
     """The patterns that a node looks up in the background."""
-    patterns: list[alg.Pattern] = []
-    match node:
-        case ir.Map() | ir.Join() | ir.Outer() | ir.Absence():
-            patterns += [s.pattern for s in node.steps if isinstance(s, ir.Background)]
+    looked_up = [s.pattern for s in getattr(node, "steps", ()) if isinstance(s, ir.Background)]
     match node:
         case ir.Outer() | ir.Closure() | ir.Group():
-            patterns += [] if node.background is None else [node.background]
+            return (*looked_up, *(() if node.background is None else (node.background,)))
         case ir.Recall():
-            patterns.append(node.pattern)
-    return tuple(patterns)
+            return (node.pattern,)
+        case ir.Leaf() | ir.Map() | ir.Join() | ir.Union() | ir.Absence() | ir.Run() | ir.Slice():
+            return tuple(looked_up)
+        case _:
+            assert_never(node)
 
 
 def bounds(node: ir.Node) -> tuple[alg.Bound, ...]:
@@ -119,7 +119,10 @@ def bounds(node: ir.Node) -> tuple[alg.Bound, ...]:
             return () if node.bound is None else (node.bound,)
         case ir.Group():
             return () if node.window is None else (node.window,)
-    return ()
+        case ir.Leaf() | ir.Union() | ir.Recall() | ir.Slice():
+            return ()
+        case _:
+            assert_never(node)
 
 
 def _window(bound: alg.Bound) -> str:
@@ -254,6 +257,8 @@ def _title(clauses: Clauses, node: ir.Node) -> str:
             return f"GROUP BY {listed(node.keys) or 'nothing'}{window}: {calls or 'no aggregate'}"
         case ir.Slice():
             return "DISTINCT, ORDER BY, LIMIT or OFFSET"
+        case _:
+            assert_never(node)
 
 
 def _absence_title(clauses: Clauses, node: ir.Absence) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice, product
+from typing import assert_never
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -109,6 +110,8 @@ class Partitioner:
                 return Found((), "its EXISTS is evaluated backwards over all occurrences", name)
             case ir.Closure():
                 return Found((), "a path may lead from any node to any other", name)
+            case _:
+                assert_never(node)
 
     # --- operators ---
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -127,6 +128,8 @@ class _Measure:
                 if node.limit is not None or node.offset:
                     return endless("LIMIT and OFFSET count the solutions of the whole stream")
                 return self.known[node.child.node]
+            case _:
+                assert_never(node)
 
     def _late(self, node: ir.Node) -> Reach:
         """The rows of an aggregate may be known later than they end; their readers compare the ends."""

@@ -12,7 +12,7 @@ is allowed if none of its edges is negative, and refused otherwise, naming the c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -66,9 +66,11 @@ def edges(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterato
                 yield Edge(node.child.node, identifier, False)
                 for leaf in node.leaves:
                     yield Edge(leaf, identifier, True, "EXISTS")
-            case _:
+            case ir.Map() | ir.Union() | ir.Closure():
                 for ref in ir.refs(node):
                     yield Edge(ref.node, identifier, False)
+            case _:
+                assert_never(node)
     for output in outputs:
         if output.source is None:
             continue

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
 from etalis_rules import program as ir
 from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, TOGETHER, Op
@@ -69,6 +70,12 @@ def _kept(name: str, node: ir.Node, names: Mapping[str, str]) -> Iterator[Kept]:
             yield Kept(name, f"every edge {names[node.edge.node]} and every pair they connect", _WITHIN)
         case ir.Group() if node.window is None or node.window.events:
             yield from _groups(name, node)
+        case ir.Join() | ir.Absence() | ir.Closure() | ir.Group():
+            pass  # it has a window
+        case ir.Leaf() | ir.Map() | ir.Union() | ir.Slice():
+            pass  # it keeps nothing
+        case _:
+            assert_never(node)
 
 
 def _groups(name: str, node: ir.Group) -> Iterator[Kept]:

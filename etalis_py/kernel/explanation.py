@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 from etalis_rules import program as ir
 from etalis_rules.relations import Op, words
@@ -122,7 +122,9 @@ def explainer(
                 return "aggregated over solutions that are not kept, for the query has no window"
             case ir.Group():
                 return "aggregated over"
-            case _:
+            case ir.Leaf() | ir.Union() | ir.Recall() | ir.Closure() | ir.Slice() | None:
                 return "derived"
+            case unknown:
+                assert_never(unknown)
 
     return explain

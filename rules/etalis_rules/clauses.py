@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
 from . import algebra as alg
 from . import program as ir
@@ -142,6 +143,8 @@ class Clauses:
     def node(self, identifier: str, node: ir.Node) -> Iterator[str]:
         """The rules of a node; a leaf has none, as it stands for itself."""
         match node:
+            case ir.Leaf():
+                return
             case ir.Map(head, child, steps, distinct):
                 body = [self.atom(child, LEFT), *self.steps(steps, LEFT)]
                 if distinct:
@@ -170,6 +173,8 @@ class Clauses:
             case ir.Slice():
                 body = [self.atom(node.child, LEFT), *self._sliced(node.distinct, node.order, node.limit, node.offset)]
                 yield self._rule(self._head(identifier, node, LEFT), body)
+            case _:
+                assert_never(node)
 
     @staticmethod
     def _rule(head: str, body: Iterable[str]) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import assert_never
 
 from .algebra import AggregateCall, Bound, Const, Expr, OrderKey, Pattern, Var
 from .relations import Op, OuterOp
@@ -393,6 +394,8 @@ def refs(node: Node) -> tuple[Ref, ...]:
             return (node.child,) if node.absent is None else (node.child, node.absent)
         case Closure():
             return (node.edge,)
+        case _:
+            assert_never(node)
 
 
 def identify(node: Node) -> str:

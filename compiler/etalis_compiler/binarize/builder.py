@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -127,8 +127,10 @@ def _mentioned(node: ir.Node) -> Iterable[str]:
             yield from (a.variable for a in node.aggregates)
         case ir.Map() | ir.Join() | ir.Absence():
             yield from _bound_by(node.steps)
-        case _:
+        case ir.Union() | ir.Closure() | ir.Slice():
             yield from own_names(node)
+        case _:
+            assert_never(node)
     yield from node.head
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, assert_never
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -199,7 +199,10 @@ class _Rewriter:
                 return self._run(node, wanted)
             case ir.Slice():
                 return self._slice(node, wanted)
-        raise Unfit
+            case ir.Recall() | ir.Closure():
+                raise Unfit
+            case _:
+                assert_never(node)
 
     def _columns(self, wanted: frozenset[int]) -> tuple[str, ...]:
         self.used |= wanted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import assert_never
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -25,9 +26,11 @@ def unsupported_node(node: ir.Node) -> str | None:
         case ir.Slice(order=order):
             return _unsupported_expressions(key.expression for key in order)
         case ir.Run():
-            if any(map(alg.has_exists, node.condition)):
-                return "EXISTS looks back at single occurrences"
-    return None
+            return _unsupported_expressions(node.condition)
+        case ir.Leaf() | ir.Union() | ir.Recall() | ir.Closure():
+            return None
+        case _:
+            assert_never(node)
 
 
 def by_instant(node: ir.Node, late: bool) -> str | None:
@@ -48,7 +51,12 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
             return "a REPEAT"
         case ir.Join() | ir.Absence(deadline=None):
             return _picked_by_instant(node)
-    return None
+        case ir.Leaf() | ir.Map() | ir.Union() | ir.Outer() | ir.Absence() | ir.Closure() | ir.Group() | ir.Slice():
+            return None
+        case ir.Recall():
+            return None  # looks_back
+        case _:
+            assert_never(node)
 
 
 def looks_back(node: ir.Node) -> bool:

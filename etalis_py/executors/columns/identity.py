@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from itertools import combinations
+from typing import assert_never
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -96,7 +97,10 @@ def _wanted(node: ir.Node, above: set[str]) -> set[str]:
             return wanted | _sources(node.steps, wanted)
         case ir.Group():
             return wanted | set(node.keys)
-    return wanted
+        case ir.Leaf() | ir.Outer() | ir.Run() | ir.Recall() | ir.Closure() | ir.Slice():
+            return wanted
+        case _:
+            assert_never(node)
 
 
 def _sources(steps: tuple[ir.Step, ...], wanted: set[str]) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from etalis_compiler.stratify import late_nodes
@@ -394,4 +394,7 @@ def _operator(
             return WindowedOperator(node, terms, operator(name), lambda rows: give(name, rows), compared=compared)
         case ir.Group() | ir.Slice() | ir.Closure():
             return InstantOperator(operator(name), len(node.head), terms)
-    raise TypeError(f"no columnar form of {type(node).__name__}")
+        case ir.Run() | ir.Recall():
+            raise TypeError(f"{name} goes from instant to instant")
+        case _:
+            assert_never(node)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
+from typing import assert_never
 
 from etalis_compiler.stratify import feeds, is_delayed, output_id
 from etalis_rules import algebra as alg
@@ -314,7 +315,9 @@ class Generator:
             case ir.Outer():
                 optional = "" if node.right is None else new.get(node.right.node, "")
                 outer(w, code, name, node, new.get(node.left.node, ""), optional)
-            case _:
+            case ir.Leaf() | ir.Absence():
+                raise TypeError(f"{name} needs no block of its own")
+            case ir.Group() | ir.Run() | ir.Recall() | ir.Closure() | ir.Slice():
                 child = ir.refs(node)[0].node
                 if isinstance(node, (ir.Group, ir.Run)):
                     self._operator_code(name, node)
@@ -325,6 +328,8 @@ class Generator:
                     return
                 run = code.helper("run", name, Operator(name))
                 w(f"{code.new(name)} {'+=' if recursive else '='} {run}(t, {new[child]})")
+            case _:
+                assert_never(node)
 
     def _log(self, w: Writer, name: str, source: str, side: int = 0) -> None:
         """Record in the journal what an operator took in from its ``side``-th part."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -74,7 +75,10 @@ def own_values(node: ir.Node) -> frozenset[str]:
         case ir.Group():
             operands = [a.operand for a in node.aggregates if a.operand is not None]
             return frozenset().union(*map(value_variables, operands)) if operands else frozenset()
-    return frozenset()
+        case ir.Leaf() | ir.Union() | ir.Recall() | ir.Closure() | ir.Slice():
+            return frozenset()
+        case _:
+            assert_never(node)
 
 
 def layouts(nodes: Mapping[str, ir.Node]) -> dict[str, Layout]:
@@ -115,8 +119,10 @@ def _certain_columns(nodes: Mapping[str, ir.Node]) -> dict[str, frozenset[str]]:
                 bound = sides[0].union(n for s in node.steps if isinstance(s, ir.Parameters) for n, _ in s.binds)
             case ir.Absence() if node.right is not None:
                 bound = sides[0] | sides[2]
-            case _:
+            case ir.Absence() | ir.Outer() | ir.Recall() | ir.Slice():
                 bound = sides[0]
+            case _:
+                assert_never(node)
         columns[name] = bound & frozenset(node.head)
     return columns
 
