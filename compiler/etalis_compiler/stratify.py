@@ -12,11 +12,11 @@ is allowed if none of its edges is negative, and refused otherwise, naming the c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, assert_never
+from typing import NamedTuple
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, Op
+from etalis_rules.operators import decides_for_good, inputs, reports_late
 
 from .faults import Fault
 
@@ -37,40 +37,9 @@ def edges(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterato
     nodes = dict(nodes)
     late = late_nodes(nodes)
     for identifier, node in nodes.items():
-        match node:
-            case ir.Leaf():
-                pass
-            case ir.Join():
-                for ref in (node.left, node.right):
-                    if identifier in late or not is_delayed(node, ref):
-                        yield Edge(ref.node, identifier, bool(node.policy), "a consuming policy")
-            case ir.Absence():
-                for ref in ir.refs(node):
-                    if not is_delayed(node, ref):
-                        negative = ref is node.absent or bool(node.policy)
-                        why = "the NOT of a deadline" if ref is node.absent else "a consuming policy"
-                        yield Edge(ref.node, identifier, negative, why)
-            case ir.Run():
-                yield Edge(node.child.node, identifier, False)
-            case ir.Outer():
-                yield Edge(node.left.node, identifier, bool(node.policy), "a consuming policy")
-                if node.right is not None and (identifier in late or not is_delayed(node, node.right)):
-                    yield Edge(node.right.node, identifier, True, node.op.upper())
-                for leaf in node.leaves:
-                    yield Edge(leaf, identifier, True, "EXISTS")
-            case ir.Group() | ir.Slice():
-                yield Edge(node.child.node, identifier, True, "an aggregate or LIMIT")
-                for leaf in node.leaves if isinstance(node, ir.Group) else ():
-                    yield Edge(leaf, identifier, True, "EXISTS")
-            case ir.Recall():
-                yield Edge(node.child.node, identifier, False)
-                for leaf in node.leaves:
-                    yield Edge(leaf, identifier, True, "EXISTS")
-            case ir.Map() | ir.Union() | ir.Closure():
-                for ref in ir.refs(node):
-                    yield Edge(ref.node, identifier, False)
-            case _:
-                assert_never(node)
+        for part in inputs(node):
+            if identifier in late or not part.earlier:
+                yield Edge(part.ref.node, identifier, bool(part.negative), part.negative)
     for output in outputs:
         if output.source is None:
             continue
@@ -82,25 +51,11 @@ def edges(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterato
                     yield Edge(output_id(output.query), identifier, False)
 
 
-def is_delayed(node: ir.Node, ref: ir.Ref) -> bool:
-    """Whether this input ends strictly before the solutions it takes part in."""
-    if isinstance(node, ir.Join):
-        return node.op in RIGHT_LAST and ref is node.left
-    if isinstance(node, ir.Absence):
-        if ref is node.absent:
-            return node.deadline is None
-        return ref is node.left and (node.right is not None or node.deadline is not None)
-    if isinstance(node, ir.Run):
-        return ref is node.absent
-    return isinstance(node, ir.Outer) and node.op in LEFT_LAST and ref is node.right
-
-
 def timely_sides(nodes: Mapping[str, ir.Node]) -> None:
     """Refuse NOT, NEXT and REPEAT over solutions known later than they end: they decide before that."""
     late = late_nodes(nodes)
     for node in nodes.values():
-        decides = isinstance(node, ir.Absence | ir.Run) or (isinstance(node, ir.Join) and node.op is Op.NEXT)
-        if decides and any(ref.node in late for ref in ir.refs(node)):
+        if decides_for_good(node) and any(ref.node in late for ref in ir.refs(node)):
             raise Fault(
                 "late-side",
                 "the rows of an aggregating sub-SELECT may be reported later than they end: what is next or absent "
@@ -110,16 +65,13 @@ def timely_sides(nodes: Mapping[str, ir.Node]) -> None:
 
 
 def late_nodes(nodes: Mapping[str, ir.Node]) -> frozenset[str]:
-    """Nodes whose solutions may end before the instant in which they are known.
-
-    The row of an aggregate has the hull of its contributing solutions; it may change because old ones left the window.
-    """
+    """Nodes whose solutions may end before the instant in which they are known: aggregates, and what reads them."""
     late: set[str] = set()
     grew = True
     while grew:
         grew = False
         for name, node in nodes.items():
-            if name not in late and (isinstance(node, ir.Group) or any(ref.node in late for ref in ir.refs(node))):
+            if name not in late and (reports_late(node) or any(ref.node in late for ref in ir.refs(node))):
                 late.add(name)
                 grew = True
     return frozenset(late)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from etalis_rules import program as ir
+from etalis_rules.operators import looks_back
 
 from etalis_py.compiled import ready
 from etalis_py.events import Triple
@@ -26,7 +27,6 @@ from etalis_py.executors.rows.families import Gathered, Member
 from etalis_py.executors.rows.goals import rebuilt
 from etalis_py.executors.rows.partial import PartialRules
 from etalis_py.executors.rows.runtime import Runtime
-from etalis_py.executors.rows.traits import remembers
 from etalis_py.kernel.batch import as_reported
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.options import Options
@@ -99,7 +99,7 @@ class ColumnExecutor(RowExecutor):
         """Whether columns can write the journal of these rules."""
         if self._can_tell is None:
             whole = self.division.is_whole and not self.division.by_instant
-            plain = whole and self.families is None and not remembers(self.rules)
+            plain = whole and self.families is None and not looks_back(self.rules)
             self._can_tell = plain and keeps_goals_only(self.rules)
         return self._can_tell
 
@@ -196,7 +196,7 @@ class ColumnExecutor(RowExecutor):
                 self._runtime,
                 self.division.parts,
                 self._in_rows,
-                self._remember if remembers(self.rules) else None,
+                self._remember if looks_back(self.rules) else None,
             )
         if not self.in_columns:
             self.in_columns = True

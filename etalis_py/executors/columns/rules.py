@@ -8,6 +8,7 @@ from typing import Any, assert_never
 import numpy as np
 from etalis_compiler.stratify import late_nodes
 from etalis_rules import program as ir
+from etalis_rules.operators import computes, multiplies
 
 from etalis_py.executors.columns.absence import DeadlineOperator, GapOperator, InsideOperator
 from etalis_py.executors.columns.constructs import derived, with_nodes
@@ -35,7 +36,6 @@ from etalis_py.executors.rows.apart import NodeFunction
 from etalis_py.executors.rows.needs import OfOutput
 from etalis_py.executors.rows.partial import PartialRules
 from etalis_py.executors.rows.runtime import Runtime
-from etalis_py.executors.rows.traits import computes, multiplies
 from etalis_py.executors.rows.weighing import FEW
 from etalis_py.kernel.batch import Columns, Report, Row, are_rows
 from etalis_py.sparql import OccurrenceLog

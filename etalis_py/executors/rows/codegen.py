@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import assert_never
 
-from etalis_compiler.stratify import feeds, is_delayed, output_id
+from etalis_compiler.stratify import feeds, output_id
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, TOGETHER, Op, OuterOp
+from etalis_rules.operators import Role, computes, inputs, looks_back, multiplies
+from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, TOGETHER, Op
 
 from etalis_py.executors.rows import absence, blocks, inserting, joins, longest, weighing
 from etalis_py.executors.rows.because import Because
@@ -28,7 +29,6 @@ from etalis_py.executors.rows.outer import outer
 from etalis_py.executors.rows.plan import RowPlan
 from etalis_py.executors.rows.reaching import readers_of
 from etalis_py.executors.rows.slicing import canonical_key, is_arranged
-from etalis_py.executors.rows.traits import computes, multiplies, remembers
 from etalis_py.executors.rows.writer import Writer
 from etalis_py.kernel.templates import fresh_nodes_of
 
@@ -69,7 +69,7 @@ class Generator:
         }
         self.readers = readers_of(self.nodes, rules.outputs, self.fed, code.is_late)
         self.timed = [n for n, x in self.nodes.items() if isinstance(x, ir.Absence) and x.deadline is not None]
-        self.remembers = remembers(rules)
+        self.remembers = looks_back(rules)
         self.operators: dict[str, OperatorCode] = {}
         self.derives = any(self.fed.values())
         self.filled: frozenset[str] = frozenset()
@@ -277,19 +277,9 @@ class Generator:
 
     def _inputs(self, name: str) -> list[str]:
         """The nodes whose new solutions this block reads (not those from which it only inserts goals for later)."""
-        node = self.nodes[name]
-        if self.code.is_late(name):
-            return [ref.node for ref in ir.refs(node)]
-        match node:
-            case ir.Join() if node.op in RIGHT_LAST:
-                return [node.right.node]
-            case ir.Absence():
-                return [ref.node for ref in ir.refs(node) if not is_delayed(node, ref)]
-            case ir.Run():
-                return [node.child.node]
-            case ir.Outer(op=OuterOp.OPTIONALSEQ):
-                return [node.left.node]
-        return [ref.node for ref in ir.refs(node)]
+        late = self.code.is_late(name)
+        parts = inputs(self.nodes[name])
+        return [part.ref.node for part in parts if part.role is not Role.PAST and (late or not part.earlier)]
 
     def _block(self, w: Writer, name: str, node: ir.Node, new: Mapping[str, str], recursive: bool) -> None:
         code = self.code

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from etalis_compiler.stratify import is_delayed, output_id
+from etalis_compiler.stratify import output_id
 from etalis_rules import program as ir
-from etalis_rules.relations import LEFT_LAST
+from etalis_rules.operators import Role, inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,12 @@ def readers_of(
     makers: dict[str, list[str]] = {}
     keepers: dict[str, list[str]] = {}
     for name, node in nodes.items():
-        for ref in ir.refs(node):
-            if isinstance(node, ir.Outer) and ref is node.right:
-                # Optional solutions are kept; they make nothing new by themselves.
-                if node.op not in LEFT_LAST or is_late(name):
-                    keepers.setdefault(ref.node, []).append(name)
-            elif isinstance(node, ir.Absence) and node.deadline is not None and ref is node.absent:
-                keepers.setdefault(ref.node, []).append(name)  # it cancels goals; the clock reports those that are due
-            elif is_late(name) or not is_delayed(node, ref):
-                makers.setdefault(ref.node, []).append(name)
+        for part in inputs(node):
+            if part.role is Role.PAST or (part.earlier and not is_late(name)):
+                continue
+            # What is optional or absent makes nothing new by itself.  (The clock reports deadlines that are due.)
+            readers = makers if part.role is Role.SIDE else keepers
+            readers.setdefault(part.ref.node, []).append(name)
     for output in outputs:
         if output.source is not None:
             makers.setdefault(output.source.node, []).append(output_id(output.query))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from etalis_rules import program as ir
+from etalis_rules.operators import multiplies
 
 from etalis_py.executors.rows.blocks import Code
-from etalis_py.executors.rows.traits import multiplies
 from etalis_py.executors.rows.writer import Writer
 
 FEW, MANY = 64, 4_096  # this many solutions of one instant are never compared, or not yet
