@@ -143,10 +143,8 @@ def _mandatory(pattern: alg.Pattern) -> Iterator[alg.Pattern]:
     match pattern:
         case alg.Union() | alg.Known():
             return
-        case alg.LeftJoin(left) | alg.EqLeftJoin(left) | alg.Minus(left):
-            parts: tuple[alg.Pattern, ...] = (left,)
-        case alg.SeqRightJoin(_, right):
-            parts = (right,)
+        case alg.Outer(_, mandatory) | alg.Minus(mandatory):
+            parts: tuple[alg.Pattern, ...] = (mandatory,)
         case alg.Absence(left, right=right):
             parts = (left,) if right is None else (left, right)
         case alg.Runs(child):

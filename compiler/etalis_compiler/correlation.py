@@ -10,19 +10,18 @@ the substitution, over the history of occurrences.
 from __future__ import annotations
 
 from etalis_rules import algebra as alg
+from etalis_rules.relations import Op
 
 
 def is_correlated(pattern: alg.Pattern, outer: frozenset[str]) -> bool:
     """Whether substituting the ``outer`` variables inside the pattern means more than joining with it."""
     match pattern:
-        case alg.LeftJoin(left, right, _) | alg.EqLeftJoin(left, right, _):
-            hidden = (alg.scope(right) & outer) - alg.certain(left)
-        case alg.SeqRightJoin(left, right, _):
-            hidden = (alg.scope(left) & outer) - alg.certain(right)
+        case alg.Outer(_, mandatory, optional):
+            hidden = (alg.scope(optional) & outer) - alg.certain(mandatory)
         case alg.Minus(_, right, _):
             # A substituted variable is a constant: MINUS no longer shares it.
             hidden = alg.scope(right) & outer
-        case alg.TimeJoin("next", left, right):
+        case alg.Join(Op.NEXT, left, right):
             hidden = (alg.scope(right) & outer) - alg.certain(left)
         case alg.Absence(left, absent, right):
             sure = alg.certain(left) if right is None else alg.certain(left) | alg.certain(right)

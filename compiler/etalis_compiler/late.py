@@ -10,26 +10,22 @@ anything that has a time, a longer stream could take rows back.
 from __future__ import annotations
 
 from etalis_rules import algebra as alg
+from etalis_rules.relations import Op, OuterOp
 
 from .faults import Fault
 
 
-def undecided(op: str, mandatory: alg.Pattern, optional: alg.Pattern, condition: tuple[alg.Expr, ...]) -> alg.Pattern:
+def undecided(
+    op: OuterOp, mandatory: alg.Pattern, optional: alg.Pattern, condition: tuple[alg.Expr, ...]
+) -> alg.Pattern:
     """The operator over a mandatory side from the background and an optional side from everywhere."""
-    known = alg.Known(mandatory)
-    only_forward(optional)
-    match op:
-        case "optionalseq":
-            return alg.SeqRightJoin(optional, known, condition)
-        case "equalsoptional":
-            return alg.EqLeftJoin(known, optional, condition)
-    return alg.LeftJoin(known, optional, condition)
+    return alg.Outer(op, alg.Known(mandatory), only_forward(optional), condition)
 
 
 def only_forward(pattern: alg.Pattern) -> alg.Pattern:
     """The pattern, unless it has an operator that is not evaluated backwards."""
     for part in alg.subpatterns(pattern):
-        if isinstance(part, alg.Absence | alg.Runs) or (isinstance(part, alg.TimeJoin) and part.op == "next"):
+        if isinstance(part, alg.Absence | alg.Runs) or (isinstance(part, alg.Join) and part.op is Op.NEXT):
             word = {alg.Absence: "NOT", alg.Runs: "REPEAT"}.get(type(part), "NEXT")
             raise Fault(
                 "not-backwards",

@@ -50,12 +50,9 @@ class _Seeds:
                 return alg.Filter(self.pattern(child), self.expressions(conditions, _given(child)))
             case alg.Extend(child, variable, expression):
                 return alg.Extend(self.pattern(child), variable, self.expression(expression, _given(child)))
-            case alg.LeftJoin(left, right, condition) | alg.SeqRightJoin(left, right, condition):
-                changed = self.expressions(condition, _given(left) | _given(right))
-                return type(pattern)(self.pattern(left), self.pattern(right), changed)
-            case alg.EqLeftJoin(left, right, condition):
-                changed = self.expressions(condition, _given(left) | _given(right))
-                return alg.EqLeftJoin(self.pattern(left), self.pattern(right), changed)
+            case alg.Outer(op, mandatory, optional, condition):
+                changed = self.expressions(condition, _given(mandatory) | _given(optional))
+                return alg.Outer(op, self.pattern(mandatory), self.pattern(optional), changed)
         return descend(pattern, self._below)
 
     def _below(self, node: Any) -> Any:

@@ -1,6 +1,6 @@
 """Syntax to temporal algebra (SPARQL 1.1 §18.2, extended by [EP] §4.2).
 
-``SEQ ↦ SeqJoin, EQUALS ↦ EqJoin, OPTIONALSEQ ↦ SeqRightJoin, EQUALSOPTIONAL ↦ EqLeftJoin``; everything else as SPARQL
+[EP]'s SeqJoin and EqJoin are ``Join``, its SeqRightJoin and EqLeftJoin are ``Outer``; everything else as SPARQL
 translates it.  Three points of interpretation:
 
 * The condition F of the optional operators consists of the filters at the top level of the optional group, as in
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from etalis_rules import algebra as alg
 from etalis_rules.durations import parse_duration
+from etalis_rules.relations import Op, OuterOp
 from etalis_rules.terms import literal
 
 from . import ast
@@ -114,7 +115,7 @@ def _element(element: ast.Element, state: _Group, scope: Scope) -> None:
             state.pattern = alg.conjoin(state.pattern, _table(element))
         case ast.Optional(inner):
             right, conditions = _group_parts(inner, scope)
-            state.pattern = alg.LeftJoin(state.pattern, right, conditions)
+            state.pattern = alg.Outer(OuterOp.OPTIONAL, state.pattern, right, conditions)
         case ast.Minus(inner):
             shared = tuple(sorted(alg.scope(state.pattern)))
             state.pattern = alg.Minus(state.pattern, _group(inner, scope), shared)
@@ -201,24 +202,20 @@ def _combined(pattern: ast.Combined, scope: Scope) -> alg.Pattern:
     match pattern.operator:
         case ast.Operator.OPTIONALSEQ:
             optional, condition = _optional_parts(pattern.left, scope)
-            return alg.SeqRightJoin(optional, _pattern(pattern.right, scope), condition)
+            return alg.Outer(OuterOp.OPTIONALSEQ, _pattern(pattern.right, scope), optional, condition)
         case ast.Operator.EQUALSOPTIONAL:
             optional, condition = _optional_parts(pattern.right, scope)
-            return alg.EqLeftJoin(_pattern(pattern.left, scope), optional, condition)
+            return alg.Outer(OuterOp.EQUALSOPTIONAL, _pattern(pattern.left, scope), optional, condition)
     left, right = _pattern(pattern.left, scope), _pattern(pattern.right, scope)
     match pattern.operator:
-        case ast.Operator.SEQ:
-            return alg.SeqJoin(left, right)
-        case ast.Operator.EQUALS:
-            return alg.EqJoin(left, right)
         case ast.Operator.UNION:
             return alg.Union(left, right)
         case ast.Operator.NOT:
             return alg.Absence(left, right)
-        case operator if operator in ast.ALLEN or operator in (ast.Operator.PAR, ast.Operator.NEXT):
-            return alg.TimeJoin(operator.value.lower(), left, right)
-        case _:
+        case ast.Operator.AND:
             return alg.conjoin(left, right)
+        case relation:
+            return alg.Join(Op(relation.value.lower()), left, right)
 
 
 def _seq_not(pattern: ast.SeqNot, scope: Scope) -> alg.Absence:
@@ -454,6 +451,6 @@ def _select(query: ast.Query, scope: Scope) -> alg.Select:
         window=window,
     )
     if query.values is not None and grouped:
-        joined = alg.Join(alg.SubSelect(select), _table(query.values))
+        joined = alg.Join(Op.AND, alg.SubSelect(select), _table(query.values))
         return alg.Select(joined, tuple(dict.fromkeys((*names, *(v.name for v in query.values.variables)))))
     return select

@@ -15,23 +15,18 @@ from etalis_rules.algebra import (
     Absence,
     Block,
     Const,
-    EqJoin,
-    EqLeftJoin,
     Expr,
     Extend,
     Filter,
     GraphNames,
     Join,
-    LeftJoin,
     Minus,
+    Outer,
     PathPattern,
     Pattern,
     Runs,
-    SeqJoin,
-    SeqRightJoin,
     SubSelect,
     Table,
-    TimeJoin,
     Union,
     Var,
     Within,
@@ -81,27 +76,19 @@ def compile_pattern(pattern: Pattern, env: Env, registry: Registry) -> Runner:
             return _graph_names(pattern, env)
         case Table():
             return _table(pattern, env)
-        case Join():
+        case Join(Op.AND):
             return _join(pattern, env, registry)
-        case SeqJoin(left, right):
-            return _pair(left, right, temporal(Op.SEQ), env, registry)
-        case EqJoin(left, right):
-            return _pair(left, right, temporal(Op.EQUALS), env, registry)
-        case TimeJoin(op, left, right) if op != Op.NEXT:
-            return _pair(left, right, temporal(Op(op)), env, registry)
-        case TimeJoin() | Absence() | Runs():
+        case Join(op, left, right) if op is not Op.NEXT:
+            return _pair(left, right, temporal(op), env, registry)
+        case Join() | Absence() | Runs():
             raise Unsupported(
                 "NOT, NEXT and REPEAT are not looked for backwards; make a rule of them, CONSTRUCT { … } WHERE { … }, "
                 "and ask for the triple that it derives"
             )
         case Union(left, right):
             return _union(compile_pattern(left, env, registry), compile_pattern(right, env, registry))
-        case LeftJoin(left, right, condition):
-            return _outer_join(left, right, condition, temporal(OuterOp.OPTIONAL), env, registry)
-        case EqLeftJoin(left, right, condition):
-            return _outer_join(left, right, condition, temporal(OuterOp.EQUALSOPTIONAL), env, registry)
-        case SeqRightJoin(left, right, condition):
-            return _outer_join(right, left, condition, temporal(OuterOp.OPTIONALSEQ), env, registry)
+        case Outer():
+            return _outer_join(pattern, env, registry)
         case Minus():
             return _minus(pattern, env, registry)
         case Filter(child, conditions):
@@ -131,7 +118,7 @@ def enter(pattern: Pattern, env: Env, registry: Registry) -> Runner:
 
 
 def _flat(pattern: Pattern) -> Iterator[Pattern]:
-    if isinstance(pattern, Join):
+    if isinstance(pattern, Join) and pattern.op is Op.AND:
         yield from _flat(pattern.left)
         yield from _flat(pattern.right)
     else:
@@ -178,7 +165,7 @@ def _paired(first: Runner, second: Runner) -> Runner:
 
 
 def _pair(left: Pattern, right: Pattern, relation: Temporal, env: Env, registry: Registry) -> Runner:
-    """SeqJoin, EqJoin and TimeJoin."""
+    """A join whose sides are related in time."""
     first = compile_pattern(left, env, registry)
     second = enter(right, env.after(left), registry)
 
@@ -191,13 +178,10 @@ def _pair(left: Pattern, right: Pattern, relation: Temporal, env: Env, registry:
     return run_pair
 
 
-def _outer_join(
-    mandatory: Pattern, optional: Pattern, condition: tuple[Expr, ...], relation: Temporal, env: Env, registry: Registry
-) -> Runner:
-    """A mandatory solution with every partner that satisfies both conditions, or alone if there is none.
-
-    ``relation`` takes the mandatory side first, whichever way round it is written.
-    """
+def _outer_join(pattern: Outer, env: Env, registry: Registry) -> Runner:
+    """A mandatory solution with every partner that satisfies both conditions, or alone if there is none."""
+    mandatory, optional, condition = pattern.mandatory, pattern.optional, pattern.condition
+    relation = temporal(pattern.op)
     hidden = (hidden_from_outer_join(mandatory, optional, condition) & env.seen) - env.given
     env = env.hiding(hidden)
     first = compile_pattern(mandatory, env, registry)

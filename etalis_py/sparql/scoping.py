@@ -15,25 +15,20 @@ from etalis_rules.algebra import (
     BGP,
     Absence,
     Block,
-    EqJoin,
-    EqLeftJoin,
     Exists,
     Expr,
     Extend,
     Filter,
     GraphNames,
     Join,
-    LeftJoin,
     Minus,
+    Outer,
     PathPattern,
     Pattern,
     Runs,
     Select,
-    SeqJoin,
-    SeqRightJoin,
     SubSelect,
     Table,
-    TimeJoin,
     Union,
     Var,
     Within,
@@ -209,15 +204,13 @@ def receives(pattern: Pattern, names: Names) -> bool:
             return receives(child, names)
         case Minus(left, _, _):
             return receives(left, names)
-        case LeftJoin(left, right, condition) | EqLeftJoin(left, right, condition):
-            return receives(left, names - hidden_from_outer_join(left, right, condition))
-        case SeqRightJoin(left, right, condition):
-            return receives(right, names - hidden_from_outer_join(right, left, condition))
+        case Outer(_, mandatory, optional, condition):
+            return receives(mandatory, names - hidden_from_outer_join(mandatory, optional, condition))
         case SubSelect(select):
             return receives(select.pattern, names & passable(select))
         case Union(left, right):
             return receives(left, names) and receives(right, names)
-        case Join(left, right) | SeqJoin(left, right) | EqJoin(left, right) | TimeJoin(_, left, right):
+        case Join(_, left, right):
             return receives(left, names) or receives(right, names)
         case Absence() | Runs():
             return False  # they are refused when they are compiled

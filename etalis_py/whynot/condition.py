@@ -47,9 +47,13 @@ def timed(child: alg.Pattern, mark: str, side: str) -> alg.Pattern:
 
 def keys_of(pattern: Any, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[Condition]:
     """The variables that both sides of a node share."""
-    shared = sorted(alg.scope(pattern.left) & alg.scope(pattern.right))
-    for name in shared:
-        for side in ("right", "left"):
+    if isinstance(pattern, alg.Outer):
+        sides = ("mandatory", "optional") if pattern.optional_first else ("optional", "mandatory")
+    else:
+        sides = ("right", "left")
+    one, other = (alg.scope(getattr(pattern, side)) for side in sides)
+    for name in sorted(one & other):
+        for side in sides:
             mark = f".why{next(numbers)}."
 
             def apart(p: alg.Pattern, m: str = mark, v: str = name, s: str = side) -> alg.Pattern:

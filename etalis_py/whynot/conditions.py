@@ -20,6 +20,7 @@ from itertools import count
 from typing import cast
 
 from etalis_rules import algebra as alg
+from etalis_rules.relations import SAME_INTERVAL, Op
 from etalis_rules.terms import TRUE
 
 from etalis_py.whynot.condition import Condition, keys_of, timed
@@ -94,9 +95,9 @@ def of_node(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Ti
                     mark = f".why{next(numbers)}."
                     change = lambda p, place=place, m=mark: replace(p, **{place: alg.Var(m + "t")})  # noqa: E731
                     yield Condition("term", titles.term(node.term), path, change, mark, ("t",), (node.term, place))
-        case alg.Join() | alg.SeqJoin() | alg.EqJoin() | alg.LeftJoin() | alg.SeqRightJoin() | alg.EqLeftJoin():
+        case alg.Join(Op.AND | Op.SEQ | Op.EQUALS) | alg.Outer():
             yield from _of_pair(pattern, path, numbers, titles)
-        case alg.TimeJoin() | alg.Absence() | alg.Runs():
+        case alg.Join() | alg.Absence() | alg.Runs():
             yield from of_operator(pattern, path, numbers, titles)
 
 
@@ -139,26 +140,17 @@ def _first_child(mark: str) -> Change:
 
 # --- pairs -----------------------------------------------------------------------------------------------------
 
-_RELATIONS = {
-    alg.SeqJoin: ("order", "SEQ"),
-    alg.EqJoin: ("interval", "EQUALS"),
-    alg.LeftJoin: ("order", "OPTIONAL"),
-    alg.SeqRightJoin: ("order", "OPTIONALSEQ"),
-    alg.EqLeftJoin: ("interval", "EQUALSOPTIONAL"),
-}
 
-
-def _of_pair(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[Condition]:
-    assert isinstance(pattern, (alg.Join, alg.SeqJoin, alg.EqJoin, alg.LeftJoin, alg.SeqRightJoin, alg.EqLeftJoin))
-    optional = getattr(pattern, "condition", ())
-    relation = _RELATIONS.get(type(pattern))
-    if relation is not None:
-        kind, word = relation
+def _of_pair(pattern: alg.Join | alg.Outer, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[Condition]:
+    optional = pattern.condition if isinstance(pattern, alg.Outer) else ()
+    if pattern.op is not Op.AND:
+        kind = "interval" if pattern.op in SAME_INTERVAL else "order"
+        word = pattern.op.upper()
         mark = f".why{next(numbers)}."
 
         def side_by_side(p: alg.Pattern, m: str = mark) -> alg.Pattern:
             left, right = alg.children(p)
-            joined = alg.Join(timed(left, m, "l"), timed(right, m, "r"))
+            joined = alg.Join(Op.AND, timed(left, m, "l"), timed(right, m, "r"))
             return alg.Filter(joined, optional) if optional else joined
 
         yield Condition(kind, titles.inner(pattern), path, side_by_side, mark, ("ls", "le", "rs", "re"), pattern, word)
@@ -186,7 +178,7 @@ def _unconditional(pattern: alg.Pattern, test: alg.Expr) -> alg.Pattern:
         case alg.Filter(child, tests):
             rest = _but(tests, test)
             return replace(pattern, conditions=rest) if rest else child
-        case alg.LeftJoin() | alg.SeqRightJoin() | alg.EqLeftJoin():
+        case alg.Outer():
             return replace(pattern, condition=_but(pattern.condition, test))
     raise TypeError(f"no condition of an optional part stands in {pattern!r}")
 

@@ -311,28 +311,27 @@ def _count(sample: Sample) -> Count:
 def _needs(pattern: alg.Pattern, child: int) -> bool:
     """Whether the node has no solution if this child has none."""
     match pattern:
-        case alg.LeftJoin() | alg.EqLeftJoin() | alg.Minus():
+        case alg.Outer():
+            return child == int(pattern.optional_first)
+        case alg.Minus():
             return child == 0
-        case alg.SeqRightJoin():
-            return child == 1
     return True
 
 
 def _ends(pattern: alg.Pattern, at_end: bool) -> tuple[bool, ...]:
     """For each child, whether it ends when the node does."""
     match pattern:
-        case alg.SeqJoin() | alg.SeqRightJoin():
-            return False, at_end
-        case alg.TimeJoin(op):
+        case alg.Join(op):
             return op in TOGETHER and at_end, op not in EITHER_LAST and at_end
+        case alg.Outer(op):
+            together = at_end and op in TOGETHER
+            return (together, at_end) if pattern.optional_first else (at_end, together)
         case alg.Absence(_, _, right, bound):
             return (at_end and bound is None, False) if right is None else (False, False, at_end)
         case alg.Runs():
             return (False,) * len(alg.children(pattern))
-        case alg.LeftJoin() | alg.Minus():
+        case alg.Minus():
             return at_end, False
-        case alg.EqJoin() | alg.EqLeftJoin() | alg.Union():
+        case alg.Union():
             return at_end, at_end
-        case alg.Join():
-            return False, False
     return (at_end,) * len(alg.children(pattern))

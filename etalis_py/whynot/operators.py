@@ -27,9 +27,9 @@ _BOTH = ("ls", "le", "rs", "re")
 
 def of_operator(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[Condition]:
     match pattern:
-        case alg.TimeJoin():
+        case alg.Join():
             yield from _of_relation(pattern, path, f".why{next(numbers)}.", titles)
-            if pattern.op == Op.NEXT:
+            if pattern.op is Op.NEXT:
                 yield _nearer(pattern, path, f".why{next(numbers)}.", titles)
             yield from keys_of(pattern, path, numbers, titles)
         case alg.Absence():
@@ -41,25 +41,24 @@ def of_operator(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles
             yield from _of_runs(pattern, path, numbers, titles)
 
 
-def _side_by_side(mark: str, join: Any = alg.Join) -> Any:
+def _side_by_side(mark: str, op: Op = Op.AND) -> Any:
     """Both sides of the node, with their intervals."""
 
     def change(pattern: Any) -> alg.Pattern:
-        joined: alg.Pattern = join(timed(pattern.left, mark, "l"), timed(pattern.right, mark, "r"))
-        return joined
+        return alg.Join(op, timed(pattern.left, mark, "l"), timed(pattern.right, mark, "r"))
 
     return change
 
 
-def _of_relation(pattern: alg.TimeJoin, path: Path, mark: str, titles: Titles) -> Iterator[Condition]:
-    kind = "order" if pattern.op == Op.NEXT else "relation"
+def _of_relation(pattern: alg.Join, path: Path, mark: str, titles: Titles) -> Iterator[Condition]:
+    kind = "order" if pattern.op is Op.NEXT else "relation"
     text = titles.inner(pattern)
     yield Condition(kind, text, path, _side_by_side(mark), mark, _BOTH, pattern, pattern.op)
 
 
-def _nearer(pattern: alg.TimeJoin, path: Path, mark: str, titles: Titles) -> Condition:
+def _nearer(pattern: alg.Join, path: Path, mark: str, titles: Titles) -> Condition:
     text = f"no nearer {titles.inner(pattern.right)}"
-    return Condition("absence", text, path, _side_by_side(mark, alg.SeqJoin), mark, _BOTH, pattern, "next")
+    return Condition("absence", text, path, _side_by_side(mark, Op.SEQ), mark, _BOTH, pattern, "next")
 
 
 def _absence(pattern: alg.Absence, path: Path, mark: str, titles: Titles) -> Condition:

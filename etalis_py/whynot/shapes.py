@@ -20,6 +20,9 @@ def with_children(pattern: alg.Pattern, children: Sequence[alg.Pattern]) -> alg.
     """The node with other children, in the order of ``alg.children``."""
     if isinstance(pattern, alg.SubSelect):
         return alg.SubSelect(replace(pattern.select, pattern=children[0]))
+    if isinstance(pattern, alg.Outer):
+        optional, mandatory = children if pattern.optional_first else reversed(children)
+        return replace(pattern, mandatory=mandatory, optional=optional)
     rest = iter(children)
     parts: dict[str, Any] = {}
     for field in fields(pattern):

@@ -11,19 +11,14 @@ from etalis_rules.terms import RDF_TYPE, XSD, is_iri, is_literal, parts
 
 _STRENGTH = {"||": 1, "&&": 2, "=": 3, "!=": 3, "<": 3, ">": 3, "<=": 3, ">=": 3, "+": 4, "-": 4, "*": 5, "/": 5}
 _IN, _PRIMARY = 3, 7
-_WORDS = {
-    alg.Join: "AND",
-    alg.SeqJoin: "SEQ",
-    alg.EqJoin: "EQUALS",
-    alg.Union: "UNION",
-    alg.LeftJoin: "OPTIONAL",
-    alg.SeqRightJoin: "OPTIONALSEQ",
-    alg.EqLeftJoin: "EQUALSOPTIONAL",
-    alg.Minus: "MINUS",
-}
 _NUMBERS = frozenset({"integer", "decimal", "double", "float"})
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _LONGEST = 90
+
+
+def _word(pattern: alg.Pattern) -> str:
+    """The operator as it is written."""
+    return pattern.op.upper() if isinstance(pattern, alg.Join | alg.Outer) else type(pattern).__name__.upper()
 
 
 def length(us: int) -> str:
@@ -108,17 +103,15 @@ class Titles:
                 return "triples and paths"
             case alg.Known():
                 return "over the background alone"
-            case alg.TimeJoin(op=op):
-                return op.upper()
+            case alg.Outer() if pattern.condition:
+                return f"{_word(pattern)}, FILTER ({self.conditions(pattern.condition)}) inside"
             case alg.Absence(_, absent, right, bound):
                 deadline = "" if bound is None else f" WITHIN {self.bound(bound)}"
                 word = "NOT" if right is None and bound is None else "SEQ NOT"
                 return f"{word} {{ {self.inner(absent)} }}{deadline}" + " SEQ" * (right is not None)
             case alg.Runs():
                 return self.repeat(pattern)
-        word = _WORDS.get(type(pattern), type(pattern).__name__)
-        conditions = getattr(pattern, "condition", ())
-        return f"{word}, FILTER ({self.conditions(conditions)}) inside" if conditions else word
+        return _word(pattern)
 
     def repeat(self, runs: alg.Runs) -> str:
         """``REPEAT 3 OR MORE BY ?c``."""
@@ -183,11 +176,9 @@ class Titles:
                 text = self.inner(child)
             case alg.Within(child, bound):
                 text = f"{{ {self.inner(child)} }} WITHIN {self.bound(bound)}"
-            case _ if type(pattern) in _WORDS:
+            case alg.Join() | alg.Outer() | alg.Union() | alg.Minus():
                 left, right = alg.children(pattern)
-                text = f"{{ {self.inner(left)} }} {_WORDS[type(pattern)]} {{ {self.inner(right)} }}"
-            case alg.TimeJoin(op, left, right):
-                text = f"{{ {self.inner(left)} }} {op.upper()} {{ {self.inner(right)} }}"
+                text = f"{{ {self.inner(left)} }} {_word(pattern)} {{ {self.inner(right)} }}"
             case alg.Absence(left, _, right, _):
                 after = "" if right is None else f" {{ {self.inner(right)} }}"
                 text = f"{{ {self.inner(left)} }} {self.pattern(pattern)}{after}"

@@ -36,7 +36,7 @@ def bounded(text: str, knowledge: KnowledgeSummary = NO_KNOWLEDGE, consuming: bo
 
 
 def _walk(pattern: object) -> list[object]:
-    inner = [getattr(pattern, name, None) for name in ("child", "left", "right")]
+    inner = [getattr(pattern, name, None) for name in ("child", "left", "right", "mandatory", "optional")]
     return [pattern, *(node for part in inner if part is not None for node in _walk(part))]
 
 

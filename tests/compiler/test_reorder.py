@@ -11,6 +11,7 @@ from etalis_compiler.pipeline import Compilation, compile_documents, compile_sou
 from etalis_compiler.rewrites.reorder import coupling, reorder_select
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.relations import Op
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,9 +30,9 @@ def coupled(text: str, order: str, rates: dict[str, float] | None = None) -> str
 
     def shown(p: alg.Pattern) -> str:
         match p:
-            case alg.SeqJoin(left, right):
+            case alg.Join(Op.SEQ, left, right):
                 return f"({shown(left)} {shown(right)})"
-            case alg.Join(left, right):
+            case alg.Join(Op.AND, left, right):
                 return f"[{shown(left)} {shown(right)}]"
             case alg.BGP(triples):
                 return " ".join(t.predicate.term[1:-1].removeprefix(NAMESPACE) for t in triples)  # type: ignore[union-attr]

@@ -12,6 +12,7 @@ from etalis_compiler import ast
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.algebra import nodes
+from etalis_rules.relations import Op
 from etalis_rules.traversal import Name, Text, descend, own_names, rename, renamings, transform, walk
 
 
@@ -84,7 +85,7 @@ def test_transform_takes_a_replacement_as_it_is_and_goes_on_elsewhere() -> None:
         seen.append(node)
         return alg.UNIT if isinstance(node, alg.BGP) else None
 
-    assert transform(alg.Join(BGP, alg.Block(BGP)), change) == alg.Join(alg.UNIT, alg.Block(alg.UNIT))
+    assert transform(alg.Join(Op.AND, BGP, alg.Block(BGP)), change) == alg.Join(Op.AND, alg.UNIT, alg.Block(alg.UNIT))
     assert not any(isinstance(node, alg.Triple) for node in seen)
 
 

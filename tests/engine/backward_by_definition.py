@@ -12,21 +12,17 @@ from etalis_rules.algebra import (
     Chain,
     Choice,
     Const,
-    EqJoin,
-    EqLeftJoin,
     Extend,
     Filter,
     GraphNames,
     Inverse,
     Join,
-    LeftJoin,
     Minus,
     NotAny,
+    Outer,
     PathPattern,
     Repeat,
     Select,
-    SeqJoin,
-    SeqRightJoin,
     Step,
     SubSelect,
     Table,
@@ -35,6 +31,7 @@ from etalis_rules.algebra import (
     Var,
     Within,
 )
+from etalis_rules.relations import Op, OuterOp
 from etalis_rules.terms import XSD, literal
 
 from etalis_py.knowledge.graph import Graph
@@ -138,20 +135,20 @@ class Definitions:
             case Table(names, rows):
                 bound = [{v: t for v, t in zip(names, row, strict=True) if t} for row in rows]
                 return [(mu, TIMELESS_START, TIMELESS_END) for mu in bound]
-            case Join(left, right):
+            case Join(Op.AND, left, right):
                 return self.pairs(left, right, lambda a, b: True)
-            case SeqJoin(left, right):
+            case Join(Op.SEQ, left, right):
                 return self.pairs(left, right, before)
-            case EqJoin(left, right):
+            case Join(Op.EQUALS, left, right):
                 return self.pairs(left, right, equal)
             case Union(left, right):
                 return self.of(left) + self.of(right)
-            case LeftJoin(left, right, conditions):
+            case Outer(OuterOp.OPTIONAL, left, right, conditions):
                 return self.outer(left, right, conditions, lambda m, o: not_after(o, m))
-            case EqLeftJoin(left, right, conditions):
+            case Outer(OuterOp.EQUALSOPTIONAL, left, right, conditions):
                 return self.outer(left, right, conditions, equal)
-            case SeqRightJoin(left, right, conditions):
-                return self.outer(right, left, conditions, lambda m, o: before(o, m))
+            case Outer(OuterOp.OPTIONALSEQ, left, right, conditions):
+                return self.outer(left, right, conditions, lambda m, o: before(o, m))
             case Minus(left, right, counted):
                 others = self.of(right)
                 return [s for s in self.of(left) if not any(self.removes(o, s, counted) for o in others)]

@@ -13,23 +13,19 @@ from etalis_rules.algebra import (
     Chain,
     Choice,
     Const,
-    EqJoin,
-    EqLeftJoin,
     Exists,
     Extend,
     Filter,
     GraphNames,
     Inverse,
     Join,
-    LeftJoin,
     Minus,
     NotAny,
     OrderKey,
+    Outer,
     PathPattern,
     Repeat,
     Select,
-    SeqJoin,
-    SeqRightJoin,
     Step,
     SubSelect,
     Table,
@@ -39,6 +35,7 @@ from etalis_rules.algebra import (
     Within,
     scope,
 )
+from etalis_rules.relations import Op, OuterOp
 from hypothesis import assume
 from hypothesis import strategies as st
 
@@ -136,11 +133,15 @@ def patterns(draw: Any, kinds: tuple[str, ...], depth: int = 3, inside: tuple[st
     kind = draw(st.sampled_from(kinds))
     left = draw(child)
     match kind:
-        case "join" | "union" | "seq" | "eq":
-            return {"join": Join, "union": Union, "seq": SeqJoin, "eq": EqJoin}[kind](left, draw(child))
-        case "left" | "seqright" | "eqleft":
-            make = {"left": LeftJoin, "seqright": SeqRightJoin, "eqleft": EqLeftJoin}[kind]
-            return make(left, draw(child), draw(conditions))
+        case "union":
+            return Union(left, draw(child))
+        case "join" | "seq" | "eq":
+            return Join({"join": Op.AND, "seq": Op.SEQ, "eq": Op.EQUALS}[kind], left, draw(child))
+        case "left" | "eqleft":
+            op = OuterOp.OPTIONAL if kind == "left" else OuterOp.EQUALSOPTIONAL
+            return Outer(op, left, draw(child), draw(conditions))
+        case "seqright":
+            return Outer(OuterOp.OPTIONALSEQ, draw(child), left, draw(conditions))
         case "minus":
             return Minus(left, draw(child), tuple(sorted(scope(left))))
         case "filter":
@@ -257,11 +258,11 @@ def group_text(pattern: Any) -> str:
         case Table(names, rows):
             body = " ".join("(" + " ".join(t or "UNDEF" for t in row) + ")" for row in rows)
             return f"{{ VALUES ({' '.join('?' + n for n in names)}) {{ {body} }} }}"
-        case Join(left, right):
+        case Join(Op.AND, left, right):
             return f"{{ {group_text(left)} {group_text(right)} }}"
         case Union(left, right):
             return f"{{ {group_text(left)} UNION {group_text(right)} }}"
-        case LeftJoin(left, right, conditions):
+        case Outer(OuterOp.OPTIONAL, left, right, conditions):
             tests = " ".join(f"FILTER({expression_text(c)})" for c in conditions)
             return f"{{ {group_text(left)} OPTIONAL {{ {group_text(right)} {tests} }} }}"
         case Minus(left, right, _):

@@ -16,6 +16,7 @@ from etalis_rules.algebra import (
     subexpressions,
     subpatterns,
 )
+from etalis_rules.relations import Op
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -69,7 +70,7 @@ def test_bindings_are_joined_with_the_bottom_up_solutions(pattern: Any, data: Da
     assume(not has_path(pattern))
     found = prepare(pattern, timed=True).solve(mu, data.source(), None, CLOCK)
     outside = Table(tuple(mu), (tuple(mu.values()),))
-    assert bag(found) == bag(Definitions(data).of(Join(outside, pattern)))
+    assert bag(found) == bag(Definitions(data).of(Join(Op.AND, outside, pattern)))
 
 
 @quick

@@ -18,6 +18,7 @@ from etalis_rules.algebra import (
     Table,
     Var,
 )
+from etalis_rules.relations import Op
 
 from etalis_py.sparql import (
     prepare,
@@ -108,7 +109,10 @@ def test_a_path_in_a_graph() -> None:
 
 def test_there_is_no_zero_length_step_in_a_graph_that_does_not_exist() -> None:
     star = path("k", Repeat(P, *STAR), "?y", Var("g"))
-    assert answers(Join(Table(("g",), (("<urn:g>",), ("<urn:nowhere>",))), star), CHAIN) == ["g=g y=k", "g=g y=l"]
+    assert answers(Join(Op.AND, Table(("g",), (("<urn:g>",), ("<urn:nowhere>",))), star), CHAIN) == [
+        "g=g y=k",
+        "g=g y=l",
+    ]
     assert answers(path("k", Repeat(P, *STAR), "?y", t("nowhere")), CHAIN) == []
 
 
@@ -120,7 +124,7 @@ def test_zero_length_from_a_constant_needs_no_triple() -> None:
 
 def test_zero_length_from_a_variable_stays_at_nodes_of_the_graph() -> None:
     star = path("?x", Repeat(P, *STAR), "?y")
-    assert answers(Join(Table(("x",), (("<urn:nowhere>",), ("<urn:d>",))), star), CHAIN) == ["x=d y=d"]
+    assert answers(Join(Op.AND, Table(("x",), (("<urn:nowhere>",), ("<urn:d>",))), star), CHAIN) == ["x=d y=d"]
 
 
 def test_a_timed_closure_is_the_least_relation_of_hulls() -> None:

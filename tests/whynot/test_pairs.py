@@ -25,7 +25,7 @@ def test_an_optional_part_and_its_filters() -> None:
         marks = {part.variable for part in walk(relaxed) if isinstance(part, alg.Extend)}
         assert marks >= {c.mark + m for c in pair if c.kind == "filter" for m in c.marks}
         tests = [p.conditions for p in walk(relaxed) if isinstance(p, alg.Filter)]
-        tests += [p.condition for p in walk(relaxed) if isinstance(p, alg.LeftJoin)]
+        tests += [p.condition for p in walk(relaxed) if isinstance(p, alg.Outer)]
         assert [len(each) for each in tests] == [3 - sum(condition in filters for condition in pair)]
 
 

@@ -10,14 +10,12 @@ from ..late import settled
 from .absence import timed
 from .builder import Above, Builder, Names, Part, guard, look_up, steps, unite
 
-_OPERATORS = {alg.Join: Op.AND, alg.SeqJoin: Op.SEQ, alg.EqJoin: Op.EQUALS}
 
-
-def lower_join(pattern: alg.Join | alg.SeqJoin | alg.EqJoin | alg.TimeJoin, above: Above, b: Builder) -> Part:
+def lower_join(pattern: alg.Join, above: Above, b: Builder) -> Part:
     """At op Bt, and each timed side with the timeless solutions of the other."""
     wanted, conditions, bound = above
     left_scope, right_scope = alg.scope(pattern.left), alg.scope(pattern.right)
-    op = Op(pattern.op) if isinstance(pattern, alg.TimeJoin) else _OPERATORS[type(pattern)]
+    op = pattern.op
     certain = alg.certain(pattern.left) & alg.certain(pattern.right)
     key = certain if b.consuming and op is not Op.AND else None
     left = b.lower(_freed(pattern.left, bound), _decisive((wanted | right_scope) & left_scope, left_scope, key))

@@ -11,20 +11,11 @@ from ..rewrites.push_windows import condition_bound
 from .builder import Above, Builder, Part, guard, look_up, mapped, reads, steps, unite
 from .exists import watched
 
-_OPERATORS = {
-    alg.LeftJoin: OuterOp.OPTIONAL,
-    alg.EqLeftJoin: OuterOp.EQUALSOPTIONAL,
-    alg.SeqRightJoin: OuterOp.OPTIONALSEQ,
-}
 
-
-def lower_outer(pattern: alg.LeftJoin | alg.EqLeftJoin | alg.SeqRightJoin, above: Above, b: Builder) -> Part:
+def lower_outer(pattern: alg.Outer, above: Above, b: Builder) -> Part:
     """The positive and the negative half of an optional operator."""
     wanted, conditions, _ = above
-    op, condition = _OPERATORS[type(pattern)], pattern.condition
-    mandatory, optional = pattern.left, pattern.right
-    if isinstance(pattern, alg.SeqRightJoin):
-        mandatory, optional = optional, mandatory
+    op, mandatory, optional, condition = pattern.op, pattern.mandatory, pattern.optional, pattern.condition
     own, other = alg.scope(mandatory), alg.scope(optional)
     read = wanted | reads(condition)
     left = b.lower(mandatory, (read | other) & own)
@@ -57,7 +48,7 @@ def lower_outer(pattern: alg.LeftJoin | alg.EqLeftJoin | alg.SeqRightJoin, above
         branches.append(look_up(right.timed, left.timeless, combined, b))
         late = guard(undecided(op, left.timeless, optional, condition), conditions)
     elif left.timeless is not None and right.timeless is not None:
-        timeless = guard(alg.LeftJoin(left.timeless, right.timeless, condition), conditions)
+        timeless = guard(alg.Outer(OuterOp.OPTIONAL, left.timeless, right.timeless, condition), conditions)
     return Part(unite(branches, wanted, b), timeless, late)
 
 

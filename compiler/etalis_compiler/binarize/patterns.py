@@ -88,7 +88,7 @@ def _lower_extend(pattern: alg.Extend, above: Above, b: Builder) -> Part:
     )
 
 
-_SPARING = (alg.BGP, alg.Join, alg.SeqJoin, alg.EqJoin, alg.TimeJoin)
+_SPARING = (alg.BGP, alg.Join)
 
 # One line for each operator.  ``above`` gives a lowering the needed variables, those of the conditions included; under
 # a consuming policy that is the whole scope of a pattern, unless it is _SPARING; a join decides itself what its sides
@@ -100,16 +100,11 @@ _LOWERINGS: dict[type, Any] = {
     alg.GraphNames: _lower_timeless,
     alg.Table: _lower_timeless,
     alg.Join: lower_join,
-    alg.SeqJoin: lower_join,
-    alg.EqJoin: lower_join,
-    alg.TimeJoin: lower_join,
     alg.Absence: lower_absence,
     alg.Runs: lower_runs,
     alg.Union: _lower_union,
     alg.Extend: _lower_extend,
-    alg.LeftJoin: lower_outer,
-    alg.EqLeftJoin: lower_outer,
-    alg.SeqRightJoin: lower_outer,
+    alg.Outer: lower_outer,
     alg.Minus: lower_minus,
     alg.SubSelect: lower_subselect,
 }

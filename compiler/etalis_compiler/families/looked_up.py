@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.relations import Op
 from etalis_rules.traversal import walk
 
 _OF_THE_GROUP = alg.INTERVAL | alg.VOLATILE
@@ -32,7 +33,7 @@ def plain_steps(step: ir.Background, markers: Collection[str]) -> tuple[ir.Step,
             below = plain_steps(ir.Background(child, step.binds), markers)
             alone = all(_reads_only(condition, alg.scope(child)) for condition in conditions)
             return None if below is None or not alone else (*below, *map(ir.Condition, conditions))
-        case alg.Join(left, right):
+        case alg.Join(Op.AND, left, right):
             own = tuple(name for name in step.binds if name in alg.scope(left))
             rest = tuple(name for name in step.binds if name not in own)
             parts = [plain_steps(ir.Background(p, b), markers) for p, b in ((left, own), (right, rest))]

@@ -7,9 +7,10 @@ down).  BOUND and COALESCE, EXISTS and volatile functions never go below an oute
 missing variable from a bound one, or would be evaluated a different number of times.
 
 >>> from etalis_rules.algebra import *
+>>> from etalis_rules.relations import Op
 >>> a = BGP((Triple(Var("c"), Const("<p>"), Var("x")),)); b = BGP((Triple(Var("c"), Const("<p>"), Var("y")),))
 >>> low = Apply(">", (Var("x"), Const('"1"')))
->>> push_filters(Filter(SeqJoin(a, b), (low,))) == SeqJoin(Filter(a, (low,)), b)
+>>> push_filters(Filter(Join(Op.SEQ, a, b), (low,))) == Join(Op.SEQ, Filter(a, (low,)), b)
 True
 """
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from etalis_rules import algebra as alg
+from etalis_rules.relations import Op
 
 
 def push_filters(pattern: alg.Pattern) -> alg.Pattern:
@@ -41,11 +43,8 @@ def push_filters(pattern: alg.Pattern) -> alg.Pattern:
             return replace(pattern, child=push_filters(child), expression=_inside(expression))
         case alg.SubSelect(select):
             return alg.SubSelect(push_select(select))
-        case alg.LeftJoin(left, right, condition) | alg.EqLeftJoin(left, right, condition):
-            # A conjunct of F that reads only the optional side keeps out solutions that could never match.
-            return _push_condition(pattern, push_filters(left), push_filters(right), condition)
-        case alg.SeqRightJoin(left, right, condition):
-            return _push_condition(pattern, push_filters(left), push_filters(right), condition)
+        case alg.Outer():
+            return _push_condition(pattern)
         case alg.Absence(left, absent, right):
             deeper = None if right is None else push_filters(right)
             return replace(pattern, left=push_filters(left), absent=push_filters(absent), right=deeper)
@@ -66,16 +65,11 @@ def push_select(select: alg.Select) -> alg.Select:
     )
 
 
-def _push_condition(
-    pattern: alg.LeftJoin | alg.EqLeftJoin | alg.SeqRightJoin,
-    left: alg.Pattern,
-    right: alg.Pattern,
-    condition: tuple[alg.Expr, ...],
-) -> alg.Pattern:
-    optional_is_left = isinstance(pattern, alg.SeqRightJoin)
-    optional, mandatory = (left, right) if optional_is_left else (right, left)
+def _push_condition(pattern: alg.Outer) -> alg.Pattern:
+    """A conjunct of F that reads only the optional side keeps out solutions that could never match."""
+    mandatory, optional = push_filters(pattern.mandatory), push_filters(pattern.optional)
     kept = []
-    for part in map(_inside, condition):
+    for part in map(_inside, pattern.condition):
         names = alg.operators(part)
         if names & (alg.INTERVAL | alg.VOLATILE | alg.TELLS_UNBOUND | {"EXISTS"}) or not _binds(
             optional, alg.variables(part)
@@ -83,8 +77,7 @@ def _push_condition(
             kept.append(part)
         else:
             optional = _place_or_filter(part, False, optional)
-    left, right = (optional, mandatory) if optional_is_left else (mandatory, optional)
-    return replace(pattern, left=left, right=right, condition=tuple(kept))
+    return alg.Outer(pattern.op, mandatory, optional, tuple(kept))
 
 
 def _inside(e: alg.Expr) -> alg.Expr:
@@ -128,12 +121,12 @@ def _place(condition: alg.Expr, tells_unbound: bool, pattern: alg.Pattern) -> al
             if variable in needed or not _binds(child, needed):
                 return None
             return replace(pattern, child=_place_or_filter(condition, tells_unbound, child))
-        case alg.TimeJoin("next", left, _) | alg.Absence(left, _, None):
+        case alg.Join(Op.NEXT, left, _) | alg.Absence(left, _, None):
             # A filter on the whole says nothing about what is next, or what must be absent.
             if not _binds(left, needed):
                 return None
             return replace(pattern, left=_place_or_filter(condition, tells_unbound, left))
-        case alg.Join() | alg.SeqJoin() | alg.EqJoin() | alg.TimeJoin() | alg.Absence():
+        case alg.Join() | alg.Absence():
             left, right = pattern.left, pattern.right
             assert right is not None
             in_left, in_right = _binds(left, needed), _binds(right, needed)
@@ -144,14 +137,14 @@ def _place(condition: alg.Expr, tells_unbound: bool, pattern: alg.Pattern) -> al
             if in_right:
                 right = _place_or_filter(condition, tells_unbound, right)
             return replace(pattern, left=left, right=right)
-        case alg.LeftJoin(left, _, _) | alg.EqLeftJoin(left, _, _) | alg.Minus(left, _, _):
+        case alg.Outer(_, mandatory):
+            if tells_unbound or not _binds(mandatory, needed):
+                return None
+            return replace(pattern, mandatory=_place_or_filter(condition, tells_unbound, mandatory))
+        case alg.Minus(left):
             if tells_unbound or not _binds(left, needed):
                 return None
             return replace(pattern, left=_place_or_filter(condition, tells_unbound, left))
-        case alg.SeqRightJoin(_, right, _):
-            if tells_unbound or not _binds(right, needed):
-                return None
-            return replace(pattern, right=_place_or_filter(condition, tells_unbound, right))
         case alg.Union(left, right) if _binds(left, needed) and _binds(right, needed):
             return alg.Union(
                 _place_or_filter(condition, tells_unbound, left), _place_or_filter(condition, tells_unbound, right)

@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 
 from etalis_rules import algebra as alg
 from etalis_rules.durations import parse_duration
+from etalis_rules.relations import SAME_INTERVAL, Op
 from etalis_rules.terms import XSD, is_literal, parts
 
 from ..knowledge import KnowledgeSummary
@@ -82,16 +83,14 @@ def certainly_timed(pattern: alg.Pattern, knowledge: KnowledgeSummary) -> bool:
             return graph is None and any(stream or not knowledge.may_hold(triple) for triple in triples)
         case alg.PathPattern() | alg.GraphNames() | alg.Table():
             return False
-        case alg.Absence() | alg.Runs() | alg.TimeJoin("next"):
+        case alg.Absence() | alg.Runs() | alg.Join(Op.NEXT):
             return True  # sides that may be timeless have been refused
-        case alg.Join(left, right) | alg.SeqJoin(left, right) | alg.EqJoin(left, right) | alg.TimeJoin(_, left, right):
+        case alg.Join(_, left, right):
             return certainly_timed(left, knowledge) or certainly_timed(right, knowledge)
         case alg.Union(left, right):
             return certainly_timed(left, knowledge) and certainly_timed(right, knowledge)
-        case alg.LeftJoin(left, _, _) | alg.EqLeftJoin(left, _, _) | alg.Minus(left, _, _):
-            return certainly_timed(left, knowledge)
-        case alg.SeqRightJoin(_, right, _):
-            return certainly_timed(right, knowledge)
+        case alg.Outer(_, mandatory) | alg.Minus(mandatory):
+            return certainly_timed(mandatory, knowledge)
         case alg.SubSelect(select):
             return certainly_timed(select.pattern, knowledge)
         case _:
@@ -143,9 +142,9 @@ def _push(pattern: alg.Pattern, bound: alg.Bound | None, around: Surroundings) -
             return _within(alg.SubSelect(push_select_windows(select, around)), bound)
         case alg.Union(left, right):
             return alg.Union(_push(left, bound, around), _push(right, bound, around))
-        case alg.TimeJoin("next", left, right):
+        case alg.Join(Op.NEXT, left, right):
             first = _push(left, bound, around)
-            return _within(alg.TimeJoin("next", first, _push(right, None, around)), bound)
+            return _within(alg.Join(Op.NEXT, first, _push(right, None, around)), bound)
         case alg.Absence(left, absent, third):
             present = None if third is None else _push(third, bound, around)
             apart = _push(absent, None, around)
@@ -153,29 +152,15 @@ def _push(pattern: alg.Pattern, bound: alg.Bound | None, around: Surroundings) -
         case alg.Runs(child, absent=gone):
             kept_out = None if gone is None else _push(gone, None, around)
             return _within(replace(pattern, child=_push(child, None, around), absent=kept_out), bound)
-        case alg.Join() | alg.SeqJoin() | alg.EqJoin() | alg.TimeJoin():
+        case alg.Join():
             sides = _push(pattern.left, bound, around), _push(pattern.right, bound, around)
             return _within(replace(pattern, left=sides[0], right=sides[1]), bound)
-        case alg.LeftJoin(left, right, condition) | alg.EqLeftJoin(left, right, condition):
+        case alg.Outer(op, mandatory, optional, condition):
             inner = condition_bound(condition)
-            if isinstance(pattern, alg.EqLeftJoin) and not around.consuming:
-                inner = tighter(inner, bound if certainly_timed(left, around.knowledge) else None)
-            outer = replace(
-                pattern,
-                left=_push(left, bound, around),
-                right=_push(right, inner, around),
-                condition=tuple(_inside(c, around) for c in condition),
-            )
-            return _within(outer, bound)
-        case alg.SeqRightJoin(left, right, condition):
-            inner = condition_bound(condition)
-            reverse = replace(
-                pattern,
-                left=_push(left, inner, around),
-                right=_push(right, bound, around),
-                condition=tuple(_inside(c, around) for c in condition),
-            )
-            return _within(reverse, bound)
+            if op in SAME_INTERVAL and not around.consuming:
+                inner = tighter(inner, bound if certainly_timed(mandatory, around.knowledge) else None)
+            sides = _push(mandatory, bound, around), _push(optional, inner, around)
+            return _within(alg.Outer(op, *sides, tuple(_inside(c, around) for c in condition)), bound)
         case alg.Minus(left, right, _):
             return replace(pattern, left=_push(left, bound, around), right=_push(right, None, around))
     raise TypeError(f"not a pattern: {pattern!r}")

@@ -11,10 +11,13 @@ graph pattern are a set.  So without a consuming policy the order changes no ans
 Under a consuming policy the plan is part of the meaning and stays as it is written.
 
 >>> from etalis_rules.algebra import *
+>>> from etalis_rules.relations import Op
+>>> def seq(left: Pattern, right: Pattern) -> Pattern:
+...     return Join(Op.SEQ, left, right)
 >>> a, b, c = (BGP((Triple(Var("x"), Const(p), Var(p)),)) for p in ("<a>", "<b>", "<c>"))
->>> reorder(SeqJoin(SeqJoin(a, b), c), "right") == SeqJoin(a, SeqJoin(b, c))
+>>> reorder(seq(seq(a, b), c), "right") == seq(a, seq(b, c))
 True
->>> reorder(SeqJoin(SeqJoin(a, b), c), "cost", {"<a>": 100.0, "<b>": 1.0, "<c>": 1.0}) == SeqJoin(a, SeqJoin(b, c))
+>>> reorder(seq(seq(a, b), c), "cost", {"<a>": 100.0, "<b>": 1.0, "<c>": 1.0}) == seq(a, seq(b, c))
 True
 """
 
@@ -25,6 +28,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from etalis_rules import algebra as alg
+from etalis_rules.relations import Op
 
 ORDERS = ("left", "right", "cost")
 HORIZON = 60.0  # seconds that a solution is assumed to wait for its partner
@@ -82,15 +86,15 @@ class _Reorder:
 
     def pattern(self, p: alg.Pattern) -> alg.Pattern:
         match p:
-            case alg.SeqJoin():
-                return self._coupled([self.pattern(part) for part in _chain(p, alg.SeqJoin)])
-            case alg.Join():
-                parts = [self.pattern(part) for part in _chain(p, alg.Join)]
+            case alg.Join(Op.SEQ):
+                return self._coupled([self.pattern(part) for part in _chain(p, Op.SEQ)])
+            case alg.Join(Op.AND):
+                parts = [self.pattern(part) for part in _chain(p, Op.AND)]
                 if self.order == "cost":
                     parts = self._joined_first(parts)
                 result = parts[0]
                 for part in parts[1:]:
-                    result = alg.Join(result, part)
+                    result = alg.Join(Op.AND, result, part)
                 return result
             case alg.BGP(triples) if self.order == "cost":
                 return replace(p, triples=tuple(sorted(triples, key=self._triple_rate)))
@@ -100,10 +104,10 @@ class _Reorder:
                 return alg.SubSelect(replace(select, pattern=self.pattern(select.pattern)))
             case alg.Absence() | alg.Runs():
                 return p
-            case alg.EqJoin() | alg.TimeJoin() | alg.Union() | alg.Minus():
+            case alg.Join() | alg.Union() | alg.Minus():
                 return replace(p, left=self.pattern(p.left), right=self.pattern(p.right))
-            case alg.LeftJoin() | alg.SeqRightJoin() | alg.EqLeftJoin():
-                return replace(p, left=self.pattern(p.left), right=self.pattern(p.right))
+            case alg.Outer():
+                return replace(p, mandatory=self.pattern(p.mandatory), optional=self.pattern(p.optional))
             case _:
                 return replace(p, child=self.pattern(p.child))
 
@@ -114,7 +118,7 @@ class _Reorder:
             return self._cheapest(parts)
         result = parts[-1]
         for part in reversed(parts[:-1]):
-            result = alg.SeqJoin(part, result)
+            result = alg.Join(Op.SEQ, part, result)
         return result
 
     def _cheapest(self, parts: Sequence[alg.Pattern]) -> alg.Pattern:
@@ -127,7 +131,7 @@ class _Reorder:
                 costs = {k: best[i, k][0] + best[k + 1, j][0] for k in range(i, j)}
                 # The last of equal costs is the left-most coupling, the plan as written.
                 at = min(costs, key=lambda k: (costs[k], -k))
-                joined = alg.SeqJoin(best[i, at][1], best[at + 1, j][1])
+                joined = alg.Join(Op.SEQ, best[i, at][1], best[at + 1, j][1])
                 best[i, j] = (costs[at] + self._matches(parts[i : j + 1]), joined)
         return best[0, size - 1][1]
 
@@ -168,21 +172,19 @@ class _Reorder:
                 return min(map(self._triple_rate, triples))
             case alg.Union(left, right):
                 return self._rate(left) + self._rate(right)
-            case alg.LeftJoin(left, _) | alg.EqLeftJoin(left, _) | alg.Minus(left, _) | alg.Absence(left, _, None):
-                return self._rate(left)
-            case alg.SeqRightJoin(_, right):
-                return self._rate(right)
+            case alg.Outer(_, mandatory) | alg.Minus(mandatory) | alg.Absence(mandatory, _, None):
+                return self._rate(mandatory)
         below = alg.children(p)
         return min(map(self._rate, below)) if below else self.usual
 
 
-def _chain(p: alg.Pattern, kind: type) -> list[alg.Pattern]:
+def _chain(p: alg.Pattern, op: Op) -> list[alg.Pattern]:
     """The parts of a chain of one operator, from left to right."""
     parts: list[alg.Pattern] = []
     stack = [p]
     while stack:
         here = stack.pop()
-        if isinstance(here, kind) and isinstance(here, alg.SeqJoin | alg.Join):
+        if isinstance(here, alg.Join) and here.op is op:
             stack += (here.right, here.left)
         else:
             parts.append(here)

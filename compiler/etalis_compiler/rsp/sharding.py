@@ -39,6 +39,7 @@ from itertools import islice, product
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.relations import Op, OuterOp
 
 from .plan import Count, Identity, Interval, Landmark, Now, Sliding, Strategy, WindowPlan, WindowUse
 
@@ -211,11 +212,11 @@ class _Reader:
         match pattern:
             case alg.BGP():
                 return self._bgp(pattern)
-            case alg.Join(left, right):
+            case alg.Join(Op.AND, left, right):
                 return self.pattern(left) | self.pattern(right)
             case alg.Union(left, right):
                 return self.pattern(left) & self.pattern(right)
-            case alg.LeftJoin(left, right, conditions):
+            case alg.Outer(OuterOp.OPTIONAL, left, right, conditions):
                 used = self.pattern(left)
                 self._absent(left, right)
                 for condition in conditions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..relations import Op, OuterOp
 from ..traversal import Name, Text
 
 # --- expressions -----------------------------------------------------------------------------------------------
@@ -151,40 +152,23 @@ class Table:
 UNIT = Table((), ((),))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Join:
-    left: Pattern
-    right: Pattern
+    """[EP] §4.2 Join, SeqJoin, EqJoin: the compatible pairs whose intervals are related as ``op`` says.
 
-
-@dataclass(frozen=True, slots=True)
-class SeqJoin:
-    """[EP] §4.2 SeqJoin: compatible, and left ends strictly before right starts."""
-
-    left: Pattern
-    right: Pattern
-
-
-@dataclass(frozen=True, slots=True)
-class EqJoin:
-    """[EP] §4.2 EqJoin: compatible, with equal intervals."""
-
-    left: Pattern
-    right: Pattern
-
-
-@dataclass(frozen=True, slots=True)
-class TimeJoin:
-    """Compatible, and ``op`` holds between the intervals [a, a′] of ``left`` and [b, b′] of ``right``.
-
-    ``meets`` a < b ∧ a′ = b ∧ a′ < b′; ``overlaps`` a < b ∧ b < a′ ∧ a′ < b′; ``starts`` a = b ∧ a′ < b′; ``during``
-    b < a ∧ a′ < b′; ``finishes`` b < a ∧ a′ = b′; ``par`` a ≤ b′ ∧ b ≤ a′; ``next`` a′ < b, and no other solution of
-    ``right`` that is compatible with the left one starts after a′ and ends before b′.
+    ``next`` is a SEQ, and no other solution of ``right`` that is compatible with the left one starts after the left one
+    ends, and ends before the right one does.
     """
 
-    op: Text
+    op: Op
     left: Pattern
     right: Pattern
+
+    def __repr__(self) -> str:
+        # Ids of rules are hashes of this text, which dates from when these operators had classes of their own.
+        known = {Op.AND: "Join", Op.SEQ: "SeqJoin", Op.EQUALS: "EqJoin"}
+        name = f"{known[self.op]}(" if self.op in known else f"TimeJoin(op={self.op!r}, "
+        return f"{name}left={self.left!r}, right={self.right!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,31 +210,34 @@ class Union:
     right: Pattern
 
 
-@dataclass(frozen=True, slots=True)
-class LeftJoin:
-    """OPTIONAL: ``right`` may be missing; where present it ends no later than ``left``."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Outer:
+    """[EP] §4.2 LeftJoin, SeqRightJoin, EqLeftJoin: ``optional`` may be missing.
 
-    left: Pattern
-    right: Pattern
+    Where it is present, it is related to ``mandatory`` as ``op`` says, and the combined solution satisfies the
+    condition.
+    """
+
+    op: OuterOp
+    mandatory: Pattern
+    optional: Pattern
     condition: tuple[Expr, ...] = ()
 
+    @property
+    def optional_first(self) -> bool:
+        """Whether the optional side is written before the mandatory one."""
+        return self.op is OuterOp.OPTIONALSEQ
 
-@dataclass(frozen=True, slots=True)
-class SeqRightJoin:
-    """[EP] §4.2 SeqRightJoin, ``left OPTIONALSEQ right``: ``right`` is mandatory, ``left`` optional and earlier."""
+    @property
+    def sides(self) -> tuple[Pattern, Pattern]:
+        """The two sides in the order in which they are written."""
+        return (self.optional, self.mandatory) if self.optional_first else (self.mandatory, self.optional)
 
-    left: Pattern
-    right: Pattern
-    condition: tuple[Expr, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class EqLeftJoin:
-    """[EP] §4.2 EqLeftJoin, ``left EQUALSOPTIONAL right``: ``left`` is mandatory, ``right`` optional and equal."""
-
-    left: Pattern
-    right: Pattern
-    condition: tuple[Expr, ...] = ()
+    def __repr__(self) -> str:
+        # Ids of rules are hashes of this text, which dates from when these operators had classes of their own.
+        names = {OuterOp.OPTIONALSEQ: "SeqRightJoin", OuterOp.EQUALSOPTIONAL: "EqLeftJoin"}
+        left, right = self.sides
+        return f"{names.get(self.op, 'LeftJoin')}(left={left!r}, right={right!r}, condition={self.condition!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,15 +296,10 @@ Pattern = (
     | GraphNames
     | Table
     | Join
-    | SeqJoin
-    | EqJoin
-    | TimeJoin
     | Absence
     | Runs
     | Union
-    | LeftJoin
-    | SeqRightJoin
-    | EqLeftJoin
+    | Outer
     | Minus
     | Filter
     | Extend

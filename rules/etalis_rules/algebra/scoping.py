@@ -8,8 +8,6 @@ from .nodes import (
     Apply,
     Block,
     Const,
-    EqJoin,
-    EqLeftJoin,
     Exists,
     Expr,
     Extend,
@@ -17,16 +15,13 @@ from .nodes import (
     GraphNames,
     Join,
     Known,
-    LeftJoin,
     Minus,
+    Outer,
     PathPattern,
     Pattern,
     Runs,
-    SeqJoin,
-    SeqRightJoin,
     SubSelect,
     Table,
-    TimeJoin,
     Union,
     Var,
     Within,
@@ -85,6 +80,8 @@ def scope(pattern: Pattern) -> frozenset[str]:
             return scope(child) | {variable}
         case SubSelect(select):
             return frozenset(select.variables)
+        case Outer(_, mandatory, optional):
+            return scope(mandatory) | scope(optional)
         case _:
             return scope(pattern.left) | scope(pattern.right)
 
@@ -98,7 +95,7 @@ def certain(pattern: Pattern) -> frozenset[str]:
             return scope(pattern)
         case Table(names, rows):
             return frozenset(n for i, n in enumerate(names) if all(row[i] for row in rows))
-        case Join(left, right) | SeqJoin(left, right) | EqJoin(left, right) | TimeJoin(_, left, right):
+        case Join(_, left, right):
             return certain(left) | certain(right)
         case Absence(left, _, right):
             return certain(left) if right is None else certain(left) | certain(right)
@@ -106,10 +103,8 @@ def certain(pattern: Pattern) -> frozenset[str]:
             return certain(child) & frozenset(keys)
         case Union(left, right):
             return certain(left) & certain(right)
-        case LeftJoin(left, _, _) | EqLeftJoin(left, _, _) | Minus(left, _, _):
-            return certain(left)
-        case SeqRightJoin(_, right, _):
-            return certain(right)
+        case Outer(_, mandatory) | Minus(mandatory):
+            return certain(mandatory)
         case Filter(child, _) | Within(child, _) | Block(child) | Known(child):
             return certain(child)
         case Extend(child, variable, Apply(op, (Var(name),))) if op in _PARTS and name.startswith(TRIPLE_TERM):

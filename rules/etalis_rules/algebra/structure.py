@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from ..relations import Op
 from ..traversal import transform
 from .nodes import (
     BGP,
@@ -14,7 +15,6 @@ from .nodes import (
     Block,
     Chain,
     Choice,
-    EqLeftJoin,
     Exists,
     Expr,
     Extend,
@@ -23,13 +23,12 @@ from .nodes import (
     Inverse,
     Join,
     Known,
-    LeftJoin,
+    Outer,
     Path,
     PathPattern,
     Pattern,
     Repeat,
     Runs,
-    SeqRightJoin,
     SubSelect,
     Table,
     Within,
@@ -39,7 +38,7 @@ T = TypeVar("T")
 
 
 def children(pattern: Pattern) -> tuple[Pattern, ...]:
-    """The patterns directly below (not those inside EXISTS)."""
+    """The patterns directly below (not those inside EXISTS), in the order in which they are written."""
     match pattern:
         case GraphNames(_, _, child) if child is not None:
             return (child,)
@@ -53,6 +52,8 @@ def children(pattern: Pattern) -> tuple[Pattern, ...]:
             return (left, absent) if right is None else (left, absent, right)
         case Runs(child, absent=absent):
             return (child,) if absent is None else (child, absent)
+        case Outer():
+            return pattern.sides
         case _:
             return (pattern.left, pattern.right)
 
@@ -73,8 +74,8 @@ def expressions(pattern: Pattern) -> tuple[Expr, ...]:
     match pattern:
         case Filter(_, conditions):
             return conditions
-        case LeftJoin(_, _, condition) | SeqRightJoin(_, _, condition) | EqLeftJoin(_, _, condition):
-            return condition
+        case Outer():
+            return pattern.condition
         case Extend(_, _, expression):
             return (expression,)
         case Runs(condition=condition, aggregates=aggregates):
@@ -96,7 +97,7 @@ def conjoin(left: Pattern, right: Pattern) -> Pattern:
     """The join of two patterns, in which the unit disappears."""
     if left == UNIT:
         return right
-    return left if right == UNIT else Join(left, right)
+    return left if right == UNIT else Join(Op.AND, left, right)
 
 
 def invert(path: Path) -> Path:
