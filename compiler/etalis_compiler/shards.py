@@ -23,9 +23,10 @@ from typing import cast
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.leaf_tests import may_overlap
 from etalis_rules.printing import node_names
 
-from .partition import MOST, POSITIONS, Partition, Partitioner, Routes, merged
+from .partition import MOST, Partition, Partitioner, Routes, merged
 from .stratify import feeds, strong_components
 
 
@@ -366,7 +367,7 @@ class _Planner:
             by_predicate.setdefault(predicate, []).append((leaf, position))
         anything = by_predicate.get("", [])
         return any(
-            here != there and _may_overlap(a, b)
+            here != there and may_overlap(a, b)
             for predicate, leaves in by_predicate.items()
             for i, (a, here) in enumerate(leaves)
             for b, there in (*leaves[i + 1 :], *(anything if predicate else ()))
@@ -390,30 +391,6 @@ class _Planner:
             tagged=draft.sharded and self._overlap(draft.routes, reads),
             reason=reason,
         )
-
-
-def _may_overlap(a: ir.Leaf, b: ir.Leaf) -> bool:
-    return all(_may_equal(getattr(a, p), getattr(b, p)) for p in POSITIONS)
-
-
-def _may_equal(a: ir.Position, b: ir.Position) -> bool:
-    one, other = _terms(a), _terms(b)
-    if one is not None and other is not None:
-        return not one.isdisjoint(other)
-    for known, excluded in ((one, b), (other, a)):
-        if known is not None and isinstance(excluded, ir.NoneOf):
-            return not known <= frozenset(excluded.terms)
-    return True
-
-
-def _terms(position: ir.Position) -> frozenset[str] | None:
-    """The terms that a position may hold, or None if there are unboundedly many."""
-    match position:
-        case alg.Const(term):
-            return frozenset((term,))
-        case ir.OneOf(terms):
-            return frozenset(terms)
-    return None
 
 
 __all__ = ["NOTHING_OFFERED", "Offered", "Partition", "QueryShards", "ShardPlan", "Stage", "shard_plan"]

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.leaf_tests import allows
 from etalis_rules.operators import decides_for_good, inputs, reports_late
 
 from .faults import Fault
@@ -91,16 +92,7 @@ def feeds(template: ir.Template, stream: str, leaf: ir.Leaf) -> bool:
 
 
 def _may_match(given: alg.Var | alg.Const, wanted: ir.Position) -> bool:
-    if isinstance(given, alg.Var):
-        return True
-    match wanted:
-        case alg.Const(term):
-            return given.term == term
-        case ir.OneOf(terms):
-            return given.term in terms
-        case ir.NoneOf(terms):
-            return given.term not in terms
-    return True
+    return isinstance(given, alg.Var) or allows(wanted, given.term)
 
 
 def stratify(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> tuple[tuple[str, ...], ...]:

@@ -14,7 +14,7 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from etalis_rules import algebra as alg
+from etalis_rules import leaf_tests
 from etalis_rules import program as ir
 
 from etalis_py.spark.answers import Row
@@ -57,13 +57,13 @@ def looked_at(routed: RoutedPart) -> list[str]:
     """The columns that decide whether a part wants a row, and those with its key."""
     names = {PLACES[position] for _, position in routed.routes if position}
     for leaf, _ in routed.routes:
-        positions = [getattr(leaf, place) for place in PLACES]
-        names |= {
-            name
-            for name, position in zip(PLACES.values(), positions, strict=True)
-            if not leaf.entailed and (not isinstance(position, alg.Var) or positions.count(position) > 1)
-        }
         names |= {"stream"} if leaf.stream else set()
+        for test in () if leaf.entailed else leaf_tests.tests_of(leaf):
+            match test:
+                case leaf_tests.Among(place):
+                    names.add(PLACES[place])
+                case leaf_tests.Same(place, other):
+                    names |= {PLACES[place], PLACES[other]}
     return sorted(names)
 
 
@@ -105,24 +105,18 @@ def dead_letters(rows: pa.RecordBatch, refusing: Sequence[RoutedPart]) -> list[R
 def _matching(rows: pa.RecordBatch, leaf: ir.Leaf, unnamed: str) -> Test:
     if leaf.entailed:
         return None  # a triple that it entails may match even if it does not match itself
-    tests: list[Test] = []
-    seen: dict[str, str] = {}
-    for place, name in PLACES.items():
-        match getattr(leaf, place):
-            case alg.Const(term):
-                tests.append(_among(rows.column(name), [term]))
-            case ir.OneOf(terms):
-                tests.append(_among(rows.column(name), terms))
-            case ir.NoneOf(terms):
-                tests.append(pc.invert(_among(rows.column(name), terms)))
-            case alg.Var(variable):
-                if variable in seen:
-                    one, other = (rows.column(place).cast(pa.string()) for place in (seen[variable], name))
-                    tests.append(pc.equal(one, other))
-                seen.setdefault(variable, name)
-    if leaf.stream:
-        tests.append(_among(rows.column("stream"), [leaf.stream, ""] if leaf.stream == unnamed else [leaf.stream]))
-    return _all(tests)
+    return _all(_result(rows, test, unnamed) for test in leaf_tests.tests_of(leaf))
+
+
+def _result(rows: pa.RecordBatch, test: leaf_tests.Test, unnamed: str) -> Test:
+    match test:
+        case leaf_tests.Among(place, terms, negated):
+            among = _among(rows.column(PLACES[place]), terms)
+            return pc.invert(among) if negated else among
+        case leaf_tests.Same(place, other):
+            return pc.equal(*(rows.column(PLACES[each]).cast(pa.string()) for each in (other, place)))
+        case leaf_tests.OfStream(name):
+            return _among(rows.column("stream"), [name, ""] if name == unnamed else [name])
 
 
 def _among(column: pa.Array, terms: Iterable[str]) -> pa.BooleanArray:

@@ -11,8 +11,9 @@ import re
 from collections.abc import Container, Iterable, Sequence
 
 import pyarrow as pa
-from etalis_rules import algebra as alg
+from etalis_rules import leaf_tests
 from etalis_rules import program as ir
+from etalis_rules.leaf_tests import Among, OfStream, Same, Test, tests_of
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -136,23 +137,20 @@ def test_of(leaf: ir.Leaf, unnamed: str) -> str | None:
     """Whether a row matches the leaf.  None: every row does.  ``unnamed``: the stream of events that name none."""
     if leaf.entailed:
         return None  # a triple that it entails may match even if it does not match itself
-    tests: list[str] = []
-    seen: dict[str, str] = {}
-    for place, column in PLACES.items():
-        match getattr(leaf, place):
-            case alg.Const(term):
-                tests.append(f"{column} = {text(term)}")
-            case ir.OneOf(terms):
-                tests.append(one_of(column, terms))
-            case ir.NoneOf(terms):
-                tests.append(f"NOT {one_of(column, terms)}")
-            case alg.Var(name):
-                if name in seen:
-                    tests.append(f"{column} = {seen[name]}")
-                seen.setdefault(name, column)
-    if leaf.stream:
-        tests.append(one_of("stream", [leaf.stream, ""] if leaf.stream == unnamed else [leaf.stream]))
+    tests = [_rendered(test, unnamed) for test in tests_of(leaf)]
     return all_of(tests) if tests else None
+
+
+def _rendered(test: Test, unnamed: str) -> str:
+    match test:
+        case Among(place, (term,), False):
+            return f"{PLACES[place]} = {text(term)}"
+        case Among(place, terms, negated):
+            return f"NOT {one_of(PLACES[place], terms)}" if negated else one_of(PLACES[place], terms)
+        case Same(place, other):
+            return f"{PLACES[place]} = {PLACES[other]}"
+        case OfStream(name):
+            return one_of("stream", [name, ""] if name == unnamed else [name])
 
 
 def _any(tests: Iterable[str | None]) -> str | None:
@@ -290,13 +288,10 @@ def predicates_of(routed: RoutedPart) -> tuple[str, ...]:
     """The predicates that a part reads, if they are few and constant; else none."""
     selected: dict[str, None] = {}
     for leaf, _ in routed.routes:
-        match leaf.predicate:
-            case alg.Const(term) if not leaf.entailed:
-                selected[term] = None
-            case ir.OneOf(terms) if not leaf.entailed:
-                selected |= dict.fromkeys(terms)
-            case _:
-                return ()
+        terms = leaf_tests.predicates_of(leaf)
+        if terms is None:
+            return ()
+        selected |= dict.fromkeys(terms)
     return tuple(selected) if not routed.everything and len(selected) <= _FEW else ()
 
 

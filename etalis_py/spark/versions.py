@@ -10,13 +10,12 @@ one.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
 from etalis_compiler.reach import endless
 from etalis_rules import algebra as alg
+from etalis_rules import leaf_tests
 from etalis_rules import program as ir
 from etalis_rules.terms import RDF_TYPE
 
@@ -30,7 +29,6 @@ from etalis_py.spark.parts import Part, RoutedPart, parts_of
 from etalis_py.spark.spec import ProgramSpec, compiled, knowledge_of
 from etalis_py.stages import with_policy
 
-_PLACES = ("subject", "predicate", "object")
 UNCUT = "the background changes while the batch runs"
 
 
@@ -55,8 +53,8 @@ def check_routes(spec: ProgramSpec, part: Part, engine: Engine) -> None:
     else:
         planned = _planned(spec)
         same_role = next(routed for routed in planned if _role(routed.part) == _role(part))
-        asked = {_test(node) for _, node in engine.rules.nodes if isinstance(node, ir.Leaf)}
-        fits = asked <= {_test(leaf) for leaf, _ in same_role.routes} or _same(planned, _parts(spec, engine.knowledge))
+        asked = {_asks(node) for _, node in engine.rules.nodes if isinstance(node, ir.Leaf)}
+        fits = asked <= {_asks(leaf) for leaf, _ in same_role.routes} or _same(planned, _parts(spec, engine.knowledge))
     if not fits:
         raise SparkError(
             f"an update of the background changes the schema so that {', '.join(part.queries)} would have to be sent "
@@ -104,58 +102,21 @@ def _covers(planned: RoutedPart, now: RoutedPart) -> bool:
         return False
     if now.everything and not planned.everything:
         return False
+    sent = [(_any_type(leaf), place) for leaf, place in planned.routes]
     return planned.everything or all(
-        any(_wider(_any_type(sent), leaf) and (part.shards == 1 or by == place) for sent, by in planned.routes)
+        any(leaf_tests.implies(leaf, wide) and (part.shards == 1 or by == place) for wide, by in sent)
         for leaf, place in now.routes
     )
 
 
-def _wider(sent: ir.Leaf, leaf: ir.Leaf) -> bool:
-    """Whether every triple that ``leaf`` may see is sent for ``sent``."""
-    if sent.stream not in ("", leaf.stream):
-        return False
-    if sent.entailed or leaf.entailed:
-        return sent.entailed
-    return all(map(_admits, _test(sent)[0], _test(leaf)[0]))
-
-
-def _admits(wide: ir.Position | int, narrow: ir.Position | int) -> bool:
-    if isinstance(wide, ir.Any) or wide == narrow:
-        return True
-    terms = narrow.terms if isinstance(narrow, ir.OneOf) else (narrow.term,) if isinstance(narrow, alg.Const) else ()
-    match wide:
-        case ir.OneOf(allowed):
-            return bool(terms) and set(terms) <= set(allowed)
-        case ir.NoneOf(refused):
-            return bool(terms) and not set(terms) & set(refused)
-    return False
-
-
-def _test(leaf: ir.Leaf) -> tuple[tuple[ir.Position | int, ...], str, bool]:
-    """The conditions of a leaf on a triple, independent of variable names: repeated variables are numbered."""
-    positions = [getattr(leaf, place) for place in _PLACES]
-    twice = Counter(p.name for p in positions if isinstance(p, alg.Var))
-    return tuple(_asked(positions, twice)), leaf.stream, leaf.entailed
-
-
-def _asked(positions: list[ir.Position], names: Counter[str]) -> Iterator[ir.Position | int]:
-    numbers = {name: number for number, name in enumerate(name for name, times in names.items() if times > 1)}
-    for position in positions:
-        if isinstance(position, alg.Var):
-            yield numbers[position.name] if position.name in numbers else ir.Any()
-        else:
-            yield position
+def _asks(leaf: ir.Leaf) -> tuple[object, ...]:
+    """What a leaf asks of a triple, whatever its variables are called."""
+    return leaf_tests.tests_of(leaf), leaf.entailed
 
 
 def _any_type(leaf: ir.Leaf) -> ir.Leaf:
     """The leaf, asking for any type if it asks for one."""
-    match leaf.predicate:
-        case alg.Const(term):
-            typed = term == RDF_TYPE
-        case ir.OneOf(terms):
-            typed = RDF_TYPE in terms
-        case _:
-            typed = False
+    typed = RDF_TYPE in (leaf_tests.terms_of(leaf.predicate) or ())
     return replace(leaf, object=ir.Any()) if typed and not isinstance(leaf.object, alg.Var) else leaf
 
 

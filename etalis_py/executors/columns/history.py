@@ -14,12 +14,12 @@ from copy import deepcopy
 import numpy as np
 import pyarrow as pa
 from etalis_rules import program as ir
+from etalis_rules.leaf_tests import predicates_of
 
 from etalis_py.executors.columns.instants import NodeOperator, rows_of
 from etalis_py.executors.columns.tables import Table, together
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.apart import NodeFunction
-from etalis_py.executors.rows.feeding import predicates_of
 from etalis_py.sparql import OccurrenceLog
 
 
@@ -30,8 +30,8 @@ class Reading:
         self._terms = terms
         named = [predicates_of(leaf) for leaf in leaves]
         self._predicates: pa.Array | None = None  # None: any
-        if all(named):
-            self._predicates = pa.array(sorted({term for some in named for term in some}), pa.large_string())
+        if None not in named:
+            self._predicates = pa.array(sorted({term for some in named for term in some or ()}), pa.large_string())
 
     def of(self, by_stream: Table) -> Table:
         """The occurrences (s, p, o, stream) of a batch that have these predicates."""

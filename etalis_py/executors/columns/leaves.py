@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.leaf_tests import Among, OfStream, Same, tests_of
 
 from etalis_py.executors.columns.kernels.ordering import mark_ties
 from etalis_py.executors.columns.occurrences import Occurrences
@@ -69,20 +70,17 @@ class LeafOperator:
         if self.node.entailed:
             occurrences = self._consequences(occurrences)
         kept = np.ones(len(occurrences), np.bool_)
-        places: dict[str, int] = {}
-        for place in (1, 0, 2):
-            position, column = self.positions[place], occurrences.columns[place]
-            match position:
-                case alg.Const(term):
-                    kept &= column == self.terms.id_of(term)
-                case ir.OneOf(terms):
-                    kept &= self._among(column, terms)
-                case ir.NoneOf(terms):
-                    kept &= ~self._among(column, terms)
-                case alg.Var(name) if name in places:
-                    kept &= column == occurrences.columns[places[name]]
-                case alg.Var(name):
-                    places[name] = place
+        columns = dict(zip(("subject", "predicate", "object"), occurrences.columns, strict=False))
+        for test in tests_of(self.node):
+            match test:
+                case Among(place, (term,), False):
+                    kept &= columns[place] == self.terms.id_of(term)
+                case Among(place, terms, negated):
+                    kept &= self._among(columns[place], terms) != negated
+                case Same(place, other):
+                    kept &= columns[place] == columns[other]
+                case OfStream():
+                    pass  # only occurrences of its stream are given
         return occurrences if kept.all() else occurrences.take(np.flatnonzero(kept))
 
     def _among(self, column: np.ndarray, terms: tuple[str, ...]) -> np.ndarray:

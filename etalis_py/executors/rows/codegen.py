@@ -15,13 +15,14 @@ from typing import assert_never
 from etalis_compiler.stratify import feeds, output_id
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.leaf_tests import predicates_of
 from etalis_rules.operators import Role, computes, inputs, looks_back, multiplies
 from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, TOGETHER, Op
 
 from etalis_py.executors.rows import absence, blocks, inserting, joins, longest, weighing
 from etalis_py.executors.rows.because import Because
 from etalis_py.executors.rows.blocks import Code
-from etalis_py.executors.rows.feeding import feed, leaf_tests, may_see, predicates_of
+from etalis_py.executors.rows.feeding import feed, leaf_tests, may_see
 from etalis_py.executors.rows.frames import Frame
 from etalis_py.executors.rows.needs import OfOutput, Operator
 from etalis_py.executors.rows.operands import OperatorCode, operator_code
@@ -57,7 +58,7 @@ class Generator:
         self.anywhere: list[str] = []
         """The leaves that see triples of any predicate, except for the predicates that they exclude."""
         for name, leaf in self.leaves.items():
-            terms = predicates_of(leaf)
+            terms = predicates_of(leaf) or ()
             for term in terms:
                 self.by_predicate.setdefault(term, []).append(name)
             if not terms:

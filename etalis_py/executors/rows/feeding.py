@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.leaf_tests import Among, OfStream, Same, Test, allows, predicates_of, tests_of
 
 from etalis_py.executors.rows.blocks import Code
 from etalis_py.executors.rows.frames import Frame
@@ -77,43 +78,32 @@ def _feed_entailed(w: Writer, code: Code, name: str, leaf: ir.Leaf, because: str
     w("s, p, o = said")
 
 
-def predicates_of(leaf: ir.Leaf) -> tuple[str, ...]:
-    """The predicates that a leaf matches; empty if it matches any."""
-    if leaf.entailed:
-        return ()
-    match leaf.predicate:
-        case alg.Const(term):
-            return (term,)
-        case ir.OneOf(terms):
-            return terms
-    return ()
-
-
 def may_see(leaf: ir.Leaf, predicate: str | None) -> bool:
-    terms = predicates_of(leaf)
-    if not terms:
-        return not (isinstance(leaf.predicate, ir.NoneOf) and predicate in leaf.predicate.terms)
-    return predicate in terms
+    """Whether a leaf may see a triple with this predicate; None stands for one that no leaf names."""
+    if predicate is None:
+        return predicates_of(leaf) is None
+    return leaf.entailed or allows(leaf.predicate, predicate)
+
+
+_LETTERS = {"predicate": "p", "subject": "s", "object": "o"}
 
 
 def leaf_tests(leaf: ir.Leaf, predicate: str | None, code: Code) -> list[str]:
     """Source of the constant tests of a leaf; the predicate is known unless it is None."""
-    tests = []
-    first: dict[str, str] = {}
-    for letter, position in (("p", leaf.predicate), ("s", leaf.subject), ("o", leaf.object)):
-        match position:
-            case alg.Const(term):
-                if letter != "p" or predicate is None:
-                    tests.append(f"{letter} == {term!r}")
-            case ir.OneOf(terms):
-                if letter != "p" or predicate is None:
-                    tests.append(f"{letter} in {code.names.constant(terms, frozenset(terms))}")
-            case ir.NoneOf(terms):
-                tests.append(f"{letter} not in {code.names.constant(('not', terms), frozenset(terms))}")
-            case alg.Var(name):
-                if name in first:
-                    tests.append(f"{letter} == {first[name]}")
-                first[name] = letter
-    if leaf.stream:
-        tests.append(f"stream == {leaf.stream!r}")
-    return tests
+    return [source for test in tests_of(leaf) if (source := _source(test, predicate, code))]
+
+
+def _source(test: Test, predicate: str | None, code: Code) -> str:
+    match test:
+        case Among("predicate", negated=False) if predicate is not None:
+            return ""
+        case Among(place, (term,), False):
+            return f"{_LETTERS[place]} == {term!r}"
+        case Among(place, terms, False):
+            return f"{_LETTERS[place]} in {code.names.constant(terms, frozenset(terms))}"
+        case Among(place, terms):
+            return f"{_LETTERS[place]} not in {code.names.constant(('not', terms), frozenset(terms))}"
+        case Same(place, other):
+            return f"{_LETTERS[place]} == {_LETTERS[other]}"
+        case OfStream(name):
+            return f"stream == {name!r}"
