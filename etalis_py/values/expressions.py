@@ -48,6 +48,7 @@ from etalis_py.values import (
     sub,
 )
 from etalis_py.values.functions import FUNCTIONS, FunctionSpec, UnknownFunction, find_function
+from etalis_py.values.generated import Generated
 from etalis_py.values.intervals import TIME_FUNCTIONS, span_compare, span_equals
 from etalis_py.values.types import to_double
 
@@ -448,5 +449,5 @@ def term(e: alg.Expr) -> Callable[[Solution, int, int, Any], str]:
 
 def _define(text: str, name: str, names: Names) -> Any:
     scope = {**names.objects, "SparqlError": SparqlError}
-    exec(compile(text, f"<expression {name}>", "exec"), scope)
+    Generated(text, f"expression {name}").run(scope)
     return scope[name]
