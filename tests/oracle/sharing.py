@@ -196,7 +196,7 @@ class OpenPen(Pen):
 PALETTE = Palette(
     pairs=PAIRS, optionals=OPTIONALS, absence=("GAP", "DEADLINE", "REPEAT", "REPEAT"), exists=True, minus=True
 )
-CONSUMING = replace(PALETTE, pairs=(*PAIRS, "SEQ", "EQUALS", "NEXT"))
+CONSUMING = replace(PALETTE, pairs=(*PAIRS, "SEQ", "EQUALS", "NEXT"), exists=False)
 TRIPLES = st.sampled_from(tuple(product((*SUBJECTS[:1] * 8, SUBJECTS[1]), (*LIKELY, RARE[0]), ODD)))
 
 
