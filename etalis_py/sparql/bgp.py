@@ -21,12 +21,14 @@ reconsidered after 1, 2, 4, 8, … evaluations if the source has changed.  Every
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from etalis_rules.algebra import BGP, Const, Triple, Var, node_variables
 
 from etalis_py.sparql.run import Bindings, Run, Runner, Solution
 from etalis_py.sparql.scoping import Env
 from etalis_py.sparql.sources import Source
+from etalis_py.values.generated import Generated
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 _DEPTH = 12  # loops in one function; Python nests at most 20 blocks
@@ -184,10 +186,10 @@ def _function(bgp: BGP, order: tuple[Triple, ...], env: Env, dedupe: bool) -> Ru
     solution = "{**mu, " + ", ".join(f"{n!r}: {w.local(n)}" for n in fresh) + "}" if fresh else "mu"
     w.line(f"yield {solution}, {start}, {end}")
     source = "def bgp(mu, run):\n" + "\n".join(w.lines)
-    namespace: dict[str, object] = {"TIMELESS_START": TIMELESS_START, "TIMELESS_END": TIMELESS_END}
+    namespace: dict[str, Any] = {"TIMELESS_START": TIMELESS_START, "TIMELESS_END": TIMELESS_END}
     namespace |= {local: term for term, local in w.constants.items()}
-    exec(compile(source, "<basic graph pattern>", "exec"), namespace)
-    return namespace["bgp"]  # type: ignore[return-value]
+    Generated(source, "basic graph pattern").run(namespace)
+    return namespace["bgp"]  # type: ignore[no-any-return]
 
 
 def _open_graph(w: _Writer, bgp: BGP) -> str:

@@ -26,12 +26,9 @@ from etalis_rules.terms import parts
 
 from etalis_py.values import (
     ORDERED,
-    DateTime,
-    Duration,
     SparqlError,
     add,
     and_,
-    compare_span,
     decode,
     div,
     ebv,
@@ -51,7 +48,8 @@ from etalis_py.values import (
     sub,
 )
 from etalis_py.values.functions import FUNCTIONS, FunctionSpec, UnknownFunction, find_function
-from etalis_py.values.time import TIMELESS_END
+from etalis_py.values.generated import Generated
+from etalis_py.values.intervals import TIME_FUNCTIONS, span_compare, span_equals
 from etalis_py.values.types import to_double
 
 COMPARISONS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
@@ -72,37 +70,6 @@ _ARITHMETIC: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
 }
 
 
-def start_time(start: int, end: int) -> DateTime:
-    """getSTARTTIME() of a solution."""
-    _timed(end)
-    return DateTime(start)
-
-
-def end_time(start: int, end: int) -> DateTime:
-    """getENDTIME() of a solution."""
-    _timed(end)
-    return DateTime(end)
-
-
-def duration(start: int, end: int) -> Duration:
-    """getDURATION() of a solution."""
-    _timed(end)
-    return Duration(0, end - start)
-
-
-def span_compare(start: int, end: int, value: Any) -> int:
-    """getDURATION() compared with a duration: negative, zero or positive; months count by calendar from the start."""
-    _timed(end)
-    if value.__class__ is not Duration:
-        raise SparqlError(f"getDURATION() is compared with {value!r}, which is not a duration")
-    return compare_span(start, end, value)
-
-
-def _timed(end: int) -> None:
-    if end == TIMELESS_END:
-        raise SparqlError("a solution from the background alone has no time")
-
-
 def seed_of(*key: object) -> bytes:
     """The seed of RAND, UUID and BNODE: a function of the solution they stand in, so that a replay repeats itself."""
     return blake2b(repr(key).encode(), digest_size=16).digest()
@@ -114,12 +81,6 @@ PLAIN: frozenset[type] = frozenset((int, float))
 
 _WITH_CONTEXT = frozenset(name for name, spec in FUNCTIONS.items() if spec.context in ("base", "seed"))
 """The functions whose last argument the compiler adds: the base IRI, or the seed of the call."""
-
-_TIME_FUNCTIONS: dict[str, Callable[[int, int], Any]] = {
-    "GETSTARTTIME": start_time,
-    "GETENDTIME": end_time,
-    "GETDURATION": duration,
-}
 
 
 @dataclass(slots=True)
@@ -269,8 +230,8 @@ class Emitter:
                 return self._in(args)
             case "BOUND":
                 return f"({self.term(args[0])} != '')"
-        if op in _TIME_FUNCTIONS:
-            name = self.names.use(op.lower(), _TIME_FUNCTIONS[op])
+        if op in TIME_FUNCTIONS:
+            name = self.names.use(op.lower(), TIME_FUNCTIONS[op])
             return f"{name}({self.bindings.start}, {self.bindings.end})"
         spec = self._function(op, args)
         if spec is None:
@@ -314,8 +275,10 @@ class Emitter:
         return f"({a} {python} {b} if {one}.__class__ is {other}.__class__ and {a}.__class__ in {ordered} else {slow})"
 
     def _span(self, python: str, limit: alg.Expr) -> str:
-        compare = self.names.use("span_compare", span_compare)
-        return f"({compare}({self.bindings.start}, {self.bindings.end}, {self.value(limit)}) {python} 0)"
+        arguments = f"({self.bindings.start}, {self.bindings.end}, {self.value(limit)})"
+        if python in ("==", "!="):
+            return f"({self.names.use('span_equals', span_equals)}{arguments} {python} True)"
+        return f"({self.names.use('span_compare', span_compare)}{arguments} {python} 0)"
 
     def _in(self, args: tuple[alg.Expr, ...]) -> str:
         thunks = ", ".join(f"lambda: {self.value(a)}" for a in args[1:])
@@ -332,7 +295,7 @@ class Emitter:
     def _function(self, op: str, args: tuple[alg.Expr, ...]) -> FunctionSpec | None:
         if alg.is_function_iri(op):
             return find_function(op[1:-1], len(args))
-        if not op[:1].isalpha() or op in ("IN", "BOUND") or op in _TIME_FUNCTIONS or op in ("neg", "pos"):
+        if not op[:1].isalpha() or op in ("IN", "BOUND") or op in TIME_FUNCTIONS or op in ("neg", "pos"):
             return None
         return find_function(op, len(args) - (op in _WITH_CONTEXT))
 
@@ -486,5 +449,5 @@ def term(e: alg.Expr) -> Callable[[Solution, int, int, Any], str]:
 
 def _define(text: str, name: str, names: Names) -> Any:
     scope = {**names.objects, "SparqlError": SparqlError}
-    exec(compile(text, f"<expression {name}>", "exec"), scope)
+    Generated(text, f"expression {name}").run(scope)
     return scope[name]

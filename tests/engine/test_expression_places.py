@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etalis_py import Event
-from tests.engine.judge import agree
+from tests.engine.judge import agree, run
 from tests.oracle.strategies import Case
-from tests.oracle.traces import SECOND, queries, term
+from tests.oracle.traces import SECOND, queries, short, term
 
 PLACES = {
     "filter": "SELECT ?a ?x {{ ?a :p ?x OPTIONAL {{ ?a :q ?y }} FILTER ({0}) }}",
@@ -42,6 +42,8 @@ VALUES = (
     literal("z", "urn:t"),
     literal("z", XSD + "integer"),
 )
+DURATION = XSD + "dayTimeDuration"
+MIRRORED = {"=": "=", "!=": "!=", "<": ">"}
 _LEAVES = st.sampled_from(("?x", "?y", "1", "2.0", "2.5e0", '"z"', '"z"@en', "true", "<urn:b>", '"z"^^<urn:t>'))
 _BINARY = ("<", "<=", ">", ">=", "=", "!=", "+", "-", "*", "/", "&&", "||")
 _WRITTEN = (
@@ -74,6 +76,28 @@ def _case(place: str, expression: str, events: list[Any]) -> Case:
 def test_every_operator_stands_everywhere(place: str, operator: str) -> None:
     events = [(1, ("a", "p", term("1"))), (1, ("b", "p", term("3"))), (2, ("a", "q", term("2")))]
     agree(_case(place, f"?x {operator} 2", events))
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+@pytest.mark.parametrize(
+    ("operator", "kept"),
+    [
+        ("!=", {"1", "b", "z", "PT3S"}),  # another known kind is not equal
+        ("=", {"PT2S"}),
+        ("<", {"PT3S"}),  # no order between different kinds: an error
+    ],
+)
+def test_the_duration_of_a_solution_differs_from_what_is_no_duration(
+    operator: str, kept: set[str], executor: str
+) -> None:
+    """What is compared is ?x; equality with a literal of an unknown datatype is an error."""
+    values = (term("1"), term("b"), '"z"', literal("z", "urn:t"), *(literal(d, DURATION) for d in ("PT2S", "PT3S")))
+    events = [Event(t * SECOND, (t + 2) * SECOND, ((term("a"), term("p"), x),)) for t, x in enumerate(values)]
+    for text in (f"getDURATION() {operator} ?x", f"?x {MIRRORED[operator]} getDURATION()"):
+        case = Case(queries(f"SELECT ?x {{ ?a :p ?x FILTER ({text}) }}"), tuple(events))
+        (rows,) = run(case, executor=executor).values()
+        assert {short(row.bindings["x"]) for row in rows} == kept
+        agree(case, executor=executor)
 
 
 @given(st.sampled_from(sorted(PLACES)), EXPRESSIONS, _EVENTS)

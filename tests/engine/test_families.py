@@ -38,11 +38,17 @@ SHAPES = (
     "SELECT ?a WHERE {{ {{ :c{0} :p ?a }} UNION {{ :c{1} :q ?a FILTER (?a > {2}) }} }}",
     "SELECT ?a ?b WHERE {{ {{ :c{0} :p ?a }} UNION {{ {{ ?c :q ?a }} SEQ {{ ?c :p ?b }} }} }}",
     "SELECT ?a ?b WHERE {{ :c{0} :p ?a OPTIONAL {{ :c{1} :q ?b FILTER (?b < ?a + {2}) }} }}",
+    "SELECT ?z {{ {{ ?c :p ?a OPTIONAL {{ ?c :q ?w FILTER (?w < {0}) }} }} SEQ {{ ?c :p ?b OPTIONAL {{ ?c :q ?w }} }} "
+    "BIND (?w * {1} AS ?z) }}",
+    "SELECT ?c (SUM(?w) AS ?n) {{ ?c :p ?a OPTIONAL {{ :c{0} :q ?w }} "
+    "OPTIONAL {{ ?c :q ?b OPTIONAL {{ ?c :r ?w }} }} }} GROUP BY ?c",
+    "SELECT ?w WHERE {{ {{ {{ ?c :p ?a VALUES ?w {{ UNDEF 1 }} }} NEXT {{ ?c :p ?w }} }} WITHIN {0} s }}",
     "SELECT ?a ?b WHERE {{ {{ ?c :p ?a }} OPTIONALSEQ {{ ?c :p ?b FILTER (?b > {0}) }} }}",
     "SELECT ?a WHERE {{ ?d :p ?a FILTER NOT EXISTS {{ ?d :q ?b FILTER (?b = {0}) }} }}",
     "SELECT ?a WHERE {{ :c{0} :p ?a MINUS {{ ?d :q ?a }} }}",
     "SELECT (COUNT(*) AS ?n) WHERE {{ :c{0} :p ?a }} GROUP BY ?a",
     "SELECT (COUNT(*) AS ?n) (SUM(?a) AS ?s) WHERE {{ :c{0} :p ?a }}",
+    "SELECT (COUNT(?b) AS ?n) (MAX(?b) AS ?m) WHERE {{ {{ ?c :q ?a }} SEQ {{ ?c :p ?b }} }}",
     "SELECT ?c (SUM(?a * {2}) AS ?n) WHERE {{ ?c :p ?a FILTER (?a >= {0}) }} GROUP BY ?c HAVING (COUNT(*) > {1})",
     "SELECT (MAX(?a) AS ?n) (AVG(?a) AS ?m) WHERE {{ :c{0} :p ?a }} WITHIN 3 s",
     "SELECT ?c (COUNT(?a) AS ?n) WHERE {{ ?c :p ?a FILTER (?a != {0}) }} WITHIN 2 s GROUP BY ?c",
@@ -436,6 +442,30 @@ def test_the_rules_are_as_many_as_the_wordings():
 def test_what_a_query_may_say_of_its_solutions_is_said_of_each_of_a_family(body):
     engine = Engine(compile([f"SELECT ?a WHERE {body.format(n, n + 1)}" for n in range(4)]))
     assert len(engine.rules.outputs) == 1
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+@pytest.mark.parametrize("pattern", ["{{ ?c :p ?a }}", "{{ ?c :p ?a FILTER (?a > {0}) }}"])
+def test_each_query_of_a_family_counts_nothing_when_the_stream_ends(pattern, executor):
+    engine = Engine(
+        compile([f"SELECT (COUNT(?a) AS ?n) {pattern.format(n)}" for n in range(4)], policy="recent"), executor=executor
+    )
+    assert len(engine.rules.outputs) == 1
+    found = [*engine.push(event(":c :q 1", 1)), *engine.close()]
+    assert [(m.query, m["n"]) for m in found] == [("q1", 0), ("q2", 0), ("q3", 0), ("q4", 0)]
+
+
+def test_values_without_a_parameter_stand_in_a_family():
+    text = "SELECT ?w {{ {{ {{ ?c :p ?a VALUES ?w {{ UNDEF 1 }} }} NEXT {{ ?c :q ?w }} }} WITHIN {0} s }}"
+    queries = [text.format(n) for n in (1, 2, 3, 4)]
+    engine = Engine(compile(queries, policy="recent"))
+    assert len(engine.rules.outputs) == 1
+    found = [*engine.push(event(":a :p 5", 1)), *engine.push(event(":a :q 1", 3)), *engine.close()]
+    expected = Engine(one_by_one(queries, "recent"))
+    assert answers(found) == answers(
+        [*expected.push(event(":a :p 5", 1)), *expected.push(event(":a :q 1", 3)), *expected.close()]
+    )
+    assert [m.query for m in found] == ["q2", "q3", "q4"]
 
 
 def test_explain_shows_one_query_of_each_family_and_says_for_how_many_it_stands():

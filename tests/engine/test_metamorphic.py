@@ -46,6 +46,7 @@ ANY = st.one_of(
     strategies.background(),
     strategies.recursion(),
     strategies.stratified(),
+    strategies.open_sides(),
 )
 
 

@@ -19,6 +19,11 @@ def test_optional_minus_and_exists(case: Case) -> None:
     agree(case)
 
 
+@given(strategies.open_sides())
+def test_variables_that_both_sides_may_leave_unbound(case: Case) -> None:
+    agree(case)
+
+
 @given(strategies.policies())
 def test_consuming_policies(case: Case) -> None:
     agree(case)

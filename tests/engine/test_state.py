@@ -32,6 +32,7 @@ ANY = st.one_of(
     strategies.aggregates(),
     strategies.stratified().filter(is_accepted),
     strategies.paths(),
+    strategies.open_sides(),
 )
 
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from fractions import Fraction
 from functools import lru_cache
-from math import ceil, copysign, floor, isfinite
+from math import ceil, copysign, floor, isfinite, isinf
 from typing import Any
 
 import pyoxigraph
 from etalis_rules.terms import RDF, XSD, iri, is_blank, is_iri, is_literal, literal, parts
 
-from .times import duration_of
+from .times import day_time_duration, duration_of
 from .values import (
     ExpressionError,
     Number,
     arithmetic,
     boolean,
     compare_numbers,
+    is_ill_typed,
     kind_of,
     number,
     single,
@@ -71,6 +73,8 @@ def less(a: str, b: str) -> bool:
         raise ExpressionError("SPARQL's operator table orders neither resources nor strings with a language")
     if any(not parts(term)[1].startswith(XSD) for term, kind in zip((a, b), kinds, strict=True) if kind == "other"):
         raise ExpressionError("SPARQL's operator table orders no literals of an unknown datatype")
+    if is_ill_typed(a) or is_ill_typed(b):
+        raise ExpressionError("an ill-typed number or boolean has no order, not even with itself")
     return truth(delegated(f"{a} < {b}")) is True
 
 
@@ -98,12 +102,32 @@ def calculate(operator: str, a: str, b: str) -> str:
     if not (is_literal(a) and is_literal(b)):
         raise ExpressionError("arithmetic on what is not a literal")
     spans = [t for t in (a, b) if duration_of(t)]
+    if operator in ("*", "/") and any(parts(span)[1] == XSD + "dayTimeDuration" for span in spans):
+        return _scaled(operator, a, b)
     if operator == "+" and len(spans) == 1:  # pyoxigraph puts the operands of a constant sum in another order
         (moment,) = {a, b} - set(spans)
         lexical, datatype, _ = parts(spans[0])
         turned = lexical[1:] if lexical.startswith("-") else f"-{lexical}"
         return delegated(f"{moment} - {literal(turned, datatype)}")
     return delegated(f"{a} {operator} {b}")
+
+
+def _scaled(operator: str, a: str, b: str) -> str:
+    """XPath F&O 8.4: a dayTimeDuration times or divided by a number, to the microsecond, halves upward; the quotient of
+    two is a decimal."""
+    if operator == "*" and number(a):
+        a, b = b, a
+    span, other, factor = duration_of(a), duration_of(b), number(b)
+    if span and other and operator == "/" and not (span[0] or other[0]):
+        return spell(arithmetic("/", *(Number("decimal", Decimal(int(micros))) for _, micros in (span, other))))
+    if not (span and factor):
+        raise ExpressionError(f"a duration {operator} what is no number")
+    if operator == "/" and isinstance(factor.value, float) and isinf(factor.value):
+        return day_time_duration(0)
+    if (operator == "/" and not factor.value) or not isfinite(factor.value):
+        raise ExpressionError(f"a duration {operator} {factor.value}")
+    exact = span[1] * Fraction(factor.value) if operator == "*" else span[1] / Fraction(factor.value)
+    return day_time_duration(floor(exact + Fraction(1, 2)))
 
 
 def negate(a: str) -> str:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from etalis_py.events import Event
 
-from . import printing
+from . import printing, sharing
 from .closure import Background
 from .drawing import (
     GRAPHS,
@@ -160,6 +160,20 @@ def policies_and_negation() -> st.SearchStrategy[Case]:
     palette = replace(CONSUMING, optionals=OUTER, minus=True, exists=True)
     ruling = st.sampled_from(("recent", "chronological"))
     return st.builds(Case, selects(palette).map(document), streams(most=10), st.just(NO_BACKGROUND), ruling)
+
+
+def open_sides() -> st.SearchStrategy[Case]:
+    """Sides that share variables which either may leave unbound, with their values read above, under any policy."""
+    queries = st.one_of(sharing.selects(), sharing.grouped(), sharing.grouped()).map(document)
+    consuming = st.one_of(sharing.selects(sharing.CONSUMING), sharing.grouped(sharing.CONSUMING)).map(document)
+    events = streams(least=3, most=9, triples=sharing.TRIPLES)
+    ruling = st.sampled_from(("recent", "chronological"))
+    return st.one_of(
+        st.builds(Case, queries, events),
+        st.builds(Case, queries, events),
+        st.builds(Case, sharing.derived(), events),
+        st.builds(Case, consuming, events, st.just(NO_BACKGROUND), ruling),
+    )
 
 
 # --- aggregates ------------------------------------------------------------------------------------------------
@@ -366,6 +380,7 @@ def timed_stratified() -> st.SearchStrategy[Case]:
 ALL = {
     "core": core,
     "negation": negation,
+    "open_sides": open_sides,
     "several_streams": several_streams,
     "background": background,
     "paths": paths,

@@ -39,11 +39,11 @@ def date_time(t: int) -> str:
 
 def day_time_duration(span: int) -> str:
     """The canonical xsd:dayTimeDuration of a span in microseconds."""
-    minutes, rest = divmod(span, 60 * SECOND)
+    minutes, rest = divmod(abs(span), 60 * SECOND)
     hours, minute = divmod(minutes, 60)
     day, hour = divmod(hours, 24)
     clock = (f"{hour}H" if hour else "") + (f"{minute}M" if minute else "") + (f"{seconds(rest)}S" if rest else "")
-    text = "P" + (f"{day}D" if day else "") + (f"T{clock}" if clock else "")
+    text = "-" * (span < 0) + "P" + (f"{day}D" if day else "") + (f"T{clock}" if clock else "")
     return literal("PT0S" if text == "P" else text, XSD + "dayTimeDuration")
 
 

@@ -170,6 +170,15 @@ def truth(term: str) -> bool | None:
     return {"true": True, "1": True, "false": False, "0": False}.get(lexical) if datatype == XSD + "boolean" else None
 
 
+def is_ill_typed(term: str) -> bool:
+    """Whether a literal is a number or a boolean by its datatype, and by its lexical form none."""
+    if not is_literal(term):
+        return False
+    _, datatype, _ = parts(term)
+    named = datatype in {XSD + name for name in (*_BOUNDS, "decimal", "float", "double", "boolean")}
+    return named and number(term) is None and truth(term) is None
+
+
 def effective_boolean_value(term: str) -> bool:
     """SPARQL §17.2.2."""
     if is_literal(term):

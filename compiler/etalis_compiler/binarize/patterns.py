@@ -72,7 +72,12 @@ def _either(sides: list[alg.Pattern]) -> alg.Pattern | None:
 
 def _lower_extend(pattern: alg.Extend, above: Above, b: Builder) -> Part:
     child, variable, expression = pattern.child, pattern.variable, pattern.expression
-    inner = b.lower(child, (above.needed - {variable}) | alg.variables(expression) & alg.scope(child))
+    needed = (above.needed - {variable}) | alg.variables(expression) & alg.scope(child)
+    # What a join below may consume depends on every conjunct that does not read this variable.
+    kept = tuple(c for c in above.conditions if not b.consuming or variable in alg.variables(c) or _is_volatile(c))
+    sunk = tuple(c for c in above.conditions if c not in kept)
+    above = above._replace(conditions=kept)
+    inner = b.lower(child, needed, sunk)
     timed, value = inner.timed, expression
     if alg.has_exists(expression) and timed is not None:
         timed, value = mark_all(timed, alg.certain(child), b, expression)
@@ -86,6 +91,10 @@ def _lower_extend(pattern: alg.Extend, above: Above, b: Builder) -> Part:
         guard(timeless, above.conditions),
         guard(late, above.conditions),
     )
+
+
+def _is_volatile(condition: alg.Expr) -> bool:
+    return bool(alg.operators(condition) & alg.VOLATILE)
 
 
 _SPARING = (alg.BGP, alg.Join)

@@ -177,7 +177,8 @@ class _Rewriter:
     def carrying(self, name: str, wanted: frozenset[int]) -> _Carrying:
         """The node with the name of the query and these parameters in each of its solutions."""
         node = self.before[name]
-        if not self.varies(name):
+        # Without keys, an aggregation has a row for each query that never had a solution.
+        if not self.varies(name) and not (isinstance(node, ir.Group) and not node.keys):
             self.same(name)
             return self._joined(ir.Ref(name, node.head), node.head, (), wanted, ())
         match node:
@@ -245,7 +246,7 @@ class _Rewriter:
                 rest.append(step)
                 continue
             # If the leaf has a constant, most events match no query.
-            open_ = isinstance(step, ir.Background) and not equal and is_reached(step, known, self.markers)
+            open_ = read and isinstance(step, ir.Background) and not equal and is_reached(step, known, self.markers)
             if (read and not open_) or (equal and isinstance(step, ir.Background)):
                 rest += steps[place:]
                 break

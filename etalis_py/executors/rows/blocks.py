@@ -225,8 +225,7 @@ def _assign(w: Writer, frame: Frame, variable: str, expression: alg.Expr, tempor
     if isinstance(expression, alg.Var):
         frame.terms[variable] = frame.terms.get(expression.name, "''")
         if expression.name in frame.values:
-            other = expression.name
-            frame.set_value(variable, frame.values[other], unsure=other in frame.unsure, guarded=other in frame.guarded)
+            frame.set_value(variable, frame.values[expression.name], unsure=expression.name in frame.unsure)
         return
     with w.block("try:"):
         w(f"{temporary} = {frame.emitter().term(expression)}")
@@ -249,7 +248,7 @@ def _background(
     for i, name in enumerate(wanted):
         # A look-up may bind a variable that was unbound before: its carried value is then stale.
         frame.terms[name] = f"{row}[{i}]"
-        if name in binds or (name in frame.values and frame.may_be_unbound(name)):
+        if name in binds or name in frame.unsure:
             frame.values.pop(name, None)
     if code.explain:
         frame.provenance = code.provenance(node, frame.provenance or "x[-1]", f"Because('background', {row}[-1])")

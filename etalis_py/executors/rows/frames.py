@@ -37,14 +37,14 @@ def present(value: object) -> object:
 class Frame:
     """``terms`` and ``values`` map variables to source.
 
-    The value of an ``unsure`` variable is None where it is unbound; that of a ``guarded`` one is an error there.
+    The value of an ``unsure`` variable is None where it is unbound: carrying it on is no error, only calculating with
+    it.
     """
 
     names: Names
     terms: dict[str, str] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
     unsure: set[str] = field(default_factory=set)
-    guarded: set[str] = field(default_factory=set)
     start: str = "x[1]"
     end: str = "t"
     provenance: str = ""
@@ -60,14 +60,10 @@ class Frame:
         carried = self.values[name]
         return f"{self.names.use('present', present)}({carried})" if name in self.unsure else carried
 
-    def set_value(self, name: str, source: str, *, unsure: bool = False, guarded: bool = False) -> None:
+    def set_value(self, name: str, source: str, *, unsure: bool = False) -> None:
         """Set where the value of a variable is found from here on."""
         self.values[name] = source
-        for names, holds in ((self.unsure, unsure), (self.guarded, guarded)):
-            (names.add if holds else names.discard)(name)
-
-    def may_be_unbound(self, name: str) -> bool:
-        return name in self.unsure or name in self.guarded
+        (self.unsure.add if unsure else self.unsure.discard)(name)
 
     def read(self, ref: ir.Ref, layout: Layout, variable: str) -> None:
         """Take in the columns and values of a solution tuple that is in ``variable``."""
@@ -85,7 +81,7 @@ class Frame:
         for column in layout.values:
             name = here(column)
             if name in self.values:
-                items.append(f"({self.values[name]})" if name in self.unsure else self.values[name])
+                items.append(self.values[name])
             elif name in self.terms:
                 items.append(f"{self.names.use('decode_or_none', decode_or_none)}({self.terms[name]})")
             else:
@@ -109,12 +105,12 @@ def merge(
             if own is None:
                 frame.terms[name] = term
             if name not in frame.values and name in other.values:
-                frame.set_value(name, other.values[name], unsure=name in other.unsure, guarded=name in other.guarded)
+                frame.set_value(name, other.values[name], unsure=name in other.unsure)
             continue
         tests.append(f"({own} == {term} or not {own} or not {term})")
         if name in frame.values and name in other.values:
-            either = f"({frame.value(name)} if {own} else {other.value(name)})"
-            frame.set_value(name, either, guarded=frame.may_be_unbound(name) or other.may_be_unbound(name))
+            either = f"({frame.values[name]} if {own} else {other.values[name]})"
+            frame.set_value(name, either, unsure=name in frame.unsure and name in other.unsure)
         else:
             frame.values.pop(name, None)
         frame.terms[name] = f"({own} or {term})"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from types import CodeType
 from typing import Any
 
 from etalis_compiler.diagnostics import Diagnostic, QueryError
+
+from etalis_py.values.generated import Generated
 
 
 class Writer:
@@ -49,7 +50,7 @@ LONGEST_KEPT = 100_000  # characters of a source
 def load(source: str, scope: dict[str, Any]) -> None:
     """Compile and run the source; nesting too deep for Python is reported as a fault of the program."""
     try:
-        exec(_compiled(source) if len(source) <= LONGEST_KEPT else _compile(source), scope)
+        (_compiled(source) if len(source) <= LONGEST_KEPT else _compile(source)).run(scope)
     except (SyntaxError, RecursionError) as error:
         if isinstance(error, SyntaxError) and not str(error.msg).startswith("too many"):
             raise
@@ -58,8 +59,8 @@ def load(source: str, scope: dict[str, Any]) -> None:
         raise QueryError([Diagnostic("error", "limit", message, hint)]) from None
 
 
-def _compile(source: str) -> CodeType:
-    return compile(source, "<rules>", "exec")
+def _compile(source: str) -> Generated:
+    return Generated(source, "rules")
 
 
 _compiled = lru_cache(maxsize=64)(_compile)
