@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import NamedTuple
 
 from etalis_rules import algebra as alg
@@ -13,6 +14,9 @@ from etalis_rules.traversal import own_names
 from ..knowledge import KnowledgeSummary
 
 Names = frozenset[str]
+
+MARK = ".e"
+"""The prefix of hidden variables that say whether an EXISTS holds for a solution."""
 
 
 class Above(NamedTuple):
@@ -50,6 +54,8 @@ class Builder:
     serial: int = 0
     in_block: bool = False
     """Whether the pattern being lowered is part of a block, which drops blank nodes itself."""
+    marks: Iterator[int] = field(default_factory=lambda: count(1))
+    """Numbers for the marks of EXISTS: no two have one name, or a join of their solutions would compare them."""
 
     def lower(
         self,
@@ -67,7 +73,7 @@ class Builder:
 
     def observing(self) -> Builder:
         """A builder for patterns that are only tested: it shares the nodes, and consumes nothing."""
-        return Builder(self.lowering, self.summary, query=self.query, nodes=self.nodes)
+        return Builder(self.lowering, self.summary, query=self.query, nodes=self.nodes, marks=self.marks)
 
     @property
     def drops_blank_nodes(self) -> bool:
@@ -157,8 +163,11 @@ def map_ref(ref: ir.Ref | None, wanted: Names, b: Builder, steps: tuple[ir.Step,
     """The node, with steps after it."""
     if ref is None or not steps:
         return ref
-    visible = frozenset(ref.columns) | frozenset(_bound_by(steps))
-    head = visible if b.consuming else visible & wanted
+    columns = frozenset(ref.columns) | frozenset(_bound_by(steps))
+    if b.consuming:  # the mark of an EXISTS must not decide the order of candidates
+        head = frozenset(name for name in columns if not name.startswith(MARK))
+    else:
+        head = columns & wanted
     return b.add(ir.Map(tuple(sorted(head)), ref, steps))
 
 
