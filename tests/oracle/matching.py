@@ -137,12 +137,26 @@ def relation(path: ast.Path, scope: Scope, constants: set[str]) -> Relation:
         case ast.PathRepeat(inner, mark):
             step = relation(inner, scope, constants)
             more = step if mark == "?" else _closed(step)
-            if mark == "+":
+            if mark == "+" and not _may_be_empty(inner):
                 return more
             # SPARQL §18.4: ALP visits a node once, so a way back to a constant adds nothing to its zero-length step.
             away = {(x, y, a, b): k for (x, y, a, b), k in more.items() if x != y or x not in constants}
             return _united([_zero(scope, constants), away])
     raise TypeError(f"not a path: {path!r}")
+
+
+def _may_be_empty(path: ast.Path) -> bool:
+    """Whether the path has zero-length steps."""
+    match path:
+        case ast.PathRepeat(inner, mark):
+            return mark != "+" or _may_be_empty(inner)
+        case ast.PathInverse(inner):
+            return _may_be_empty(inner)
+        case ast.PathSequence(parts):
+            return all(map(_may_be_empty, parts))
+        case ast.PathAlternative(parts):
+            return any(map(_may_be_empty, parts))
+    return False
 
 
 def _links(scope: Scope, wanted: object) -> Relation:
