@@ -94,7 +94,9 @@ def _match_items(items: list[Item], scope: Scope) -> list[Solution]:
                     after[key] = min(both, after.get(key, both))
         partial = after
     return [
-        Solution(tuple((v, t) for v, t in mu if v[0] != " "), start, end, known)
+        Solution(
+            tuple((v, t) for v, t in mu if v[0] != " "), start, end, known, frozenset(t for v, t in mu if v[0] == " ")
+        )
         for (mu, start, end), known in partial.items()
     ]
 

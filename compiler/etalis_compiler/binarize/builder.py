@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import NamedTuple
@@ -54,6 +55,8 @@ class Builder:
     serial: int = 0
     in_block: bool = False
     """Whether the pattern being lowered is part of a block, which drops blank nodes itself."""
+    keeps_blank_nodes: bool = False
+    """Whether the query reads what the blank nodes of its pattern stand for: a rule that makes nodes does."""
     marks: Iterator[int] = field(default_factory=lambda: count(1))
     """Numbers for the marks of EXISTS: no two have one name, or a join of their solutions would compare them."""
 
@@ -78,7 +81,15 @@ class Builder:
     @property
     def drops_blank_nodes(self) -> bool:
         """Whether to drop blank nodes: they do not affect consumption, but they join the parts of a block."""
-        return self.consuming and not self.in_block
+        return self.consuming and not self.in_block and not self.keeps_blank_nodes
+
+    @contextmanager
+    def sides(self, policy: str) -> Iterator[None]:
+        """While the sides of an operator with this policy are lowered: if it consumes, they drop blank nodes."""
+        kept = self.keeps_blank_nodes
+        self.keeps_blank_nodes = kept and not policy
+        yield
+        self.keeps_blank_nodes = kept
 
     @property
     def consuming(self) -> bool:

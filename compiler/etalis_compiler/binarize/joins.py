@@ -19,10 +19,12 @@ def lower_join(pattern: alg.Join | alg.SeqJoin | alg.EqJoin | alg.TimeJoin, abov
     op = pattern.op if isinstance(pattern, alg.TimeJoin) else _OPERATORS[type(pattern)]
     certain = alg.certain(pattern.left) & alg.certain(pattern.right)
     key = certain if b.consuming and op != "and" else None
-    left = b.lower(_freed(pattern.left, bound), _decisive((wanted | right_scope) & left_scope, left_scope, key))
+    policy = b.policy if b.consuming and op != "and" else ""
     # The bounds of NEXT's right side decide what is next, so they stay.
     second = pattern.right if op == "next" else _freed(pattern.right, bound)
-    right = b.lower(second, _decisive((wanted | left_scope) & right_scope, right_scope, key))
+    with b.sides(policy):
+        left = b.lower(_freed(pattern.left, bound), _decisive((wanted | right_scope) & left_scope, left_scope, key))
+        right = b.lower(second, _decisive((wanted | left_scope) & right_scope, right_scope, key))
     if op == "next":
         timed(left, "NEXT")
         timed(right, "NEXT")
@@ -32,7 +34,6 @@ def lower_join(pattern: alg.Join | alg.SeqJoin | alg.EqJoin | alg.TimeJoin, abov
     if left.timed is not None and right.timed is not None:
         columns = frozenset(left.timed.columns) | frozenset(right.timed.columns)
         head = tuple(sorted(columns if b.consuming else columns & wanted))
-        policy = b.policy if b.consuming and op != "and" else ""
         node = ir.Join(head, op, left.timed, right.timed, tuple(sorted(certain)), steps(conditions), bound, policy)
         branches.append(b.add(node))
     if left.timed is not None and right.timeless is not None:

@@ -22,8 +22,10 @@ def lower_outer(pattern: alg.LeftJoin | alg.EqLeftJoin | alg.SeqRightJoin, above
         mandatory, optional = optional, mandatory
     own, other = alg.scope(mandatory), alg.scope(optional)
     read = wanted | reads(condition)
-    left = b.lower(mandatory, (read | other) & own)
-    right = b.lower(optional, (read | own) & other)
+    policy = b.policy if b.consuming and op != "optional" else ""
+    with b.sides(policy):
+        left = b.lower(mandatory, (read | other) & own)
+        right = b.lower(optional, (read | own) & other)
     settled(left.late)
     settled(right.late)
     if right.timed is None and right.timeless is None:
@@ -43,7 +45,7 @@ def lower_outer(pattern: alg.LeftJoin | alg.EqLeftJoin | alg.SeqRightJoin, above
             bound=condition_bound(condition),
             leaves=watched(condition, b),
             steps=above.steps,
-            policy=b.policy if b.consuming and op != "optional" else "",
+            policy=policy,
         )
         branches.append(b.add(node))
     timeless = late = None

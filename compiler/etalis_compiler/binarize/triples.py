@@ -101,9 +101,11 @@ def lower_block(block: alg.Block, above: Above, b: Builder) -> Part:
     timed = part.timed
     if timed is not None:
         timed = b.add(ir.Map(tuple(sorted(timed.columns)), timed, (), distinct=True))
-        visible = tuple(name for name in sorted(timed.columns) if name in wanted and alg.is_visible(name))
+        head = tuple(sorted(timed.columns))
+        if b.drops_blank_nodes:
+            head = tuple(name for name in head if name in wanted and alg.is_visible(name))
         if late or b.consuming:
-            timed = b.add(ir.Map(visible if b.consuming else tuple(sorted(timed.columns)), timed, steps(late)))
+            timed = b.add(ir.Map(head, timed, steps(late)))
     return Part(timed, guard(part.timeless, late))
 
 
