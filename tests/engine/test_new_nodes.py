@@ -1,4 +1,4 @@
-"""Rules that make nodes, over patterns with nodes that have no name: nothing is derived from what a rule itself made."""
+"""Rules that make nodes, over patterns with blank nodes: a rule derives nothing from what it has just made itself."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_next_instant_sees_the_nodes_of_the_last() -> None:
 
 @pytest.mark.parametrize("policy", ["chronological", "recent"])
 def test_blank_nodes_say_nothing_of_which_candidate_is_taken(policy: str) -> None:
-    """A node's name is made of what its solution binds, and of several candidates that bind the same any may be taken."""
+    """A node's name is made of what its solution binds: of candidates that bind the same, any may be taken."""
     rule = "CONSTRUCT { [] :r ?x } WHERE { { [] :p ?x } SEQ { [] :q ?x } }"
     events = (at(1, "a p b ; c p b"), at(2, "a q b"), at(3, "a q b"))
     expected = run(rule, *events, policy=policy)

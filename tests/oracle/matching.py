@@ -16,6 +16,7 @@ from functools import cached_property
 from itertools import count, product
 
 from etalis_compiler import ast
+from etalis_rules.terms import triple_parts
 
 from .solutions import BEFORE, Bindings, Instant, Solution, bindings, highest, lowest
 
@@ -107,6 +108,12 @@ def _unified(mu: dict[str, str], pattern: tuple[ast.Node, ...], terms: tuple[str
         if isinstance(node, ast.Term):
             if node.spelling != term:
                 return None
+        elif isinstance(node, ast.TripleTerm):
+            inner = triple_parts(term) if term.startswith("<<(") else None
+            extended = inner and _unified(mu, (node.subject, node.predicate, node.object), inner)
+            if extended is None:
+                return None
+            mu = extended
         else:
             name = node.name if isinstance(node, ast.Var) else " " + node.label
             if mu.setdefault(name, term) != term:

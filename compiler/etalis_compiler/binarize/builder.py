@@ -83,6 +83,14 @@ class Builder:
         """Whether to drop blank nodes: they do not affect consumption, but they join the parts of a block."""
         return self.consuming and not self.in_block and not self.keeps_blank_nodes
 
+    def orders(self, name: str) -> bool:
+        """Whether candidates are ordered by this variable: by no triple term that is taken apart, and no blank node."""
+        return not name.startswith(alg.TRIPLE_TERM) and not (self.drops_blank_nodes and name.startswith("_:"))
+
+    def ordering(self, pattern: alg.Pattern) -> Names:
+        """The variables by which the solutions of a pattern are ordered."""
+        return frozenset(filter(self.orders, alg.scope(pattern)))
+
     @contextmanager
     def sides(self, policy: str) -> Iterator[None]:
         """While the sides of an operator with this policy are lowered: if it consumes, they drop blank nodes."""

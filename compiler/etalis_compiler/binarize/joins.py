@@ -23,8 +23,11 @@ def lower_join(pattern: alg.Join | alg.SeqJoin | alg.EqJoin | alg.TimeJoin, abov
     # The bounds of NEXT's right side decide what is next, so they stay.
     second = pattern.right if op == "next" else _freed(pattern.right, bound)
     with b.sides(policy):
-        left = b.lower(_freed(pattern.left, bound), _decisive((wanted | right_scope) & left_scope, left_scope, key))
-        right = b.lower(second, _decisive((wanted | left_scope) & right_scope, right_scope, key))
+        left = b.lower(
+            _freed(pattern.left, bound),
+            _decisive((wanted | right_scope) & left_scope, b.ordering(pattern.left), key),
+        )
+        right = b.lower(second, _decisive((wanted | left_scope) & right_scope, b.ordering(pattern.right), key))
     if op == "next":
         timed(left, "NEXT")
         timed(right, "NEXT")
@@ -46,13 +49,13 @@ def lower_join(pattern: alg.Join | alg.SeqJoin | alg.EqJoin | alg.TimeJoin, abov
     return Part(unite(branches, wanted, b), timeless)
 
 
-def _decisive(read: Names, scope: Names, key: Names | None) -> Names:
+def _decisive(read: Names, ordering: Names, key: Names | None) -> Names:
     """The variables that a side must carry, given those read above; ``key`` is that of a join that consumes.
 
     All variables decide which candidate is taken.  But if nothing but the key is read, candidates with the same key and
     interval are interchangeable, so any of them may be taken.
     """
-    return read if key is None or read <= key else scope
+    return read if key is None or read <= key else read | ordering
 
 
 def _freed(side: alg.Pattern, bound: alg.Bound | None) -> alg.Pattern:
