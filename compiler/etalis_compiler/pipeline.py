@@ -197,6 +197,7 @@ def _output(query: CompiledQuery, b: Builder) -> ir.Output:
     template = query.template
     subjects: tuple[alg.Var | alg.Const, ...] = ()
     variables = select.variables
+    hidden: tuple[str, ...] = ()
     match form:
         case ast.Construct():
             named = [n.name for t in template for n in (t.subject, t.predicate, t.object) if isinstance(n, alg.Var)]
@@ -206,13 +207,16 @@ def _output(query: CompiledQuery, b: Builder) -> ir.Output:
                 # A fresh blank node is a function of the whole solution.
                 terms = [name for name in variables if name.startswith(alg.TRIPLE_TERM)]
                 variables = (*visible(alg.scope(select.pattern)), *terms)
+                # What the pattern's blank nodes stand for tells the solutions that the rule itself led to.
+                hidden = tuple(sorted(n for n in alg.scope(select.pattern) if n.startswith("_:")))
         case ast.Describe(asked):
             subjects = tuple(_template_node(s) for s in asked) or tuple(map(alg.Var, select.variables))
             variables = tuple(dict.fromkeys(s.name for s in subjects if isinstance(s, alg.Var)))
         case ast.Ask():
             variables = ()
     if not select.grouped:
-        select = replace(select, variables=variables)
+        select = replace(select, variables=(*variables, *hidden))
+    b.keeps_blank_nodes = bool(hidden)
     part = lower_select(select, b, top=True)
     stream = ""
     if query.syntax.register is not None and query.syntax.register.kind == "STREAM":

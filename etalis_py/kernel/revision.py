@@ -214,8 +214,7 @@ class Revision:
         pieces = list(_pieces(items, oldest))
         for some, after in zip_longest(pieces, pieces[1:]):
             if isinstance(some, Update):
-                engine.change(some.graph, some.add, some.remove)
-                self.points[-1].items.append(some)
+                every.append(self._recorded(self._changed(some)))
                 continue
             every.append(self._recorded(engine.take_in_order(some)))
             self.points[-1].items.extend(some)
@@ -224,6 +223,14 @@ class Revision:
                 self._mark()  # otherwise there will be a later one before the horizon
         self._forget()
         return as_one(every)
+
+    def _changed(self, update: Update) -> Matches:
+        """Change the background; what falls due until then is reported first, from the background before it."""
+        engine = self.engine
+        due = [engine.reach(update.end)] if update.end > engine._at.now else []
+        engine.change(update.graph, update.add, update.remove)
+        self.points[-1].items.append(update)
+        return as_one([*due, engine.take_in_order(())])
 
     def _recorded(self, matches: Matches) -> Matches:
         if len(matches):

@@ -44,22 +44,25 @@ class Making:
     """A CONSTRUCT rule that makes new nodes, and what it needs in order to terminate.
 
     It is not applied to a solution with a node that, in this instant, would not exist without the rule itself: so new
-    nodes do not lead to ever more of them.  ``labels`` are the blank node labels of its template.
+    nodes do not lead to ever more of them.  ``labels`` are the blank node labels of its template, ``places`` those of
+    what the solution binds.  ``hidden`` are those of what blank nodes of its pattern stand for: a new node is not made
+    of them, so it does not come from the rules that led to them.
     """
 
     labels: tuple[str, ...]
     nodes: Fresh
     rule: str
     places: tuple[int, ...]
+    hidden: tuple[int, ...]
     makers: dict[str, Any]
     """Which rules led to a node that was made in this instant."""
 
     def applied(self, rows: list[Row]) -> list[Row]:
         """The solutions to which the rule is applied."""
-        makers, rule = self.makers, self.rule
+        makers, rule, places = self.makers, self.rule, (*self.places, *self.hidden)
         if not makers:
             return rows
-        return [x for x in rows if not any(rule in makers.get(x[i], ()) for i in self.places)]
+        return [x for x in rows if not any(rule in makers.get(x[i], ()) for i in places)]
 
     def fresh(self, x: Row) -> tuple[str, ...]:
         """The nodes that the rule makes for a solution."""
@@ -75,7 +78,8 @@ def making(output: ir.Output, columns: tuple[str, ...], makers: dict[str, Any]) 
     if blanks is None:
         return None
     places = tuple(2 + columns.index(v) for v in sorted(output.variables) if v in columns)
-    return Making(*blanks, output.query, places, makers)
+    hidden = tuple(2 + i for i, v in enumerate(columns) if v.startswith("_:"))
+    return Making(*blanks, output.query, places, hidden, makers)
 
 
 def fresh_nodes_of(output: ir.Output, columns: tuple[str, ...]) -> tuple[tuple[str, ...], Fresh] | None:
@@ -85,7 +89,7 @@ def fresh_nodes_of(output: ir.Output, columns: tuple[str, ...]) -> tuple[tuple[s
             n.name
             for t in output.template
             for n in (t.subject, t.predicate, t.object)
-            if isinstance(n, alg.Var) and n.name.startswith("_:") and n.name not in columns
+            if isinstance(n, alg.Var) and n.name.startswith("_:")
         )
     )
     if not labels:

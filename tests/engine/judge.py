@@ -19,6 +19,7 @@ from etalis_py.program import Program
 from tests.oracle import Asked, Background, Derived, Endless, Refused, Row, Undetermined, Unstratified, evaluation
 from tests.oracle.compare import same
 from tests.oracle.strategies import Case
+from tests.oracle.traces import in_short, queries
 
 
 def knowledge_of(background: Background) -> Knowledge | None:
@@ -72,6 +73,12 @@ def run(case: Case, feed: Callable[[Engine], Iterable[Match]] | None = None, **o
     matches = feed(engine) if feed else [*engine.push_all(case.events), *engine.close()]
     names = [o.query for o in engine.rules.outputs]
     return answers_of(matches, names, case.program)
+
+
+def in_rows_and_columns(text: str, *events: Event, policy: str = "unrestricted") -> list[Any]:
+    """The last query's answer as ``tests.oracle.traces.run`` gives it, by each of the engine's executors."""
+    case = Case(queries(text), events, policy=policy)
+    return [in_short(list(run(case, executor=executor).values())[-1]) for executor in ("rows", "columns")]
 
 
 def agree(case: Case, **options: Any) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from etalis_py import Engine, event
+from tests.engine.judge import in_rows_and_columns
+from tests.oracle.traces import at, run
 
 EVENTS = (event(":a :p :b", 1), event(":b :q :c", 2), event(":c :q :d", 3), event(":e :p :b", 4))
 
@@ -26,3 +28,15 @@ def test_a_step_that_may_be_missing_keeps_its_node() -> None:
     engine = Engine("SELECT ?b { { ?x :p/:q? ?b } SEQ { ?z :p ?b } }", policy="recent")
     matches = engine.push_all([*EVENTS, event(":f :p :c", 5)]) + engine.close()
     assert [(m.bindings["b"][-2], m.start, m.end) for m in matches] == [("b", 1, 4), ("c", 2, 5)]
+
+
+@pytest.mark.parametrize("path", [":p*", "(:p*)+", "(:p?)+", "(:p?/:p?)+", "(:p|:p*)+", "^((^:p?)+)"])
+def test_a_way_back_to_a_constant_adds_nothing_to_its_zero_length_step(path: str) -> None:
+    """Whatever repetition gives the zero-length step: ``p+`` is ``p*`` where p may be empty."""
+    cycle = (at(1, "n p m"), at(2, "m p n"))
+    rows = [("o=m", 1, 1), ("o=m", 1, 2), ("o=n", None, None)]
+    text = f"SELECT * {{ :n {path} ?o }}"
+    assert run(text, *cycle) == rows
+    assert in_rows_and_columns(text, *cycle) == [rows, rows]
+    there = f"SELECT * {{ :n {path} :n }}"
+    assert in_rows_and_columns(there, *cycle) == [[("", None, None)]] * 2

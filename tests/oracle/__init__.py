@@ -33,7 +33,8 @@ Time
 Paths
   10. As in SPARQL 18.2.2.4 a path ``/`` or ``^`` is triples with hidden variables and ``|`` is a union (so they may
       give a row twice); ``* + ?`` and negated sets are sets of <x, y, hull>; the block is one basic graph pattern.
-  11. ``p*`` is the zero-length steps and ``p+``: a zero-length step never lengthens the hull of another path.
+  11. ``p*`` is the zero-length steps and ``p+``: a zero-length step never lengthens the hull of another path.  With
+      ``p`` a path that may be empty, ``p+`` is ``p*``.
   12. A node has a zero-length step for each occurrence that it is subject or object of (one without interval for each
       background triple); a constant written at an end of the path has the timeless one only.
 

@@ -95,11 +95,16 @@ def applied(rule: Rule, rows: Iterable[Report]) -> list[Report]:
 
     A rule that makes new nodes leaves out a solution that binds a node which would not be there, in this instant,
     without the rule itself: so new nodes do not lead to ever newer ones, and CONSTRUCT { [] ?p ?o } WHERE { ?s ?p ?o }
-    gives what it gives in SPARQL.
+    gives what it gives in SPARQL, as it does with a blank node for ?s.  (What is made of a solution comes from the
+    rules that led to what it binds, not from those that led to what a blank node of the pattern stands for.)
     """
     if not any(isinstance(n, ast.Blank) for t in rule.template for n in (t.subject, t.predicate, t.object)):
         return list(rows)
-    return [row for row in rows if not any(rule.index in _makers(term, row.end) for _, term in row.mu)]
+
+    def own(row: Report) -> bool:
+        return any(rule.index in _makers(term, row.end) for term in (*dict(row.mu).values(), *row.nodes))
+
+    return [row for row in rows if not own(row)]
 
 
 def _makers(term: str, at: int | None) -> frozenset[int]:

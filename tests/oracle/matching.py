@@ -16,6 +16,7 @@ from functools import cached_property
 from itertools import count, product
 
 from etalis_compiler import ast
+from etalis_rules.terms import triple_parts
 
 from .solutions import BEFORE, Bindings, Instant, Solution, bindings, highest, lowest
 
@@ -94,7 +95,9 @@ def _match_items(items: list[Item], scope: Scope) -> list[Solution]:
                     after[key] = min(both, after.get(key, both))
         partial = after
     return [
-        Solution(tuple((v, t) for v, t in mu if v[0] != " "), start, end, known)
+        Solution(
+            tuple((v, t) for v, t in mu if v[0] != " "), start, end, known, frozenset(t for v, t in mu if v[0] == " ")
+        )
         for (mu, start, end), known in partial.items()
     ]
 
@@ -105,6 +108,12 @@ def _unified(mu: dict[str, str], pattern: tuple[ast.Node, ...], terms: tuple[str
         if isinstance(node, ast.Term):
             if node.spelling != term:
                 return None
+        elif isinstance(node, ast.TripleTerm):
+            inner = triple_parts(term) if term.startswith("<<(") else None
+            extended = inner and _unified(mu, (node.subject, node.predicate, node.object), inner)
+            if extended is None:
+                return None
+            mu = extended
         else:
             name = node.name if isinstance(node, ast.Var) else " " + node.label
             if mu.setdefault(name, term) != term:
@@ -137,12 +146,26 @@ def relation(path: ast.Path, scope: Scope, constants: set[str]) -> Relation:
         case ast.PathRepeat(inner, mark):
             step = relation(inner, scope, constants)
             more = step if mark == "?" else _closed(step)
-            if mark == "+":
+            if mark == "+" and not _may_be_empty(inner):
                 return more
             # SPARQL §18.4: ALP visits a node once, so a way back to a constant adds nothing to its zero-length step.
             away = {(x, y, a, b): k for (x, y, a, b), k in more.items() if x != y or x not in constants}
             return _united([_zero(scope, constants), away])
     raise TypeError(f"not a path: {path!r}")
+
+
+def _may_be_empty(path: ast.Path) -> bool:
+    """Whether the path has zero-length steps."""
+    match path:
+        case ast.PathRepeat(inner, mark):
+            return mark != "+" or _may_be_empty(inner)
+        case ast.PathInverse(inner):
+            return _may_be_empty(inner)
+        case ast.PathSequence(parts):
+            return all(map(_may_be_empty, parts))
+        case ast.PathAlternative(parts):
+            return any(map(_may_be_empty, parts))
+    return False
 
 
 def _links(scope: Scope, wanted: object) -> Relation:

@@ -77,7 +77,7 @@ class Place:
     timed: bool = True  # whether triples here may match occurrences
 
     def environment(self, solution: Solution, plan_variables: frozenset[str] = frozenset()) -> Environment:
-        mu, start, end, known = solution
+        mu, start, end, known = solution[:4]
         return Environment(dict(mu), start, end, known, self.exists, None, plan_variables)
 
     def exists(self, group: ast.Group, outer: Solution) -> bool:

@@ -116,6 +116,8 @@ def node(n: ast.Node) -> str:
             return spelling
         case ast.Blank(label):
             return f"_:{label}"
+        case ast.TripleTerm(s, p, o):
+            return f"<<( {node(s)} {node(p)} {node(o)} )>>"
 
 
 def _triple(t: ast.TriplePattern) -> str:

@@ -31,13 +31,17 @@ Ask = Callable[[ast.Group, Solution], bool]
 
 
 class Report(NamedTuple):
-    """A row: the projected μ, its interval, when it is known, and whether that makes it come first or last."""
+    """A row: the projected μ, its interval, when it is known, and whether that makes it come first or last.
+
+    ``nodes`` are those of its solution, if it is of one.
+    """
 
     mu: Bindings
     start: int | None
     end: int | None
     known: Instant
     at: Instant
+    nodes: frozenset[str] = frozenset()
 
 
 class _Row(NamedTuple):
@@ -67,7 +71,8 @@ def _plain_row(
     query: ast.Query, shown: list[str], s: Solution, exists: Ask, every: frozenset[str], dynamic: bool
 ) -> _Row:
     env = Environment(dict(s.mu), s.start, s.end, s.known, exists, None, every)
-    return _projected_row(query, shown, env, _at(s.start, s.known, dynamic))
+    row = _projected_row(query, shown, env, _at(s.start, s.known, dynamic))
+    return row._replace(report=row.report._replace(nodes=s.nodes))
 
 
 def _projected_row(query: ast.Query, shown: list[str], env: Environment, at: Instant) -> _Row:

@@ -22,12 +22,16 @@ Bindings = tuple[tuple[str, str], ...]
 
 
 class Solution(NamedTuple):
-    """``mu`` is a sorted tuple of (variable, term) pairs: only what is bound."""
+    """``mu`` is a sorted tuple of (variable, term) pairs: only what is bound.
+
+    ``nodes`` are the terms that blank nodes of the pattern, which have no name outside their block, stand for.
+    """
 
     mu: Bindings
     start: int | None
     end: int | None
     known: Instant
+    nodes: frozenset[str] = frozenset()
 
     @property
     def timeless(self) -> bool:
@@ -63,7 +67,8 @@ def compatible(a: Bindings, b: Bindings) -> bool:
 def combine(a: Solution, b: Solution) -> Solution:
     """⟨μ, tα, tω⟩ ⋈ ⟨μ', t'α, t'ω⟩: the union of the mappings and the hull of the intervals."""
     mu = bindings(dict(a.mu) | dict(b.mu))
-    return Solution(mu, lowest(a.start, b.start), highest(a.end, b.end), max(a.known, b.known))
+    interval = lowest(a.start, b.start), highest(a.end, b.end)
+    return Solution(mu, *interval, max(a.known, b.known), a.nodes | b.nodes)
 
 
 def strictly_before(a: Solution, b: Solution) -> bool:

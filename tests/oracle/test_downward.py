@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pyoxigraph
 import pytest
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from etalis_py.events import Event
 
 from . import Asked, answers, printing
-from .drawing import LIKELY, NUMBERS, SUBJECTS, Palette
+from .drawing import LIKELY, NUMBERS, SUBJECTS, Draw, Palette, Pen
 from .strategies import CHAINS, TRIPLES, aggregate_queries, selects
 from .traces import PROLOGUE, at, queries, term
 from .values import number
@@ -94,6 +95,25 @@ def test_property_paths_over_one_instant(query: ast.Query, triples: list) -> Non
     """
     present = [(n, "<urn:other>", v) for n in SUBJECTS for v in NUMBERS]
     agrees(replace(query, limit=None, offset=None), [*triples, *present], as_sets=True)
+
+
+@st.composite
+def repeated_paths(draw: Draw[Any]) -> ast.Query:
+    """One path that is repeated as a whole, so its pairs are a set, between variables and a constant."""
+    pen = Pen(draw, PATHS)
+    path = ast.PathRepeat(pen.path(2), pen.pick("*+?"))
+    ends = (ast.Term(SUBJECTS[0]), ast.Term(SUBJECTS[0]), ast.Var("x"), ast.Var("y"))
+    triple = ast.TriplePattern(pen.pick(ends), path, pen.pick(ends))
+    return ast.Query(ast.Select(()), ast.Group((ast.Triples((triple,)),)))
+
+
+CYCLES = st.sampled_from([(s, LIKELY[0], o) for s in SUBJECTS[:2] for o in SUBJECTS[:2]])
+
+
+@QUICK
+@given(repeated_paths(), st.lists(CYCLES, min_size=2, max_size=6))
+def test_repeated_paths_give_each_pair_once(query: ast.Query, triples: list) -> None:
+    agrees(query, [*triples, (SUBJECTS[0], "<urn:other>", NUMBERS[0])])
 
 
 @QUICK

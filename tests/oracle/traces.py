@@ -57,7 +57,11 @@ def run(text: str, *events: Event, policy: str = "unrestricted", knowing: Backgr
 
     A CONSTRUCT's row is its triples, ``"a p b"``, joined by ``;``.
     """
-    answer = list(answers(queries(text), events, knowing, policy).values())[-1]
+    return in_short(list(answers(queries(text), events, knowing, policy).values())[-1])
+
+
+def in_short(answer: Any) -> Any:
+    """An answer in the notation of ``run``."""
     if isinstance(answer, Asked):
         return answer.value, seconds(answer.instant)
     return [(_content(row[0]), seconds(row.start), seconds(row.end)) for row in answer]

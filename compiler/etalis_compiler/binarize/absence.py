@@ -28,13 +28,16 @@ def lower_absence(pattern: alg.Absence, above: Above, b: Builder) -> Part:
     left_scope, absent_scope = alg.scope(pattern.left), alg.scope(pattern.absent)
     right_scope = frozenset() if pattern.right is None else alg.scope(pattern.right)
     around = left_scope | right_scope
-    left = timed(b.lower(pattern.left, (wanted | right_scope | absent_scope) & left_scope), word)
+    policy = b.policy if b.consuming and pattern.right is not None else ""
+    with b.sides(policy):
+        left = timed(b.lower(pattern.left, (wanted | right_scope | absent_scope) & left_scope), word)
     absent = timed(b.observing().lower(pattern.absent, around & absent_scope), word)
     right = None
     certain: frozenset[str] = frozenset()
     sure = alg.certain(pattern.left)
     if pattern.right is not None:
-        right = timed(b.lower(pattern.right, (wanted | left_scope | absent_scope) & right_scope), word)
+        with b.sides(policy):
+            right = timed(b.lower(pattern.right, (wanted | left_scope | absent_scope) & right_scope), word)
         certain = sure & alg.certain(pattern.right)
         sure |= alg.certain(pattern.right)
     columns = frozenset(left.columns) | frozenset(() if right is None else right.columns)
@@ -48,7 +51,7 @@ def lower_absence(pattern: alg.Absence, above: Above, b: Builder) -> Part:
         deadline=pattern.bound,
         steps=steps(conditions, bound if right is None else None),
         bound=bound,
-        policy=b.policy if b.consuming and right is not None else "",
+        policy=policy,
     )
     return Part(b.add(node), None)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import NamedTuple, assert_never
 
 from etalis_rules import algebra as alg
@@ -13,6 +15,9 @@ from etalis_rules.traversal import own_names
 from ..knowledge import KnowledgeSummary
 
 Names = frozenset[str]
+
+MARK = ".e"
+"""The prefix of hidden variables that say whether an EXISTS holds for a solution."""
 
 
 class Above(NamedTuple):
@@ -50,6 +55,10 @@ class Builder:
     serial: int = 0
     in_block: bool = False
     """Whether the pattern being lowered is part of a block, which drops blank nodes itself."""
+    keeps_blank_nodes: bool = False
+    """Whether the query reads what the blank nodes of its pattern stand for: a rule that makes nodes does."""
+    marks: Iterator[int] = field(default_factory=lambda: count(1))
+    """Numbers for the marks of EXISTS: no two have one name, or a join of their solutions would compare them."""
 
     def lower(
         self,
@@ -67,12 +76,28 @@ class Builder:
 
     def observing(self) -> Builder:
         """A builder for patterns that are only tested: it shares the nodes, and consumes nothing."""
-        return Builder(self.lowering, self.summary, query=self.query, nodes=self.nodes)
+        return Builder(self.lowering, self.summary, query=self.query, nodes=self.nodes, marks=self.marks)
 
     @property
     def drops_blank_nodes(self) -> bool:
         """Whether to drop blank nodes: they do not affect consumption, but they join the parts of a block."""
-        return self.consuming and not self.in_block
+        return self.consuming and not self.in_block and not self.keeps_blank_nodes
+
+    def orders(self, name: str) -> bool:
+        """Whether candidates are ordered by this variable: by no triple term that is taken apart, and no blank node."""
+        return not name.startswith(alg.TRIPLE_TERM) and not (self.drops_blank_nodes and name.startswith("_:"))
+
+    def ordering(self, pattern: alg.Pattern) -> Names:
+        """The variables by which the solutions of a pattern are ordered."""
+        return frozenset(filter(self.orders, alg.scope(pattern)))
+
+    @contextmanager
+    def sides(self, policy: str) -> Iterator[None]:
+        """While the sides of an operator with this policy are lowered: if it consumes, they drop blank nodes."""
+        kept = self.keeps_blank_nodes
+        self.keeps_blank_nodes = kept and not policy
+        yield
+        self.keeps_blank_nodes = kept
 
     @property
     def consuming(self) -> bool:
@@ -159,8 +184,11 @@ def map_ref(ref: ir.Ref | None, wanted: Names, b: Builder, steps: tuple[ir.Step,
     """The node, with steps after it."""
     if ref is None or not steps:
         return ref
-    visible = frozenset(ref.columns) | frozenset(_bound_by(steps))
-    head = visible if b.consuming else visible & wanted
+    columns = frozenset(ref.columns) | frozenset(_bound_by(steps))
+    if b.consuming:  # the mark of an EXISTS must not decide the order of candidates
+        head = frozenset(name for name in columns if not name.startswith(MARK))
+    else:
+        head = columns & wanted
     return b.add(ir.Map(tuple(sorted(head)), ref, steps))
 
 

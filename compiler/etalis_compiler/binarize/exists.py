@@ -10,7 +10,7 @@ from etalis_rules.relations import OuterOp
 
 from ..correlation import is_correlated
 from ..late import only_forward, settled
-from .builder import Builder, Names, Part, guard, map_ref, reads, steps
+from .builder import MARK, Builder, Names, Part, guard, map_ref, reads, steps
 
 
 def filter_exists(part: Part, certain: Names, b: Builder, conditions: tuple[alg.Expr, ...]) -> Part:
@@ -30,8 +30,7 @@ def mark_all(ref: ir.Ref, certain: Names, b: Builder, e: alg.Expr) -> tuple[ir.R
     """The node with a column for every EXISTS in the expression, and the expression that reads them."""
     match e:
         case alg.Exists(pattern):
-            b.serial += 1
-            mark = f".e{b.serial}"
+            mark = f"{MARK}{next(b.marks)}"
             return _mark(ref, certain, b, pattern, mark), alg.Var(mark)
         case alg.Apply(op, args):
             rewritten = []

@@ -18,10 +18,15 @@ def lower_join(pattern: alg.Join, above: Above, b: Builder) -> Part:
     op = pattern.op
     certain = alg.certain(pattern.left) & alg.certain(pattern.right)
     key = certain if b.consuming and op is not Op.AND else None
-    left = b.lower(_freed(pattern.left, bound), _decisive((wanted | right_scope) & left_scope, left_scope, key))
+    policy = b.policy if b.consuming and op is not Op.AND else ""
     # The bounds of NEXT's right side decide what is next, so they stay.
     second = pattern.right if op is Op.NEXT else _freed(pattern.right, bound)
-    right = b.lower(second, _decisive((wanted | left_scope) & right_scope, right_scope, key))
+    with b.sides(policy):
+        left = b.lower(
+            _freed(pattern.left, bound),
+            _decisive((wanted | right_scope) & left_scope, b.ordering(pattern.left), key),
+        )
+        right = b.lower(second, _decisive((wanted | left_scope) & right_scope, b.ordering(pattern.right), key))
     if op is Op.NEXT:
         timed(left, "NEXT")
         timed(right, "NEXT")
@@ -31,7 +36,6 @@ def lower_join(pattern: alg.Join, above: Above, b: Builder) -> Part:
     if left.timed is not None and right.timed is not None:
         columns = frozenset(left.timed.columns) | frozenset(right.timed.columns)
         head = tuple(sorted(columns if b.consuming else columns & wanted))
-        policy = b.policy if b.consuming and op is not Op.AND else ""
         node = ir.Join(head, op, left.timed, right.timed, tuple(sorted(certain)), steps(conditions), bound, policy)
         branches.append(b.add(node))
     if left.timed is not None and right.timeless is not None:
@@ -44,13 +48,13 @@ def lower_join(pattern: alg.Join, above: Above, b: Builder) -> Part:
     return Part(unite(branches, wanted, b), timeless)
 
 
-def _decisive(read: Names, scope: Names, key: Names | None) -> Names:
+def _decisive(read: Names, ordering: Names, key: Names | None) -> Names:
     """The variables that a side must carry, given those read above; ``key`` is that of a join that consumes.
 
     All variables decide which candidate is taken.  But if nothing but the key is read, candidates with the same key and
     interval are interchangeable, so any of them may be taken.
     """
-    return read if key is None or read <= key else scope
+    return read if key is None or read <= key else read | ordering
 
 
 def _freed(side: alg.Pattern, bound: alg.Bound | None) -> alg.Pattern:

@@ -18,8 +18,10 @@ def lower_outer(pattern: alg.Outer, above: Above, b: Builder) -> Part:
     op, mandatory, optional, condition = pattern.op, pattern.mandatory, pattern.optional, pattern.condition
     own, other = alg.scope(mandatory), alg.scope(optional)
     read = wanted | reads(condition)
-    left = b.lower(mandatory, (read | other) & own)
-    right = b.lower(optional, (read | own) & other)
+    policy = b.policy if b.consuming and op is not OuterOp.OPTIONAL else ""
+    with b.sides(policy):
+        left = b.lower(mandatory, (read | other) & own)
+        right = b.lower(optional, (read | own) & other)
     settled(left.late)
     settled(right.late)
     if right.timed is None and right.timeless is None:
@@ -39,7 +41,7 @@ def lower_outer(pattern: alg.Outer, above: Above, b: Builder) -> Part:
             bound=condition_bound(condition),
             leaves=watched(condition, b),
             steps=above.steps,
-            policy=b.policy if b.consuming and op is not OuterOp.OPTIONAL else "",
+            policy=policy,
         )
         branches.append(b.add(node))
     timeless = late = None

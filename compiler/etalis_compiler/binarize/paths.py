@@ -51,22 +51,9 @@ def _timeless(pattern: alg.PathPattern, b: Builder) -> alg.Pattern | None:
     ends_in_constant = isinstance(pattern.subject, alg.Const) or isinstance(pattern.object, alg.Const)
     if b.summary.predicates is None or b.summary.predicates:
         return pattern
-    if ends_in_constant and _may_be_empty(pattern.path):
+    if ends_in_constant and alg.may_be_empty(pattern.path):
         return pattern
     return None
-
-
-def _may_be_empty(path: alg.Path) -> bool:
-    match path:
-        case alg.Repeat(inner, minimum, _):
-            return minimum == 0 or _may_be_empty(inner)
-        case alg.Chain(first, second):
-            return _may_be_empty(first) and _may_be_empty(second)
-        case alg.Choice(first, second):
-            return _may_be_empty(first) or _may_be_empty(second)
-        case alg.Inverse(inner):
-            return _may_be_empty(inner)
-    return False
 
 
 def _stored(path: alg.Path, b: Builder) -> bool:
@@ -142,10 +129,10 @@ def _chain(first: alg.Path, second: alg.Path, p: alg.PathPattern, b: Builder, bo
     branches = []
     if left is not None and right is not None:
         branches.append(b.add(ir.Join((X, Y), Op.AND, onto(left, X, M), onto(right, M, Y), (M,), (), bound)))
-    if left is not None and not p.stream and (_stored(second, b) or _may_be_empty(second)):
+    if left is not None and not p.stream and (_stored(second, b) or alg.may_be_empty(second)):
         step = ir.Background(_background(second, M, Y), (Y,))
         branches.append(b.add(ir.Map((X, Y), onto(left, X, M), (step,))))
-    if right is not None and not p.stream and (_stored(first, b) or _may_be_empty(first)):
+    if right is not None and not p.stream and (_stored(first, b) or alg.may_be_empty(first)):
         step = ir.Background(_background(first, X, M), (X,))
         branches.append(b.add(ir.Map((X, Y), onto(right, M, Y), (step,))))
     return _set(branches, b)

@@ -11,7 +11,7 @@ from ..knowledge import KnowledgeSummary
 from ..late import settled
 from ..rewrites.push_windows import tighter
 from .absence import lower_absence, lower_runs
-from .builder import Above, Builder, Part, guard, map_ref, mapped, reads, unite
+from .builder import Above, Builder, Names, Part, guard, map_ref, mapped, reads, unite
 from .exists import filter_exists, is_streamed, mark_all
 from .joins import lower_join
 from .outer import lower_minus, lower_outer
@@ -47,9 +47,17 @@ def lower_pattern(pattern: alg.Pattern, above: Above, b: Builder) -> Part:
         raise TypeError(f"not a pattern: {pattern!r}")
     wanted = needed | reads(conditions)
     if b.consuming and not isinstance(pattern, _SPARING):
-        wanted = alg.scope(pattern)
+        wanted |= b.ordering(pattern)
     part: Part = lowering(pattern, Above(wanted, conditions, bound), b)
-    return part
+    return _without_hidden(part, needed, b) if b.consuming else part
+
+
+def _without_hidden(part: Part, needed: Names, b: Builder) -> Part:
+    """Without the hidden variables that only this pattern reads: they must not decide the order of candidates."""
+    if part.timed is None:
+        return part
+    kept = tuple(name for name in part.timed.columns if name in needed or b.orders(name))
+    return part if kept == part.timed.columns else part._replace(timed=b.add(ir.Map(kept, part.timed)))
 
 
 def _lower_timeless(pattern: alg.Pattern, above: Above, b: Builder) -> Part:

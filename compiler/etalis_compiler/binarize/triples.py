@@ -39,9 +39,10 @@ def lower_bgp(bgp: alg.BGP, above: Above, b: Builder) -> Part:
     if len(stored) == len(triples):
         timeless = guard(alg.BGP(triples), above.conditions)
     ref = unite(branches, alg.scope(bgp), b, distinct=len(branches) > 1)
-    if b.drops_blank_nodes and ref is not None and any(not alg.is_visible(name) for name in ref.columns):
-        visible = tuple(name for name in sorted(ref.columns) if alg.is_visible(name))
-        ref = b.add(ir.Map(visible, ref))
+    if b.drops_blank_nodes and ref is not None:
+        kept = tuple(name for name in sorted(ref.columns) if alg.is_visible(name) or name in above.needed)
+        if len(kept) < len(ref.columns):
+            ref = b.add(ir.Map(kept, ref))
     return Part(ref, timeless)
 
 
@@ -64,9 +65,6 @@ def _bgp_chain(
         waiting[:] = [c for c in waiting if c not in now]
         return tuple(now)
 
-    if b.drops_blank_nodes:
-        # All other variables decide the order of candidates.
-        wanted = frozenset(name for name in wanted if alg.is_visible(name))
     single = alone and len(timed) == 1
     ref = lower_leaf(order[0], b, wanted if single else None, stream)
     names = _triple_variables(order[0])
@@ -102,9 +100,11 @@ def lower_block(block: alg.Block, above: Above, b: Builder) -> Part:
     timed = part.timed
     if timed is not None:
         timed = b.add(ir.Map(tuple(sorted(timed.columns)), timed, (), distinct=True))
-        visible = tuple(name for name in sorted(timed.columns) if name in wanted and alg.is_visible(name))
+        head = tuple(sorted(timed.columns))
+        if b.drops_blank_nodes:
+            head = tuple(name for name in head if name in wanted and alg.is_visible(name))
         if late or b.consuming:
-            timed = b.add(ir.Map(visible if b.consuming else tuple(sorted(timed.columns)), timed, steps(late)))
+            timed = b.add(ir.Map(head, timed, steps(late)))
     return Part(timed, guard(part.timeless, late))
 
 

@@ -115,6 +115,20 @@ def invert(path: Path) -> Path:
             return Inverse(path)
 
 
+def may_be_empty(path: Path) -> bool:
+    """Whether a path may lead from a node to itself without a step."""
+    match path:
+        case Repeat(inner, minimum, _):
+            return minimum == 0 or may_be_empty(inner)
+        case Chain(first, second):
+            return may_be_empty(first) and may_be_empty(second)
+        case Choice(first, second):
+            return may_be_empty(first) or may_be_empty(second)
+        case Inverse(inner):
+            return may_be_empty(inner)
+    return False
+
+
 def without_blocks(value: T) -> T:
     """The same with every ``Block`` replaced by its content: without intervals a join of sets is a set."""
     return transform(value, lambda node: without_blocks(node.child) if isinstance(node, Block) else None)
