@@ -27,7 +27,7 @@ def test_a_match_is_a_mapping_over_its_bound_variables() -> None:
     assert (list(light), len(light), len(heavy)) == (["c", "x"], 2, 3)
     assert list(heavy.items()) == [("c", ACME), ("w", 7), ("x", 2)]
     assert list(heavy.values()) == [ACME, 7, 2]
-    assert "w" not in light.keys()
+    assert set(light.keys()) == {"c", "x"}
 
 
 def test_a_variable_may_be_asked_for_with_its_question_mark() -> None:
