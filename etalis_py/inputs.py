@@ -26,7 +26,8 @@ from etalis_py.streams.sockets import is_socket
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_ITEMS = (Event, Punctuation, Idle, Burst)
+_SIGNALS = (Punctuation, Idle, Burst)
+_ITEMS = (Event, *_SIGNALS)
 _QUERY = re.compile(r"\b(?:SELECT|ASK|CONSTRUCT|DESCRIBE|REGISTER)\b.*\{", re.IGNORECASE | re.DOTALL)
 _WANTED = (
     "give a list of event(':a :price 3', 5), the path or address of a stream, a table or frame, or a list of dicts, "
@@ -126,7 +127,11 @@ def _first_checked(items: Iterator[Any]) -> Iterator[Any]:
 def check_items(items: Iterable[Any]) -> None:
     """Raise TypeError for the first of these items that is no event."""
     for number, item in enumerate(items, 1):
-        if not isinstance(item, _ITEMS):
+        if isinstance(item, _SIGNALS):
+            raise TypeError(
+                f"item {number} of the events is a {type(item).__name__}: tell the engine with advance(time)"
+            )
+        if not isinstance(item, Event):
             raise TypeError(f"item {number} of the events is none: {_refusal_of_items(item, None)}")
 
 

@@ -38,7 +38,7 @@ class Taking(Kernel):
         They are given as ``run`` takes them: a list or iterator of events, a frame, a file or a stream with an end, or,
         with a ``mapping`` from columns or keys to triples, any frame and any list or iterator of dicts.
         """
-        if isinstance(events, Columns):
+        if isinstance(events, Columns) and mapping is None:
             return super().push_all(events)
         if type(events) is not list or mapping is not None or not events or type(events[0]) is not Event:
             events = self._recognized(events, mapping)

@@ -14,8 +14,8 @@ from etalis_rules.terms import iri, is_blank, is_iri
 
 from etalis_py.streams.spelling import PATTERNS, spell_term
 
-EARLIEST, LATEST = -(2**63) + 1, 2**63 - 2
-"""The times that an event may have; the ends of int64 stand for never and for ever."""
+EARLIEST, LATEST = -(2**62), 2**62
+"""The times that an event may have, so that a time and a length of time together fit into 64 bits."""
 
 SUBJECTS: set[str] = set()
 PREDICATES: set[str] = set()
@@ -54,8 +54,8 @@ def _time(value: Any, name: str) -> int:
         )
     if not EARLIEST <= time <= LATEST:
         raise ValueError(
-            f"the {name} of an event, {time}, does not fit into 64 bits of microseconds (about 292,000 years); an "
-            "event is timed in microseconds since 1970: convert other units before"
+            f"the {name} of an event, {time}, is more than 146,000 years from 1970: it is in microseconds, so convert "
+            "other units before"
         )
     return time
 

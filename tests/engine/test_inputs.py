@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 from etalis_py import Engine, Event, compile, event, read_stream, run
+from etalis_py.streams import Punctuation
 
 QUERY = "SELECT ?x { ?c :p ?x }"
 MAPPING = {"time": "{at}", "subject": ":{c}", "predicate": ":p", "object": "{x}"}
@@ -265,6 +266,8 @@ def test_push_refuses_anything_else(wrong: Any, options: Any) -> None:
 def test_an_item_in_the_middle_that_is_no_event_is_named() -> None:
     with pytest.raises(TypeError, match=r"item 2 of the events is none: 'x' is a text, not an event"):
         Engine(QUERY).push_all([EVENTS[0], "x"])
+    with pytest.raises(TypeError, match=r"item 2 of the events is a Punctuation: tell the engine with advance\(time\)"):
+        Engine(QUERY).push_all([EVENTS[0], Punctuation(5)])
 
 
 def test_a_live_stream_is_for_run_alone() -> None:
