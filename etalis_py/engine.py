@@ -42,6 +42,7 @@ from etalis_py.stages import (
     with_policy,
 )
 from etalis_py.storing import Stored
+from etalis_py.taking import Taking
 from etalis_py.values.limits import LIMITS, Limits
 
 RuleStage = tuple[RulePlan, RowExecutor]
@@ -49,7 +50,7 @@ Groups = list[tuple[str, list[str]]]
 Given = Program | Compilation | Text | Iterable[Text]
 
 
-class Engine(Stored):
+class Engine(Taking, Stored):
     """Evaluates programs over a stream of events.  Its options are those of ``Options``.
 
     >>> from etalis_py import Engine, event
@@ -71,8 +72,9 @@ class Engine(Stored):
 
     def __init__(self, program: Given | None = None, **options: Unpack[EngineOptions]) -> None:
         given = Options(**options)
+        render = self._showing(given.render)
         # With a horizon the journal is the input, so executors need not keep one.
-        super().__init__(replace(given, journal=given.journal and not given.revise))
+        super().__init__(replace(given, journal=given.journal and not given.revise, render=render))
         self._journals = given.journal
         self.knowledge: Any = knowledge_of(given.background, given.entailment, given.named, given.limits)
         self.programs: dict[str, Program] = {}

@@ -202,10 +202,7 @@ def compile(  # the verb that the reader expects, as in ``re.compile``
     """
     if policy not in POLICIES:
         raise ValueError(f"unknown policy {policy!r}: use one of {', '.join(POLICIES)}")
-    items = [source] if isinstance(source, Text) else source
-    if not isinstance(items, Iterable):
-        raise TypeError(_no_text(source))
-    texts = [source_of(item) for item in items]
+    texts = [source_of(item) for item in _items(source)]
     given = dict(prefixes or {})
     reading = Reading(base, given, coupling(order, rates), policy)
     if gathered := gather(texts, reading):
@@ -307,15 +304,22 @@ def program_from(given: Program | Compilation | Text | Iterable[Text]) -> Progra
         return given
     if isinstance(given, Compilation):
         return Program(given)
-    if not isinstance(given, Text | Iterable):
-        raise TypeError(_no_text(given))
     return compile(given)
+
+
+def _items(given: Any) -> Iterable[Any]:
+    """One or several texts as several; a frame or a dict is none, though its columns or keys are texts."""
+    if isinstance(given, Text):
+        return [given]
+    if not isinstance(given, Iterable) or isinstance(given, Mapping) or hasattr(type(given), "__arrow_c_stream__"):
+        raise TypeError(_no_text(given))
+    return given
 
 
 def _no_text(given: object) -> str:
     return (
         f"a program is wanted, or its text or file, found {reprlib.repr(given)} ({type(given).__name__}): "
-        'give compile("SELECT …"), "SELECT …" or Path("queries.rq")'
+        'give compile("SELECT …"), "SELECT …" or Path("queries.rq"); it comes first, as in run(query, stream)'
     )
 
 

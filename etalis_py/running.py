@@ -3,38 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Unpack
 
 from etalis_py.census import Census
 from etalis_py.engine import Engine, Given
 from etalis_py.events import Event
-from etalis_py.kernel.batch import Columns
-from etalis_py.kernel.matches import Match, Matches, Tabular
+from etalis_py.inputs import columns_of as columns_of
+from etalis_py.inputs import opened
+from etalis_py.kernel.matches import Match, Matches, Revised, Tabular
 from etalis_py.kernel.options import EngineOptions
 from etalis_py.kernel.revision import as_one
 from etalis_py.program import program_from
-from etalis_py.streams import Burst, Idle, PassingTime, Punctuation, Stream, StreamError, read_stream, up_to
+from etalis_py.streams import Burst, Idle, PassingTime, Punctuation, Stream, StreamError, up_to
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH = 1024
+_FEW = 3  # queries that are shown by name
+_TAKEN = (
+    "the matches of this run have been taken already; to use them several times, keep them: "
+    "matches = run(…).collect(), then list(matches), matches.to_pandas(), matches.to_arrow(query=…)"
+)
 
 
 class Run(Tabular, Iterator[Match]):
     """The matches of a run as they arise, or all of them as a table."""
 
     def __init__(self, steps: Iterator[Matches], engine: Engine, census: Census, stream: object) -> None:
-        self._steps = steps
+        self._steps = self._followed(steps)
         self._engine, self._census, self._stream = engine, census, stream
-        self._matches = (match for matches in steps for match in matches)
+        self._matches = self._one_by_one()
+        self._last: Matches | None = None  # what the last step gave
+        self._gone = ""  # why some matches cannot be had again
+        self._collected: Matches | None = None
+        self._tables: dict[str | None, pa.Table] = {}
+
+    def _followed(self, steps: Iterator[Matches]) -> Iterator[Matches]:
+        try:
+            for matches in steps:
+                self._last = matches
+                yield matches
+        except Exception:
+            self._gone = "this run has ended with an error: run it again over input without it"
+            raise
+
+    def _one_by_one(self) -> Iterator[Match]:
+        for matches in self._steps:
+            if len(matches):
+                self._gone = _TAKEN
+                yield from matches
 
     def __iter__(self) -> Iterator[Match]:
+        """The matches that are still to come; once they have been collected, all of them, as often as wanted."""
+        if self._collected is not None:
+            return iter(self._collected)
+        if self._tables:
+            raise ValueError(_TAKEN)
         return self._matches
 
     def __next__(self) -> Match:
         return next(self._matches)
+
+    def __repr__(self) -> str:
+        """What runs over what, and how far it has got; nothing is run for it."""
+        engine, stream = self._engine, self._stream
+        queries = [query for program in engine.programs.values() for query in program.queries]
+        named = ", ".join(queries[:_FEW]) + f", … ({len(queries):,} queries)" * (len(queries) > _FEW)
+        over = stream.source if isinstance(stream, Stream) else f"a {type(stream).__name__}"
+        counters = engine.counters
+        how = "ended" if engine.finished else "iterate over it, or take all with .collect() or .to_pandas()"
+        return f"<Run of {named} over {over}: {counters.events:,} events, {counters.matches:,} matches so far; {how}>"
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -51,18 +91,39 @@ class Run(Tabular, Iterator[Match]):
     def collect(self) -> Matches:
         """All matches that are still to come: a notebook shows them as a table, or as a timeline.
 
+        Called again, it gives the same matches, and so do iteration and all tables from then on.
+
         >>> from etalis_py import event
         >>> matches = run("SELECT ?x { ?c :p ?x }", [event(":c :p 1", 1), event(":c :p 2", 2)]).collect()
         >>> len(matches), matches.timeline()
         (2, <timeline of 2 matches>)
         """
-        return as_one(list(self._steps))
+        if self._collected is None:
+            if self._gone == _TAKEN and not self._engine.finished:
+                rest = list(self._matches)
+                assert self._last is not None
+                self._collected = Revised(self._last.shapes, rest)
+            else:
+                self._collected = as_one(list(self._rest()))
+        return self._collected
+
+    def _rest(self) -> Iterator[Matches]:
+        """The steps that are still to come; if there are none, the last one, which had no matches."""
+        if self._gone or self._tables:
+            raise ValueError(self._gone or _TAKEN)
+        return self._steps if self._last is None else chain((self._last,), self._steps)
 
     def to_arrow(self, *, query: str | None = None) -> pa.Table:
-        """The matches that are still to come as a table; see ``Matches.to_arrow``."""
+        """The matches that are still to come as a table, the same whenever it is called; see ``Matches.to_arrow``."""
         from etalis_py.kernel.tabular import arrow_table  # takes a while to import
 
-        return arrow_table(self._steps, query)
+        if self._collected is None and self._gone == _TAKEN and not self._engine.finished:
+            self.collect()  # the rest of a step is no step
+        if self._collected is not None:
+            return self._collected.to_arrow(query=query)
+        if query not in self._tables:
+            self._tables[query] = arrow_table(self._rest(), query)
+        return self._tables[query]
 
 
 def run(
@@ -76,8 +137,10 @@ def run(
 ) -> Run:
     """The matches of a program over a stream, as the instants close; ``options`` are those of ``Engine``.
 
-    A stream is what ``read_stream`` gives, any events, or a frame (a table of pyarrow, pandas or polars): one of the
-    flat form (``end``, ``s``, ``p``, ``o``), or any other with a ``mapping`` from its columns to triples.
+    A stream is what ``read_stream`` gives, a list or iterator of events, a path, a pattern, an address (``http://``,
+    ``tcp://``, ``kafka://``), a frame (a table of pyarrow, pandas or polars) of the flat form (``end``, ``s``, ``p``,
+    ``o``), or, with a ``mapping`` from its columns or keys to triples, any other frame and any list or iterator of
+    dicts.
 
     ``until``, in microseconds, ends the run at this time: events after it are not read, and whatever depends on time
     alone (windows, absences) is reported if it falls due up to then.  While a live stream (``read_stream(…,
@@ -89,11 +152,12 @@ def run(
     >>> [m["x"] for m in run("SELECT ?x { ?c :p ?x }", [event(":c :p 1", 1), event(":c :p 2", 2)])]
     [1, 2]
     """
-    if mapping is not None or hasattr(stream, "__arrow_c_stream__"):
-        stream = read_stream(stream, mapping=mapping, in_order=True)
+    compiled = program_from(program)
+    revise = bool(options.get("revise"))
+    in_order = not (revise or options.get("lateness"))
+    stream = opened(stream, mapping, revise=revise, in_order=in_order, prefixes=compiled.prefixes)
     if isinstance(stream, Stream):
         options.setdefault("render", lambda us: stream.clock.render(us))
-    compiled = program_from(program)
     engine = Engine(compiled, **options)
     census = Census(compiled)
     return Run(_steps(engine, stream, census, until), engine, census, stream)
@@ -187,11 +251,3 @@ def _steps_in_bulk(engine: Engine, stream: Stream, census: Census) -> Iterator[M
             for item in items:
                 yield engine.advance(item.time if isinstance(item, Punctuation) else item.at)
     yield engine.close()
-
-
-def columns_of(batch: pa.RecordBatch) -> Columns:
-    """A batch in the flat form as columns of events."""
-    times = (batch.column(name).to_numpy() for name in ("end", "start"))
-    there = batch.schema.names
-    more = (batch.column(name) if name in there else None for name in ("stream", "event", "graph"))
-    return Columns(*times, *(batch.column(name) for name in "spo"), *more)

@@ -27,6 +27,8 @@ API = {
     "census",
     "families",
     "registry",
+    "inputs",
+    "taking",
     "running",
     "rehearsal",
     "warming",
@@ -53,6 +55,7 @@ ALLOWED: dict[str, set[str]] = {
 CORE = set(ALLOWED) - {"containers", "replays"}
 ALLOWED |= {
     **{name: (CORE - {name}) | (API - {name}) for name in API},
+    "inputs": {"containers", "events", "kernel", "streams"},
     "testing": {"kernel", "events", "streams"} | API,
     "spark": (CORE - {"executors.columns", "executors.rows"}) | {"containers"} | API,
     "editor": API,

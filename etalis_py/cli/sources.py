@@ -7,18 +7,17 @@ import os
 import stat
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from etalis_rules.calendar import SECOND
 from etalis_rules.terms import iri
 
 from etalis_py.cli.errors import UsageError
-from etalis_py.streams import Burst, DeadLetters, Follow, Idle, Patience, Stream, merge, read_stream
+from etalis_py.streams import DeadLetters, Follow, Stream, merge, read_stream
 from etalis_py.streams.kafka import parse_topic, read_kafka
 from etalis_py.streams.sockets import is_socket
-from etalis_py.streams.sources import FORMATS, MAPPED, WHOLE, format_of, now
+from etalis_py.streams.sources import FORMATS, MAPPED, WHOLE, format_of
 
 DEFAULT_NAMESPACE = "http://example.org/"
 LOOK_EVERY = 0.02  # seconds between two looks at a followed file
@@ -131,7 +130,9 @@ def _open(
 ) -> Stream:
     """One stream; ``alone``: it is the only one; ``own``: the mapping was given for this stream by name."""
     if is_container(source):
-        return follow(source, name, _silence(options), bool(getattr(options, "revise", 0)))
+        from etalis_py.containers.following import container_stream  # takes a while to import
+
+        return container_stream(source, name, _silence(options), revise=bool(getattr(options, "revise", 0)))
     if is_topic(source):
         return read_kafka(
             source,
@@ -196,29 +197,3 @@ def _unbuffered_input() -> io.FileIO:
     raw = io.FileIO(sys.stdin.fileno(), closefd=False)
     raw.name = "standard input"
     return raw
-
-
-def follow(url: str, name: str, idle: float, revise: bool) -> Stream:
-    """A stream container: its current members, then new ones.  ``revise``: its graphs may withdraw others."""
-    from etalis_py.containers.client import Follower  # takes a while to import
-    from etalis_py.containers.withdrawals import Remembered
-
-    follower, remembered = Follower(url), Remembered()
-    patience = Patience(idle)
-
-    def items() -> Iterator[Any]:
-        opened = False
-        for event in follower.items(patience):
-            if patience.gathers and not opened:
-                opened = True
-                yield Burst(True)
-            if event is None:
-                yield Idle(now())
-            else:
-                for taken in remembered.take(event) if revise else (event,):
-                    yield taken._replace(stream=name) if name else taken
-            if opened and not follower.more:
-                opened = False
-                yield Burst(False)
-
-    return Stream(items(), name=name or iri(url), source=url, contexts=[], close=follower.close, patience=(patience,))

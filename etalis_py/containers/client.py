@@ -295,7 +295,8 @@ def _event(triples: tuple[Triple, ...], member: str, stream: str, order: str, ar
     graph = stamped(triples, member)
     end = graph.stamps[order].time if order in graph.stamps else arrival
     started = graph.stamps.get(v.STARTED_AT)
-    return Event(started.time if started and started.own and started.time <= end else end, end, triples, stream, member)
+    start = started.time if started and started.own and started.time <= end else end
+    return Event._make((start, end, triples, stream, member))
 
 
 def members_of(text: str) -> list[tuple[int, Event]]:
@@ -308,7 +309,8 @@ def members_of(text: str) -> list[tuple[int, Event]]:
             end = parse_datetime(item["time"])
             started = stamped(triples, iri(item["graph"])).stamps.get(v.STARTED_AT)
             start = started.time if started and started.own and started.time <= end else end
-            members.append((item["id"], Event(start, end, triples, iri(item["stream"]), iri(item["graph"]))))
+            fields = (start, end, triples, iri(item["stream"]), iri(item["graph"]))
+            members.append((item["id"], Event._make(fields)))
     return members
 
 

@@ -31,7 +31,7 @@ def as_event(member: Stored, base: Base) -> Event:
     me = f"<{base.out_iri(member.path + member.name)}>"
     started = stamped(triples, me).stamps.get(v.STARTED_AT)
     start = started.time if started and started.own and started.time <= member.time else member.time
-    return Event(start, member.time, triples, f"<{base.out_iri(member.path)}>", me)
+    return Event._make((start, member.time, triples, f"<{base.out_iri(member.path)}>", me))
 
 
 def match_name(match_id: str) -> str:

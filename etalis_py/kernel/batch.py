@@ -251,7 +251,7 @@ def _events(columns: Columns) -> Iterator[Event]:
     rows = zip(_list(columns.event), start, end, streams, graphs, triples, strict=True)
     for _, same in groupby(rows, key=itemgetter(0)):
         (_, begun, ended, stream, graph, triple), *others = same
-        yield Event(begun, ended, (triple, *(other[5] for other in others)), stream, graph)
+        yield Event._make((begun, ended, (triple, *(other[5] for other in others)), stream, graph))
 
 
 def _list(column: Any) -> list[Any]:

@@ -84,7 +84,7 @@ class Kernel:
         self._once = shapes.once if isinstance(shapes, LazyShapes) else own
         self._hidden = frozenset(number for number, shape in there.items() if shape.hidden)
         # The fast loop keeps the open instant as plain tuples.
-        self._at.pending = [Event(*e[:3], e[3] or unnamed, e[4]) for e in self._at.pending]  # type: ignore[call-arg]
+        self._at.pending = [Event._make((*e[:3], e[3] or unnamed, e[4])) for e in self._at.pending]
 
     def _set_aside(self) -> None:
         """Keep what has been reported for the next call: other stages will number their outputs differently."""
@@ -93,33 +93,36 @@ class Kernel:
 
     # --- input ---
 
-    def push(self, event: Event) -> Matches:
+    def push(self, event: Event, *, mapping: Any = None) -> Matches:
         """Take one event; returns the matches of the instants that it closed."""
+        if type(event) is not Event or mapping is not None:
+            taken = self._take_other(event, mapping)
+            if taken is not None:
+                return taken
         if self._revision is not None:
             return self._revision.take((event,))
-        dispatch, at = self._dispatch, self._at
-        if (
-            dispatch is None
-            or self._waits
-            or event[1] <= at.now
-            or event[0] > event[1]
-            or not at.started
-            or at.finished
-        ):
+        dispatch, at, end = self._dispatch, self._at, event.end
+        if dispatch is None or self._waits or end <= at.now or event[0] > end or not at.started or at.finished:
             self._begin()
             self._take((event,))
             return self._matches()
         # Does what ``_feed`` does for the first event of an instant, without the loop around it.
         if at.pending:
             self._run_instant(dispatch, at.now, at.pending)
-        if dispatch.due is not None and dispatch.alarm[0] < event[1]:
-            dispatch.due(event[1] - 1)
-        at.now, at.pending = event[1], [event]
+        if dispatch.due is not None and dispatch.alarm[0] < end:
+            dispatch.due(end - 1)
+        at.now, at.pending = end, [event]
         self.counters.events += 1
         self._since_house += 1
         if self._since_house >= self.options.sweep_every:
             self._keep_house(dispatch, 0, at.now)
         return self._matches() if self._stages[0].executor.reports else Matches(self._shapes, [])
+
+    def _take_other(self, given: Any, mapping: Any) -> Matches | None:
+        """Take what is not simply an event; None: it is one after all."""
+        if not isinstance(given, Event) or mapping is not None:
+            raise TypeError(f"an event is wanted, found {given!r}")
+        return None
 
     def push_all(self, events: Iterable[Event] | Columns) -> Matches:
         """Take events in order, or columns of them; returns the matches of the instants that they closed."""
@@ -230,7 +233,7 @@ class Kernel:
                 pending.append((start, end, triples, stream, graph))
                 count += 1
             else:
-                error = self._refuse(Event(start, end, triples, stream, graph)) or error
+                error = self._refuse(Event._make((start, end, triples, stream, graph))) or error
         if held:
             pending.append((begun, now, held, source, named))
         at.now, at.pending = now, pending
@@ -273,7 +276,7 @@ class Kernel:
         count = 0
         error: ValueError | None = None
         for given in events:
-            event = given if given[3] or not unnamed else given._replace(stream=unnamed)
+            event = given if given[3] or not unnamed else Event._make((*given[:3], unnamed, given[4]))
             end = event[1]  # a retraction cannot be indexed, so it is refused here
             if end > now and event[0] <= end:
                 opened, there, now = len(rows), None, end

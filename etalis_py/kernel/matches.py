@@ -84,8 +84,11 @@ class LazyShapes(Sequence[Shape]):
         """The names of all queries."""
 
 
-class Match:
+class Match(Mapping[str, Any]):
     """One solution of a query: its bindings, its interval, and what it constructs.
+
+    As a mapping it has the Python values of the variables that are bound; ``bindings`` has their terms.  Two matches
+    are equal if they have the same id.  A match without variables is true as well.
 
     ``start`` and ``end`` have the form of the stream's times; both are None for a timeless solution.
     """
@@ -117,18 +120,40 @@ class Match:
         shape = self.shape
         return {v: row[i] for v, i in zip(shape.variables, shape.places, strict=True) if i > 0 and row[i]}
 
+    def _term(self, variable: object) -> str:
+        """The term of a variable, or ``""``."""
+        if not isinstance(variable, str):
+            return ""
+        shape, name = self.shape, variable.removeprefix("?")
+        if name not in shape.variables:
+            return ""
+        place = shape.places[shape.variables.index(name)]
+        return self._row[place] if place > 0 else ""
+
     def __getitem__(self, variable: str) -> Any:
         """The Python value of a variable: int, Decimal, float, bool, str, datetime values, or the IRI as a str."""
-        term = self.bindings.get(variable.removeprefix("?"))
-        if term is None:
+        term = self._term(variable)
+        if not term:
             known = ", ".join(self.shape.variables) or "no variables"
             raise KeyError(f"{variable} is not bound in this match of {self.query}; it has {known}")
         return python_value(term)
 
     def get(self, variable: str, default: Any = None) -> Any:
         """Like ``m[variable]``, with a default for an unbound variable."""
-        term = self.bindings.get(variable.removeprefix("?"))
-        return default if term is None else python_value(term)
+        term = self._term(variable)
+        return python_value(term) if term else default
+
+    def __contains__(self, variable: object) -> bool:
+        return bool(self._term(variable))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.bindings)
+
+    def __len__(self) -> int:
+        return len(self.bindings)
+
+    def __bool__(self) -> bool:
+        return True
 
     @property
     def is_timeless(self) -> bool:

@@ -85,6 +85,26 @@ class Options:
             raise ValueError(f'there is no executor "{self.executor}"; choose "auto", "rows" or "columns"')
 
 
+def adaptable() -> tuple[Render, Callable[[Render], None]]:
+    """Shows times as ``seconds`` does, until the second function is told to show them in another way.
+
+    (It is a function, not an object with a state, because matches call it very often.)
+    """
+    other: Render | None = None
+
+    def show(us: int) -> int | str:
+        if other is not None:
+            return other(us)
+        whole, rest = divmod(us, 1_000_000)
+        return whole if not rest else seconds(us)
+
+    def adapt(render: Render) -> None:
+        nonlocal other
+        other = render
+
+    return show, adapt
+
+
 def seconds(us: int) -> int | str:
     """Microseconds as an integer if they are whole seconds, otherwise as a decimal number of seconds."""
     whole, rest = divmod(us, 1_000_000)

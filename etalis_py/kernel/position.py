@@ -87,7 +87,7 @@ class Position:
 def event_of(fields: Any) -> Event:
     """An event from the lists of stored state."""
     start, end, triples, stream, graph = fields
-    return Event(start, end, tuple(tuple(triple) for triple in triples), stream, graph)
+    return Event._make((start, end, tuple(tuple(triple) for triple in triples), stream, graph))
 
 
 @dataclass(slots=True)

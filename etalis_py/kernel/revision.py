@@ -486,4 +486,5 @@ def _written(event: Event) -> list[Any]:
 
 def _event(fields: Any) -> Event:
     start, end, triples, stream, graph, *withdrawn = fields
-    return (Retraction if withdrawn else Event)(start, end, tuple(tuple(t) for t in triples), stream, graph)
+    kind = Retraction if withdrawn else Event
+    return kind._make((start, end, tuple(tuple(t) for t in triples), stream, graph))

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from typing import Literal
 
 from etalis_rules import datetimes, durations
@@ -29,6 +30,7 @@ UNITS = tuple(unit for unit in RATIOS if unit != "w")
 """The units in which a stream may count its time."""
 
 _MOST_DIGITS = 100
+_YEAR_9999 = 253_402_300_800_000_000 - 1  # its last microsecond
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]+))?")
 _WITH_UNIT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*")
 _ISO_SECOND_60 = re.compile(r"(T[0-9]{2}:[0-9]{2}):60(?=Z|[+-]|$)")
@@ -68,9 +70,9 @@ def _too_fine(text: str, position: int) -> TimeError:
     return TimeError("times finer than a microsecond cannot be kept; round them to microseconds", text, position)
 
 
-def _in_range(time: int, text: str) -> int:
+def _in_range(time: int, text: str, hint: str = "") -> int:
     if not MIN_TIME <= time <= MAX_TIME:
-        raise TimeError("the time does not fit into 64 bits of microseconds (about 292,000 years)", text)
+        raise TimeError(f"the time does not fit into 64 bits of microseconds (about 292,000 years){hint}", text)
     return time
 
 
@@ -113,7 +115,47 @@ def parse_number(number: str | int | Decimal, unit: str = "s") -> int:
     time, rest = divmod(top, bottom)
     if rest:
         raise TimeError(f"{text} {unit} is not a whole number of microseconds; round it to microseconds", text)
-    return _in_range(time, text)
+    return _in_range(time, text, f" in the unit {unit}{_finer(time, unit)}")
+
+
+def nearest(number: Decimal, unit: str = "s") -> int:
+    """The microsecond nearest to a number of units that was a float: its last digits stand for nothing.
+
+    >>> nearest(Decimal("1767225600.1234567"))
+    1767225600123457
+    """
+    times, per = _unit(unit)
+    if not number.is_finite() or number.adjusted() > _MOST_DIGITS:
+        raise TimeError("expected a number of microseconds of at most 64 bits", str(number))
+    time = round(Fraction(number) * times / per)
+    return _in_range(time, str(number), f" in the unit {unit}{_finer(time, unit)}")
+
+
+def far_off(time: int, unit: str) -> str:
+    """What to tell of a time beyond the year 9999 that was a number of units: its year, and the unit that makes sense.
+
+    It is "" if there is nothing to tell.
+
+    >>> far_off(1_767_225_600_000_000_000, "s")
+    '1767225600000 s is in the year 57970; in ms it would be 2026-01-01T00:00:00Z'
+    """
+    finer = _finer(time, unit) if time > _YEAR_9999 else ""
+    if not finer:
+        return ""
+    return f"{Clock('integer', unit).render(time)} {unit} is in the year {civil_from_days(time // DAY)[0]}{finer}"
+
+
+def _finer(time: int, unit: str) -> str:
+    """A hint at the unit that brings a number of units, which is this time, before the year 10000; or ""."""
+    if -_YEAR_9999 <= time <= _YEAR_9999:
+        return ""
+    times, per = RATIOS[unit]
+    for other in ("s", "ms", "us", "ns"):
+        fewer, parts = RATIOS[other]
+        meant = time * per * fewer // (times * parts)
+        if abs(meant) <= _YEAR_9999:
+            return f"; in {other} it would be {render_datetime(meant)}"
+    return ""
 
 
 def parse_duration(text: str) -> int:

@@ -19,11 +19,13 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import tomllib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -31,16 +33,17 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from etalis_rules.terms import RDF, RDFS, XSD
 
 from etalis_py.streams.blanks import Row
-from etalis_py.streams.clock import UNITS, TimeError
+from etalis_py.streams.clock import UNITS, Clock, TimeError, nearest
 from etalis_py.streams.elements import Context, Item, withdrawn
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.message_elements import message_events
 from etalis_py.streams.sources import Block, Burst, now
-from etalis_py.streams.templates import Cells, Template, read_template, text_template
+from etalis_py.streams.templates import Cells, Template, Typed, read_template, text_template
 from etalis_py.streams.timing import PROV, Idle, Span
 
 _KEYS = frozenset(("subject", "predicate", "object", "triple", "prefixes", "time", "time_format", "time_zone"))
 _KEYS |= frozenset(("time_unit", "graph", "stream", "delimiter", "columns", "missing", "retract"))
+_DOUBLE = f"<{XSD}double>"
 _YES, _NO = ("true", "1"), ("false", "0", "")
 EX = "http://example.org/"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -84,6 +87,11 @@ def read_mapping(mapping: str | Path | Mapping[str, Any], prefixes: Mapping[str,
     """A mapping from a TOML file, or from a dictionary with the same keys; ``prefixes`` are known besides its own."""
     if isinstance(mapping, Mapping):
         return _compile(mapping, "the mapping", prefixes or {})
+    if not isinstance(mapping, str | os.PathLike):
+        raise TypeError(
+            f"a mapping is the path of a TOML file, or a dict such as {{'time': '{{at}}', 'subject': ':{{id}}', "
+            f"'predicate': ':price', 'object': '{{price}}'}}, not {mapping!r} ({type(mapping).__name__})"
+        )
     name = str(mapping)
     try:
         table = tomllib.loads(Path(mapping).read_text(encoding="utf-8"))
@@ -314,7 +322,15 @@ def span_of_row(row: Cells, mapping: RowMapping, context: Context) -> Span | Non
     """The interval of a row; None if the mapping has no time."""
     if not mapping.times:
         return None
-    return span_of_texts([template.fill(row).strip() for template in mapping.times], mapping, context)
+    texts = [_time_text(template.fill(row), context.times.unit) for template in mapping.times]
+    return span_of_texts(texts, mapping, context)
+
+
+def _time_text(cell: str, unit: str) -> str:
+    """A cell as the text of a time: a double is a number of units, to the microsecond, whatever its exponent."""
+    if isinstance(cell, Typed) and cell.term.endswith(_DOUBLE) and (number := Decimal(cell)).is_finite():
+        return str(Clock("integer", unit).render(nearest(number, unit)))
+    return cell.strip()
 
 
 def span_of_texts(texts: list[str], mapping: RowMapping, context: Context) -> Span:

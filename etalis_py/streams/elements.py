@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from etalis_rules.terms import FALSE, TRUE, is_iri
 
 from etalis_py.events import Event, Retraction, Triple
-from etalis_py.streams.clock import MIN_TIME, TimeError
+from etalis_py.streams.clock import MIN_TIME, TimeError, far_off
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import BURST, BURST_OVER, Quad
 from etalis_py.streams.sources import Burst, Patience, now
@@ -116,7 +116,7 @@ class Context:
             counters.duplicates += len(triples) - len(unique)
         if end > self.latest:
             self.latest = end
-        return Event(start, end, unique, self.stream, graph)
+        return Event._make((start, end, unique, self.stream, graph))
 
     def punctuation(self, time: int) -> Punctuation:
         self.counters.punctuations += 1
@@ -125,6 +125,13 @@ class Context:
     def arrived(self) -> Span:
         self.counters.arrivals += 1
         return self.arrival()
+
+    @property
+    def doubt(self) -> str:
+        """A warning that its times are probably counted in another unit, or ""."""
+        clock = self.times.clock
+        told = "" if clock is None or clock.kind == "datetime" else far_off(self.latest, clock.unit)
+        return told and f"{self.source}: the time {told}; name the unit of its times with time_unit= (--time-unit)"
 
     @property
     def warning(self) -> str:
@@ -269,7 +276,7 @@ class Document:
         counters.triples += 1
         if time > context.latest:
             context.latest = time
-        return Event(time, time, ((s, p, o),), context.stream, graph)
+        return Event._make((time, time, ((s, p, o),), context.stream, graph))
 
     def open(self, graph: str, line: int) -> list[Event]:
         """Open another graph: what was open is complete."""

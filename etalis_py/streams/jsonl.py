@@ -59,6 +59,25 @@ _RETRACT = ("retract", "retracted")
 _KEYS = {*_TIMES, "triples", "graph", "stream", "punctuate", *_RETRACT}
 
 
+def cell_of(value: Any, name: str) -> str:
+    """A JSON value as a cell: a number keeps its spelling, a text is a text whatever it looks like."""
+    if value is None:
+        return ""
+    if isinstance(value, Number):
+        return Typed(value, guess(value))
+    if isinstance(value, str):
+        return Typed(value, literal(value))
+    if isinstance(value, bool):
+        return Typed("true" if value else "false", TRUE if value else FALSE)
+    if isinstance(value, int):
+        return Typed(str(value), literal(str(value), XSD + "integer"))
+    kind = "an object" if isinstance(value, dict) else "a list"
+    raise StreamError(
+        f"{name!r} is {kind}, which is not a value",
+        hint=f"name a key inside it, as {{{name}.key}}" if isinstance(value, dict) else "take it apart before",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """How objects become triples: by a mapping, or by a JSON-LD context (its text); otherwise they have ``triples``.
@@ -69,6 +88,8 @@ class Reading:
     mapping: RowMapping | None = None
     context: str = ""
     prefixes: str = f"@prefix : <{_BASE}> ."
+    cell: Callable[[Any, str], str] = cell_of
+    """The cell of a value, for the templates of a mapping; the second argument is its key."""
 
 
 def read_context(context: str | Path | Mapping[str, Any]) -> str:
@@ -129,6 +150,11 @@ def _line_items(line: str, number: int, context: Context, reading: Reading) -> I
         raise StreamError(f"this is not JSON: {error}", hint="write one JSON object a line") from None
     if not isinstance(record, dict):
         raise StreamError("expected a JSON object", hint='write {"time": …, "triples": "…"}')
+    yield from record_items(record, line, number, context, reading)
+
+
+def record_items(record: dict[str, Any], line: str, number: int, context: Context, reading: Reading) -> Iterator[Item]:
+    """The items that an object states or withdraws; ``line`` is its text, for JSON-LD and for messages."""
     retracts = _retracts(record, reading)
     items = _record_items(record, line, number, context, reading)
     yield from withdrawn(items) if retracts else items
@@ -149,7 +175,7 @@ def _record_items(record: dict[str, Any], line: str, number: int, context: Conte
         yield context.punctuation(_span(record["punctuate"], context)[1])
         return
     if reading.mapping is not None and ("triples" not in record or "triples" in reading.mapping.used):
-        yield from _mapped(record, reading.mapping, number, line, context)
+        yield from _mapped(record, reading, reading.mapping, number, line, context)
         return
     if reading.context:
         rows = _expanded(line, reading.context)
@@ -184,9 +210,11 @@ def _refuse_misspelt(record: dict[str, Any]) -> None:
             raise StreamError(f"the key {key!r} is not known", hint="did you mean 'time'?")
 
 
-def _mapped(record: dict[str, Any], mapping: RowMapping, number: int, line: str, context: Context) -> Iterator[Item]:
+def _mapped(
+    record: dict[str, Any], reading: Reading, mapping: RowMapping, number: int, line: str, context: Context
+) -> Iterator[Item]:
     """The events of a plain object by a mapping."""
-    cells = {name: cell_of(_value(record, name), name) for name in mapping.used}
+    cells = {name: reading.cell(value_of(record, name), name) for name in mapping.used}
     if not any(cells[name] for name in mapping.columns_of_terms) and mapping.columns_of_terms:
         wanted = ", ".join(sorted(mapping.columns_of_terms))
         raise StreamError(
@@ -227,32 +255,13 @@ def _unmade(record: dict[str, Any], cells: Mapping[str, str], mapping: RowMappin
     return f"the mapping uses {', '.join(absent)}, which the first line does not have; {advice}"
 
 
-def _value(record: Any, name: str) -> Any:
+def value_of(record: Any, name: str) -> Any:
     """The value of a key, or of a key inside an object: ``sensor.id``."""
     if name in record or "." not in name:
         return record.get(name)
     outer, _, inner = name.partition(".")
     within = record.get(outer)
-    return _value(within, inner) if isinstance(within, dict) else None
-
-
-def cell_of(value: Any, name: str) -> str:
-    """A JSON value as a cell: a number keeps its spelling, a text is a text whatever it looks like."""
-    if value is None:
-        return ""
-    if isinstance(value, Number):
-        return Typed(value, guess(value))
-    if isinstance(value, str):
-        return Typed(value, literal(value))
-    if isinstance(value, bool):
-        return Typed("true" if value else "false", TRUE if value else FALSE)
-    if isinstance(value, int):
-        return Typed(str(value), literal(str(value), XSD + "integer"))
-    kind = "an object" if isinstance(value, dict) else "a list"
-    raise StreamError(
-        f"{name!r} is {kind}, which is not a value",
-        hint=f"name a key inside it, as {{{name}.key}}" if isinstance(value, dict) else "take it apart before",
-    )
+    return value_of(within, inner) if isinstance(within, dict) else None
 
 
 def _expanded(line: str, context: str) -> list[Row]:

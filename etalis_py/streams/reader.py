@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Unpack
@@ -106,8 +106,8 @@ class Stream:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The sources that gave no event at all, for example because a mapping names other keys."""
-        return tuple(filter(None, (context.warning for context in self._contexts)))
+        """Sources that gave no event at all, for example because a mapping names other keys, and doubtful times."""
+        return tuple(text for context in self._contexts for text in (context.warning, context.doubt) if text)
 
     @property
     def idle(self) -> float | None:
@@ -142,8 +142,8 @@ def read_stream(source: str | os.PathLike[str] | IO[bytes] | Any, **options: Unp
     """Read a stream; ``options`` are those of ``streams.options.Options``, each with a default that suits most sources.
 
     ``source``: a path, a pattern (its files are merged in time order), ``-`` for standard input, ``tcp://host:port``
-    for a connection, a binary file (gzip is unpacked), or a frame: anything with ``__arrow_c_stream__``, such as tables
-    of pyarrow, pandas and polars.
+    for a connection, a binary file (gzip is unpacked), a frame (anything with ``__arrow_c_stream__``, such as tables of
+    pyarrow, pandas and polars), or dicts and other rows with names (``streams.records``), in a list or one by one.
     """
     return open_stream(source, Options(**options))
 
@@ -172,6 +172,8 @@ def open_stream(source: str | os.PathLike[str] | IO[bytes] | Any, options: Optio
         if len(paths) > 1:
             return merge([_read_one(one, Path(one).name, options) for one in paths], name=options.name, source=path)
         return _read_one(paths[0], Path(paths[0]).name, options)
+    if hasattr(source, "__iter__") and not hasattr(source, "read"):
+        return _read_records(source, options)
     return _read_one(source, str(getattr(source, "name", "-")), options)
 
 
@@ -218,6 +220,25 @@ def _read_frame(frame: Any, options: Options) -> Stream:
 
     ordered = _ordered(chunks, "the table", options.in_order)
     return _in_columns(ordered, context.stream, "the table", context, reader.close)
+
+
+def _read_records(records: Iterable[Any], options: Options) -> Stream:
+    """Rows with names as a stream; those of a list are put in order if that is wanted."""
+    from etalis_py.streams.records import record_events
+
+    context = _context(options, "the records")
+    reading = json_reading(options, context)
+
+    def items() -> Iterator[Item]:
+        try:
+            yield from record_events(records, context, reading)
+        except StreamError as error:
+            raise error.at("the records", 0) from None
+
+    given = items()
+    if options.in_order and isinstance(records, Sequence):
+        given = _items_of(_ordered(lambda: in_lists(items()), "the records", options.in_order))
+    return Stream(given, name=context.stream, source="the records", contexts=[context], close=lambda: None)
 
 
 def _ordered(

@@ -12,7 +12,8 @@ from typing import Any
 from etalis_rules import algebra as alg
 
 from etalis_py.engine import Engine
-from etalis_py.events import Event
+from etalis_py.events import Dated, Event
+from etalis_py.inputs import opened
 from etalis_py.kernel.matches import Match
 from etalis_py.knowledge import Knowledge
 from etalis_py.program import Program, compile
@@ -44,11 +45,11 @@ class Facts:
 
 def read(stream: Stream | Iterable[Event]) -> tuple[tuple[Event, ...], Clock]:
     """The events of a finite stream in the order they came, and how it spells its times."""
-    events: list[Event] = []
-    for item in stream:
-        if isinstance(item, Event):
-            events.append(item)
-    return tuple(events), stream.clock if isinstance(stream, Stream) else Clock("integer")
+    given = opened(stream)
+    events = [item for item in given if isinstance(item, Event)]
+    if isinstance(given, Stream):
+        return tuple(events), given.clock
+    return tuple(events), Clock("datetime" if events and isinstance(events[0], Dated) else "integer")
 
 
 def facts_of(program: Program, query: str, events: tuple[Event, ...], clock: Clock, options: dict[str, Any]) -> Facts:

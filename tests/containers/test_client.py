@@ -13,7 +13,8 @@ import pytest
 
 from etalis_py.containers import ContainerError, ContainerSink, Follower, follow
 from etalis_py.events import Event
-from etalis_py.streams import Patience
+from etalis_py.inputs import opened
+from etalis_py.streams import Patience, Stream
 from tests.containers.fake_runner import FakeMatch
 from tests.containers.server import Server
 from tests.containers.test_programs import members
@@ -50,6 +51,17 @@ def test_the_stored_events_come_first_then_the_new_ones(http: httpx.Client, stre
     assert found[0].graph == f"<{stream}0>"
     assert found[0].start == found[0].end <= found[1].end
     assert any(p == "<http://www.w3.org/ns/prov#generatedAtTime>" for _, p, _ in found[0].triples)
+
+
+def test_the_address_of_a_container_is_a_stream_for_run(http: httpx.Client, stream: str) -> None:
+    post(http, stream, 1, 2)
+    taken = opened(stream)
+    assert isinstance(taken, Stream)
+    with taken:
+        items = (item for item in taken if isinstance(item, Event))
+        assert values([next(items), next(items)]) == [1, 2]
+        assert taken.name == f"<{stream}>"
+        assert taken.idle == 1.0
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9/s/", "http://no-such-host.invalid/s/"])

@@ -66,7 +66,7 @@ def test_what_is_not_kept_is_never_seen_again(window: Sliding, end: int, t: int)
     ],
 )
 def test_contents_at_6(shape: times.Shape, held: list[int]) -> None:
-    stream = [Event(t, t, ((f"a{t}", "p", "b"),)) for t in (1, 2, 3, 4, 6, 7)]
+    stream = [Event(t, t, ((f"<urn:a{t}>", "<urn:p>", "<urn:b>"),)) for t in (1, 2, 3, 4, 6, 7)]
     assert [i.end for i in times.content(shape, stream, 6)] == held
 
 

@@ -82,7 +82,7 @@ class Items:
         lasts = np.flatnonzero(self.of("last")[self.first :])
         begins = np.append(0, lasts + 1)[:-1]
         bounds = zip(begins.tolist(), (lasts + 1).tolist(), strict=True)
-        events = [Event(start[a], end[a], tuple(triples[a:b]), stream, graph[a]) for a, b in bounds]
+        events = [Event._make((start[a], end[a], tuple(triples[a:b]), stream, graph[a])) for a, b in bounds]
         held = self.number_of(self.first, self.entered)
         return events[:held], events[held:]
 

@@ -221,7 +221,7 @@ class RowExecutor:
             for row in rows:
                 triples = shape.triples(row)
                 if triples and row[0] != TIMELESS_END and row[0] >= t:
-                    self.derived.append(Event(row[1], row[0], triples, shape.output.stream))
+                    self.derived.append(Event._make((row[1], row[0], triples, shape.output.stream, "")))
 
     def _fall_due(self, t: int) -> int | None:
         """Report the deadlines due up to ``t``, each at its own time; returns when the next is due."""

@@ -197,7 +197,8 @@ class WindowExecutor:
     def _with_entailed(self, event: Event) -> Event:
         if self._entailed is None:
             return event
-        return event._replace(triples=tuple(dict.fromkeys(self._closed(event.triples))))
+        triples = tuple(dict.fromkeys(self._closed(event.triples)))
+        return Event._make((event.start, event.end, triples, event.stream, event.graph))
 
     def _closed(self, triples: Iterable[Triple]) -> Iterable[Triple]:
         assert self._entailed is not None
@@ -235,7 +236,7 @@ class WindowExecutor:
             if answer.rows:
                 self.reports.append((number, t, answer.rows))
             if answer.derived:
-                self._derive(Event(t, t, answer.derived, query.plan.feeds), place)
+                self._derive(Event._make((t, t, answer.derived, query.plan.feeds, "")), place)
 
     def _derive(self, event: Event, place: int) -> None:
         """Pass a triple made by a query on to those that come after it."""

@@ -196,7 +196,7 @@ class FactRun:
     def events(self, rows: Iterable[Row]) -> Iterator[Event]:
         """The rows as stream items."""
         for row in rows:
-            yield Event(row[1], row[0], self.facts.triples(row[2:]), self.fact.feeds)
+            yield Event._make((row[1], row[0], self.facts.triples(row[2:]), self.fact.feeds, ""))
 
     def remembered(self) -> int:
         """How many facts and items are kept."""
@@ -274,7 +274,7 @@ class FactWindow:
             self.content.end(facts.fact.name, key)
         for key in begun:
             start, end = facts.open[key]
-            self.content.begin(facts.fact.name, key, Event(start, end, facts.triples(key)))
+            self.content.begin(facts.fact.name, key, Event._make((start, end, facts.triples(key), "", "")))
         self.entered += len(ended) + len(begun)
 
     @property
@@ -316,5 +316,5 @@ class FactWindow:
         for facts, open_ in zip(self._facts, held, strict=True):
             facts.restore(open_)
             for key, (start, end) in facts.open.items():
-                self.content.begin(facts.fact.name, key, Event(start, end, facts.triples(key)))
+                self.content.begin(facts.fact.name, key, Event._make((start, end, facts.triples(key), "", "")))
         self._waiting = [event_of(item) for item in waiting]

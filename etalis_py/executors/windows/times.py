@@ -144,7 +144,7 @@ def units_of(item: Event, shape: Count, solve: Units | None = None) -> list[Even
         case "EVENTS":
             return [item]
         case "TRIPLES":
-            return [item._replace(triples=(t,)) for t in item.triples]
+            return [Event._make((item.start, item.end, (t,), item.stream, item.graph)) for t in item.triples]
     assert solve is not None, "counting BGPs needs a function that solves them"
     return [item._replace(triples=tuple(triples)) for triples in solve(item)]
 

@@ -11,29 +11,9 @@ import pyarrow.compute as pc
 from etalis_py.compiled import ready
 from etalis_py.streams.columns.native import plain
 from etalis_py.streams.errors import StreamError
-from etalis_py.streams.quads import parse_line, reason_of, split_lines
+from etalis_py.streams.spelling import NOUNS, PATTERNS, spell_term
 
-_SURE = {
-    "iri": r"^<(?:https?://[a-z0-9][a-z0-9.\-]*(?:[/#]|[/#][A-Za-z0-9\-._~/]*(?:#[A-Za-z0-9\-._~/]*)?)?|urn:[A-Za-z0-9\-._~:/]+)>$",
-    "literal": r'^"[ !#-\[\]-~]*"(?:\^\^<http://www\.w3\.org/2001/XMLSchema#(?:integer|decimal|double|dateTime|boolean|date|float)>)?$',
-}
-_PATTERNS = {
-    "s": _SURE["iri"],
-    "p": _SURE["iri"],
-    "o": f"{_SURE['iri']}|{_SURE['literal']}",
-    "stream": f"{_SURE['iri']}|^$",
-    "graph": f"{_SURE['iri']}|^$",
-}
-_STATEMENTS = {
-    "s": "{} <urn:p> <urn:o> .",
-    "p": "<urn:s> {} <urn:o> .",
-    "o": "<urn:s> <urn:p> {} .",
-    "stream": "<urn:s> <urn:p> <urn:o> {} .",
-    "graph": "<urn:s> <urn:p> <urn:o> {} .",
-}
 MANY = 4096
-_PLACES = {"s": 0, "p": 1, "o": 2, "stream": 3, "graph": 3}
-_NAMES = {"s": "subject", "p": "predicate", "o": "object", "stream": "stream", "graph": "graph"}
 
 
 def canonical(column: pa.Array, name: str, first: int) -> pa.Array:
@@ -54,7 +34,7 @@ def canonical(column: pa.Array, name: str, first: int) -> pa.Array:
     terms = column.dictionary
     if column.null_count and name not in ("stream", "graph"):
         row = int(np.flatnonzero(np.asarray(column.is_null()))[0])
-        raise StreamError(f"there is no {_NAMES[name]}: the column {name!r} is null", line=first + row)
+        raise StreamError(f"there is no {NOUNS[name]}: the column {name!r} is null", line=first + row)
     sure = sure_terms(terms, name)
     if not sure.all():
         spelled: list[Any] = terms.to_pylist()
@@ -82,7 +62,7 @@ def sure_terms(terms: pa.StringArray, name: str) -> np.ndarray:
         sure = plain_literals(terms)
         if sure.all():
             return sure
-    matching = pc.match_substring_regex(terms.filter(pa.array(~sure)), _PATTERNS[name])
+    matching = pc.match_substring_regex(terms.filter(pa.array(~sure)), PATTERNS[name])
     sure[~sure] = np.asarray(pc.fill_null(matching, False))
     return sure
 
@@ -101,26 +81,3 @@ def plain_literals(terms: pa.StringArray) -> np.ndarray:
     plain = np.zeros(len(terms), np.bool_)
     scanning.mark_plain_literals(data, ends, scanning.TYPES, scanning.TYPE_ENDS, plain)
     return plain
-
-
-def spell_term(text: str, name: str) -> str:
-    """One term in canonical spelling.
-
-    >>> spell_term('"a"^^<http://www.w3.org/2001/XMLSchema#string>', "o")
-    '"a"'
-    """
-    statement = _STATEMENTS[name].format(text)
-    rows = split_lines(statement)
-    try:
-        if text and "\n" not in text:
-            quad = rows[0][:4] if rows[0][0] else parse_line(statement)
-            if sum(map(bool, quad)) == (4 if _PLACES[name] == 3 else 3):
-                return quad[_PLACES[name]]
-        reason = "it is empty" if not text else "it is more than one term"
-    except (SyntaxError, ValueError) as error:
-        reason = reason_of(error)
-    raise StreamError(
-        f"{text!r} is no {_NAMES[name]} in N-Triples spelling: {reason}",
-        hint='write <http://example.org/acme>, "text" or "12"^^<http://www.w3.org/2001/XMLSchema#integer>; '
-        "native values need a mapping",
-    )

@@ -58,14 +58,14 @@ def events_of(batch: pa.RecordBatch) -> Iterator[Event]:
     graphs: Iterable[str] = column_list(batch, "graph") if "graph" in names else repeat("")
     if "event" not in names:
         for end, start, a, b, c, stream, graph in zip(ends, starts, s, p, o, streams, graphs, strict=False):
-            yield Event(start, end, ((a, b, c),), stream, graph)
+            yield Event._make((start, end, ((a, b, c),), stream, graph))
         return
     numbers = np.asarray(batch.column("event"))
     bounds = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)] if len(numbers) else [0]
     stream_list, graph_list = list(_sized(streams, len(ends))), list(_sized(graphs, len(ends)))
     triples = list(zip(s, p, o, strict=True))
     for i, j in pairwise(bounds):
-        yield Event(starts[i], ends[i], tuple(triples[i:j]), stream_list[i], graph_list[i])
+        yield Event._make((starts[i], ends[i], tuple(triples[i:j]), stream_list[i], graph_list[i]))
 
 
 def _sized(texts: Iterable[str], size: int) -> Iterator[str]:

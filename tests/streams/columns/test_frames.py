@@ -18,7 +18,7 @@ from pyarrow import ipc, parquet
 
 from etalis_py import compile, run
 from etalis_py.events import Event
-from etalis_py.streams import Clock, StreamError, read_stream
+from etalis_py.streams import Clock, StreamError, read_stream, spelling
 from etalis_py.streams.columns import canonical
 from etalis_py.streams.columns.frames import _Rows
 from etalis_py.streams.columns.native import plain
@@ -65,7 +65,7 @@ def test_a_compiled_loop_tells_the_same_literals_as_the_pattern() -> None:
     texts = ["", "1", "a b", 'a"b', "a\\b", "ä", "~", "\x7f", "\t", "1^^", '"', '""']
     tails = ["", *(f"^^<{xsd}{name}>" for name in ("integer", "double", "date", "int", "string", "dates")), "@en", "^^"]
     terms = [f'"{text}"{tail}' for text in texts for tail in tails] + ["", '"', "<urn:a>", '"a', f'a"^^<{xsd}date>']
-    expected = [re.match(canonical._SURE["literal"], term) is not None and "\n" not in term for term in terms]
+    expected = [re.match(spelling.LITERAL, term) is not None and "\n" not in term for term in terms]
     assert canonical.plain_literals(pa.array(terms)).tolist() == expected
     assert canonical.plain_literals(pa.array(["cut off", *terms])[1:]).tolist() == expected
 

@@ -1,0 +1,173 @@
+"""Records of Python → events: dicts and whatever else has keys, one event each.
+
+By a mapping, the values are the literals that a frame of them would have (``columns.native``); None and NaN are missing
+values.  The rows of a ``csv.DictReader`` are untyped texts, as in a CSV file.  Without a mapping a record has the keys
+of a JSON line: ``{"time": 5, "triples": ":a :price 3"}``.
+"""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+
+from etalis_compiler.diagnostics import closest
+from etalis_rules.terms import literal
+
+from etalis_py.events.times import micros_of
+from etalis_py.streams.clock import Clock, nearest, render_datetime
+from etalis_py.streams.csv_mapping import RowMapping
+from etalis_py.streams.draft import draft
+from etalis_py.streams.elements import Context, Item
+from etalis_py.streams.errors import StreamError
+from etalis_py.streams.jsonl import Reading, cell_of, record_items, value_of
+from etalis_py.streams.templates import Typed
+from etalis_py.values import encode
+from etalis_py.values.canonical import double_as_string
+
+_TIMES = ("time", "start", "end", "punctuate")
+_SAMPLES = 20
+
+
+def is_record(given: object) -> bool:
+    """Whether it has values by name: a dict, a row of sqlite3, a row of a frame, …"""
+    if isinstance(given, Mapping):
+        return True
+    kind = type(given)
+    return hasattr(kind, "keys") and hasattr(kind, "__getitem__") and not hasattr(kind, "__arrow_c_stream__")
+
+
+def record_events(records: Iterable[Any], context: Context, reading: Reading) -> Iterator[Item]:
+    """The events of records; a key of the mapping that none of a list of records has is an error."""
+    if reading.mapping is not None and isinstance(records, Collection):
+        _check_keys(reading.mapping, records)
+    reading = replace(reading, cell=untyped_cell if isinstance(records, csv.DictReader) else native_cell)
+    for number, given in enumerate(records, 1):
+        if not is_record(given):
+            raise StreamError(
+                f"{given!r} ({type(given).__name__}) has no values by name",
+                line=number,
+                hint="a mapping is for rows with names, such as dicts; for a plain row: dict(zip(names, row))",
+            )
+        record = {key: given[key] for key in given.keys()}  # noqa: SIM118 (it may be no mapping)
+        if reading.mapping is None:
+            _refuse_unmapped(record, records)
+        try:
+            yield from record_items(_with_times(record, reading, context), "", number, context, reading)
+        except StreamError as error:
+            raise error.at("", number, repr(given)) from None
+    if context.warning:
+        warnings.warn(context.warning, stacklevel=2)
+
+
+def _check_keys(mapping: RowMapping, records: Collection[Any]) -> None:
+    absent = set(mapping.used)
+    for record in filter(is_record, records):
+        absent -= {name for name in absent if value_of(record, name) is not None or name in set(record.keys())}
+        if not absent:
+            return
+    if absent and (first := next(filter(is_record, records), None)) is not None:
+        keys = list(first.keys())
+        near = closest(min(absent), keys)
+        raise StreamError(
+            f"the mapping uses {min(absent)!r}, which no record has",
+            hint=f"did you mean {near}?" if near else f"the keys of the first record are {', '.join(map(str, keys))}",
+        )
+
+
+def _with_times(record: dict[str, Any], reading: Reading, context: Context) -> dict[str, Any]:
+    """The record with its own times, which no mapping reads, as JSON has them."""
+    if reading.mapping is not None and reading.mapping.times:
+        return record
+    return record | {key: _time(record[key], context.times.unit) for key in _TIMES if key in record}
+
+
+def _time(value: Any, unit: str) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_time(one, unit) for one in value]
+    if isinstance(value, float) and value - value == 0:
+        return str(Clock("integer", unit).render(nearest(Decimal(str(value)), unit)))
+    if isinstance(value, date) or hasattr(value, "dtype"):
+        time, dated = micros_of(value)
+        return render_datetime(time) if dated else value.item()
+    return value
+
+
+def native_cell(value: Any, name: str) -> str:
+    """A value of Python as a cell, with the literal that a frame would give it."""
+    kind = type(value)
+    if value is None:
+        return ""
+    if kind is str:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise StreamError(
+                f"{name!r} is {value!a}, which holds half of a surrogate pair",
+                hint="that is no character: leave it out",
+            ) from None
+        return Typed(value, literal(value))
+    if kind is float:
+        term = encode(value)
+        finite = value - value == 0
+        return "" if value != value else Typed(double_as_string(value) if finite else _text(term), term)
+    if kind in (int, bool, Decimal):
+        term = encode(value)
+        return Typed(_text(term), term)
+    if isinstance(value, (dict, list, tuple)):
+        return cell_of(list(value) if kind is tuple else value, name)
+    return _arrow_cell(value, name)
+
+
+def _text(term: str) -> str:
+    return term[1 : term.rindex('"')]
+
+
+def _arrow_cell(value: Any, name: str) -> str:
+    """Dates, values of NumPy and pandas, and so on, as Arrow takes them."""
+    import pyarrow as pa  # takes a while to import
+
+    from etalis_py.streams.columns.native import literal_of
+
+    try:
+        scalar = pa.scalar(value, from_pandas=True)
+        if isinstance(scalar, pa.TimestampScalar) and scalar.type.tz is not None:
+            scalar = scalar.cast(pa.timestamp(scalar.type.unit, "UTC"))
+        return literal_of(scalar) if scalar.is_valid else ""
+    except (pa.ArrowException, TypeError):
+        raise StreamError(
+            f"{name!r} is {value!r} ({type(value).__name__}), which has no literal", hint="give it as text: str(value)"
+        ) from None
+
+
+def untyped_cell(value: Any, name: str) -> str:
+    """A cell of CSV: its text."""
+    return value if isinstance(value, str) else cell_of(value, name)
+
+
+def _refuse_unmapped(record: Mapping[str, Any], records: Iterable[Any]) -> None:
+    if "triples" in record or "punctuate" in record:
+        return
+    some = [record, *islice(records, 1, _SAMPLES)] if isinstance(records, Collection) else [record]
+    raise StreamError(
+        f"this record has the keys {', '.join(map(str, record)) or 'none'}, and no mapping says what they mean",
+        hint=f"give a mapping, for example mapping={record_draft([one for one in some if isinstance(one, Mapping)])!r}",
+    )
+
+
+def record_draft(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """A mapping for records, by the first of them."""
+    samples: dict[str, list[str]] = {}
+    moments: dict[str, None] = {}
+    for record in records:
+        for name, value in record.items():
+            if isinstance(name, str) and value is not None and not isinstance(value, (dict, list)):
+                samples.setdefault(name, []).append(str(value))
+                if isinstance(value, date):
+                    moments[name] = None
+    return draft(samples, list(moments))

@@ -1,0 +1,303 @@
+"""What a newcomer gives to ``run`` and an engine in the first minute: taken and right, or refused with what to give."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from etalis_py import Engine, Event, compile, event, read_stream, run
+from etalis_py.streams import Punctuation
+
+QUERY = "SELECT ?x { ?c :p ?x }"
+MAPPING = {"time": "{at}", "subject": ":{c}", "predicate": ":p", "object": "{x}"}
+ROWS: list[dict[str, Any]] = [{"at": 1, "c": "a", "x": 1}, {"at": 2, "c": "b", "x": 2}]
+EVENTS = [event(":a :p 1", 1), event(":b :p 2", 2)]
+RIGHT = [(1, 1), (2, 2)]
+FLAT = pd.DataFrame(
+    {
+        "end": [1_000_000],
+        "s": ["<urn:a>"],
+        "p": ["<http://example.org/p>"],
+        "o": ['"7"^^<http://www.w3.org/2001/XMLSchema#integer>'],
+    }
+)
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = ('{"time": 1, "triples": ":a :p 1 ."}\n', '{"time": 2, "triples": ":b :p 2 ."}\n')
+    Path("t.jsonl").write_text("".join(lines))
+    Path("part1.jsonl").write_text(lines[0])
+    Path("part2.jsonl").write_text(lines[1])
+    Path("t.csv").write_text("at,c,x\n1,a,1\n2,b,2\n")
+    Path("q.rq").write_text(QUERY)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is given (by a function, since iterators are used up), with which mapping, and with what as the program."""
+
+    what: Callable[[], Any]
+    mapping: Any = None
+    program: Callable[[], Any] = lambda: QUERY
+
+
+def opened(name: str, mode: str = "r") -> Any:
+    return Path(name).open(mode)
+
+
+def rows_of_sqlite() -> Any:
+    connection = sqlite3.connect(":memory:")
+    connection.row_factory = sqlite3.Row
+    connection.execute("CREATE TABLE t (at, c, x)")
+    connection.executemany("INSERT INTO t VALUES (:at, :c, :x)", ROWS)
+    return connection.execute("SELECT * FROM t")
+
+
+TAKEN = {
+    "events": Given(lambda: EVENTS),
+    "a tuple of events": Given(lambda: tuple(EVENTS)),
+    "a generator of events": Given(lambda: (one for one in EVENTS)),
+    "a stream": Given(lambda: read_stream("t.jsonl")),
+    "the name of a file": Given(lambda: "t.jsonl"),
+    "a path": Given(lambda: Path("t.jsonl")),
+    "a pattern": Given(lambda: "part*.jsonl"),
+    "a binary file": Given(lambda: opened("t.jsonl", "rb")),
+    "bytes as a file": Given(lambda: io.BytesIO(Path("t.jsonl").read_bytes())),
+    "objects like JSON lines": Given(lambda: [{"time": n, "triples": f":a :p {n} ."} for n in (1, 2)]),
+    "a CSV file": Given(lambda: "t.csv", MAPPING),
+    "the rows of a CSV reader": Given(lambda: csv.DictReader(opened("t.csv")), MAPPING),
+    "dicts": Given(lambda: ROWS, MAPPING),
+    "dicts in the wrong order": Given(lambda: ROWS[::-1], MAPPING),
+    "a generator of dicts": Given(lambda: (row for row in ROWS), MAPPING),
+    "rows of SQL": Given(rows_of_sqlite, MAPPING),
+    "rows of a frame": Given(lambda: [row for _, row in pd.DataFrame(ROWS).iterrows()], MAPPING),
+    "a frame of pandas": Given(lambda: pd.DataFrame(ROWS), MAPPING),
+    "a frame of polars": Given(lambda: pl.DataFrame(ROWS), MAPPING),
+    "an Arrow table": Given(lambda: pa.Table.from_pylist(ROWS), MAPPING),
+    "an Arrow reader": Given(lambda: pa.Table.from_pylist(ROWS).to_reader(), MAPPING),
+    "an Arrow batch": Given(lambda: pa.RecordBatch.from_pylist(ROWS), MAPPING),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the records is not in order of time")
+@pytest.mark.parametrize("given", TAKEN.values(), ids=TAKEN)
+def test_what_is_taken_is_right(given: Given) -> None:
+    assert [(m["x"], m.start) for m in run(QUERY, given.what(), mapping=given.mapping)] == RIGHT
+    engine = Engine(QUERY)
+    found = engine.push_all(given.what(), mapping=given.mapping)
+    assert [(m["x"], m.start) for m in (*found, *engine.close())] == RIGHT
+
+
+def test_what_is_empty_has_no_match() -> None:
+    for nothing in ([], (), iter(()), FLAT[:0], {"a": 1}.keys() - {"a"}):
+        assert list(run(QUERY, nothing)) == []
+    for nothing in ([], iter(()), pd.DataFrame(ROWS)[:0]):
+        assert list(run(QUERY, nothing, mapping=MAPPING)) == []
+
+
+def test_a_frame_of_the_flat_form_needs_no_mapping() -> None:
+    for frame in (FLAT, pa.Table.from_pandas(FLAT), pl.DataFrame(FLAT.to_dict("list"))):
+        assert [m["x"] for m in run(QUERY, frame)] == [7]
+
+
+REFUSED = {
+    "no such file": (Given(lambda: "nofile.csv"), "nofile.csv: there is no such file\n  check the path of the stream"),
+    "no such path": (Given(lambda: Path("nofile.nq")), "nofile.nq: there is no such file"),
+    "no file of a pattern": (Given(lambda: "no*.nq"), "no file matches this pattern\n  check the path"),
+    "a folder": (Given(lambda: "."), "this is a folder\n  name its files with a pattern"),
+    "the name of no file": (Given(lambda: ""), "a stream is given by the name of its file"),
+    "statements": (Given(lambda: ":a :p 1"), "statements become an event by event(':a :price 3', 5)"),
+    "the text of a file": (Given(lambda: Path("t.csv").read_text(), MAPPING), "io.BytesIO(text.encode())"),
+    "an address of Kafka without a topic": (Given(lambda: "kafka://h"), "write kafka://host:9092/topic"),
+    "an address of another kind": (Given(lambda: "ftp://h/x.nq"), "known are paths, patterns, -, http(s)://, tcp://"),
+    "a container with a mapping": (Given(lambda: "http://h/s/", MAPPING), "leave the mapping out"),
+    "CSV without a mapping": (Given(lambda: "t.csv"), "a CSV stream needs a mapping from columns to triples"),
+    "a query": (Given(lambda: QUERY), "the query comes first: run(query, stream)"),
+    "a program": (Given(lambda: compile(QUERY)), "the program comes first: run(program, stream)"),
+    "a single event": (Given(lambda: EVENTS[0]), "put it into a list, [event(…)]"),
+    "a dict": (
+        Given(lambda: ROWS[0]),
+        "put it into a list, [record], with a mapping, for example mapping={'time': '{at}'",
+    ),
+    "None": (Given(lambda: None), "a stream of events is wanted, found None (NoneType): give a list of event("),
+    "a number": (Given(lambda: 42), "a stream of events is wanted, found 42 (int): give a list of event("),
+    "bytes": (Given(lambda: b"data"), "read_stream(io.BytesIO(data), format=…)"),
+    "a function": (Given(lambda: test_what_is_empty_has_no_match), "found <function tes"),
+    "a class": (Given(lambda: Event), "a stream of events is wanted, found <class 'etali"),
+    "a text file": (Given(lambda: opened("t.jsonl")), "open it in binary mode ('rb')"),
+    "a text as a file": (Given(lambda: io.StringIO("x")), "open it in binary mode ('rb')"),
+    "names of files": (
+        Given(lambda: ["a.nq", "b.nq"]),
+        "several by a pattern or as merge([read_stream(…), read_stream(…)])",
+    ),
+    "a generator of texts": (Given(lambda: iter([":a :p 1"])), "event(':a :price 3', 5) makes one of statements"),
+    "tuples": (Given(lambda: [(1, "a", "p", 1)]), "(1, 'a', 'p', 1) (tuple) is no event: give event(':a :price 3', 5)"),
+    "tuples like events": (Given(lambda: [(1, 1, (), "", "")]), "is no event: give event(':a :price 3', 5)"),
+    "tuples with a mapping": (Given(lambda: [(1, "a", 1)], MAPPING), "[dict(zip(names, row)) for row in rows]"),
+    "numbers": (Given(lambda: [1, 2]), "1 (int) is no event: give a list of event("),
+    "dicts without a mapping": (
+        Given(lambda: ROWS),
+        "this record has the keys at, c, x, and no mapping says what they mean\n  give a mapping, for example "
+        "mapping={'time': '{at}', 'triple': [{'subject': ':{c}', 'predicate': ':x', 'object': '{x}'}]}",
+    ),
+    "a generator of dicts without a mapping": (Given(lambda: iter(ROWS)), "give records with a mapping, for example"),
+    "dicts and something else": (Given(lambda: [*ROWS, 5], MAPPING), "the records:3: 5 (int) has no values by name"),
+    "dicts with other keys": (
+        Given(lambda: [{**row, "y": 1} for row in ROWS], {**MAPPING, "object": "{z}"}),
+        "the mapping uses 'z', which no record has",
+    ),
+    "a dict with a list in it": (
+        Given(lambda: [{"at": 1, "c": "a", "x": [1]}], MAPPING),
+        "'x' is a list, which is not a value\n",
+    ),
+    "a dict with an object in it": (
+        Given(lambda: [{"at": 1, "c": "a", "x": object()}], MAPPING),
+        "which has no literal\n",
+    ),
+    "a dict whose time is none": (
+        Given(lambda: [{"at": "soon", "c": "a", "x": 1}], MAPPING),
+        "the time cannot be read",
+    ),
+    "events with a mapping": (Given(lambda: EVENTS, MAPPING), "events are taken as they are: leave the mapping out"),
+    "a stream with a mapping": (
+        Given(lambda: read_stream("t.csv", mapping=MAPPING), MAPPING),
+        "not for a stream that is open",
+    ),
+    "streams": (Given(lambda: [read_stream("t.jsonl")]), "several streams are merged by time"),
+    "frames": (Given(lambda: [pd.DataFrame(ROWS)], MAPPING), "has no values by name: a mapping is for rows with names"),
+    "a frame without a mapping": (
+        Given(lambda: pd.DataFrame(ROWS)),
+        "give a mapping, for example mapping={'time': '{at}'",
+    ),
+    "a table without a mapping": (Given(lambda: pa.Table.from_pylist(ROWS)), "give a mapping, for example mapping="),
+    "a frame with other columns": (
+        Given(lambda: pd.DataFrame(ROWS), {**MAPPING, "object": "{y}"}),
+        "uses the column 'y', which the file does not have\n  the columns are at, c, x",
+    ),
+    "a flat frame without objects": (Given(lambda: FLAT.drop(columns="o")), "it has no o, so its rows are not triples"),
+    "a series": (Given(lambda: pd.Series([1, 2])), "Series is no table: make a frame of it"),
+    "a series of polars": (Given(lambda: pl.Series([1, 2])), "Series is no table: make a frame of it"),
+    "an array": (Given(lambda: np.array([1, 2])), "ndarray is no table: make a frame of it"),
+    "an Arrow array": (Given(lambda: pa.array([1])), "Int64Array is no table: make a frame of it"),
+    "no mapping as a mapping": (
+        Given(lambda: pd.DataFrame(ROWS), 5),
+        "a mapping is the path of a TOML file, or a dict such as",
+    ),
+    "a mapping that is no file": (Given(lambda: ROWS, "no.toml"), "no.toml: the mapping cannot be read"),
+    "a misspelt mapping": (Given(lambda: ROWS, {**MAPPING, "objekt": "{x}"}), "unknown key 'objekt' in a mapping"),
+    "the arguments swapped": (Given(lambda: QUERY, None, lambda: EVENTS), "it comes first, as in run(query, stream)"),
+    "a frame as a query": (
+        Given(lambda: QUERY, None, lambda: pd.DataFrame(ROWS)),
+        "it comes first, as in run(query, stream)",
+    ),
+    "a dict as a query": (Given(lambda: [], None, lambda: {"q": QUERY}), "a program is wanted, or its text or file"),
+    "no query": (Given(lambda: [], None, lambda: 5), "a program is wanted, or its text or file, found 5 (int)"),
+    "files swapped": (
+        Given(lambda: "q.rq", None, lambda: "t.jsonl"),
+        "t.jsonl:1:1: error: '{' cannot stand here; expected a query",
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "told"), REFUSED.values(), ids=REFUSED)
+def test_what_is_refused_is_told_what_to_give(given: Given, told: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as refused:
+        list(run(given.program(), given.what(), mapping=given.mapping))
+    assert told in str(refused.value)
+    with pytest.raises((TypeError, ValueError)) as refused:
+        Engine(given.program()).push_all(given.what(), mapping=given.mapping)
+    assert told in str(refused.value)
+
+
+def test_a_query_that_is_a_missing_file_is_told_so() -> None:
+    with pytest.raises(FileNotFoundError, match=r"there is no query file qq\.rq; a query text must contain a brace"):
+        run("qq.rq", [])
+
+
+def test_an_iterator_is_not_touched_before_the_run_begins() -> None:
+    seen = []
+
+    def events() -> Iterator[Event]:
+        for one in EVENTS:
+            seen.append(one)
+            yield one
+
+    begun = run(QUERY, events())
+    assert seen == []
+    assert [m["x"] for m in begun] == [1, 2]
+
+
+def test_push_takes_an_event_or_a_dict_with_a_mapping() -> None:
+    engine = Engine(QUERY)
+    engine.push(EVENTS[0])
+    found = engine.push(ROWS[1], mapping=MAPPING)  # type: ignore[arg-type]
+    assert [(m["x"], m.start) for m in (*found, *engine.close())] == RIGHT
+
+
+@pytest.mark.parametrize("wrong", [None, 5, "t.jsonl", [EVENTS[0]], (1, 1, (), "", ""), pd.DataFrame(ROWS)])
+@pytest.mark.parametrize("options", [{}, {"executor": "columns"}, {"revise": 1_000_000}, {"lateness": 1_000_000}])
+def test_push_refuses_anything_else(wrong: Any, options: Any) -> None:
+    engine = Engine(QUERY, **options)
+    for _ in range(2):
+        with pytest.raises(
+            TypeError, match=r"(?s)push takes one event, .* one dict with mapping=…, not .* push_all takes"
+        ):
+            engine.push(wrong)
+        engine.push(EVENTS[0])
+    with pytest.raises(ValueError, match="no mapping says what they mean"):
+        engine.push(ROWS[0])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="leave the mapping out"):
+        engine.push(EVENTS[1], mapping=MAPPING)
+
+
+def test_an_item_in_the_middle_that_is_no_event_is_named() -> None:
+    with pytest.raises(TypeError, match=r"item 2 of the events is none: 'x' is a text, not an event"):
+        Engine(QUERY).push_all([EVENTS[0], "x"])
+    with pytest.raises(TypeError, match=r"item 2 of the events is a Punctuation: tell the engine with advance\(time\)"):
+        Engine(QUERY).push_all([EVENTS[0], Punctuation(5)])
+
+
+def test_a_live_stream_is_for_run_alone() -> None:
+    with pytest.raises(
+        TypeError, match=r"is a live stream, which need not end: run\(query, stream\) gives its matches"
+    ):
+        Engine(QUERY).push_all(read_stream("t.jsonl", idle=1.0))
+
+
+def test_time_that_a_stream_says_has_passed_passes_in_push_all() -> None:
+    Path("p.jsonl").write_text('{"time": 1, "triples": ":a :p 1 ."}\n{"punctuate": 5}\n')
+    engine = Engine(QUERY)
+    assert [m["x"] for m in engine.push_all("p.jsonl")] == [1]
+    assert engine.push_all([event(":a :p 3", 4)]) == []
+    assert engine.counters.late == 1
+
+
+def test_the_prefixes_of_the_query_are_known_in_its_stream() -> None:
+    query = "PREFIX shop: <http://shop/> SELECT ?x { ?c shop:p ?x }"
+    rows = [{"at": 1, "c": "a", "x": 1}]
+    assert [m["x"] for m in run(query, rows, mapping={**MAPPING, "predicate": "shop:p"})] == [1]
+
+
+def test_matches_show_times_as_what_was_pushed_spells_them() -> None:
+    for given in (
+        [{**ROWS[0], "at": "2026-01-30T10:00:00Z"}],
+        pd.DataFrame([{**ROWS[0], "at": pd.Timestamp("2026-01-30 10:00")}]),
+    ):
+        engine = Engine(QUERY)
+        found = [*engine.push_all(given, mapping=MAPPING), *engine.close()]
+        assert [m.start for m in found] == ["2026-01-30T10:00:00Z"]
+    milliseconds = [{**ROWS[0], "at": 1_769_767_200_000}]
+    assert [m.start for m in run(QUERY, milliseconds, mapping={**MAPPING, "time_unit": "ms"})] == [1_769_767_200_000]
