@@ -198,10 +198,10 @@ def replace_unit(context: Context, unit: str) -> Context:
 
 def _table(batch: pa.RecordBatch, first: int, mapping: RowMapping, context: Context) -> Table:
     native = {name: plain(batch.column(name)) for name in mapping.used}
-    terms = mapping.columns_of_texts
+    texts = mapping.columns_of_texts.union(*(one.holes for one in mapping.times if not one.is_hole))
     columns = {}
     for name, column in native.items():
-        if name not in terms and native_times(column, context) is not None and not mapping.time_format:
+        if name not in texts and native_times(column, context) is not None and not mapping.time_format:
             continue  # read as it is
         try:
             columns[name] = spelled(column)

@@ -95,9 +95,8 @@ def _times(table: Table, mapping: RowMapping, context: Context) -> Times:
 
 
 def _bound(template: Template, table: Table, mapping: RowMapping, context: Context) -> Times:
-    holes = template.holes
-    if len(holes) == 1 and template.parts[0] == template.parts[2] == "" and not mapping.time_format:
-        native = table.native.get(holes[0])
+    if template.is_hole and not mapping.time_format:
+        native = table.native.get(template.holes[0])
         if native is not None and (times := native_times(native, context)) is not None:
             return times
     texts = fill(template, table.columns, table.size)
