@@ -22,6 +22,7 @@ import pytest
 from pyarrow import ipc, parquet
 
 from etalis_py import read_stream
+from etalis_py.cli.mapping import draft_of
 from etalis_py.streams import StreamError
 from etalis_py.streams.columns.checked import DAMAGED
 
@@ -187,3 +188,18 @@ def test_two_columns_of_one_name_are_an_error() -> None:
     batch = flat(pa.array(TERMS)).append_column("o", pa.array(TERMS))
     with pytest.raises(StreamError, match="two columns are called 'o'\n  rename one of them"):
         list(read_stream(batch))
+
+
+def draft_of_file(path: str) -> str:
+    """The error of drafting a mapping for a file, or the draft."""
+    try:
+        return str(draft_of(path))
+    except StreamError as error:
+        return str(error)
+
+
+def test_no_mapping_is_drafted_for_a_damaged_file(elsewhere: Executor, tmp_path: Path) -> None:
+    path = tmp_path / "mapped.arrow"
+    path.write_bytes(FILES["mapped.arrow"]())
+    error = elsewhere.submit(draft_of_file, str(path)).result()
+    assert error.startswith(f"{path}: the column 'price' is damaged: ")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -43,32 +43,34 @@ def _parquet(source: Source, mapping: RowMapping | None) -> tuple[pa.Schema, Ite
     metadata = parquet.read_metadata(whole)
     schema = metadata.schema.to_arrow_schema()
     names = [name for name in checked_names(schema) if mapping is None or name in mapping.used]
-    texts = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
-    _touch(whole, metadata)
-    large = too_large(metadata)
-    file = parquet.ParquetFile(whole, metadata=metadata, read_dictionary=[name for name in texts if name not in large])
+    kinds = [(name, schema.field(name).type) for name in names if names.count(name) == 1]
+    texts = [name for name, kind in kinds if pa.types.is_string(kind) or pa.types.is_large_string(kind)]
+    _touch(whole, metadata, texts)
+    coded = [name for name in texts if name not in too_large(metadata, texts)]
+    file = parquet.ParquetFile(whole, metadata=metadata, read_dictionary=coded)
     columns = None if mapping is None else names
     return schema, file.iter_batches(batch_size=ROWS, columns=columns, use_threads=False)
 
 
-def _touch(whole: Any, metadata: parquet.FileMetaData) -> None:
-    """Look at what the file says of each of its columns: raises an error of Arrow if it is damaged.
+def _touch(whole: Any, metadata: parquet.FileMetaData, names: list[str]) -> None:
+    """Look at what the file says of these columns: raises an error of Arrow if it is damaged.
 
     ``metadata.row_group(i).column(j)`` would end the process instead.  To prepare to read ahead, Arrow looks at all of
     them; then it reads one row.
     """
-    if metadata.num_rows:
+    if metadata.num_rows and names:
         file = parquet.ParquetFile(whole, metadata=metadata, pre_buffer=True)
-        next(file.iter_batches(batch_size=1, use_threads=False), None)
+        next(file.iter_batches(batch_size=1, columns=names, use_threads=False), None)
 
 
-def too_large(metadata: parquet.FileMetaData) -> set[str]:
-    """The columns that are not kept as dictionaries: in Arrow these would grow from batch to batch.
+def too_large(metadata: parquet.FileMetaData, names: Container[str] | None = None) -> set[str]:
+    """The columns (of ``names``) that are not kept as dictionaries: in Arrow these would grow from batch to batch.
 
     Writers give up a dictionary beyond about a megabyte; the rest are numbers of at most four bytes.
     """
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
+    places = [i for i in range(metadata.num_columns) if names is None or metadata.schema.column(i).path in names]
+    chunks = [group.column(i) for group in groups for i in places]
     return {c.path_in_schema for c in chunks if c.total_uncompressed_size > 4 * c.num_values + LARGEST_DICTIONARY}
 
 
