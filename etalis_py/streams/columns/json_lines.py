@@ -253,7 +253,12 @@ def _objects(records: Sequence[Any], mapping: RowMapping, lines: _Lines, context
         for hole in template.holes
         if _of_kind(values[hole]) == {int} and all(-(2**63) <= value < 2**63 for value in values[hole])
     }
-    yield from mapped(Table(columns, native, len(records), lines), mapping, context)
+
+    def begun() -> bool:
+        """Whether there is an event, or the row reader has said why there is none."""
+        return bool(context.counters.events or context.unmade)
+
+    yield from mapped(Table(columns, native, len(records), lines), mapping, context, begun)
 
 
 def _column(values: Sequence[Any], name: str) -> Column:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etalis_py.streams import StreamError, read_stream
+from etalis_py.streams import Clock, StreamError, read_stream
 from etalis_py.streams.columns import json_lines
 
 from .reading import outcome
@@ -133,3 +133,14 @@ def test_a_mapping_names_the_stream_also_if_it_names_no_time() -> None:
 def test_null_where_a_key_marks_a_line_is_no_line_of_triples() -> None:
     line = json.dumps({"time": 5, "triples": TRIPLES[0]})
     check([line, json.dumps({"time": 6, "triples": TRIPLES[0], "punctuate": None}), line], on_error="skip")
+
+
+@pytest.mark.parametrize("clock", [None, Clock("integer")])
+def test_why_no_event_was_made_is_told_of_large_files_as_well(clock: Clock | None) -> None:
+    data = "\n".join(json.dumps({"time": n, "prise": 5, "a": "x"}) for n in range(100)).encode()
+    for large in (False, True):
+        stream = read_stream(io.BytesIO(data), format="jsonl", mapping=MAPPINGS[0], clock=clock)
+        assert not [*stream.chunks(large=large)]
+        assert (
+            stream.warnings[0].partition("; ")[2].startswith("the mapping uses b, which the first line does not have")
+        )
