@@ -46,6 +46,7 @@ def run(options: Namespace) -> int:
 def draft_of(name: str) -> dict[str, Any]:
     """The draft for a file."""
     from etalis_py.streams.draft import draft
+    from etalis_py.streams.errors import StreamError
     from etalis_py.streams.sources import MAPPED, Source, format_of, sniff
 
     source = Source(name)
@@ -55,11 +56,12 @@ def draft_of(name: str) -> dict[str, Any]:
         if format not in MAPPED:
             format = "csv" if not format_of(name) else format
         if format in ("parquet", "arrow"):
+            from etalis_py.streams.columns.checked import checked, checked_names
             from etalis_py.streams.columns.files import file_batches
             from etalis_py.streams.columns.frames import frame_draft
 
-            _, batches = file_batches(source, format, None)
-            batch = next(batches, None)
+            schema, batches = file_batches(source, format, None)
+            batch = next(checked(batches, checked_names(schema)), None)
             if batch is None:
                 raise Failure(f"{name}: the file has no rows to judge by")
             return frame_draft(batch)
@@ -70,6 +72,8 @@ def draft_of(name: str) -> dict[str, Any]:
         if format != "csv" or (not format_of(name) and not _is_table(text)):
             raise Failure(f"{name}: a mapping is for CSV, JSON lines, Parquet and Arrow")
         return _of_csv("".join(lines), name)
+    except StreamError as error:
+        raise error.at(name, 0) from None
     finally:
         source.close()
 

@@ -6,6 +6,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from etalis_rules import program as ir
@@ -59,14 +60,24 @@ class Outlet:
 
 
 def check_outputs(options: Namespace) -> None:
-    """No output goes over a file that the run reads: it would be lost."""
+    """No output goes over a file that the run reads, or over another output: it would be lost."""
     from etalis_py.cli.watch import files_of
 
     inputs = [path for path in files_of(options) if path.is_file()]
+    outputs: dict[Path, str] = {}
     for option in ("sink", "dead_letters", "timeline"):
         name = getattr(options, option)
-        if name and any(path.samefile(name) for path in inputs if os.path.exists(name)):
-            raise UsageError(f"--{option.replace('_', '-')} {name}: the run reads this file: name another one")
+        if not name or name == "-" or "://" in name:
+            continue
+        spelled, path = f"--{option.replace('_', '-')} {name}", Path(name).resolve()
+        if any(one.samefile(path) for one in inputs if path.exists()):
+            raise UsageError(f"{spelled}: the run reads this file: name another one")
+        if path.exists() and not path.is_file():
+            continue  # a folder, a pipe or a device
+        for other, earlier in outputs.items():
+            if path == other or (path.exists() and other.exists() and path.samefile(other)):
+                raise UsageError(f"{spelled}: {earlier} writes this file: name another one")
+        outputs[path] = spelled
 
 
 def open_outlet(

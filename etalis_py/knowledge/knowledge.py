@@ -238,7 +238,8 @@ def load(
     graphs by IRI (with or without angle brackets).  A ``.lp`` file in ``background`` is an answer-set program with the
     interface that ``asp_interface`` describes; a static one without an answer set gives a warning.  ``entailment`` is
     ``rdf`` (nothing), ``rdfs``, ``rdfs-full`` or ``owlrl``.  ``cache`` is a folder, ``True`` for the default one, or
-    ``False``; results that were quick to compute are not kept there.  ``limits``: what an answer-set program may cost.
+    ``False``; results that were quick to compute are not kept there.  ``limits``: how far a document may grow,
+    and what an answer-set program may cost.
     ``programs``: further programs, already read.
     """
     if entailment not in REGIMES:
@@ -246,28 +247,30 @@ def load(
     sources = _each(background)
     every = [*programs, *(_program(path) for s in sources if _is_program(s) for path in expand(str(s)))]
     wanted: list[tuple[str, Document]] = [
-        ("", d) for s in sources if not _is_program(s) for d in documents(s, base=base)
+        ("", d) for s in sources if not _is_program(s) for d in documents(s, base=base, limits=limits)
     ]
     for name, content in (named or {}).items():
         graph = name if name[:1] in ("<", "_") else f"<{name}>"
-        wanted += ((graph, d) for s in _each(content) for d in documents(s, base=base))
+        wanted += ((graph, d) for s in _each(content) for d in documents(s, base=base, limits=limits))
     folder = cache_directory() if cache is True else Path(cache) if cache else None
     if folder is None:
-        graphs = _close(wanted, entailment)
+        graphs = _close(wanted, entailment, limits)
     else:
-        graphs = _cached(folder, wanted, entailment)
+        graphs = _cached(folder, wanted, entailment, limits)
     knowledge = Knowledge(graphs, entailment, every, limits)
     for source in knowledge.inconsistent:
         warnings.warn(f"{source}: the program has no answer set, so it offers nothing", KnowledgeWarning, stacklevel=2)
     return knowledge
 
 
-def _cached(folder: Path, wanted: list[tuple[str, Document]], entailment: str) -> dict[str, ClosedGraph]:
+def _cached(
+    folder: Path, wanted: list[tuple[str, Document]], entailment: str, limits: Limits
+) -> dict[str, ClosedGraph]:
     file = _cache.entry(folder, entailment, (f"{d.digest} {graph}" for graph, d in wanted))
     graphs = _cache.read(file, entailment)
     if graphs is None:
         began = perf_counter()
-        graphs = _close(wanted, entailment)
+        graphs = _close(wanted, entailment, limits)
         if perf_counter() - began >= _cache.WORTH_SECONDS:
             _cache.write(file, graphs)
     return graphs
@@ -300,9 +303,9 @@ def _each(sources: Source | Iterable[Source]) -> list[Source]:
     return [sources]  # type: ignore[list-item]
 
 
-def _close(wanted: list[tuple[str, Document]], entailment: str) -> dict[str, ClosedGraph]:
+def _close(wanted: list[tuple[str, Document]], entailment: str, limits: Limits) -> dict[str, ClosedGraph]:
     triples: dict[str, list[Triple]] = {"": []}
     for graph, document in wanted:
-        for name, parsed in parse(document).items():
+        for name, parsed in parse(document, limits).items():
             triples.setdefault(name or graph, []).extend(parsed)
     return {name: ClosedGraph.of(Graph(parsed), entailment) for name, parsed in triples.items()}

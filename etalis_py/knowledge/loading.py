@@ -10,7 +10,6 @@ same labels.
 from __future__ import annotations
 
 import glob
-import gzip
 import hashlib
 import re
 import sys
@@ -26,8 +25,10 @@ from etalis_rules.terms import with_blanks
 
 from etalis_py.events import Triple
 from etalis_py.knowledge.errors import KnowledgeError
+from etalis_py.knowledge.growth import LONG, Growth, check_entities, unpacked
 from etalis_py.knowledge.triples import check_triple
 from etalis_py.rdf import spell_term
+from etalis_py.values.limits import LIMITS, Limits
 
 if TYPE_CHECKING:
     import rdflib
@@ -49,6 +50,7 @@ _OXIGRAPH = {
     ".n3": pyoxigraph.RdfFormat.N3,
 }
 _RDFLIB = {".trix": "trix", ".hext": "hext"}
+_XML = {".rdf", ".owl", ".xml", ".trix"}
 _IRI = re.compile(r"IRI '([^']+)'")
 SUFFIXES = (*_OXIGRAPH, *_RDFLIB)
 
@@ -64,13 +66,13 @@ class Document:
     base: str = ""
 
 
-def documents(source: Source, *, base: str = "", suffix: str = "") -> list[Document]:
+def documents(source: Source, *, base: str = "", suffix: str = "", limits: Limits = LIMITS) -> list[Document]:
     """The documents of a source: a file, all files of a glob or folder, an rdflib Graph or Dataset, or triples.
 
     ``suffix`` (such as ``".ttl"``) overrides the syntax given by the file's name; a ``.gz`` ending is skipped.
     """
     if isinstance(source, str | Path):
-        return [_file(path, base, suffix) for path in expand(source)]
+        return [_file(path, base, suffix, limits) for path in expand(source)]
     name, quads = _quads_of(source)
     digest = hashlib.blake2b(digest_size=16)
     for graph, (s, p, o) in quads:
@@ -101,16 +103,18 @@ def expand(source: str | Path) -> list[Path]:
     return files
 
 
-def parse(document: Document) -> ByGraph:
+def parse(document: Document, limits: Limits = LIMITS) -> ByGraph:
     """The triples of a document by graph name."""
     if isinstance(document.content, tuple):
         result: ByGraph = {}
         for graph, triple in document.content:
             result.setdefault(graph, []).append(triple)
         return result
+    if document.suffix in _XML:
+        check_entities(document.content, document.name, limits)
     if document.suffix in _RDFLIB:
         return _parse_by_rdflib(document, document.content)
-    return _parse_by_oxigraph(document, document.content)
+    return _parse_by_oxigraph(document, document.content, limits)
 
 
 def read(source: Source, *, graph: str = "", base: str = "", suffix: str = "") -> ByGraph:
@@ -130,7 +134,7 @@ def _suffix(path: Path) -> str:
     return name[name.rindex(".") :] if "." in name else ""
 
 
-def _file(path: Path, base: str, suffix: str) -> Document:
+def _file(path: Path, base: str, suffix: str, limits: Limits) -> Document:
     suffix = suffix or _suffix(path)
     if suffix not in SUFFIXES:
         raise KnowledgeError(
@@ -140,9 +144,7 @@ def _file(path: Path, base: str, suffix: str) -> Document:
             "or in .lp for an answer-set program",
         )
     try:
-        data = path.read_bytes()
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
+        data = unpacked(path.read_bytes(), str(path), limits)
     except (OSError, EOFError, zlib.error) as error:
         raise KnowledgeError(f"the file cannot be read: {error}", source=str(path)) from error
     digest = hashlib.blake2b(f"{suffix} {base}\n".encode(), digest_size=16)
@@ -150,10 +152,11 @@ def _file(path: Path, base: str, suffix: str) -> Document:
     return Document(str(path), suffix, data, digest.hexdigest(), base)
 
 
-def _parse_by_oxigraph(document: Document, data: bytes) -> ByGraph:
+def _parse_by_oxigraph(document: Document, data: bytes, limits: Limits) -> ByGraph:
     syntax = _OXIGRAPH[document.suffix]
     memo: dict[str, str] = {}
     same = memo.setdefault
+    growth = Growth(data, document.name, limits, memo)
     blanks = _Blanks(document.digest)
     result: ByGraph = {}
     try:
@@ -169,6 +172,8 @@ def _parse_by_oxigraph(document: Document, data: bytes) -> ByGraph:
             graph = "" if isinstance(name, pyoxigraph.DefaultGraph) else str(name)
             if graph[:1] == "_":
                 graph = blanks[graph]
+            if len(s) > LONG or len(p) > LONG or len(o) > LONG:
+                growth.take((s, p, o))
             triple = (same(s, s), same(p, p), same(o, o))
             try:
                 result[graph].append(triple)
@@ -198,7 +203,7 @@ def _syntax_error(document: Document, data: bytes, error: SyntaxError) -> Knowle
     line, column = error.lineno or 0, error.offset or 0
     if line:  # the parser's own message repeats the place
         message = message.partition(": ")[2] or message
-    elif document.suffix in (".rdf", ".owl", ".xml"):
+    elif document.suffix in _XML:
         message, line, column = _xml_place(data, message)
     hint = ""
     if "LoadDocumentCallback" in message or "remote context" in message:

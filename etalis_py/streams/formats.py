@@ -58,7 +58,8 @@ def source_items(source: Source, document: str, context: Context, options: Optio
                 "a CSV stream needs a mapping from columns to triples",
                 hint='in TOML: subject = "<http://example.org/{Name}>", predicate, object, time, time_format',
             )
-        return csv_events(line_blocks(source, patience, context.report), rows, context, ".tsv" in source.name.lower())
+        lines = line_blocks(source, patience, context.report, returns=True)
+        return csv_events(lines, rows, context, ".tsv" in source.name.lower())
     scope = DocumentScope(context.stream, document)
     if format == "jelly":
         return _jelly_items(source, context, scope, options.messages)
@@ -69,14 +70,14 @@ def source_items(source: Source, document: str, context: Context, options: Optio
             "one time for all triples (at) is not for a message log", hint="its messages carry their times"
         )
     if messages:
-        blocks = line_blocks(source, patience, context.report)
+        blocks = line_blocks(source, patience, context.report, returns=format in ("nq", "nt"))
         if format in ("nq", "nt"):
             return log_events(read_quads(blocks, graphs=graphs, messages=True, on_error=context.report), context)
         return _log_items(
             message_rows(split_messages(blocks, context.report), graphs=graphs, on_error=context.report), context
         )
     if format in ("nq", "nt"):
-        blocks = line_blocks(source, patience, context.report)
+        blocks = line_blocks(source, patience, context.report, returns=True)
         quads = read_quads(
             blocks,
             graphs=graphs,

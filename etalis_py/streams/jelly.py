@@ -19,6 +19,8 @@ from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import parse_line, reason_of, split_lines
 from etalis_py.streams.sources import Source
 
+_AGAIN = "fetch the file again; Jelly cannot be read on after an error"
+
 
 def jelly_frames(source: Source) -> tuple[bool, Iterator[list[Row]]]:
     """Whether the stream is grouped (a frame = a message), and the rows of each frame."""
@@ -45,12 +47,12 @@ def jelly_frames(source: Source) -> tuple[bool, Iterator[list[Row]]]:
                 if depth == MOST_NESTED:
                     raise StreamError(TOO_DEEP, source=source.name)
                 return triple(*statement(term, depth + 1))
-        raise StreamError(f"found {type(term).__name__}, which is not an RDF term", source=source.name)
+        raise StreamError(f"found {type(term).__name__}, which is not an RDF term", source=source.name, hint=_AGAIN)
 
     def statement(item: Any, depth: int = 0) -> tuple[str, str, str]:
         s, p, o = spell(item[0], depth), spell(item[1], depth), spell(item[2], depth)
         if not is_triple_of(s, p, o):
-            raise StreamError(f"no triple has the subject {s} and the predicate {p}", source=source.name)
+            raise StreamError(f"no triple has the subject {s} and the predicate {p}", source=source.name, hint=_AGAIN)
         return s, p, o
 
     def rows() -> Iterator[list[Row]]:
@@ -74,7 +76,7 @@ def jelly_frames(source: Source) -> tuple[bool, Iterator[list[Row]]]:
             raise StreamError(
                 f"damaged Jelly data in frame {number + 1}: {error or type(error).__name__}",
                 source=source.name,
-                hint="fetch the file again; Jelly cannot be read on after an error",
+                hint=_AGAIN,
             ) from None
 
     # Three bytes distinguish a delimited stream from a single frame.
@@ -82,7 +84,11 @@ def jelly_frames(source: Source) -> tuple[bool, Iterator[list[Row]]]:
     try:
         options, frames = get_options_and_frames(_Raw(source))
     except Exception as error:
-        raise StreamError(f"this is no Jelly stream: {error or type(error).__name__}", source=source.name) from None
+        raise StreamError(
+            f"this is no Jelly stream: {error or type(error).__name__}",
+            source=source.name,
+            hint="is it cut off or damaged, or of another format?",
+        ) from None
     triples = options.stream_types.physical_type == jelly.PHYSICAL_STREAM_TYPE_TRIPLES
     types = options.stream_types
     grouped = not types.flat and types.logical_type != jelly.LOGICAL_STREAM_TYPE_UNSPECIFIED
@@ -99,7 +105,8 @@ def valid(term: str, source: str) -> str:
     try:
         return parse_line(statement, graphs=False)[2]
     except (SyntaxError, ValueError) as error:
-        raise StreamError(f"{term} is not an RDF term: {reason_of(error)}", source=source) from None
+        reason = f"{term!r} is not an RDF term: {reason_of(error)}"
+        raise StreamError(reason, source=source, hint=_AGAIN) from None
 
 
 class _Raw(io.RawIOBase):

@@ -228,7 +228,10 @@ def _mapped(
         _refuse_timeless(record, cells, mapping)
         yield from row_events(cells, mapping, context, number, line)
         return
-    items = message_events(rows_of(cells, mapping, context), context, number, _time(record, context))
+    span = _time(record, context)
+    if mapping.stream is not None:
+        context.stream = mapping.stream.fill(cells) or context.stream
+    items = message_events(rows_of(cells, mapping, context), context, number, span)
     yield from withdrawn(items) if retracts_row(cells, mapping) else items
 
 
@@ -242,7 +245,7 @@ def _refuse_timeless(record: dict[str, Any], cells: Mapping[str, str], mapping: 
 
 
 def _advice(absent: str, record: dict[str, Any]) -> str:
-    near = closest(absent, record)
+    near = closest(absent, [key for key in record if key != absent])
     return f"did you mean {near}?" if near else f"the keys are {', '.join(record)}"
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -80,14 +81,7 @@ class TextSink:
         self.written = 0
 
     def write(self, match: Match) -> None:
-        text = self._format.render(match)
-        if not self._begun:
-            self._begun = True
-            text = self._format.begin() + text
-        self._output.write(text)
-        self.written += 1
-        if self._output.full():
-            self._finish()
+        self._put(self._format.render(match), 1)
 
     def write_results(self, results: Results) -> bool:
         """Write matches in columns, all at once; returns False if they have to come one by one."""
@@ -95,14 +89,30 @@ class TextSink:
         text = None if render is None else render(results)
         if text is None:
             return False
+        self._put(text, len(results))
+        return True
+
+    def _put(self, text: str, count: int) -> None:
+        """Write the text of some matches."""
         if not self._begun:
             self._begun = True
             text = self._format.begin() + text
-        self._output.write(text)
-        self.written += len(results)
-        if self._output.full():
-            self._finish()
-        return True
+        with self._completed():
+            self._output.write(text)
+            self.written += count
+            if self._output.full():
+                self._finish()
+
+    @contextmanager
+    def _completed(self) -> Iterator[None]:
+        """What could not be written to its end never appears, not even if the sink is closed later."""
+        try:
+            yield
+        except ClosedPipe:
+            raise
+        except OSError:
+            self.abandon()
+            raise
 
     def _finish(self) -> None:
         self._output.write(self._format.end())
@@ -117,11 +127,12 @@ class TextSink:
         if self._closed:
             return
         self._closed = True
-        if not self._begun and self.written == 0:
-            self._output.write(self._format.begin())
-            self._begun = True
-        if self._begun:
-            self._finish()
+        with self._completed():
+            if not self._begun and self.written == 0:
+                self._output.write(self._format.begin())
+                self._begun = True
+            if self._begun:
+                self._finish()
 
     def abandon(self) -> None:
         self._closed = True
@@ -159,8 +170,8 @@ class NetSink:
             self._sink.write(match)
 
     def close(self) -> None:
-        self._hand_over()
-        self._sink.close()
+        with self._sink:
+            self._hand_over()
 
     def __enter__(self) -> Self:
         self._sink.__enter__()
@@ -170,8 +181,9 @@ class NetSink:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None or issubclass(kind, KeyboardInterrupt):
-            self._hand_over()
-        self._sink.__exit__(kind, error, trace)
+            self.close()
+        else:
+            self._sink.__exit__(kind, error, trace)
 
 
 def is_retracted(match: Match) -> bool:

@@ -332,9 +332,13 @@ def byte_blocks(source: Source, size: int = BLOCK) -> Iterator[bytes]:
         yield block
 
 
-def line_blocks(source: Source, patience: Patience | None, on_error: Callable[[StreamError], None]) -> Iterator[Block]:
-    """Blocks of whole lines as text, each a burst; a line that is not UTF-8 becomes empty."""
-    for block in whole_lines(source, with_ticks(byte_blocks(source), patience)):
+def line_blocks(
+    source: Source, patience: Patience | None, on_error: Callable[[StreamError], None], *, returns: bool = False
+) -> Iterator[Block]:
+    """Blocks of whole lines as text, each a burst; a line that is not UTF-8 becomes empty; for ``returns`` see
+    ``whole_lines``.
+    """
+    for block in whole_lines(source, with_ticks(byte_blocks(source), patience), returns=returns):
         if block is None:
             yield None
             continue
@@ -346,8 +350,13 @@ def line_blocks(source: Source, patience: Patience | None, on_error: Callable[[S
             yield Burst(False)
 
 
-def whole_lines(source: Source, blocks: Iterator[bytes | None]) -> Iterator[tuple[bytes, int] | None]:
-    """Blocks of whole lines, each with the number of its first line; silences pass."""
+def whole_lines(
+    source: Source, blocks: Iterator[bytes | None], *, returns: bool = False
+) -> Iterator[tuple[bytes, int] | None]:
+    """Blocks of whole lines, each with the number of its first line; silences pass.
+
+    ``returns``: a carriage return alone ends a line, too, for the number of the next block.
+    """
     rest: list[bytes] = []
     held = 0
     number = 1
@@ -374,6 +383,8 @@ def whole_lines(source: Source, blocks: Iterator[bytes | None]) -> Iterator[tupl
             whole = whole[3:]
         yield whole, number
         number += whole.count(b"\n")
+        if returns:
+            number += whole.count(b"\r") - whole.count(b"\r\n")
 
 
 _LONG_LINE = "is this really a line-based format? name the right one"

@@ -57,12 +57,17 @@ class Template:
     def holes(self) -> tuple[str, ...]:
         return self.parts[1::2]
 
+    @property
+    def is_hole(self) -> bool:
+        """Whether it is a column and nothing else."""
+        return len(self.parts) == 3 and not self.parts[0] and not self.parts[2]
+
     def fill(self, cells: Cells) -> str:
         """The term of a row, or "" where a cell is missing."""
         parts, kind = self.parts, self.kind
         if kind != "text" and any(cells[hole].strip() in self.missing for hole in parts[1::2]):
             return ""
-        if len(parts) == 3 and not parts[0] and not parts[2] and kind != "iri":
+        if kind != "iri" and self.is_hole:
             text = cells[parts[1]]  # unchanged: it may be Typed
         elif kind == "iri":
             text = "".join(quoted(cells[part]) if i % 2 else part for i, part in enumerate(parts))

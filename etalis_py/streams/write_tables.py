@@ -144,6 +144,7 @@ class TableFile(_Collecting):
             raise SinkError("the folder does not exist", target=self.name, hint="create it or choose another place")
         self._parts = 0
         self._temporary = self._part()
+        self._before: Path | None = None  # the part that is being replaced
         self._schema: pa.Schema | None = None
         self._writer: Any = None
 
@@ -164,6 +165,7 @@ class TableFile(_Collecting):
             assert self._schema is not None
             self._writer.write_table(conformed(table, self._schema))
         except OSError as error:
+            self.abandon()
             raise sink_error(error, self.name) from None
 
     def _table(self, results: Sequence[Results]) -> pa.Table:
@@ -198,7 +200,8 @@ class TableFile(_Collecting):
         if schema == self._schema:
             return
         self._writer.close()
-        before, nulls = self._temporary, [f.name for f in self._schema if pa.types.is_null(f.type)]
+        nulls = [f.name for f in self._schema if pa.types.is_null(f.type)]
+        before = self._before = self._temporary
         self._temporary = self._part()
         self._open(schema)
         for batch in _read(before, self._parquet):
@@ -212,9 +215,9 @@ class TableFile(_Collecting):
     def close(self) -> None:
         if self._closed:
             return
-        self._out()
-        self._closed = True
         try:
+            self._out()
+            self._closed = True
             if self._writer is None:
                 names = next(iter(self._variables.values()), ())
                 self._open(pa.schema([*[(n, pa.string()) for n in names], ("start", pa.int64()), ("end", pa.int64())]))
@@ -229,8 +232,10 @@ class TableFile(_Collecting):
         if self._writer is not None:
             with contextlib.suppress(OSError):
                 self._writer.close()
-        with contextlib.suppress(OSError):
-            self._temporary.unlink()
+        for part in (self._temporary, self._before):
+            with contextlib.suppress(OSError):
+                if part is not None:
+                    part.unlink()
 
 
 class _Parquet:
@@ -318,15 +323,16 @@ class Database(_Collecting):
     def close(self) -> None:
         if self._closed:
             return
-        self._out()
-        self._closed = True
         try:
+            self._out()
             self._connection.commit()
-            self._connection.close()
         except sqlite3.Error as error:
             raise SinkError(f"cannot be written: {error}", target=self.name) from None
+        finally:
+            self.abandon()
 
     def abandon(self) -> None:
+        """Close the database; what was not committed is not in it."""
         self._closed = True
         self._connection.close()
 

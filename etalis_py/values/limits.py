@@ -16,6 +16,9 @@ class Limits:
     Work: ``steps`` of one evaluation over background knowledge, a window or the past: triples looked at and rows
     combined.  ``bytes``: the size of all goals, or of the new solutions of one node in one instant, estimated from a
     sample.  ``grounding_bytes`` and ``grounding_seconds``: of the grounding of one answer-set program.
+
+    Documents of the background: ``unpacked_bytes`` of a compressed file; ``expanded_bytes``: what entities and prefixes
+    may add to a document, if that is more than ten times its size; ``term_characters`` of one term.
     """
 
     goals: int = 50_000_000
@@ -27,6 +30,9 @@ class Limits:
     bytes: int = 34_359_738_368
     grounding_bytes: int = 8_589_934_592
     grounding_seconds: float = 600.0
+    unpacked_bytes: int = 1_073_741_824
+    expanded_bytes: int = 134_217_728
+    term_characters: int = 16_000_000
 
 
 LIMITS = Limits()

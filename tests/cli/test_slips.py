@@ -51,6 +51,20 @@ def test_no_output_is_written_over_an_input(folder: Folder, option: str, file: s
     assert folder.read(file) == before
 
 
+@pytest.mark.parametrize("other", ["out.jsonl", "./out.jsonl", "linked.jsonl"])
+@pytest.mark.parametrize("option", ["--dead-letters", "--timeline"])
+def test_no_output_is_written_over_another_one(folder: Folder, option: str, other: str) -> None:
+    out = folder.write("out.jsonl", "kept\n")
+    out.with_name("linked.jsonl").symlink_to(out)
+    done = folder.etalis("run", "rising.rq", "-s", "ticks.jsonl", "--sink", "out.jsonl", option, other, code=2)
+    assert done.stderr == f"etalis: {option} {other}: --sink out.jsonl writes this file: name another one\n"
+    assert folder.read("out.jsonl") == "kept\n"
+
+
+def test_several_outputs_may_go_nowhere(folder: Folder) -> None:
+    folder.etalis("run", "rising.rq", "-s", "ticks.jsonl", "--sink", "/dev/null", "--dead-letters", "/dev/null")
+
+
 def test_a_folder_for_dead_letters_that_is_not_there_is_told_before_the_run(folder: Folder) -> None:
     line = ("run", "rising.rq", "-s", "ticks.jsonl", "--dead-letters", "nowhere/dead.jsonl")
     done = folder.etalis(*line, code=1)

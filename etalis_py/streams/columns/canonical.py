@@ -22,12 +22,13 @@ def canonical(column: pa.Array, name: str, first: int) -> pa.Array:
     ``first`` is the number of the first row, for messages.
     """
     column = plain(column)
-    if not pa.types.is_dictionary(column.type):
-        if not pa.types.is_string(column.type):
-            raise StreamError(
-                f"the column {name!r} is of type {column.type}, but terms are texts in N-Triples spelling",
-                hint="such as <http://example.org/acme>; native values need a mapping",
-            )
+    encoded = pa.types.is_dictionary(column.type)
+    if not pa.types.is_string(column.type.value_type if encoded else column.type):
+        raise StreamError(
+            f"the column {name!r} is of type {column.type}, but terms are texts in N-Triples spelling",
+            hint="such as <http://example.org/acme>; native values need a mapping",
+        )
+    if not encoded:
         if _can_be_literals(column, name) and plain_literals(column).all():
             return column
         column = column.dictionary_encode()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
@@ -29,7 +30,7 @@ def csv_chunks(source: Source, mapping: RowMapping, context: Context, tabs: bool
     """The events of a CSV file, in the order of its rows."""
     delimiter = mapping.delimiter or ("\t" if tabs else ",")
     columns = list(mapping.columns)
-    blocks = (block for block in whole_lines(source, byte_blocks(source, BLOCK)) if block is not None)
+    blocks = (block for block in whole_lines(source, byte_blocks(source, BLOCK), returns=True) if block is not None)
 
     def by_rows(first: tuple[bytes, int], *, to_end: bool = False) -> Iterator[Chunk]:
         """Read a block with the row reader, and what follows up to the end of a row (or to the end)."""
@@ -63,10 +64,28 @@ def _pattern(delimiter: str) -> re.Pattern[bytes]:
 
 
 def _usual(lines: bytes, delimiter: str) -> bool:
-    """Whether every line is of the usual shape."""
-    if b"\0" in lines or lines.count(b"\r") != lines.count(b"\r\n"):
+    """Whether every line is of the usual shape, and UTF-8, also in columns that Arrow would leave out.
+
+    At the beginning Arrow would drop the mark of UTF-8, here a character of a cell like any other.
+    """
+    if (
+        not _is_text(lines)
+        or lines.startswith(BOM_UTF8)
+        or b"\0" in lines
+        or lines.count(b"\r") != lines.count(b"\r\n")
+    ):
         return False
     return b'"' not in lines or _pattern(delimiter).fullmatch(lines) is not None
+
+
+def _is_text(lines: bytes) -> bool:
+    if lines.isascii():
+        return True
+    try:
+        lines.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _table(
@@ -93,7 +112,7 @@ def _table(
                 null_values=[],
             ),
         )
-    except pa.ArrowInvalid:  # a row of another length, a byte that is not UTF-8
+    except pa.ArrowInvalid:  # a row of another length
         return None
     if table.num_rows != size:
         return None

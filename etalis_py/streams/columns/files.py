@@ -2,65 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import ipc, parquet
 
+from etalis_py.streams.columns.checked import FAILURES, checked_names, first_line
 from etalis_py.streams.columns.frames import ROWS
 from etalis_py.streams.csv_mapping import RowMapping
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.sources import Source
 
 _MAGIC = b"ARROW1"
+_BLOCK = 1 << 22  # most bytes at once: a damaged file asks for any number
 LARGEST_DICTIONARY = 1 << 21  # bytes
 
 
 def file_batches(source: Source, format: str, mapping: RowMapping | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The columns of a file, and its rows; only the columns that the mapping uses are read, if that is possible."""
+    """The columns of a file, and its rows, unchecked; a Parquet file is read only in the columns the mapping uses."""
     try:
         if format == "parquet":
             return _parquet(source, mapping)
         if source.peek(len(_MAGIC)).startswith(_MAGIC):
             file = ipc.open_file(_whole(source))
-            return file.schema, (_guarded(file.get_batch(i) for i in range(file.num_record_batches)))
+            return file.schema, (file.get_batch(i) for i in range(file.num_record_batches))
         stream = ipc.open_stream(_Reading(source))
-        return stream.schema, _guarded(iter(stream))
-    except (pa.ArrowInvalid, OSError) as error:
-        raise refused(error, format) from None
+        return stream.schema, iter(stream)
+    except FAILURES as error:
+        raise source.failure(error) if isinstance(error, OSError) and error.errno else refused(error, format) from None
 
 
 def refused(error: Exception, format: str) -> StreamError:
     name = {"parquet": "Parquet", "arrow": "Arrow"}[format]
-    return StreamError(f"this is no {name} file: {error}", hint="is it cut off, or of another format?")
-
-
-def _guarded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    try:
-        yield from batches
-    except (pa.ArrowInvalid, OSError) as error:
-        raise StreamError(f"the file cannot be read to its end: {error}") from None
+    return StreamError(f"this is no {name} file: {first_line(error)}", hint="is it cut off, or of another format?")
 
 
 def _parquet(source: Source, mapping: RowMapping | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     whole = _whole(source)
     metadata = parquet.read_metadata(whole)
     schema = metadata.schema.to_arrow_schema()
-    texts = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
-    large = too_large(metadata)
-    file = parquet.ParquetFile(whole, metadata=metadata, read_dictionary=[name for name in texts if name not in large])
-    columns = None if mapping is None else [name for name in schema.names if name in mapping.used]
-    return schema, _guarded(file.iter_batches(batch_size=ROWS, columns=columns, use_threads=False))
+    names = [name for name in checked_names(schema) if mapping is None or name in mapping.used]
+    kinds = [(name, schema.field(name).type) for name in names if names.count(name) == 1]
+    texts = [name for name, kind in kinds if pa.types.is_string(kind) or pa.types.is_large_string(kind)]
+    _touch(whole, metadata, texts)
+    coded = [name for name in texts if name not in too_large(metadata, texts)]
+    file = parquet.ParquetFile(whole, metadata=metadata, read_dictionary=coded)
+    columns = None if mapping is None else names
+    return schema, file.iter_batches(batch_size=ROWS, columns=columns, use_threads=False)
 
 
-def too_large(metadata: parquet.FileMetaData) -> set[str]:
-    """The columns that are not kept as dictionaries: in Arrow these would grow from batch to batch.
+def _touch(whole: Any, metadata: parquet.FileMetaData, names: list[str]) -> None:
+    """Look at what the file says of these columns: raises an error of Arrow if it is damaged.
+
+    ``metadata.row_group(i).column(j)`` would end the process instead.  To prepare to read ahead, Arrow looks at all of
+    them; then it reads one row.
+    """
+    if metadata.num_rows and names:
+        file = parquet.ParquetFile(whole, metadata=metadata, pre_buffer=True)
+        next(file.iter_batches(batch_size=1, columns=names, use_threads=False), None)
+
+
+def too_large(metadata: parquet.FileMetaData, names: Container[str] | None = None) -> set[str]:
+    """The columns (of ``names``) that are not kept as dictionaries: in Arrow these would grow from batch to batch.
 
     Writers give up a dictionary beyond about a megabyte; the rest are numbers of at most four bytes.
     """
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
+    places = [i for i in range(metadata.num_columns) if names is None or metadata.schema.column(i).path in names]
+    chunks = [group.column(i) for group in groups for i in places]
     return {c.path_in_schema for c in chunks if c.total_uncompressed_size > 4 * c.num_values + LARGEST_DICTIONARY}
 
 
@@ -83,7 +93,7 @@ class _Reading:
     def read(self, size: int = -1) -> bytes:
         parts = []
         while size:
-            part = self._source.read_some(size if size > 0 else 1 << 20)
+            part = self._source.read_some(min(size, _BLOCK) if size > 0 else _BLOCK)
             if not part:
                 break
             parts.append(part)

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from etalis_py.streams.clock import Clock
 from etalis_py.streams.columns.canonical import canonical
-from etalis_py.streams.columns.flat import TERMS, events_of, flat_batch
+from etalis_py.streams.columns.checked import checked, checked_names
+from etalis_py.streams.columns.flat import NAMES, TERMS, events_of, flat_batch
 from etalis_py.streams.columns.mapped import Chunk, Table, mapped
 from etalis_py.streams.columns.native import NotNative, plain, spelled
 from etalis_py.streams.columns.times import native_times
@@ -26,6 +27,7 @@ from etalis_py.streams.errors import StreamError
 ROWS = 1 << 16
 FLAT = ("end", *TERMS)
 _RETRACT = ("retract", "retracted")
+_FLAT_COLUMNS = frozenset((*NAMES, *_RETRACT))
 
 
 def open_frame(frame: Any) -> pa.RecordBatchReader:
@@ -47,12 +49,16 @@ def frame_chunks(
     file: str = "",
 ) -> Iterator[Chunk]:
     """The events of the batches of a frame, in the order of its rows; ``file`` is the one they are read from."""
-    if mapping is not None and set(FLAT) <= set(schema.names) and not mapping.used <= set(schema.names):
+    names = checked_names(schema)
+    is_flat = set(FLAT) <= set(names)
+    if mapping is not None and is_flat and not mapping.used <= set(names):
         mapping = None  # the mapping is for another source
     if mapping is not None:
-        check_columns(schema.names, mapping, 0)
+        check_columns(names, mapping, 0)
+    # A table that cannot be read is shown as a whole, with a mapping that could.
+    used = mapping.used if mapping is not None else _FLAT_COLUMNS if is_flat else frozenset(names)
     first = 1
-    for batch in pieces(batches):
+    for batch in pieces(checked(batches, used)):
         if mapping is None:
             _check_flat(schema, batch, file)
             yield from _flat(batch, first, context)
@@ -174,7 +180,7 @@ def _flat_times(column: pa.Array, name: str, first: int, context: Context) -> An
         reason = (
             "is null" if not value.is_valid else f"is {value}, which is not a whole number of microseconds in range"
         )
-        raise StreamError(f"the time {name!r} {reason}", line=first + row)
+        raise StreamError(f"the time {name!r} {reason}", line=first + row, hint="correct it, or leave the row out")
     return native.end
 
 
@@ -192,10 +198,10 @@ def replace_unit(context: Context, unit: str) -> Context:
 
 def _table(batch: pa.RecordBatch, first: int, mapping: RowMapping, context: Context) -> Table:
     native = {name: plain(batch.column(name)) for name in mapping.used}
-    terms = mapping.columns_of_texts
+    texts = mapping.columns_of_texts.union(*(one.holes for one in mapping.times if not one.is_hole))
     columns = {}
     for name, column in native.items():
-        if name not in terms and native_times(column, context) is not None and not mapping.time_format:
+        if name not in texts and native_times(column, context) is not None and not mapping.time_format:
             continue  # read as it is
         try:
             columns[name] = spelled(column)

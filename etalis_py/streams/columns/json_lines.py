@@ -7,6 +7,7 @@ that are texts, numbers and booleans.  Every other line goes through the row rea
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import repeat
@@ -16,6 +17,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
+from msgspec import UNSET
 
 from etalis_py.streams.columns import scanning
 from etalis_py.streams.columns.filling import guessed
@@ -34,6 +36,8 @@ from etalis_py.streams.templates import text_template
 BLOCK = 1 << 22
 _OTHER = ("start", "end", "graph", "stream", "punctuate", "retract", "retracted")
 _SPECIAL = {"punctuate", "retract", "retracted", "triples", "time", "start", "end"}
+_BOUNDARY = re.compile(rb"\}[ \t\r]*+\n[ \t\r]*+(?=\{)")
+_PRESENT = {"punctuate", "triples"}  # these keys count even if their value is null
 _TIME = text_template("{time}")
 # The mapping for the times of plain lines: no format, no zone.
 _PLAIN = read_mapping({"subject": ":s", "predicate": ":p", "object": ":o", "time": "{time}"})
@@ -48,7 +52,7 @@ class _Line(msgspec.Struct):
     end: Any = None
     graph: Any = None
     stream: Any = None
-    punctuate: Any = None
+    punctuate: Any = UNSET
     retract: Any = None
     retracted: Any = None
 
@@ -60,7 +64,7 @@ def json_chunks(source: Source, context: Context, reading: Reading) -> Iterator[
         assert block is not None
         whole, number = block
         records = None
-        if decoder is not None and b"\n\n" not in whole:
+        if decoder is not None and _is_line_by_line(whole):
             try:
                 whole.decode()
                 records = decoder.decode_lines(whole)
@@ -74,6 +78,16 @@ def json_chunks(source: Source, context: Context, reading: Reading) -> Iterator[
             yield from _triples(records, lines, context)
         else:
             yield from _objects(records, reading.mapping, lines, context)
+
+
+def _is_line_by_line(whole: bytes) -> bool:
+    """Whether every line begins and ends with a brace, so that none has less than an object: the decoder of a block
+    does not look at lines.
+    """
+    size = whole.count(b"\n") - whole.endswith(b"\n")
+    if whole.count(b"}\n{") != size and len(_BOUNDARY.findall(whole)) != size:
+        return False
+    return whole.lstrip()[:1] == b"{" and whole.rstrip()[-1:] == b"}"
 
 
 class _Lines:
@@ -100,7 +114,8 @@ def _decoder(reading: Reading) -> Any:
     names = sorted(mapping.used | _SPECIAL)
     if any("." in name for name in names):
         return None
-    fields = [(f"f{i}", Any, msgspec.field(default=None, name=name)) for i, name in enumerate(names)]
+    absent = dict.fromkeys(_PRESENT - mapping.used, UNSET)
+    fields = [(f"f{i}", Any, msgspec.field(default=absent.get(name), name=name)) for i, name in enumerate(names)]
     return msgspec.json.Decoder(msgspec.defstruct("Plain", fields), float_hook=Number)
 
 
@@ -117,9 +132,10 @@ def _triples(records: Sequence[Any], lines: _Lines, context: Context) -> Iterato
     times = [record.time for record in records]
     odd = np.zeros(size, bool)
     for name in _OTHER:
+        absent = UNSET if name in _PRESENT else None
         values = list(map(attrgetter(name), records))
-        if _of_kind(values) != {type(None)}:
-            odd |= np.fromiter((value is not None for value in values), bool, size)
+        if _of_kind(values) != {type(absent)}:
+            odd |= np.fromiter((value is not absent for value in values), bool, size)
     first = 0
     while context.times.clock is None and first < size:
         yield from in_lists(lines([first]))
@@ -214,14 +230,16 @@ def _objects(records: Sequence[Any], mapping: RowMapping, lines: _Lines, context
     names = sorted(mapping.used | _SPECIAL)
     values = {name: list(map(attrgetter(f"f{i}"), records)) for i, name in enumerate(names)}
     absent = {type(None)}
-    odd = any(_of_kind(values[name]) != absent for name in {"punctuate", "retract", "retracted"} - mapping.used)
-    odd |= "triples" not in mapping.used and _of_kind(values["triples"]) != absent
+    odd = any(_of_kind(values[name]) != absent for name in {"retract", "retracted"} - mapping.used)
+    odd |= any(_of_kind(values[name]) != {type(UNSET)} for name in _PRESENT - mapping.used)
     if not mapping.times:
         odd |= any(_of_kind(values[name]) != absent for name in ("start", "end"))
         mapping = replace(mapping, times=(_TIME,), used=mapping.used | {"time"})
     needed = [values[name] for name in mapping.columns_of_terms]
-    if needed and all(type(None) in _of_kind(column) for column in needed):
-        odd |= any(all(value is None for value in row) for row in zip(*needed, strict=True))
+    if needed and all(None in column or "" in column for column in needed):
+        odd |= any(all(value is None or value == "" for value in row) for row in zip(*needed, strict=True))
+    joined = {hole for template in mapping.times if not template.is_hole for hole in template.holes}
+    odd |= any(None in values[hole] or "" in values[hole] for hole in joined)  # the row reader asks for all of them
     try:
         columns = {} if odd else {name: _column(values[name], name) for name in mapping.used}
     except StreamError:
@@ -235,7 +253,12 @@ def _objects(records: Sequence[Any], mapping: RowMapping, lines: _Lines, context
         for hole in template.holes
         if _of_kind(values[hole]) == {int} and all(-(2**63) <= value < 2**63 for value in values[hole])
     }
-    yield from mapped(Table(columns, native, len(records), lines), mapping, context)
+
+    def begun() -> bool:
+        """Whether there is an event, or the row reader has said why there is none."""
+        return bool(context.counters.events or context.unmade)
+
+    yield from mapped(Table(columns, native, len(records), lines), mapping, context, begun)
 
 
 def _column(values: Sequence[Any], name: str) -> Column:

@@ -46,14 +46,16 @@ class Table:
         return Table(columns, native, self.size - first, lambda places: by_rows([first + i for i in places]))
 
 
-def mapped(table: Table, mapping: RowMapping, context: Context) -> Iterator[Chunk]:
-    """The events of a table, in the order of its rows."""
+def mapped(
+    table: Table, mapping: RowMapping, context: Context, begun: Callable[[], bool] = lambda: True
+) -> Iterator[Chunk]:
+    """The events of a table, in the order of its rows; the first go to the row reader, until ``begun``."""
     blank = any(template.kind == "blank" for template in mapping.templates)
     if blank or not mapping.times or context.close_on_message:
         yield from in_lists(table.by_rows(range(table.size)))
         return
     first = 0
-    while context.times.clock is None and first < table.size:
+    while (context.times.clock is None or not begun()) and first < table.size:
         yield from in_lists(table.by_rows([first]))
         first += 1
     table = table.since(first)
@@ -95,9 +97,8 @@ def _times(table: Table, mapping: RowMapping, context: Context) -> Times:
 
 
 def _bound(template: Template, table: Table, mapping: RowMapping, context: Context) -> Times:
-    holes = template.holes
-    if len(holes) == 1 and template.parts[0] == template.parts[2] == "" and not mapping.time_format:
-        native = table.native.get(holes[0])
+    if template.is_hole and not mapping.time_format:
+        native = table.native.get(template.holes[0])
         if native is not None and (times := native_times(native, context)) is not None:
             return times
     texts = fill(template, table.columns, table.size)

@@ -37,7 +37,9 @@ class _Reader:
     """One document.  ``lines`` are bytes that have been read but not cut, from line ``number`` on."""
 
     def __init__(self, source: Source, scope: DocumentScope, context: Context, messages: bool | None) -> None:
-        self._blocks = (block for block in whole_lines(source, byte_blocks(source, BLOCK)) if block is not None)
+        self._blocks = (
+            block for block in whole_lines(source, byte_blocks(source, BLOCK), returns=True) if block is not None
+        )
         self._scope, self._context, self._messages = scope, context, messages
         self._document = Document(context)
         self._predicate = context.timing.after_graph

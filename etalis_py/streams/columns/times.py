@@ -7,13 +7,15 @@ spelling that is not a time is marked; the row reader then refuses the row that 
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from etalis_rules.calendar import DAY
+from etalis_rules.calendar import DAY, HOUR, SECOND
 from etalis_rules.durations import RATIOS
 
 from etalis_py.streams.clock import Clock
@@ -28,6 +30,8 @@ _USUAL = (
 _DIGITS = {"d": "[0-9]{2}", "m": "[0-9]{2}", "Y": "[12][0-9]{3}", "H": "[0-9]{2}", "M": "[0-9]{2}", "S": "[0-9]{2}"}
 _ISO = ("Y", "m", "d", "H", "M", "S")
 _LARGEST = 2**63 - 1
+_EPOCH = datetime(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 class Times(NamedTuple):
@@ -44,7 +48,8 @@ def spelled_times(texts: pa.StringArray, mapping: RowMapping, context: Context) 
     assert clock is not None
     size = len(texts)
     if mapping.time_format:
-        micros, sure = _formatted(texts, mapping)
+        # Where the clock of the stream counts numbers, the row reader refuses every date.
+        micros, sure = _formatted(texts, mapping) if clock.kind == "datetime" else _nothing(size)
     elif clock.kind == "datetime":
         micros, sure = _dates(texts, _USUAL, None, None)
     else:
@@ -92,11 +97,40 @@ def _dates(texts: pa.StringArray, pattern: str, rewrite: str | None, zone: ZoneI
     iso = pc.utf8_rtrim(usual, "Z") if rewrite is None else pc.replace_substring_regex(usual, pattern, rewrite)
     try:
         moments = iso.cast(pa.timestamp("us"))
-        if zone is not None:
-            moments = pc.assume_timezone(moments, str(zone), ambiguous="earliest", nonexistent="raise")
-    except pa.ArrowInvalid:  # a day that does not exist, an hour skipped by the clocks: read one by one
+    except pa.ArrowInvalid:  # a day that does not exist: read one by one
         return _nothing(len(texts))
-    return np.asarray(pc.fill_null(moments.cast(pa.int64()), 0)), sure
+    micros = np.asarray(pc.fill_null(moments.cast(pa.int64()), 0))
+    return micros if zone is None else micros - _offsets(micros, zone), sure
+
+
+def _offsets(local: Any, zone: ZoneInfo) -> Any:
+    """How far local times (microseconds, as if they were UTC) are ahead of UTC.
+
+    ``zoneinfo`` is asked, as for rows: the rules of Arrow end in 2037.  It is asked once for each day, because no zone
+    changes its clocks twice within one; in a day with a change for each hour, and in an hour with one for each second.
+    """
+    offsets = np.empty(len(local), np.int64)
+    left = np.arange(len(local))
+    for unit in (DAY, HOUR, SECOND):
+        parts, part = np.unique(local[left] // unit, return_inverse=True)
+        known = [_offset_of(first, unit, zone) for first in (parts * unit).tolist()]
+        given = np.array([offset is not None for offset in known], bool)[part]
+        offsets[left[given]] = np.array([offset or 0 for offset in known], np.int64)[part[given]]
+        left = left[~given]
+    return offsets
+
+
+@lru_cache(maxsize=1 << 16)
+def _offset_of(first: int, unit: int, zone: ZoneInfo) -> int | None:
+    """The offset of a zone in a day, an hour or a second of local time; None if it changes within it.
+
+    Where the clocks are set back, the first of two moments counts.
+    """
+    moment = _EPOCH + timedelta(microseconds=first)
+    offset = zone.utcoffset(moment)
+    if offset is None or offset != zone.utcoffset(moment + timedelta(microseconds=unit - SECOND)):
+        return None
+    return offset // _MICROSECOND
 
 
 def _formatted(texts: pa.StringArray, mapping: RowMapping) -> tuple[Any, Any]:

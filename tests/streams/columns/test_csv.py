@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etalis_py.streams import read_stream
+from etalis_py.streams import Clock, StreamError, read_stream
+from etalis_py.streams.columns import delimited
 
 from .reading import outcome
 
@@ -106,3 +107,50 @@ def test_a_large_file_goes_through_columns() -> None:
         bulk=True,
     )
     assert (len(found), counters.triples, clock.unit) == (20_000, 20_000, "s")
+
+
+ONE = MAPPINGS["one triple"]
+
+
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+@pytest.mark.parametrize("bad", [b"3,4,7,\xff\n", b"3,4,7,ok\n\xc3,4,8,ok\n", b"3,4,soon,\xff\n"])
+def test_a_row_that_is_not_utf_8_is_refused_also_where_nobody_maps_it(on_error: Any, bad: bytes) -> None:
+    data = b"a,b,t,unused\n1,2,5,ok\n2,3,6,ok\n" + bad
+
+    def open_bytes() -> Any:
+        return read_stream(io.BytesIO(data), format="csv", mapping=ONE, on_error=on_error)
+
+    in_columns = outcome(open_bytes, bulk=True)
+    assert in_columns == outcome(open_bytes, bulk=False)
+    assert in_columns[1].errors == (on_error == "skip") or "is not UTF-8" in in_columns[3]
+
+
+def test_the_mark_of_utf_8_is_dropped_only_at_the_beginning_of_a_file() -> None:
+    data = "\ufeffa,b,t\n\ufeff,x,5\n\ufeffy,x,6\n"
+    with pytest.MonkeyPatch.context() as patch:
+        for block in (1, 1 << 22):
+            patch.setattr(delimited, "BLOCK", block)
+            check(data, ONE)
+            items = list(read_stream(io.BytesIO(data.encode()), format="csv", mapping=ONE))
+            assert [item.triples[0][0] for item in items] == ["<urn:%EF%BB%BF>", "<urn:%EF%BB%BFy>"]
+
+
+def test_a_time_format_has_no_place_in_a_stream_timed_by_numbers() -> None:
+    text = "a,b,t\n1,2,31.01.2026\n"
+    check(text, MAPPINGS["formatted"], clock=Clock("integer"))
+    with pytest.raises(StreamError, match="this stream's times are plain numbers"):
+        list(
+            read_stream(
+                io.BytesIO(text.encode()), format="csv", mapping=MAPPINGS["formatted"], clock=Clock("integer")
+            ).chunks(large=True)
+        )
+
+
+@pytest.mark.parametrize("block", [1, 20, 1 << 22])
+def test_a_return_alone_ends_a_line_in_messages(block: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(delimited, "BLOCK", block)
+        text = "a,b,t\n1,2,5\r2,3,6\n1,2,soon\n"
+        check(text, ONE)
+        with pytest.raises(StreamError, match="<input>:4: "):
+            list(read_stream(io.BytesIO(text.encode()), format="csv", mapping=ONE).chunks(large=True))

@@ -196,3 +196,9 @@ def test_a_program_runs_over_a_frame() -> None:
     assert (match["x"], match["y"], match.end) == (10, 12, "2026-01-31T10:00:07Z")
     with pytest.raises(StreamError, match="mapping="):
         list(run(program, pd.DataFrame(PRICES)))
+
+
+def test_a_time_of_two_columns_may_have_numbers() -> None:
+    frame = pa.table({"t": [1, 1, 1], "u": [5, 6, 7], "company": ["a"] * 3, "price": [1] * 3})
+    items = list(read_stream(frame, mapping=MAPPING | {"time": "{t}{u}"}, clock=Clock("integer")))
+    assert [item.end for item in items] == [15_000_000, 16_000_000, 17_000_000]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etalis_py.streams import read_stream
+from etalis_py.streams import Clock, StreamError, read_stream
 from etalis_py.streams.columns import json_lines
 
 from .reading import outcome
@@ -90,3 +90,57 @@ def test_large_files_go_through_columns(mapping: Any) -> None:
     data = "\n".join(json.dumps({"time": i} | one) for i in range(5000)).encode() + b"\n"
     chunks = list(read_stream(io.BytesIO(data), format="jsonl", mapping=mapping).chunks(large=True))
     assert [len(chunk) for chunk in chunks] == [1, 4999]
+
+
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"time": 7, "a": "", "b": ""}',
+        '{"time": 7, "a": null, "b": ""}',
+        '{"time": 7, "a": "x", "b": "y", "punctuate": null}',
+        '{"time": 7, "a": "x", "b": "y", "triples": null}',
+        '{"time": 7, "a": "x", "b": "y"}{"time": 8, "a": "x", "b": "y"}\n ',
+        '{"time": 7, "a": "x",\n"b": "y"}{"time": 8, "a": "x", "b": "y"}',
+    ],
+)
+def test_a_line_that_is_refused_in_a_small_file_is_refused_in_a_large_one(line: str, on_error: str) -> None:
+    usual = '{"time": 5, "a": "x", "b": "y"}'
+    check([usual, usual, line, usual, ""], mapping=MAPPINGS[0], on_error=on_error)
+    data = "\n".join([usual, usual, line]).encode()
+    with pytest.raises(StreamError, match="<input>:3: "):
+        list(read_stream(io.BytesIO(data), format="jsonl", mapping=MAPPINGS[0]).chunks(large=True))
+
+
+@pytest.mark.parametrize("empty", ["", None])
+def test_a_time_of_two_keys_needs_both(empty: Any) -> None:
+    usual = {"t": "1", "u": "5", "a": "x", "b": "y"}
+    lines = [json.dumps(line) for line in (usual, usual, usual | {"u": empty})]
+    mapping = MAPPINGS[0] | {"time": "{t}{u}"}
+    check(lines, mapping=mapping)
+    with pytest.raises(StreamError, match="<input>:3: the mapping takes the time from u, which has no value here"):
+        list(read_stream(io.BytesIO("\n".join(lines).encode()), format="jsonl", mapping=mapping).chunks(large=True))
+
+
+def test_a_mapping_names_the_stream_also_if_it_names_no_time() -> None:
+    line = json.dumps({"time": 5, "a": "x", "b": "y"})
+    mapping = MAPPINGS[0] | {"stream": "<urn:s:{a}>"}
+    check([line, line], mapping=mapping)
+    items = list(read_stream(io.BytesIO(line.encode()), format="jsonl", mapping=mapping))
+    assert [item.stream for item in items] == ["<urn:s:x>"]
+
+
+def test_null_where_a_key_marks_a_line_is_no_line_of_triples() -> None:
+    line = json.dumps({"time": 5, "triples": TRIPLES[0]})
+    check([line, json.dumps({"time": 6, "triples": TRIPLES[0], "punctuate": None}), line], on_error="skip")
+
+
+@pytest.mark.parametrize("clock", [None, Clock("integer")])
+def test_why_no_event_was_made_is_told_of_large_files_as_well(clock: Clock | None) -> None:
+    data = "\n".join(json.dumps({"time": n, "prise": 5, "a": "x"}) for n in range(100)).encode()
+    for large in (False, True):
+        stream = read_stream(io.BytesIO(data), format="jsonl", mapping=MAPPINGS[0], clock=clock)
+        assert not [*stream.chunks(large=large)]
+        assert (
+            stream.warnings[0].partition("; ")[2].startswith("the mapping uses b, which the first line does not have")
+        )

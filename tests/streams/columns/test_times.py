@@ -1,0 +1,79 @@
+"""Times in a time zone: in columns as in rows, in every year, also where the clocks are changed."""
+
+from __future__ import annotations
+
+import io
+import random
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from etalis_py.streams import read_stream
+
+from .reading import outcome
+
+ZONES = [
+    "Europe/Berlin", "Europe/London", "Europe/Dublin", "Europe/Amsterdam", "Europe/Lisbon", "Europe/Moscow",
+    "Europe/Istanbul", "Africa/Casablanca", "Africa/Monrovia", "Africa/Cairo", "Asia/Kolkata", "Asia/Kathmandu",
+    "Asia/Tehran", "Asia/Jerusalem", "Asia/Tokyo", "Asia/Gaza", "Asia/Manila", "Australia/Sydney",
+    "Australia/Lord_Howe", "Pacific/Apia", "Pacific/Kwajalein", "Pacific/Chatham", "America/New_York",
+    "America/St_Johns", "America/Sao_Paulo", "America/Caracas", "America/Anchorage", "Antarctica/Troll", "Etc/GMT+5",
+    "UTC",
+]  # fmt: skip
+FORM = "%Y-%m-%d %H:%M:%S"
+
+
+def mapping(zone: str) -> dict[str, str]:
+    return {"subject": ":{a}", "predicate": ":p", "object": "1", "time": "{t}", "time_format": FORM, "time_zone": zone}
+
+
+def changes(zone: ZoneInfo) -> list[datetime]:
+    """Days (in UTC) in which the clocks are changed, one in each of a few years."""
+    days = []
+    for year in (1883, 1916, 1945, 1981, 2024, 2037, 2038, 2040, 2110, 2199):
+        offsets = [(datetime(year, 1, 1, tzinfo=UTC) + timedelta(d)).astimezone(zone).utcoffset() for d in range(366)]
+        days += [datetime(year, 1, 1) + timedelta(d) for d in range(365) if offsets[d] != offsets[d + 1]][:2]
+    return days
+
+
+def spelled(zone: str, draws: random.Random) -> list[str]:
+    """Local times of the years 1800 to 2200, and of the hours around changes: those that occur twice, or never."""
+    first, last = datetime(1800, 1, 1), datetime(2200, 12, 31)
+    times = [first + timedelta(seconds=draws.randrange(int((last - first).total_seconds()))) for _ in range(150)]
+    days = changes(ZoneInfo(zone))
+    times += [day + timedelta(minutes=draws.randrange(-900, 2400), seconds=draws.randrange(60)) for day in days * 10]
+    return [time.strftime(FORM) for time in times]
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_a_local_time_is_the_same_instant_in_columns_and_in_rows(zone: str) -> None:
+    data = "a,t\n" + "".join(f"acme,{text}\n" for text in spelled(zone, random.Random(zone)))
+
+    def read(bulk: bool) -> tuple[object, ...]:
+        options: Any = {"format": "csv", "mapping": mapping(zone)}
+        return outcome(lambda: read_stream(io.BytesIO(data.encode()), **options), bulk=bulk)
+
+    assert read(bulk=True) == read(bulk=False)
+
+
+@pytest.mark.parametrize(
+    ("local", "utc"),
+    [
+        ("2037-07-01 12:00:00", "2037-07-01 10:00:00"),
+        ("2040-07-01 12:00:00", "2040-07-01 10:00:00"),
+        ("2199-01-15 12:00:00", "2199-01-15 11:00:00"),
+        ("2040-10-28 02:30:00", "2040-10-28 00:30:00"),  # twice: the first
+        ("2040-03-25 02:30:00", "2040-03-25 01:30:00"),  # never: counted with the offset before the change
+        ("1880-01-01 00:53:28", "1880-01-01 00:00:00"),  # the sun's time in Berlin
+    ],
+)
+def test_summer_time_has_no_last_year(local: str, utc: str) -> None:
+    data = f"a,t\nacme,2000-01-01 12:00:00\nacme,{local}\n".encode()
+    expected = datetime.strptime(utc, FORM).replace(tzinfo=UTC)
+    for bulk in (False, True):
+        items, *_ = outcome(
+            lambda: read_stream(io.BytesIO(data), format="csv", mapping=mapping("Europe/Berlin")), bulk=bulk
+        )
+        assert items[1].end == int(expected.timestamp()) * 1_000_000
