@@ -13,6 +13,7 @@ from io import BytesIO
 import numpy as np
 import pyarrow as pa
 
+from etalis_py.driver import columns_of
 from etalis_py.engine import Engine
 from etalis_py.events import Event
 from etalis_py.executors.columns.executor import ColumnExecutor
@@ -24,7 +25,6 @@ from etalis_py.executors.columns.store import GoalStore, Keys
 from etalis_py.kernel.batch import Batch, Columns
 from etalis_py.kernel.tabular import of_columns
 from etalis_py.program import compile
-from etalis_py.running import columns_of
 from etalis_py.streams import read_stream
 from etalis_py.streams.columns.canonical import plain_literals
 from etalis_py.streams.columns.flat import batch_of

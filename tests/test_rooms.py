@@ -27,6 +27,7 @@ API = {
     "census",
     "families",
     "registry",
+    "driver",
     "running",
     "rehearsal",
     "warming",
