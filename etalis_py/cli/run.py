@@ -249,7 +249,7 @@ def run_once(options: Namespace) -> int:
         try:
             drive(driver, take)
         except EndingError as error:
-            raise UsageError(f"--until {options.until}: {error}") from None
+            raise UsageError(f"--until {options.until}: {error.reason}") from None
     unmet = census.warnings(engine.knowledge, unread=not engine.counters.unrouted)
     report_unmet((*driver.warnings, *stream.warnings, *engine.warnings, *unmet))
     if interrupt.asked or progress.shown:

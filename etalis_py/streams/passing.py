@@ -76,6 +76,10 @@ class PassingTime:
 class EndingError(ValueError):
     """A run cannot end at the given time, because the stream does not spell its times so."""
 
+    def __init__(self, given: int | str | datetime, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"until={given!r}: {reason}")
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
@@ -109,15 +113,16 @@ class Ending:
         if isinstance(given, int):
             if given < first - slack and {clock.kind for clock in known} == {"datetime"}:
                 raise EndingError(
+                    given,
                     f"an integer is in microseconds since 1970, and this one is before the first time of the stream, "
-                    f"{known[0].render(first)}: give a datetime, or a dateTime in quotes"
+                    f"{known[0].render(first)}: give a datetime, or a dateTime in quotes",
                 )
             return given
         kind = clock_of(given).kind if isinstance(given, str) else "datetime"
         fitting = [clock for clock in known if clock.kind == kind]
         if known and not fitting:
             times = "dateTimes" if kind == "integer" else "numbers"
-            raise EndingError(f"the times of the stream are {times}, such as {known[0].render(first)}")
+            raise EndingError(given, f"the times of the stream are {times}, such as {known[0].render(first)}")
         if isinstance(given, str):
             return (fitting[0] if fitting else clock_of(given)).parse(given)
         moment = given if given.tzinfo else given.replace(tzinfo=UTC)
