@@ -21,9 +21,9 @@ from benchmarks.workloads.definition import Workload
 from benchmarks.workloads.limits import LIMITS, Codes, Limit
 from etalis_py import Engine, compile
 from etalis_py.events import Event
+from etalis_py.inputs import columns_of
 from etalis_py.kernel.batch import Columns
 from etalis_py.kernel.matches import Matches
-from etalis_py.running import columns_of
 
 MANY = 1_000_000
 OWN_NUMBER = {"W1r", "W3"}  # their matches grow with the square of the events

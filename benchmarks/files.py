@@ -29,8 +29,8 @@ from benchmarks.workloads import w2_stock
 from etalis_py import Engine, compile
 from etalis_py.cli.outputs import Outlet
 from etalis_py.events import Event
+from etalis_py.inputs import columns_of
 from etalis_py.kernel.matches import Matches
-from etalis_py.running import columns_of
 from etalis_py.streams import open_sink, read_stream, render_datetime
 
 PROV = "<http://www.w3.org/ns/prov#generatedAtTime>"

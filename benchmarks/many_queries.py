@@ -28,8 +28,8 @@ from collections.abc import Callable, Iterable, Sequence
 import pyarrow as pa
 
 from etalis_py import Engine, Event, Match, compile
+from etalis_py.inputs import columns_of
 from etalis_py.kernel.batch import Columns
-from etalis_py.running import columns_of
 
 NAMESPACE = "http://example.org/"
 PRICE, HALT = f"<{NAMESPACE}price>", f"<{NAMESPACE}halt>"

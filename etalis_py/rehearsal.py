@@ -21,10 +21,10 @@ from etalis_py.executors.columns.kernels.parsing import DECIMAL
 from etalis_py.executors.columns.recursion import in_room
 from etalis_py.executors.columns.sliding import spelled_results
 from etalis_py.executors.columns.store import GoalStore, Keys
+from etalis_py.inputs import columns_of
 from etalis_py.kernel.batch import Batch, Columns
 from etalis_py.kernel.tabular import of_columns
 from etalis_py.program import compile
-from etalis_py.running import columns_of
 from etalis_py.streams import read_stream
 from etalis_py.streams.columns.canonical import plain_literals
 from etalis_py.streams.columns.flat import batch_of

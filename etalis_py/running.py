@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import chain, groupby
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack
 
 from etalis_py.census import Census
+from etalis_py.driver import Driver
 from etalis_py.engine import Engine, Given
 from etalis_py.events import Event
-from etalis_py.inputs import columns_of as columns_of
 from etalis_py.inputs import opened
 from etalis_py.kernel.matches import Match, Matches, Revised, Tabular
 from etalis_py.kernel.options import EngineOptions
 from etalis_py.kernel.revision import as_one
 from etalis_py.program import program_from
-from etalis_py.streams import Burst, Idle, PassingTime, Punctuation, Stream, StreamError, up_to
+from etalis_py.streams import Stream
+from etalis_py.streams.updates import Updates, updates_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BATCH = 1024
+KEPT = 1000
+"""The number of late events that a run keeps."""
 _FEW = 3  # queries that are shown by name
 _TAKEN = (
     "the matches of this run have been taken already; to use them several times, keep them: "
@@ -31,9 +34,11 @@ _TAKEN = (
 class Run(Tabular, Iterator[Match]):
     """The matches of a run as they arise, or all of them as a table."""
 
-    def __init__(self, steps: Iterator[Matches], engine: Engine, census: Census, stream: object) -> None:
-        self._steps = self._followed(steps)
-        self._engine, self._census, self._stream = engine, census, stream
+    def __init__(self, driver: Driver, census: Census, stream: object, on_late: Callable[[Event], None] | None) -> None:
+        self._driver, self._engine = driver, driver.engine
+        self._census, self._stream, self._on_late = census, stream, on_late
+        self._dead_letters: list[Event] = []
+        self._steps = self._followed(self._driven())
         self._matches = self._one_by_one()
         self._last: Matches | None = None  # what the last step gave
         self._gone = ""  # why some matches cannot be had again
@@ -76,9 +81,37 @@ class Run(Tabular, Iterator[Match]):
         how = "ended" if engine.finished else "iterate over it, or take all with .collect() or .to_pandas()"
         return f"<Run of {named} over {over}: {counters.events:,} events, {counters.matches:,} matches so far; {how}>"
 
+    def _driven(self) -> Iterator[Matches]:
+        """The matches of each step; late events are set aside."""
+        for step in self._driver.steps():
+            for event in step.late:
+                if len(self._dead_letters) < KEPT:
+                    self._dead_letters.append(event)
+                if self._on_late is not None:
+                    self._on_late(event)
+            yield step.matches
+
+    @property
+    def late(self) -> int:
+        """The number of events so far that came after their instant was over (or withdrew nothing)."""
+        return self._engine.counters.late
+
+    @property
+    def dead_letters(self) -> tuple[Event, ...]:
+        """The late events themselves, the first thousand of them; ``run(…, on_late=…)`` is given all of them.
+
+        >>> from etalis_py import event
+        >>> matches = run("SELECT ?x { ?c :p ?x }", [event(":c :p 1", 5), event(":c :p 2", 3)])
+        >>> [m["x"] for m in matches], matches.late, [late.end for late in matches.dead_letters]
+        ([1], 1, [3000000])
+        """
+        return tuple(self._dead_letters)
+
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Streams and predicates that the program asks for but no event has had so far, with the most similar one.
+        """What is probably not intended: late events, and streams and predicates that no event has had so far.
+
+        A predicate is named with the most similar one that occurred.
 
         >>> from etalis_py import event
         >>> matches = run("SELECT ?x { ?c :pirce ?x }", [event(":acme :price 3", 1)])
@@ -86,7 +119,19 @@ class Run(Tabular, Iterator[Match]):
         ([], ('the predicate :pirce never occurred; did you mean :price? (spelt a little differently)',))
         """
         unmade = self._stream.warnings if isinstance(self._stream, Stream) else ()
-        return (*unmade, *self._engine.warnings, *self._census.warnings(self._engine.knowledge))
+        unmet = self._census.warnings(self._engine.knowledge)
+        return (*self._left_out(), *self._driver.warnings, *unmade, *self._engine.warnings, *unmet)
+
+    def _left_out(self) -> Iterator[str]:
+        if late := self.late:
+            events, were = ("event", "was") if late == 1 else ("events", "were")
+            option, withdrew = (
+                ("revise", ", or withdrew what never was,") if self._engine.options.revise else ("lateness", "")
+            )
+            yield (
+                f"{late:,} {events} came too late{withdrew} and {were} left out: see dead_letters, or on_late=…; "
+                f"{option}=…, in microseconds, allows for more"
+            )
 
     def collect(self) -> Matches:
         """All matches that are still to come: a notebook shows them as a table, or as a timeline.
@@ -132,7 +177,9 @@ def run(
     /,
     *,
     mapping: Any = None,
-    until: int | None = None,
+    until: int | str | datetime | None = None,
+    updates: Updates | None = None,
+    on_late: Callable[[Event], None] | None = None,
     **options: Unpack[EngineOptions],
 ) -> Run:
     """The matches of a program over a stream, as the instants close; ``options`` are those of ``Engine``.
@@ -140,13 +187,22 @@ def run(
     A stream is what ``read_stream`` gives, a list or iterator of events, a path, a pattern, an address (``http://``,
     ``tcp://``, ``kafka://``), a frame (a table of pyarrow, pandas or polars) of the flat form (``end``, ``s``, ``p``,
     ``o``), or, with a ``mapping`` from its columns or keys to triples, any other frame and any list or iterator of
-    dicts.
+    dicts.  A file or frame that is not in order of time is sorted first, with a warning, unless late events are allowed
+    (``lateness``, ``revise``) or it was opened with ``in_order=False``.
 
-    ``until``, in microseconds, ends the run at this time: events after it are not read, and whatever depends on time
-    alone (windows, absences) is reported if it falls due up to then.  While a live stream (``read_stream(…,
-    idle=1.0)``) is silent, event time follows the wall clock: see ``streams.PassingTime``.
+    ``until`` ends the run: microseconds since the epoch, a datetime (without a zone: UTC), or a time as the stream
+    spells it, such as ``"2026-01-31T10:00:00Z"``.  Events after it are not read, and whatever depends on time alone
+    (windows, absences) is reported if it falls due up to then.  A time that the stream cannot have is an error, and one
+    before its first event a warning.  While a live stream (``read_stream(…, idle=1.0)``) is silent, event time follows
+    the wall clock: see ``streams.PassingTime``.
 
-    An error in the input is raised after the matches of the events before it.
+    ``updates`` change the background while the stream runs: a file of JSON lines, or dicts of the same form, in order
+    of time: ``{"time": 10, "add": ":a a :Firm .", "remove": …, "graph": …}``.  An update holds from the first instant
+    after its time.
+
+    Events that come too late are counted in ``Run.late``; ``on_late`` is called with each of them.
+
+    An error in the input, or of an iterator, is raised after the matches of the events before it.
 
     >>> from etalis_py import event
     >>> [m["x"] for m in run("SELECT ?x { ?c :p ?x }", [event(":c :p 1", 1), event(":c :p 2", 2)])]
@@ -158,96 +214,12 @@ def run(
     stream = opened(stream, mapping, revise=revise, in_order=in_order, prefixes=compiled.prefixes)
     if isinstance(stream, Stream):
         options.setdefault("render", lambda us: stream.clock.render(us))
+    if updates is not None:
+        options.setdefault("changes", True)
+        if options.get("background") is None:
+            options["background"] = []
     engine = Engine(compiled, **options)
     census = Census(compiled)
-    return Run(_steps(engine, stream, census, until), engine, census, stream)
-
-
-def fall_due(engine: Engine, passing: PassingTime) -> Iterator[Matches]:
-    """What falls due by the wall clock, one time after the other; the engine never gets ahead of the reports."""
-    reached = passing.reached()
-    while reached is not None and (due := engine.next_due()) is not None and due <= reached:
-        yield engine.advance(due)
-
-
-def _steps(engine: Engine, stream: Stream | Iterable[Event], census: Census, until: int | None) -> Iterator[Matches]:
-    """The matches of each step."""
-    live = stream if isinstance(stream, Stream) and stream.idle is not None else None
-    if isinstance(stream, Stream) and stream.in_bulk and until is None:
-        yield from _steps_in_bulk(engine, stream, census)
-        return
-    passing = PassingTime(idle=(live and live.idle) or 0.0, lateness=engine.lateness, until=until)
-    batch: list[Event] = []
-    items = iter(stream) if until is None else up_to(stream, until, max(engine.lateness, engine.options.revise))
-    newest: int | None = None
-    size = at_once = BATCH if live is None else 1
-    if live is not None and engine.options.revise:
-        live.gather()  # corrections that arrive together are one replay
-    while True:
-        try:
-            item = next(items, None)
-        except (StreamError, OSError):
-            yield engine.push_all(batch)
-            if newest is not None:
-                yield engine.advance(newest)
-            raise
-        if isinstance(item, Event):
-            batch.append(item)
-            if newest is None or item.end > newest:
-                newest = item.end
-            if live is not None:
-                passing.arrived(item.end)
-            if len(batch) < size:
-                continue
-        elif isinstance(item, Burst):
-            size = BATCH if item.open else at_once
-            if item.open or not batch:
-                continue
-        if batch:
-            census.see(batch)
-        yield engine.push_all(batch)
-        batch.clear()
-        if isinstance(item, Punctuation):
-            passing.arrived(item.time)
-            yield engine.advance(item.time)
-        elif isinstance(item, Idle):
-            yield from fall_due(engine, passing)
-            if until is not None and passing.reached() == until:
-                break
-        elif item is None:
-            break
-        if live is not None:
-            live.wake(passing.wake_at(engine.next_due()))
-    yield engine.close(until=until)
-
-
-def _steps_in_bulk(engine: Engine, stream: Stream, census: Census) -> Iterator[Matches]:
-    """The same for a source that is read in columns."""
-    chunks = stream.chunks()
-    newest: int | None = None
-    while True:
-        try:
-            chunk = next(chunks, None)
-        except (StreamError, OSError):
-            if newest is not None:
-                yield engine.advance(newest)
-            raise
-        if chunk is None:
-            break
-        if not isinstance(chunk, list):
-            if len(chunk):
-                columns = columns_of(chunk)
-                newest = max(int(columns.end[len(columns) - 1]), newest or -(2**63))
-                census.see_columns(columns)
-                yield engine.push_all(columns)
-            continue
-        for events, signals in groupby(chunk, key=lambda item: isinstance(item, Event)):
-            items = list(signals)
-            if events:  # all at once: corrections among them are one replay
-                newest = max(newest or -(2**63), *(item.end for item in items))
-                census.see(items)
-                yield engine.push_all(items)
-                continue
-            for item in items:
-                yield engine.advance(item.time if isinstance(item, Punctuation) else item.at)
-    yield engine.close()
+    changes = () if updates is None else updates_of(updates, stream.unit if isinstance(stream, Stream) else "s")
+    driver = Driver(engine, stream, until=until, updates=changes, census=census)
+    return Run(driver, census, stream, on_late)

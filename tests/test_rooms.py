@@ -29,6 +29,7 @@ API = {
     "registry",
     "inputs",
     "taking",
+    "driver",
     "running",
     "rehearsal",
     "warming",

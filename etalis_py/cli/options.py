@@ -230,12 +230,14 @@ def seconds_of_silence(text: str) -> int:
     return length
 
 
-def moment(text: str, unit: str) -> int:
-    """A time as the stream spells its times, in microseconds."""
-    from etalis_py.streams.clock import TimeError, clock_of
+def check_moment(text: str | None) -> None:
+    """Refuse an end (``--until``) that is no time in any spelling."""
+    from etalis_py.streams import TimeError
+    from etalis_py.streams.passing import Ending
 
     try:
-        return clock_of(text, unit).parse(text)
+        if text is not None:
+            Ending(text)
     except TimeError as error:
         raise UsageError(f"--until {text}: {error}") from None
 

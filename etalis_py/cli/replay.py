@@ -169,11 +169,12 @@ def replay_program(options: Namespace, replay: Replay) -> Program:
 def _on_local_engine(options: Namespace, replay: Replay, ids: Ids | None = None) -> bool:
     """Run the replay on the local engine, and tell whether to its end; ``ids`` collects the id of every match."""
     from etalis_py import Engine
-    from etalis_py.cli.drive import Drive, paced
+    from etalis_py.cli.drive import drive, paced
     from etalis_py.cli.interrupt import Interrupt
     from etalis_py.cli.outputs import Outlet, open_outlet
     from etalis_py.cli.progress import Progress, on_terminal
-    from etalis_py.kernel.matches import Match, Matches
+    from etalis_py.driver import Driver, Step
+    from etalis_py.kernel.matches import Match
 
     began = time.monotonic()
     program = replay_program(options, replay)
@@ -193,11 +194,17 @@ def _on_local_engine(options: Namespace, replay: Replay, ids: Ids | None = None)
         outputs = [output for output in engine.rules.outputs if output.query in shown]
         if options.format != "table" or options.sink != "-":
             outlet = stack.enter_context(open_outlet(options, outputs, {}, False, bool(replay.revise)))
-        progress = Progress(engine, lambda: str(replay.clock.render(drive.newest)), shown=on_terminal())
+        progress = Progress(
+            engine,
+            lambda: "the beginning" if driver.newest is None else str(replay.clock.render(driver.newest)),
+            shown=on_terminal(),
+        )
         stack.callback(progress.clear)
 
-        def take(matches: Matches) -> None:
-            for match in matches:
+        def take(step: Step) -> None:
+            nonlocal late
+            late += len(step.late)
+            for match in step.matches:
                 if ids is not None:
                     ids[match.query, match.id] += -1 if match.retracted else 1
                 if match.query in kept:
@@ -207,13 +214,14 @@ def _on_local_engine(options: Namespace, replay: Replay, ids: Ids | None = None)
                     outlet.write(match)
             progress.tick()
 
-        def count(event: object) -> None:
-            nonlocal late
-            late += 1
-
-        drive = Drive(engine, take, count, live=options.speed is not None)
-        items = replay.events if options.speed is None else paced(replay.events, options.speed)
-        drive.run(items, interrupt)
+        driver = Driver(
+            engine,
+            replay.events,
+            live=options.speed is not None,
+            through=() if options.speed is None else (lambda items: paced(items, options.speed),),
+            interrupt=interrupt,
+        )
+        drive(driver, take)
         progress.clear()
     if interrupt.asked:
         stopped = f"etalis: stopped after {engine.counters.events:,} events; the results cover only these"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from etalis_py.cli.running import (
 if TYPE_CHECKING:
     from etalis_py.cli.picture import Picture
     from etalis_py.events import Event
-    from etalis_py.streams import DeadLetters, Stream
+    from etalis_py.streams import DeadLetters
 
 
 EXAMPLES = """\
@@ -149,19 +149,18 @@ def run_once(options: Namespace) -> int:
         from etalis_py.cli import spark  # takes a while to import
 
         return spark.run(options)
-    from etalis_rules.calendar import SECOND
-
     from etalis_py.census import Census
-    from etalis_py.cli.drive import START, Drive, paced
+    from etalis_py.cli.drive import drive, paced
     from etalis_py.cli.interrupt import Interrupt
     from etalis_py.cli.outputs import open_outlet
     from etalis_py.cli.progress import Progress, on_terminal
     from etalis_py.cli.sources import open_streams
-    from etalis_py.kernel.matches import Matches
-    from etalis_py.streams import Clock, DeadLetters, up_to
+    from etalis_py.driver import Driver, Step
+    from etalis_py.streams import Clock, DeadLetters
+    from etalis_py.streams.passing import EndingError
     from etalis_py.streams.updates import read_updates
 
-    until = None if options.until is None else shared.moment(options.until, options.time_unit)
+    shared.check_moment(options.until)
     given = (
         shared.read_queries(options.query, options.texts) if folder is None or options.query or options.texts else []
     )
@@ -206,14 +205,17 @@ def run_once(options: Namespace) -> int:
         live_table = options.format == "table" and options.sink == "-" and sys.stdout.isatty()
         progress = Progress(
             engine,
-            lambda: "the beginning" if drive.newest == START else str(render(drive.newest)),
+            lambda: "the beginning" if driver.newest is None else str(render(driver.newest)),
             shown=on_terminal() and not live_table,
         )
         stack.callback(progress.clear)
         flushing = live or options.speed is not None or sys.stdout.isatty()
 
-        def take(matches: Matches) -> None:
+        late = _late(letters, options.lateness, options.revise)
+
+        def take(step: Step) -> None:
             nonlocal clock
+            matches = step.matches
             if len(matches):
                 clock = stream.clock
                 progress.clear()
@@ -224,62 +226,37 @@ def run_once(options: Namespace) -> int:
                     outlet.flush()
                 clock = None
             progress.tick()
+            for event in step.late:
+                late(event)
 
-        late = _late(letters, options.lateness, options.revise)
         updates = read_updates(options.background_stream, options.time_unit) if options.background_stream else ()
         census = Census(program)
-        drive = Drive(
-            engine,
-            take,
-            late,
-            live=live or options.speed is not None,
-            updates=updates,
-            census=census,
-            idle=options.idle / SECOND,
-            until=until,
-            wake=stream.wake if live else None,
-        )
-        items: Iterable[Any] = stream
-        if until is not None:
-            items = up_to(_spelled_as(options, stream), until, max(options.lateness, options.revise))
-        elif (
-            options.speed is None
-            and stream.in_bulk
-            and not options.background_stream
-            and getattr(engine, "reads_columns", False)
-        ):
-            items = (item for chunk in stream.chunks() for item in (chunk if isinstance(chunk, list) else [chunk]))
-        if options.revise and live and options.speed is None and not options.background_stream:
-            stream.gather()  # corrections that arrive together are one replay
+        through: list[Callable[[Iterator[Any]], Iterator[Any]]] = []
         if options.speed is not None:
-            items = paced(items, options.speed, closing=not options.lateness)
-        drive.run(items if folder is None else folder.between(items, engine), interrupt)
+            through.append(lambda items: paced(items, options.speed, closing=not options.lateness))
+        if folder is not None:
+            through.append(lambda items: folder.between(items, engine))
+        driver = Driver(
+            engine,
+            stream,
+            until=options.until,
+            updates=updates,
+            live=live or options.speed is not None,
+            census=census,
+            through=through,
+            interrupt=interrupt,
+        )
+        try:
+            drive(driver, take)
+        except EndingError as error:
+            raise UsageError(f"--until {options.until}: {error.reason}") from None
     unmet = census.warnings(engine.knowledge, unread=not engine.counters.unrouted)
-    report_unmet((*stream.warnings, *engine.warnings, *unmet))
+    report_unmet((*driver.warnings, *stream.warnings, *engine.warnings, *unmet))
     if interrupt.asked or progress.shown:
         print(("stopped: " if interrupt.asked else "") + progress.summary(), file=sys.stderr)
     if timeline is not None:
         timeline.draw()
     return 0
-
-
-def _spelled_as(options: Namespace, stream: Stream) -> Iterator[Any]:
-    """The items of a stream whose times are of the kind of ``--until``: else it would end nothing, or everything."""
-    from etalis_py.events import Event
-    from etalis_py.streams.clock import clock_of
-
-    wanted, known = clock_of(options.until).kind, False
-    for item in stream:
-        if not known and isinstance(item, Event):
-            known = True
-            kinds = {clock.kind for clock in stream.clocks}
-            if kinds and wanted not in kinds:
-                times = "dateTimes" if wanted == "integer" else "numbers"
-                raise UsageError(
-                    f"--until {options.until}: the times of the stream are {times}, such as "
-                    f"{stream.clock.render(item.start)}"
-                )
-        yield item
 
 
 def _timeline(path: str) -> Picture:

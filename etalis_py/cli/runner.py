@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterable
 from operator import attrgetter
 
 from etalis_compiler import ast
 from etalis_compiler.diagnostics import Source
 
-from etalis_py.containers.withdrawals import Remembered
+from etalis_py.containers.withdrawals import REMEMBERED, Remembered
+from etalis_py.driver import Driver, Step
 from etalis_py.engine import Engine
 from etalis_py.events import Event, Retraction
-from etalis_py.kernel.matches import Match, Matches
+from etalis_py.kernel.matches import Match
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.notebook import rule_graph
 from etalis_py.program import Program, compile, family_of
-from etalis_py.running import fall_due
-from etalis_py.streams import PassingTime
+from etalis_py.streams import Burst, Idle, PassingTime
 from etalis_py.streams.clock import Clock, render_datetime
 from etalis_py.whynot import Report
 
@@ -32,33 +33,26 @@ class EventRunner:
 
     def __init__(self, engine: Engine, stream: str) -> None:
         self._engine, self.stream = engine, stream
-        self._newest: int | None = None
         self._lag = 0
-        self._passing = PassingTime(idle=0.0, lateness=_MARGIN)
+        self._driver = Driver(engine, live=True, batch=REMEMBERED)
+        self._driver.passing = PassingTime(idle=0.0, lateness=_MARGIN)
 
     def push(self, event: Event) -> list[Match]:
-        self._newest = event.end if self._newest is None else max(self._newest, event.end)
         self._lag = _now() - event.end
-        self._passing.arrived(event.end)
-        return self._found(self._engine.push(event))
+        return self._found(self._driver.take(event))
 
     def idle(self) -> list[Match]:
         """Close the open instant.  On a stream that keeps up with the clock, time follows the clock."""
-        if self._newest is None:
-            return []
-        matches = self._found(self._engine.advance(self._newest))
-        if self._is_live():
-            for due in fall_due(self._engine, self._passing):
-                matches += self._found(due)
-        return matches
+        matches = self._found(self._driver.settle())
+        return matches + self._found(self._driver.take(Idle(_now()))) if self._is_live() else matches
 
     def waits(self) -> float | None:
-        at = self._passing.wake_at(self._engine.next_due()) if self._is_live() else None
+        at = self._driver.wakes_at() if self._is_live() else None
         return None if at is None else max(0.0, at - time.monotonic())
 
     def _is_live(self) -> bool:
         """Whether the last event arrived within a minute of its time.  Recorded streams only move with their events."""
-        return self._newest is not None and abs(self._lag) < _LIVE
+        return self._driver.newest is not None and abs(self._lag) < _LIVE
 
     def goals(self) -> int:
         return self._engine.count().goals
@@ -66,11 +60,14 @@ class EventRunner:
     def close(self) -> None:
         self._engine.close()
 
-    def _found(self, matches: Matches) -> list[Match]:
-        for event in self._engine.dead_letters:
-            _LOG.warning("%s: an event of %s came too late and was left out", self.stream, render_datetime(event.end))
-        self._engine.dead_letters.clear()
-        return list(matches)
+    def _found(self, steps: Iterable[Step]) -> list[Match]:
+        matches: list[Match] = []
+        for step in steps:
+            for event in step.late:
+                late = render_datetime(event.end)
+                _LOG.warning("%s: an event of %s came too late and was left out", self.stream, late)
+            matches += step.matches
+        return matches
 
 
 class EngineRunner(EventRunner):
@@ -87,7 +84,8 @@ class EngineRunner(EventRunner):
         if self._revise:
             taken = self._remembered.take(event)
             if isinstance(taken[0], Retraction):
-                return self._found(self._engine.push_all(taken))
+                burst = (Burst(True), *taken, Burst(False))  # one replay
+                return self._found(step for item in burst for step in self._driver.take(item))
         else:
             self._remembered.events.append(event)
         return super().push(event)

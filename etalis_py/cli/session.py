@@ -18,13 +18,14 @@ from etalis_compiler.parser import parse
 from etalis_rules.printing import print_rules
 
 from etalis_py.cli.options import graph_files
+from etalis_py.driver import Driver, Step
 from etalis_py.engine import Engine
 from etalis_py.events import Event, Triple
 from etalis_py.kernel.matches import Match
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.program import program_of
 from etalis_py.rdf import read_turtle
-from etalis_py.streams import Clock
+from etalis_py.streams import Clock, Punctuation
 from etalis_py.streams.clock import clock_of
 from etalis_py.streams.write_table import show_term
 from etalis_py.values.errors import LimitExceeded
@@ -64,8 +65,8 @@ class Session:
         self._clock: Clock | None = None
         self._background, self._entailment, self._policy = background, entailment, policy
         self._facts: list[Triple] = []  # typed background
-        self._engine = self._engine_with({})
-        self._windows: list[Engine] = []
+        self._rules = self._driver_of_rules({})
+        self._windows: list[Driver] = []
         self._numbered = self._events = 0
         self._time: int | None = None  # the time of the last event
         self._prefixes = {"": "http://example.org/"}
@@ -92,7 +93,7 @@ class Session:
             yield from self.take("")
         if not self.done:
             self.done = True
-            yield from self._show(Engine.close)
+            yield from self._show(Driver.end)
 
     def forget(self) -> None:
         """Discard the query or Turtle that is being typed."""
@@ -122,8 +123,7 @@ class Session:
                 return
             self._time = event.end
             self._events += 1
-            yield from self._show(lambda engine: self._push(engine, event))
-            yield from self._too_late()
+            yield from self._show(lambda driver: self._push(driver, event))
         elif line.split()[0].upper().rstrip("{(*") in _BEGINNINGS:
             self._lines.append(line)
         elif _TURTLE.match(line):
@@ -131,11 +131,17 @@ class Session:
         else:
             yield f"{line.strip()!r} is not an event, background, query or command; .help tells what is"
 
-    def _push(self, engine: Engine, event: Event) -> list[Match]:
-        """The matches of an engine for an event; rules answer at once, windows when time has moved on."""
-        if engine in self._windows:
-            return list(engine.push(event))
-        return [*engine.push(event), *engine.advance(event.end)] if engine.programs else []
+    @property
+    def _drivers(self) -> tuple[Driver, ...]:
+        return self._rules, *self._windows
+
+    def _push(self, driver: Driver, event: Event) -> Iterator[Step]:
+        """The steps of an engine for an event; rules answer at once, windows when time has moved on."""
+        if driver in self._windows:
+            yield from driver.take(event)
+        elif driver.engine.programs:
+            yield from driver.take(event)
+            yield from driver.settle()
 
     def _learn(self, line: str) -> Iterator[str]:
         """Add background: triples without a time, over several lines if a line ends unfinished."""
@@ -144,8 +150,8 @@ class Session:
             return
         text, self._turtle = "\n".join(self._turtle).removesuffix("."), []
         triples = self._triples(text)
-        for engine in (self._engine, *self._windows):
-            engine.update("", triples)
+        for driver in self._drivers:
+            driver.engine.update("", triples)
         self._facts += triples
         yield f"{len(triples)} triple{'s' * (len(triples) != 1)} of background"
 
@@ -182,9 +188,10 @@ class Session:
         """The background, with the graphs of FROM and with the typed triples."""
         return load([*self._background, self._facts], named=named, entailment=self._entailment)  # type: ignore[arg-type]
 
-    def _engine_with(self, named: Mapping[str, Any]) -> Engine:
+    def _driver_of_rules(self, named: Mapping[str, Any]) -> Driver:
         known = self._known(named)
-        return Engine(background=known, policy=self._policy, explain=True, revise=SAME_TIME, render=self._render)
+        engine = Engine(background=known, policy=self._policy, explain=True, revise=SAME_TIME, render=self._render)
+        return Driver(engine, live=True)
 
     def _add(self, text: str) -> Iterator[str]:
         """Run the queries of a text; those without a name, or with a taken name, get a new one."""
@@ -197,13 +204,13 @@ class Session:
         if program.windowed:
             known = self._known(files)
             engine = Engine(program, background=known, explain=True, render=self._render, start=self._time)
-            self._windows.append(engine)
+            self._windows.append(Driver(engine, live=True))
         else:
-            if files and not self._engine.programs:  # running programs have already chosen what they see
-                self._engine = self._engine_with(files)
-            if not self._engine.programs and self._time is not None:
-                self._engine.advance(self._time - 1)
-            self._engine.add(program)
+            if files and not self._rules.engine.programs:  # running programs have already chosen what they see
+                self._rules = self._driver_of_rules(files)
+            if not self._rules.engine.programs and self._time is not None:
+                self._rules.engine.advance(self._time - 1)
+            self._rules.engine.add(program)
         yield from map(str, program.warnings)
         yield f"{', '.join(program.queries)} runs"
 
@@ -223,61 +230,61 @@ class Session:
             case ".quit" | ".exit":
                 yield from self.end()
             case ".queries":
-                for identifier, program in self._engine.programs.items():
+                for identifier, program in self._rules.engine.programs.items():
                     for compiled in program.compilation.queries:
                         yield f"{compiled.name} ({identifier}): {' '.join(compiled.source.text.split())}"
-                for engine in self._windows:
-                    for document, source in chain.from_iterable(p.documents for p in engine.programs.values()):
+                for driver in self._windows:
+                    for document, source in chain.from_iterable(p.documents for p in driver.engine.programs.values()):
                         for query in document.queries:
                             text = source.text[query.span.start : query.span.end]
                             yield f"{query.register and query.register.name} (windows): {' '.join(text.split())}"
-                if not self._engine.programs and not self._windows:
+                if not self._rules.engine.programs and not self._windows:
                     yield "no queries yet"
             case ".rules":
-                if self._engine.programs:
-                    yield print_rules(self._engine.rules).strip()
-                for engine in self._windows:
-                    yield from (program.explain().windows for program in engine.programs.values())
-                if not self._engine.programs and not self._windows:
+                if self._rules.engine.programs:
+                    yield print_rules(self._rules.engine.rules).strip()
+                for driver in self._windows:
+                    yield from (program.explain().windows for program in driver.engine.programs.values())
+                if not self._rules.engine.programs and not self._windows:
                     yield "no queries yet"
             case ".remove":
                 yield from self._remove(argument)
             case ".why":
                 yield str(self._last.why()) if self._last is not None else "no match yet"
             case ".goals":
-                counters = self._engine.counters
-                items = sum(engine.counters.items for engine in self._windows)
+                counters = self._rules.engine.counters
+                items = sum(driver.engine.counters.items for driver in self._windows)
                 kept = f", items in windows: {items}" if self._windows else ""
                 yield f"goals: {counters.goals}, events: {self._events}, matches: {counters.matches}{kept}"
             case ".time":
                 clock = self._clock or clock_of(argument)
                 time = clock.parse(argument)
                 self._time = time + 1 if self._time is None else max(self._time, time + 1)
-                yield from self._show(lambda engine: engine.advance(time))
+                yield from self._show(lambda driver: driver.take(Punctuation(time)))
             case _:
                 yield f"there is no command {command}; .help lists them"
 
     def _remove(self, name: str) -> Iterator[str]:
-        for engine in (self._engine, *self._windows):
-            for identifier, program in engine.programs.items():
+        for driver in self._drivers:
+            for identifier, program in driver.engine.programs.items():
                 if name in program.queries:
-                    if engine is self._engine:
-                        engine.remove(identifier)
+                    if driver is self._rules:
+                        driver.engine.remove(identifier)
                     else:
-                        self._windows.remove(engine)
+                        self._windows.remove(driver)
                     yield f"{', '.join(program.queries)} stopped"
                     return
         yield f"there is no query {name or '(name it)'}; running: {', '.join(self._queries()) or 'none'}"
 
     def _queries(self) -> list[str]:
-        engines = (self._engine, *self._windows)
-        return [name for engine in engines for program in engine.programs.values() for name in program.queries]
+        programs = chain.from_iterable(driver.engine.programs.values() for driver in self._drivers)
+        return [name for program in programs for name in program.queries]
 
-    def _show(self, step: Callable[[Engine], Iterable[Match]]) -> Iterator[str]:
-        """The output for the answers of the engines to a step."""
-        engines = (self._engine, *self._windows)
-        columns = {output.query: output.variables for engine in engines for output in engine.outputs}
-        for match in [match for engine in engines for match in step(engine)]:
+    def _show(self, action: Callable[[Driver], Iterable[Step]]) -> Iterator[str]:
+        """The output for the answers of the engines to an action."""
+        columns = {output.query: output.variables for driver in self._drivers for output in driver.engine.outputs}
+        steps = [step for driver in self._drivers for step in action(driver)]
+        for match in chain.from_iterable(step.matches for step in steps):
             self._last = match
             if match.triples is not None:
                 text = " ; ".join(" ".join(show_term(term, self._prefixes) for term in t) for t in match.triples)
@@ -288,12 +295,8 @@ class Session:
                 text = "  ".join(f"?{name} = {show_term(term, self._prefixes)}" for name, term in bound)
             when = "" if match.start is None else f" [{match.start}, {match.end}]"
             yield f"{'✗ ' * match.retracted}{match.query}{when}  {text}"
-
-    def _too_late(self) -> Iterator[str]:
-        for _ in self._engine.dead_letters:
+        if any(step.late for step in steps):
             yield "this event is not later than the last query: it came too late and was left out"
-        for engine in (self._engine, *self._windows):
-            engine.dead_letters.clear()
 
     def _render(self, us: int) -> int | str:
         return (self._clock or Clock("integer")).render(us)

@@ -476,7 +476,7 @@ def in_lists(items: Iterable[Item], size: int = 4096) -> Iterator[list[Item]]:
             if len(held) >= size:
                 yield held
                 held = []
-    except StreamError:
+    except (Exception, KeyboardInterrupt):
         if held:
             yield held
         raise

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from etalis_py.streams.elements import Item
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 MOST_WAITING = 1_000  # most items of one live stream that are held while waiting for another
 
 
-def in_turn(streams: Sequence[Iterator[Item]]) -> Iterator[Item]:
+def in_turn(given: Iterable[Iterator[Item]]) -> Iterator[Item]:
     """Merge finite streams.  A punctuation is passed on once every stream has come past it."""
+    streams = list(given)
     heap: list[tuple[int, bool, int, Item]] = []
     waiting = list(range(len(streams)))
     while heap or waiting:

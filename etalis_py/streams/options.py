@@ -34,7 +34,7 @@ class StreamOptions(TypedDict, total=False):
     mapping: str | Path | Mapping[str, Any] | None
     context: str | Path | Mapping[str, Any] | None
     prefixes: Mapping[str, str] | None
-    in_order: bool | Callable[[str], None]
+    in_order: bool | Callable[[str], None] | None
     on_error: Literal["stop", "skip"]
     dead_letters: DeadLetters | None
     idle: float | None
@@ -61,8 +61,9 @@ class Options:
     ``context``: a JSON-LD context for plain JSON lines.  ``prefixes``: known in the Turtle of JSON lines and in
     mappings, besides ``:``.
 
-    ``in_order``: put the events of a file or a frame in order of time if they are not; a function receives the notice;
-    otherwise it is a warning.
+    ``in_order``: put the events of a file or a frame in order of time if they are not; a function receives the notice,
+    which is a warning otherwise.  False: keep the order of the source.  None: who reads the stream decides, and ``run``
+    puts it in order, unless late events are allowed.
 
     ``on_error="skip"`` counts what cannot be read and hands it to ``dead_letters``; "stop" raises StreamError.
     ``idle``: seconds of silence until an ``Idle`` is yielded; ``follow``: wait for a file to grow.
@@ -83,7 +84,7 @@ class Options:
     mapping: str | Path | Mapping[str, Any] | None = None
     context: str | Path | Mapping[str, Any] | None = None
     prefixes: Mapping[str, str] | None = None
-    in_order: bool | Callable[[str], None] = False
+    in_order: bool | Callable[[str], None] | None = None
     on_error: Literal["stop", "skip"] = "stop"
     dead_letters: DeadLetters | None = None
     idle: float | None = None

@@ -34,12 +34,13 @@ def in_order(chunks: Iterator[Chunk], notice: Callable[[], None]) -> Iterator[Ch
     An error in the input is raised after the events before it.
     """
     first: list[Chunk] = []
-    ordered, last, count, failure = True, MIN_TIME, 0, None
+    ordered, last, count = True, MIN_TIME, 0
+    failure: Exception | None = None
     chunks = iter(chunks)
     while count < LOOK and failure is None:
         try:
             chunk = next(chunks, None)
-        except StreamError as error:
+        except Exception as error:
             chunk, failure = None, error
         if chunk is None:
             break
@@ -66,7 +67,7 @@ def in_order(chunks: Iterator[Chunk], notice: Callable[[], None]) -> Iterator[Ch
             if failure is None:
                 for chunk in chunks:
                     sorter.add(chunk)
-        except StreamError as error:
+        except Exception as error:
             failure = error
         yield from sorter.sorted()
     if failure is not None:

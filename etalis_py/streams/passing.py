@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import TypeVar
 
 from etalis_py.events import Event
+from etalis_py.streams.clock import MAX_TIME, MIN_TIME, Clock, TimeError, clock_of
 from etalis_py.streams.timing import Punctuation
 
 T = TypeVar("T")
 SECOND = 1_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class PassingTime:
@@ -21,7 +26,7 @@ class PassingTime:
     times are current or those of a recording.  An event in order is late only if it lags by more than the lateness
     beyond that, and arrives after a report that it would have been in time for.
 
-    ``until``: event time goes no further.  ``clock`` counts seconds; only differences matter.  State: three numbers.
+    ``until``: event time goes no further.  ``clock`` counts seconds; only differences matter.  State: four numbers.
 
     >>> clock = iter([100.0, 100.5, 103.0]).__next__
     >>> passing = PassingTime(idle=1, lateness=2 * SECOND, clock=clock)
@@ -30,7 +35,7 @@ class PassingTime:
     (None, 8000000)
     """
 
-    __slots__ = ("_clock", "_heard", "_idle", "_lateness", "_newest", "_since", "_until")
+    __slots__ = ("_clock", "_heard", "_idle", "_lateness", "_newest", "_since", "until")
 
     def __init__(
         self,
@@ -40,7 +45,7 @@ class PassingTime:
         until: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._idle, self._lateness, self._until, self._clock = idle, lateness, until, clock
+        self._idle, self._lateness, self.until, self._clock = idle, lateness, until, clock
         self._newest: int | None = None
         self._since = self._heard = 0.0
 
@@ -56,16 +61,72 @@ class PassingTime:
         if self._newest is None or now < self._heard + self._idle:
             return None
         t = self._newest + int((now - self._since) * SECOND) - self._lateness
-        return t if self._until is None else min(t, self._until)
+        return t if self.until is None else min(t, self.until)
 
     def wake_at(self, due: int | None) -> float | None:
         """The clock time when ``reached`` gives ``due`` (or ``until``, if that is earlier); None: not by time alone."""
-        times = [t for t in (due, self._until) if t is not None]
+        times = [t for t in (due, self.until) if t is not None]
         if self._newest is None or not times:
             return None
         # A microsecond more, so that rounding does not wake too early.
         at = self._since + (min(times) - self._newest + self._lateness + 1) / SECOND
         return max(at, self._heard + self._idle)
+
+
+class EndingError(ValueError):
+    """A run cannot end at the given time, because the stream does not spell its times so."""
+
+    def __init__(self, given: int | str | datetime, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"until={given!r}: {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The time at which a run ends, as it was given.
+
+    An integer is in microseconds since the epoch, like all times of the engine.  A datetime without a zone is in UTC.
+    A text is a time as the stream spells it: a dateTime, or a number in the unit of the stream.
+
+    >>> Ending("8").time([Clock("integer", "ms")]), Ending(datetime(1970, 1, 1, 0, 0, 8)).time()
+    (8000, 8000000)
+    """
+
+    given: int | str | datetime
+
+    def __post_init__(self) -> None:
+        if isinstance(self.given, bool) or not isinstance(self.given, int | str | datetime):
+            raise TypeError(
+                f"a run ends at a number of microseconds, at a datetime, or at a time as the stream spells it, such as "
+                f"'2026-01-31T10:00:00Z'; not at {self.given!r}"
+            )
+        if not MIN_TIME <= self.time() <= MAX_TIME:
+            raise TimeError("the time does not fit into 64 bits of microseconds (about 292,000 years)", str(self.given))
+
+    def time(self, clocks: Iterable[Clock] = (), first: int = MIN_TIME, slack: int = 0) -> int:
+        """The time in microseconds; EndingError if it does not fit the clocks of the stream.
+
+        ``first`` is the first time of the stream, ``slack`` how much earlier others may be.  An integer before that is
+        no time of a stream of dates, but was meant in another unit.
+        """
+        given, known = self.given, sorted(clocks, key=attrgetter("kind", "unit"))
+        if isinstance(given, int):
+            if given < first - slack and {clock.kind for clock in known} == {"datetime"}:
+                raise EndingError(
+                    given,
+                    f"an integer is in microseconds since 1970, and this one is before the first time of the stream, "
+                    f"{known[0].render(first)}: give a datetime, or a dateTime in quotes",
+                )
+            return given
+        kind = clock_of(given).kind if isinstance(given, str) else "datetime"
+        fitting = [clock for clock in known if clock.kind == kind]
+        if known and not fitting:
+            times = "dateTimes" if kind == "integer" else "numbers"
+            raise EndingError(given, f"the times of the stream are {times}, such as {known[0].render(first)}")
+        if isinstance(given, str):
+            return (fitting[0] if fitting else clock_of(given)).parse(given)
+        moment = given if given.tzinfo else given.replace(tzinfo=UTC)
+        return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def up_to(items: Iterable[T], until: int, slack: int = 0) -> Iterator[T]:

@@ -58,8 +58,11 @@ class Stream:
         bulk: Callable[[], Iterator[Chunk]] | None = None,
         size: int = 0,
         patience: Sequence[Patience] = (),
+        parts: Sequence[Stream] = (),
     ) -> None:
         self._items = items
+        self._sortable = False
+        self._parts = parts
         self._patience = tuple(dict.fromkeys(patience))
         self._contexts = contexts
         self._close = close
@@ -101,6 +104,12 @@ class Stream:
         return frozenset(context.times.clock for context in self._contexts if context.times.clock)
 
     @property
+    def unit(self) -> str:
+        """The unit of times that are plain numbers; seconds if its parts differ."""
+        units = {context.times.unit for context in self._contexts}
+        return units.pop() if len(units) == 1 else "s"
+
+    @property
     def counters(self) -> Counters:
         return sum((context.counters for context in self._contexts), Counters())
 
@@ -126,6 +135,39 @@ class Stream:
         """
         if len(self._patience) == 1:
             self._patience[0].gathers = True
+
+    def complete(self, options: Options) -> Stream:
+        """The same stream, of a source that can be read to its end at once: so it may be put in order of time."""
+        # By itself, a punctuation stays where it is.
+        self._sortable = not options.close_on_message if options.in_order is None else bool(options.in_order)
+        if options.in_order:
+            self.sort(options.in_order if callable(options.in_order) else None)
+        return self
+
+    def sort(self, notice: Callable[[str], None] | None = None) -> None:
+        """From now on, give the events in order of time.
+
+        This only changes complete files and frames, unless they were opened with ``in_order=False``.  If the events
+        were not in order, ``notice`` is called with a sentence that says so; by default it is a warning.
+        """
+        for part in self._parts:
+            part.sort(notice)
+        if not self._sortable:
+            return
+        self._sortable = False
+        items, bulk = self._items, self._bulk if self.in_bulk else None
+
+        def ordered() -> Iterator[Chunk]:
+            from etalis_py.streams.ordering import in_order
+
+            text = f"{self.source} is not in order of time; it is sorted first"
+            tell = notice or (lambda text: warnings.warn(text, stacklevel=2))
+            try:
+                yield from in_order(in_lists(items) if bulk is None else bulk(), lambda: tell(text))
+            except StreamError as error:
+                raise error.at(self.source, 0) from None
+
+        self._items, self._bulk, self._size = _items_of(ordered), ordered, LARGE
 
     def close(self) -> None:
         """Release files and threads; counters and clock stay."""
@@ -218,8 +260,7 @@ def _read_frame(frame: Any, options: Options) -> Stream:
         except StreamError as error:
             raise error.at("the table", 0) from None
 
-    ordered = _ordered(chunks, "the table", options.in_order)
-    return _in_columns(ordered, context.stream, "the table", context, reader.close)
+    return _in_columns(chunks, "the table", context, options, reader.close)
 
 
 def _read_records(records: Iterable[Any], options: Options) -> Stream:
@@ -235,39 +276,24 @@ def _read_records(records: Iterable[Any], options: Options) -> Stream:
         except StreamError as error:
             raise error.at("the records", 0) from None
 
-    given = items()
-    if options.in_order and isinstance(records, Sequence):
-        given = _items_of(_ordered(lambda: in_lists(items()), "the records", options.in_order))
-    return Stream(given, name=context.stream, source="the records", contexts=[context], close=lambda: None)
-
-
-def _ordered(
-    chunks: Callable[[], Iterator[Chunk]], source: str, wanted: bool | Callable[[str], None]
-) -> Callable[[], Iterator[Chunk]]:
-    """The chunks, sorted by time if asked for, with a notice if they were out of order."""
-    if not wanted:
-        return chunks
-
-    def notice() -> None:
-        text = f"{source} is not in order of time; it is sorted first"
-        if callable(wanted):
-            wanted(text)
-        else:
-            warnings.warn(text, stacklevel=2)
-
-    def ordered() -> Iterator[Chunk]:
-        from etalis_py.streams.ordering import in_order
-
-        return in_order(chunks(), notice)
-
-    return ordered
+    stream = Stream(items(), name=context.stream, source="the records", contexts=[context], close=lambda: None)
+    return stream.complete(options) if isinstance(records, Sequence) else stream
 
 
 def _in_columns(
-    chunks: Callable[[], Iterator[Chunk]], name: str, source: str, context: Context, close: Callable[[], None]
+    chunks: Callable[[], Iterator[Chunk]], source: str, context: Context, options: Options, close: Callable[[], None]
 ) -> Stream:
     """A stream that only has a column reader."""
-    return Stream(_items_of(chunks), name=name, source=source, contexts=[context], close=close, bulk=chunks, size=LARGE)
+    stream = Stream(
+        _items_of(chunks),
+        name=context.stream,
+        source=source,
+        contexts=[context],
+        close=close,
+        bulk=chunks,
+        size=LARGE,
+    )
+    return stream.complete(options)
 
 
 def _items_of(chunks: Callable[[], Iterator[Chunk]]) -> Iterator[Item]:
@@ -306,12 +332,8 @@ def _read_one(source: str | IO[bytes], document: str, options: Options) -> Strea
     size = os.path.getsize(opened.path) if opened.path else 0
     if size >= LARGE and bulk is not None and format != "csv" and not ready():
         size = 0  # its column reader is not compiled yet
-    if options.in_order and not live and opened.path:
-        chunks = (lambda: in_lists(guarded)) if bulk is None or size < LARGE else bulk
-        ordered = _ordered(chunks, opened.name, options.in_order)
-        return _in_columns(lambda: _guarded(ordered(), opened), context.stream, opened.name, context, close)
     items_of_bulk = None if bulk is None or size < LARGE else _items_of(lambda: _guarded(bulk(), opened))
-    return Stream(
+    stream = Stream(
         items_of_bulk or guarded,
         name=context.stream,
         source=opened.name,
@@ -321,6 +343,7 @@ def _read_one(source: str | IO[bytes], document: str, options: Options) -> Strea
         size=size,
         patience=() if context.patience is None else (context.patience,),
     )
+    return stream.complete(options) if opened.path and not live else stream
 
 
 def _file(source: Source, format: str, context: Context, options: Options) -> Stream:
@@ -334,8 +357,7 @@ def _file(source: Source, format: str, context: Context, options: Options) -> St
         schema, batches = file_batches(source, format, mapping)
         yield from frame_chunks(schema, batches, mapping, context, source.path or "FILE")
 
-    ordered = _ordered(chunks, source.name, options.in_order)
-    return _in_columns(lambda: _guarded(ordered(), source), context.stream, source.name, context, source.close)
+    return _in_columns(lambda: _guarded(chunks(), source), source.name, context, options, source.close)
 
 
 def _bulk(source: Source, document: str, context: Context, options: Options) -> Callable[[], Iterator[Chunk]] | None:
@@ -401,5 +423,5 @@ def merge(streams: Sequence[Stream], *, name: str = "", source: str = "") -> Str
         for stream in streams:
             stream.close()
 
-    merged = in_turn([iter(stream) for stream in streams])
-    return Stream(merged, name=name, source=source, contexts=contexts, close=close)
+    merged = in_turn(iter(stream) for stream in streams)
+    return Stream(merged, name=name, source=source, contexts=contexts, close=close, parts=streams)

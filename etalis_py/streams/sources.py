@@ -345,7 +345,7 @@ def line_blocks(
         gathers = patience is not None and patience.gathers
         if gathers:
             yield Burst(True)
-        yield decoded(*block, on_error), block[1]
+        yield from decoded(*block, on_error)
         if gathers:
             yield Burst(False)
 
@@ -390,21 +390,33 @@ def whole_lines(
 _LONG_LINE = "is this really a line-based format? name the right one"
 
 
-def decoded(whole: bytes, number: int, on_error: Callable[[StreamError], None]) -> str:
-    """Lines as text; one that is not UTF-8 is reported and becomes empty."""
+def decoded(whole: bytes, number: int, on_error: Callable[[StreamError], None]) -> Iterator[tuple[str, int]]:
+    """Lines as text, with the number of the first; one that is not UTF-8 is reported and becomes empty.
+
+    The lines before it are given first, so that they are read even if the report ends the reading.
+    """
     try:
-        return whole.decode("utf-8")
+        text = whole.decode("utf-8")
     except UnicodeDecodeError:
-        lines = []
-        for offset, line in enumerate(whole.split(b"\n")):
-            try:
-                lines.append(line.decode("utf-8"))
-            except UnicodeDecodeError as error:
-                reason = f"byte {error.start + 1} of the line is not UTF-8"
-                shown = line.decode("utf-8", "backslashreplace")
-                on_error(StreamError(reason, line=number + offset, text=shown, hint="convert the input to UTF-8"))
-                lines.append("")
-        return "\n".join(lines)
+        yield from _decoded_lines(whole, number, on_error)
+    else:
+        yield text, number
+
+
+def _decoded_lines(whole: bytes, number: int, on_error: Callable[[StreamError], None]) -> Iterator[tuple[str, int]]:
+    lines: list[str] = []
+    begin = 0
+    for place, line in enumerate(whole.split(b"\n")):
+        try:
+            lines.append(line.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            if lines:
+                yield "\n".join(lines) + "\n", number + begin
+            reason = f"byte {error.start + 1} of the line is not UTF-8"
+            shown = line.decode("utf-8", "backslashreplace")
+            on_error(StreamError(reason, line=number + place, text=shown, hint="convert the input to UTF-8"))
+            lines, begin = [""], place
+    yield "\n".join(lines), number + begin
 
 
 def now() -> int:

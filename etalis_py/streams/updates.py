@@ -1,4 +1,4 @@
-"""A stream of updates to the background knowledge (``--background-stream``): JSON lines in order of time.
+"""A stream of updates to the background knowledge (``--background-stream``): JSON lines, or dicts, in order of time.
 
     {"time": 10, "add": ":a :worksFor :b ."}
     {"time": 20, "remove": "<urn:a> <urn:p> 1 .", "add": "<urn:a> <urn:p> 2 .", "graph": "urn:g"}
@@ -9,9 +9,11 @@ or the default graph if it is left out.  An update at t holds from the first ins
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 import msgspec
 from etalis_rules.terms import iri
@@ -21,7 +23,11 @@ from etalis_py.rdf import read_turtle
 from etalis_py.streams.clock import TimeError, clock_of
 from etalis_py.streams.errors import StreamError
 
+Updates = str | os.PathLike[str] | Iterable[Mapping[str, Any]]
+"""A file, or dicts as the lines of one."""
+
 _FIELDS = ("time", "add", "remove", "graph")
+_SHAPE = '{"time": t, "add": "…", "remove": "…", "graph": "…"}'
 _decoder = msgspec.json.Decoder(float_hook=Decimal)
 
 
@@ -37,39 +43,75 @@ class Update:
     line: int
 
 
-def read_updates(path: str, unit: str = "s") -> Iterator[Update]:
+def read_updates(path: str | os.PathLike[str], unit: str = "s") -> Iterator[Update]:
     """The updates of a file, which must be in order of time."""
-    last: int | None = None
+    source = os.fspath(path)
     try:
-        with open(path, encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                if not line.strip():
-                    continue
-                try:
-                    update = _update(line, path, number, unit)
-                except StreamError as error:
-                    raise error.at(path, number, line.rstrip()) from None
-                if last is not None and update.time < last:
-                    raise StreamError(
-                        "this update is earlier than the one before", source=path, line=number, hint="sort them by time"
-                    )
-                last = update.time
-                yield update
+        with open(source, encoding="utf-8") as file:
+            yield from _in_order(
+                _read(number, line, source, unit) for number, line in enumerate(file, 1) if line.strip()
+            )
     except FileNotFoundError:
-        raise StreamError("there is no such file", source=path, hint="check the path of the updates") from None
+        raise StreamError("there is no such file", source=source, hint="check the path of the updates") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise StreamError(f"cannot be read: {getattr(error, 'strerror', None) or error}", source=path) from None
+        raise StreamError(f"cannot be read: {getattr(error, 'strerror', None) or error}", source=source) from None
 
 
-def _update(line: str, source: str, number: int, unit: str) -> Update:
+def updates_of(given: Updates, unit: str = "s") -> Iterator[Update]:
+    """The updates of a file or of dicts; numbers count in ``unit``.
+
+    >>> [(update.time, update.graph) for update in updates_of([{"time": 10, "add": ":a :p :b .", "graph": "urn:g"}])]
+    [(10000000, '<urn:g>')]
+    """
+    if isinstance(given, str | os.PathLike):
+        return read_updates(given, unit)
+    if not isinstance(given, Iterable):
+        raise TypeError(f"updates are a file of JSON lines, or dicts such as {_SHAPE}, not {given!r}")
+    return _in_order(_taken(record, "the updates", number, str(record), unit) for number, record in enumerate(given, 1))
+
+
+def _in_order(updates: Iterable[Update]) -> Iterator[Update]:
+    last: int | None = None
+    for update in updates:
+        if last is not None and update.time < last:
+            raise StreamError(
+                "this update is earlier than the one before",
+                source=update.source,
+                line=update.line,
+                hint="sort them by time",
+            )
+        last = update.time
+        yield update
+
+
+def _read(number: int, line: str, source: str, unit: str) -> Update:
     try:
         record = _decoder.decode(line)
     except msgspec.DecodeError as error:
-        raise StreamError(f"this is not JSON: {error}", hint="write one JSON object a line") from None
-    unknown = [name for name in record if name not in _FIELDS] if isinstance(record, dict) else ["?"]
+        raise StreamError(
+            f"this is not JSON: {error}",
+            source=source,
+            line=number,
+            text=line.rstrip(),
+            hint="write one JSON object a line",
+        ) from None
+    return _taken(record, source, number, line.rstrip(), unit)
+
+
+def _taken(record: object, source: str, number: int, text: str, unit: str) -> Update:
+    try:
+        return _update(record, source, number, unit)
+    except StreamError as error:
+        raise error.at(source, number, text) from None
+
+
+def _update(record: Any, source: str, number: int, unit: str) -> Update:
+    unknown = [name for name in record if name not in _FIELDS] if isinstance(record, Mapping) else ["?"]
     if unknown or "time" not in record or not ("add" in record or "remove" in record):
-        raise StreamError("this is not an update", hint='write {"time": t, "add": "…", "remove": "…", "graph": "…"}')
+        raise StreamError("this is not an update", hint=f"write {_SHAPE}")
     when, graph = record["time"], record.get("graph", "")
+    if isinstance(when, float):
+        when = Decimal(repr(when))
     if isinstance(when, bool) or not isinstance(when, int | str | Decimal) or not isinstance(graph, str):
         raise StreamError("time is a number or a dateTime, graph an IRI", hint="quote dateTimes and IRIs")
     try:

@@ -119,6 +119,21 @@ def test_a_time_that_is_not_spelled_as_the_stream_spells_its_times_ends_nothing(
     assert (done.stdout, done.stderr) == ("", f"etalis: --until {until}: {said}\n")
 
 
+def test_the_end_counts_as_the_mapping_of_the_stream_counts(folder: Folder) -> None:
+    folder.write("m.toml", 'subject = ":{o}"\npredicate = ":price"\nobject = "{x}"\ntime = "{t}"\ntime_unit = "ms"\n')
+    folder.write("t.csv", "t,o,x\n1000,acme,1\n2000,acme,2\n3000,acme,3\n")
+    run = ("run", "-q", "SELECT ?x { ?o :price ?x }", "-s", "t.csv", "-m", "m.toml", "--format", "csv")
+    assert folder.etalis(*run, "--until", "2500").stdout == "x,start,end\n1,1000,1000\n2,2000,2000\n"
+
+
+def test_an_end_before_the_first_event_is_told(folder: Folder) -> None:
+    done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--until", "0")
+    assert (done.stdout, done.stderr) == (
+        "",
+        "etalis: warning: the run ends at 0, before the first event, which is at 1: no event was read\n",
+    )
+
+
 def test_a_live_run_ends_at_a_time(folder: Folder) -> None:
     folder.write("absent.rq", ABSENT)
     process = folder.start("run", "absent.rq", "--stream", "-", "--until", "103")

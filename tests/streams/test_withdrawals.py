@@ -14,8 +14,7 @@ import pyarrow as pa
 import pytest
 
 from etalis_py import Engine, Event
-from etalis_py.cli.drive import Drive
-from etalis_py.cli.interrupt import Interrupt
+from etalis_py.driver import Driver
 from etalis_py.events import Retraction
 from etalis_py.running import run
 from etalis_py.streams import StreamError, kafka, read_stream
@@ -249,8 +248,8 @@ def test_corrections_that_come_together_on_a_live_stream_are_one_replay(format: 
     options = {"mapping": MAPPING} if format == "csv" else {}
     os.write(writing, f"{'t,x,gone' if format == 'csv' else ''}\n{first}\n".encode())
     with os.fdopen(reading, "rb") as source, read_stream(source, format=format, idle=0.1, **options) as stream:
-        stream.gather()
-        Drive(engine, take, lambda event: None, live=True).run(stream, Interrupt())
+        for step in Driver(engine, stream).steps():
+            take(step.matches)
     # Graph by graph, the last element of a burst ends with the next one, or with the stream.
     assert engine.counters.corrections == (1 if format in ("jsonl", "csv") else 2)
     assert engine.counters.late == 0

@@ -34,8 +34,18 @@ def csv_chunks(source: Source, mapping: RowMapping, context: Context, tabs: bool
 
     def by_rows(first: tuple[bytes, int], *, to_end: bool = False) -> Iterator[Chunk]:
         """Read a block with the row reader, and what follows up to the end of a row (or to the end)."""
-        texts = ((decoded(whole, number, context.report), number) for whole, number in chain([first], blocks))
-        return in_lists(csv_events(texts, mapping, context, tabs, columns, to_end=to_end))
+        block = decoded(*first, context.report)
+
+        def texts() -> Iterator[tuple[str, int]]:
+            nonlocal block
+            yield from block
+            for more in blocks:
+                block = decoded(*more, context.report)
+                yield from block
+
+        # The row reader stops where a row ends with a text, of which a block has several if it is not all UTF-8.
+        for text in iter(lambda: next(block, None), None):
+            yield from in_lists(csv_events(chain([text], texts()), mapping, context, tabs, columns, to_end=to_end))
 
     for whole, number in blocks:
         body, at = whole, number

@@ -71,7 +71,7 @@ def json_chunks(source: Source, context: Context, reading: Reading) -> Iterator[
             except (UnicodeDecodeError, msgspec.DecodeError):
                 pass  # the row reader says what is wrong, and reads the rest
         if records is None or len(records) != whole.count(b"\n") + (not whole.endswith(b"\n")):
-            yield from in_lists(jsonl_events([(decoded(whole, number, context.report), number)], context, reading))
+            yield from in_lists(jsonl_events(decoded(whole, number, context.report), context, reading))
             continue
         lines = _Lines(whole, number, context, reading)
         if reading.mapping is None:

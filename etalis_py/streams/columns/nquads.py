@@ -33,13 +33,27 @@ def nquads_chunks(source: Source, scope: DocumentScope, context: Context, messag
     return _Reader(source, scope, context, messages).chunks()
 
 
+def _utf8(source: Source, context: Context) -> Iterator[tuple[bytes, int]]:
+    """Blocks of whole lines that are UTF-8, with the number of the first."""
+    for block in whole_lines(source, byte_blocks(source, BLOCK), returns=True):
+        assert block is not None
+        whole, number = block
+        if b"\r" in whole:
+            whole = whole.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        try:
+            whole.decode()
+        except UnicodeDecodeError:
+            for text, first in decoded(whole, number, context.report):
+                yield text.encode(), first
+        else:
+            yield whole, number
+
+
 class _Reader:
     """One document.  ``lines`` are bytes that have been read but not cut, from line ``number`` on."""
 
     def __init__(self, source: Source, scope: DocumentScope, context: Context, messages: bool | None) -> None:
-        self._blocks = (
-            block for block in whole_lines(source, byte_blocks(source, BLOCK), returns=True) if block is not None
-        )
+        self._blocks = _utf8(source, context)
         self._scope, self._context, self._messages = scope, context, messages
         self._document = Document(context)
         self._predicate = context.timing.after_graph
@@ -67,12 +81,6 @@ class _Reader:
             self._ended = True
             return False
         whole, number = block
-        if b"\r" in whole:
-            whole = whole.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        try:
-            whole.decode()
-        except UnicodeDecodeError:
-            whole = decoded(whole, number, self._context.report).encode()
         if not self._lines:
             self._number = number
         self._lines += whole
