@@ -1,7 +1,8 @@
 """A stand-in for the engine: reports each pair of a reading above a limit and the one before it.
 
 The "query" is ``HOT <relation> <limit>`` (CONSTRUCT-like) or ``ROWS <relation> <limit>`` (SELECT-like); or it goes
-wrong: ``SPIN``, ``EAT``, ``CRASH``, ``SLEEP``, each ``compile`` or ``push``, and ``MANY`` or ``LONG`` ``push``.
+wrong: ``SPIN``, ``EAT``, ``CRASH``, ``SLEEP``, each ``compile`` or ``push``, and ``MANY`` or ``LONG`` ``push``.  The
+question why there is no match goes wrong ``where`` it is ``SPIN``, ``EAT`` or ``CRASH``.
 """
 
 from __future__ import annotations
@@ -70,6 +71,8 @@ class FakeRunner:
     def why_not(self, where: str, at: str) -> object:
         if where == "?":
             raise ValueError("where is not a condition")
+        if where in ("SPIN", "EAT", "CRASH"):
+            go_wrong(where)
         return f"nothing is hot where {where}"
 
     def graph(self) -> dict[str, object]:
