@@ -201,9 +201,10 @@ def _unbuffered_input() -> io.FileIO:
 def follow(url: str, name: str, idle: float, revise: bool) -> Stream:
     """A stream container: its current members, then new ones.  ``revise``: its graphs may withdraw others."""
     from etalis_py.containers.client import Follower  # takes a while to import
+    from etalis_py.containers.origin import token_for
     from etalis_py.containers.withdrawals import Remembered
 
-    follower, remembered = Follower(url), Remembered()
+    follower, remembered = Follower(url, token=token_for(url)), Remembered()
     patience = Patience(idle)
 
     def items() -> Iterator[Any]:

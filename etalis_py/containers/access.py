@@ -143,17 +143,17 @@ class Access:
         """All paths that a request changes are in containers that the caller may write."""
         for path in paths:
             if not self.may_write(caller, path):
-                raise _refusal(caller, "takes changes", f"change {path}")
+                raise _refusal(caller, "takes changes only", f"change {path}")
 
     def check_read(self, caller: Caller, path: str) -> None:
         if not self.may_read(caller, path):
-            raise _refusal(caller, "may be read", f"read {path}")
+            raise _refusal(caller, "is read only", f"read {path}")
 
 
 def _refusal(caller: Caller, what: str, act: str) -> Problem:
     if caller.token is None:
         headers = {"WWW-Authenticate": "Bearer"}
-        return Problem("unauthorized", f"this server {what} only with a token that allows it", headers=headers)
+        return Problem("unauthorized", f"this server {what} with its token", headers=headers)
     return Problem("no-right", f"this token may not {act}")
 
 
