@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from operator import attrgetter
 
 from etalis_compiler import ast
@@ -37,10 +38,13 @@ class EventRunner:
         self._passing = PassingTime(idle=0.0, lateness=_MARGIN)
 
     def push(self, event: Event) -> list[Match]:
+        self._arrived(event)
+        return self._found(self._engine.push(event))
+
+    def _arrived(self, event: Event) -> None:
         self._newest = event.end if self._newest is None else max(self._newest, event.end)
         self._lag = _now() - event.end
         self._passing.arrived(event.end)
-        return self._found(self._engine.push(event))
 
     def idle(self) -> list[Match]:
         """Close the open instant.  On a stream that keeps up with the clock, time follows the clock."""
@@ -83,18 +87,27 @@ class EngineRunner(EventRunner):
         super().__init__(engine, stream)
         self._remembered = Remembered()  # for corrections by name, and for why-not
 
+    @property
+    def gathers(self) -> bool:
+        return bool(self._revise)
+
     def push(self, event: Event) -> list[Match]:
         if self._revise:
-            taken = self._remembered.take(event)
-            if isinstance(taken[0], Retraction):
-                return self._found(self._engine.push_all(taken))
-        else:
-            self._remembered.events.append(event)
+            return self.push_all([event])
+        self._remembered.add(event)
         return super().push(event)
+
+    def push_all(self, events: Sequence[Event]) -> list[Match]:
+        """Take events some of which may withdraw others, or come late; together they are one replay."""
+        taken = [one for event in events for one in self._remembered.take(event)]
+        for one in taken:
+            if not isinstance(one, Retraction):
+                self._arrived(one)
+        return self._found(self._engine.push_all(taken))
 
     def why_not(self, where: str, at: str) -> Report:
         """Why there is no such match, over the last events."""
-        events = sorted(self._remembered.events, key=attrgetter("end"))
+        events = sorted(self._remembered.events(), key=attrgetter("end"))
         clock = Clock("datetime")
         return self.program.why_not(events, where=where, at=at or None, clock=clock, background=self._background)
 

@@ -102,6 +102,8 @@ class Remove(Message, frozen=True, tag=True):
 class Push(Message, frozen=True, tag=True):
     """Take these members, each within ``seconds``; matches become members of ``output``, under names with ``prefix``.
 
+    The answer may say that only the first of them were taken; the others come again with the next message.
+
     ``most`` is how many matches one of many queries may have for one member.
     """
 
@@ -192,11 +194,15 @@ class Found:
 
 
 class Compiled(Message, frozen=True, tag=True):
-    """The rules as a graph, as JSON, warnings about the query, and how many rules and goals it has."""
+    """The rules as a graph, as JSON, warnings about the query, and how many rules and goals it has.
+
+    ``gathers``: the program takes a backlog at once, because there may be corrections in it.
+    """
 
     rules: bytes
     warnings: list[str]
     size: int
+    gathers: bool = False
 
 
 class Added(Message, frozen=True, tag=True):

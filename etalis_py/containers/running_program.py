@@ -35,6 +35,7 @@ _LOG = logging.getLogger("etalis.containers")
 _COUNTED = 10_000
 _KEPT_BYTES = 2 * 1024 * 1024
 _BATCH = 200
+_GATHERED = 1_000  # of a program that takes corrections, whose backlog is one replay
 _TOGETHER = 64
 _WHY_SECONDS = 5.0
 
@@ -73,6 +74,7 @@ class RunningProgram:
         self._asking = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._next_write = 0.0
+        self._batch = _BATCH
         self._due: float | None = None  # by the clock of the loop
         self._quiet = True  # its last step had no member, which ended the open instant
         self._trace: ProgramTrace | None = None
@@ -84,6 +86,7 @@ class RunningProgram:
         """Run in this process, which has compiled the query."""
         self.process, self.state = process, "running"
         self.rules, self.warnings = compiled.rules, compiled.warnings
+        self._batch = _GATHERED if compiled.gathers else _BATCH
         self._task = asyncio.create_task(self._run(process))
 
     def behind(self) -> int:
@@ -227,7 +230,7 @@ class RunningProgram:
         if container is None:
             return []
         read = asyncio.get_running_loop().run_in_executor
-        return await read(self._store.pool, arrivals, self._store, container, self.cursor, _BATCH)
+        return await read(self._store.pool, arrivals, self._store, container, self.cursor, self._batch)
 
     async def _step(self, process: Process, members: list[Stored] | None) -> None:
         """Hand over members, or the news that none came for a while, and take the results."""
@@ -240,8 +243,9 @@ class RunningProgram:
             self._quiet = not members
             await process.send(Push(members, *rest) if members else Idle(*rest))
             done, position, since = False, 0, time.time_ns()
+            seconds = limits.step_seconds * (len(members or ()) if self._batch == _GATHERED else 1)
             while not done:
-                answer = await process.answer(limits.step_seconds, _step(limits.step_seconds))
+                answer = await process.answer(seconds, _step(limits.step_seconds))
                 if isinstance(answer, Failed | Refused):
                     raise Stopped(answer.detail)
                 assert isinstance(answer, Step)

@@ -54,6 +54,7 @@ KEPT = 1_000
 OUT_OF_MEMORY = 70
 _PIECE_BYTES = 256 * 1024
 _PIECE_SECONDS = 0.05
+_TURN_SECONDS = 0.25
 _RULES_BYTES = 4 * 1024 * 1024
 
 
@@ -158,7 +159,7 @@ class _Process:
         if count > message.rules or len(document) > _RULES_BYTES:
             raise Problem("too-costly", f"the query compiles to {count} rules and goals; at most {message.rules}")
         self._program = _Program(runner, base)
-        return Compiled(document, runner.warnings(), count)
+        return Compiled(document, runner.warnings(), count, runner.gathers)
 
 
 class _Work(ABC):
@@ -175,18 +176,28 @@ class _Work(ABC):
         return self._goals
 
     def step(self, message: Push | Idle, send: Callable[[Message], None]) -> None:
-        """Take members one by one; results are sent when there are many, after a while, and at the end."""
+        """Take members for a while; results are sent when there are many, after a moment, and at the end.
+
+        The rest of the members is left to the next message, so that nobody who asks something waits for all of them.
+        """
         piece = _Piece(message, self._names)
         if isinstance(message, Idle):
             self._take(self._events.idle(), piece, send)
         else:
-            for member in message.members:
-                allow(message.seconds)
-                self._take(self._events.push(as_event(member, self._base)), piece, send)
-                piece.taken += 1
-                if piece.is_due():
-                    piece.send(send, self._open_goals())
+            self._push(message, piece, send)
         piece.send(send, self._open_goals(), waits=self._events.waits(), done=True)
+
+    def _push(self, message: Push, piece: _Piece, send: Callable[[Message], None]) -> None:
+        """Take members one by one."""
+        until = time.monotonic() + _TURN_SECONDS
+        for member in message.members:
+            allow(message.seconds)
+            self._take(self._events.push(as_event(member, self._base)), piece, send)
+            piece.taken += 1
+            if time.monotonic() > until:
+                return
+            if piece.is_due():
+                piece.send(send, self._open_goals())
 
     @abstractmethod
     def _take(self, matches: Sequence[MatchLike], piece: _Piece, send: Callable[[Message], None]) -> None:
@@ -215,6 +226,16 @@ class _Program(_Work):
         except ValueError as error:
             raise Problem("bad-request", str(error)) from None
         return msgspec.json.encode({"text": str(report), "report": msgspec.Raw(_as_json(report))})
+
+    def _push(self, message: Push, piece: _Piece, send: Callable[[Message], None]) -> None:
+        """Take members at once if they may correct others: all corrections among them then cost one replay."""
+        if not self._runner.gathers:
+            super()._push(message, piece, send)
+            return
+        allow(message.seconds * len(message.members))
+        events = [as_event(member, self._base) for member in message.members]
+        self._take(self._runner.push_all(events), piece, send)
+        piece.taken += len(events)
 
     def _take(self, matches: Sequence[MatchLike], piece: _Piece, send: Callable[[Message], None]) -> None:
         for match in matches:

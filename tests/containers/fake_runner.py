@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from etalis_rules.terms import parts
@@ -47,6 +47,10 @@ class FakeRunner:
     previous: Event | None = None
     pending: list[FakeMatch] = field(default_factory=list)
     last: int = -(2**63)
+    gathers: bool = False
+
+    def push_all(self, events: Sequence[Event]) -> list[FakeMatch]:
+        return [match for event in events for match in self.push(event)]
 
     def push(self, event: Event) -> list[FakeMatch]:
         closed = self._closed() if event.end > self.last else []
