@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,6 @@ from etalis_py.cli.sources import is_container
 from etalis_py.kernel.matches import Matches
 from etalis_py.streams import Match, open_sink
 
-TOKEN = "ETALIS_TOKEN"
 MANY = 256  # least number of matches for columns; fewer are written one by one
 
 
@@ -97,8 +95,9 @@ def open_outlet(
         if asked := [output.query for output in outputs if output.form == "ask"]:
             raise UsageError(f"a stream container has no place for the answer of {', '.join(asked)}: write jsonl")
         from etalis_py.containers.client import ContainerSink  # takes a while to import
+        from etalis_py.containers.origin import token_for
 
-        return Outlet(ContainerSink(options.sink, token=os.environ.get(TOKEN), revised=revised), buffered=False)
+        return Outlet(ContainerSink(options.sink, token=token_for(options.sink), revised=revised), buffered=False)
     if explain and options.format not in ("jsonl", "trig"):
         raise UsageError(f"--explain-matches has no place in {options.format}: write jsonl or trig")
     skipped: list[str] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from etalis_compiler import ast
@@ -80,19 +80,27 @@ class EngineRunner(EventRunner):
         super().__init__(engine, stream)
         self._remembered = Remembered()  # for corrections by name, and for why-not
 
+    @property
+    def gathers(self) -> bool:
+        return bool(self._revise)
+
     def push(self, event: Event) -> list[Match]:
         if self._revise:
-            taken = self._remembered.take(event)
-            if isinstance(taken[0], Retraction):
-                burst = (Burst(True), *taken, Burst(False))  # one replay
-                return self._found(step for item in burst for step in self._driver.take(item))
-        else:
-            self._remembered.events.append(event)
+            return self.push_all([event])
+        self._remembered.add(event)
         return super().push(event)
+
+    def push_all(self, events: Sequence[Event]) -> list[Match]:
+        """Take events some of which may withdraw others, or come late; together they are one replay."""
+        taken = [one for event in events for one in self._remembered.take(event)]
+        if arrived := [one for one in taken if not isinstance(one, Retraction)]:
+            self._lag = _now() - arrived[-1].end
+        burst = (Burst(True), *taken, Burst(False))
+        return self._found(step for item in burst for step in self._driver.take(item))
 
     def why_not(self, where: str, at: str) -> Report:
         """Why there is no such match, over the last events."""
-        events = sorted(self._remembered.events, key=attrgetter("end"))
+        events = sorted(self._remembered.events(), key=attrgetter("end"))
         clock = Clock("datetime")
         return self.program.why_not(events, where=where, at=at or None, clock=clock, background=self._background)
 

@@ -6,14 +6,20 @@ import argparse
 import os
 import sys
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
 from etalis_py.cli import options as shared
 from etalis_py.cli.errors import Failure, UsageError
 
+if TYPE_CHECKING:
+    from etalis_py.containers import Limits
+
+READ_TOKEN = "ETALIS_READ_TOKEN"
 EXAMPLES = """\
 examples:
   etalis serve
   ETALIS_TOKEN=$(openssl rand -hex 16) etalis serve --host 0.0.0.0 --store /var/lib/etalis/streams.db
+  etalis serve --host 0.0.0.0 --tokens tokens.toml --read-token --tls-cert cert.pem --tls-key key.pem --audit audit.log
 """
 
 
@@ -22,7 +28,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "serve",
         help="serve stream containers",
         description="Serve stream containers over HTTP, with programs that read them.  Writing asks for the token in "
-        "the environment variable ETALIS_TOKEN, where it is set.",
+        "the environment variable ETALIS_TOKEN, where it is set, or one from the file of --tokens.",
         epilog=EXAMPLES,
         formatter_class=shared.Help,
         usage="etalis serve [options]",
@@ -34,6 +40,23 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--base-url", metavar="URL", help="the public address, behind a proxy")
     parser.add_argument(
         "--allow-origin", action="append", default=[], metavar="URL", help="web pages from there may use the server"
+    )
+    parser.add_argument("--tokens", metavar="FILE", help="tokens with rights for some containers (TOML)")
+    parser.add_argument(
+        "--read-token",
+        action="store_true",
+        help="reading and asking need a token, too: one that may write or read, or the one in ETALIS_READ_TOKEN",
+    )
+    parser.add_argument("--tls-cert", metavar="FILE", help="speak TLS, with this certificate (PEM)")
+    parser.add_argument("--tls-key", metavar="FILE", help="the key of the certificate, if it is in another file (PEM)")
+    parser.add_argument("--audit", metavar="FILE", help="append a line to it for each request that writes")
+    parser.add_argument(
+        "--limit",
+        action="append",
+        type=_limit,
+        default=[],
+        metavar="NAME=N",
+        help="another value for a limit, such as questions_per_minute=10; /-/constraints lists them",
     )
     shared.add_background(parser)
     shared.add_policy(parser)
@@ -53,20 +76,45 @@ def _port(text: str) -> int:
     return int(text)
 
 
+def _limit(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    try:
+        return name, int(value) if value.isdigit() else float(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"a limit is NAME=NUMBER, such as programs=8, found {text!r}") from None
+
+
+def _limits(given: list[tuple[str, float]]) -> Limits:
+    from dataclasses import fields
+
+    from etalis_py.containers import Limits
+
+    kinds = {field.name: field.type for field in fields(Limits)}
+    for name, value in given:
+        if name not in kinds:
+            raise UsageError(f"--limit {name}: there is no such limit; there are {', '.join(kinds)}")
+        if kinds[name] == "int" and not isinstance(value, int):
+            raise UsageError(f"--limit {name}: it is a whole number, found {value:g}")
+    try:
+        return Limits(**dict(given))  # type: ignore[arg-type]
+    except ValueError as error:
+        raise UsageError(f"--limit: {error}") from None
+
+
 def serve(options: Namespace) -> int:
     import logging
 
-    from etalis_py.cli.outputs import TOKEN
     from etalis_py.containers import ServeError
     from etalis_py.containers import serve as run_server
+    from etalis_py.containers.origin import TOKEN
 
     logging.basicConfig(level=logging.WARNING, format="etalis: %(message)s", stream=sys.stderr)
 
     token = os.environ.get(TOKEN)
-    if options.host not in ("127.0.0.1", "localhost", "::1") and token is None:
+    if options.host not in ("127.0.0.1", "localhost", "::1") and token is None and options.tokens is None:
         raise UsageError(
             f"{options.host} can be reached from other machines: set {TOKEN} to what writers must know, "
-            "for example: export ETALIS_TOKEN=$(openssl rand -hex 16)"
+            "for example: export ETALIS_TOKEN=$(openssl rand -hex 16); or name a file of tokens with --tokens"
         )
     if options.background:
         from etalis_py.knowledge import load
@@ -78,6 +126,13 @@ def serve(options: Namespace) -> int:
             port=options.port,
             store=None if options.memory else options.store,
             token=token,
+            tokens=options.tokens,
+            read_token=os.environ.get(READ_TOKEN) if options.read_token else None,
+            reading_needs_token=options.read_token,
+            tls_cert=options.tls_cert,
+            tls_key=options.tls_key,
+            audit=options.audit,
+            limits=_limits(options.limit),
             base_url=options.base_url,
             allow_origins=options.allow_origin,
             runner_factory="etalis_py.cli.runner:runner_factory",

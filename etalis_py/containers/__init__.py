@@ -10,8 +10,9 @@ side.
 
 from __future__ import annotations
 
-from .client import ContainerError, ContainerSink, Follower, follow
+from .client import ContainerSink, Follower, follow
 from .limits import Limits
+from .origin import ContainerError, token_for
 from .runners import MatchLike, ProgramRunner, QueriesRunner, RunnerFactory
 from .serve import ServeError, serve
 
@@ -27,4 +28,5 @@ __all__ = [
     "ServeError",
     "follow",
     "serve",
+    "token_for",
 ]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hmac
 import logging
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import resources
 from typing import Any
 
@@ -16,7 +14,7 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
@@ -25,6 +23,8 @@ from . import container_handlers as containers
 from . import member_handlers as members
 from . import metrics
 from . import standing_handlers as standing
+from .access import SAFE, Access, Caller
+from .audit import Audit
 from .documents import Documents
 from .exchange import CONTAINER_METHODS, MEMBER_METHODS, PROGRAM_METHODS, QUERY_TYPE, Exchange
 from .graphs import Base
@@ -38,8 +38,7 @@ from .store import Store
 from .vocabulary import LDP
 
 _LOG = logging.getLogger("etalis.containers")
-_HOST = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::([0-9]{1,5}))?", re.ASCII)
-_SAFE = ("GET", "HEAD", "OPTIONS")
+_HTML = containers.HTML
 _ASSETS = (
     "page.css",
     "page.js",
@@ -56,32 +55,25 @@ _PAGE_POLICY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
-    """Who may send requests: the token for writing (none: anybody), the host names served (None: any), origins."""
-
-    token: str | None = None
-    hosts: frozenset[str] | None = None
-    base_url: str | None = None
-    origins: tuple[str, ...] = ()
-
-
 class Application:
     """The handlers of one server over its store."""
 
-    def __init__(self, store: Store, hub: Hub, programs: Programs, documents: Documents, access: Access) -> None:
+    def __init__(
+        self, store: Store, hub: Hub, programs: Programs, documents: Documents, access: Access, audit: Audit
+    ) -> None:
         self.store, self.hub, self.programs, self.access = store, hub, programs, access
-        self.documents = documents
+        self.documents, self.audit = documents, audit
         folder = resources.files(__package__).joinpath("page")
         self.page = folder.joinpath("index.html").read_bytes()
         self.assets = {name: folder.joinpath(name).read_bytes() for name in _ASSETS}
-        self._status: tuple[float, dict[str, object]] = (-10.0, {})
+        self._status: tuple[float, dict[str, Any]] = (-10.0, {})
         self._status_lock = asyncio.Lock()
 
     # -- the guard ------------------------------------------------------------------------------------------------
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         request = Request(scope, receive)
+        caller = self._caller(request)
         exchange = Exchange(
             request,
             self.store,
@@ -89,50 +81,45 @@ class Application:
             Base(self.store.base, "http://invalid/"),
             self.store.clock(),
             self.documents,
+            self.access,
+            caller,
         )
         try:
-            exchange.base = Base(self.store.base, self._outer(request.headers.get("host"), scope))
-            self._check_origin(request.headers.get("origin"), exchange.base, request.method)
-            self._check_token(request.headers.get("authorization"), request.method)
-            response = await self._route(exchange)
+            exchange.base = Base(self.store.base, self.access.outer(request.headers.get("host"), scope["scheme"]))
+            self.access.check_origin(request.headers.get("origin"), exchange.base, request.method)
+            response = await self._admitted(exchange)
         except Problem as problem:
             response = self._refusal(exchange, problem)
         except Exception:
             _LOG.exception("%s %s failed", request.method, request.url.path)
             response = self._refusal(exchange, Problem("failed", "an unexpected error; see the log of the server"))
+        if request.method not in SAFE:
+            self.audit.note(exchange.arrival, caller, request.method, exchange.path, response.status_code)
         await response(scope, receive, send)
 
-    def _outer(self, host: str | None, scope: Any) -> str:
-        """The base of this server's addresses as the client knows them."""
-        named = _HOST.fullmatch(host or "")
-        if named is None:
-            raise Problem("bad-request", "the Host header is missing or cannot be read")
-        if self.access.hosts is not None and named[1].lower() not in self.access.hosts:
-            # A page of another site must not reach a loopback server through its own host name (DNS rebinding).
-            raise Problem(
-                "wrong-host",
-                f"the host {named[1]!r} is not answered for; known: {', '.join(sorted(self.access.hosts))}",
-            )
-        return self.access.base_url or f"{scope['scheme'].replace('ws', 'http')}://{host}/"
+    def _caller(self, request: HTTPConnection) -> Caller:
+        address = request.client.host if request.client else ""
+        return self.access.caller(address, request.headers.get("authorization"))
 
-    def _check_origin(self, origin: str | None, base: Base, method: str) -> None:
-        """Pages of other sites may not write (nor open sockets) unless their origin is allowed."""
-        if method in _SAFE or origin is None:
-            return
-        if f"{origin}/" != base.outer and origin not in self.access.origins:
-            raise Problem("forbidden", f"requests from pages of {origin} are not allowed")
+    async def _admitted(self, exchange: Exchange) -> Any:
+        """The response, if the caller has the right to it."""
+        path, caller = exchange.path, exchange.caller
+        if exchange.method not in SAFE:
+            parameters = exchange.request.query_params
+            if path == "/-/check":
+                self.access.check_write(caller, parameters.get("stream", "/"))
+            else:
+                self.access.check_write(caller, path, *parameters.getlist("output"))
+        elif not path.startswith("/-/") and not self.access.may_read(caller, path):
+            # A browser cannot send a token for the page, which holds nothing; what the page then asks for needs one.
+            if path.endswith("/") and _HTML in (exchange.header("accept") or "") and not exchange.request.url.query:
+                return self._as_page(exchange.reply(200, self.page, _HTML, Cache_Control="no-store"))
+            self.access.check_read(caller, path)
+        return await self._route(exchange)
 
-    def _check_token(self, authorization: str | None, method: str) -> None:
-        if method not in _SAFE and not self._may_write(authorization):
-            raise Problem(
-                "unauthorized", "this server takes changes only with its token", headers={"WWW-Authenticate": "Bearer"}
-            )
-
-    def _may_write(self, authorization: str | None) -> bool:
-        if self.access.token is None:
-            return True
-        scheme, _, given = (authorization or "").partition(" ")
-        return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self.access.token.encode())
+    def _as_page(self, response: Response) -> Response:
+        response.headers["Content-Security-Policy"] = _PAGE_POLICY
+        return response
 
     def _refusal(self, exchange: Exchange, problem: Problem) -> Response:
         container = self.store.catalogue.by_path.get(exchange.path)
@@ -180,9 +167,7 @@ class Application:
         method = exchange.method
         if method in ("GET", "HEAD"):
             response = await containers.get(exchange, self.hub, self.page)
-            if getattr(response, "media_type", None) == containers.HTML:
-                response.headers["Content-Security-Policy"] = _PAGE_POLICY
-            return response
+            return self._as_page(response) if getattr(response, "media_type", None) == _HTML else response
         if method == "POST":
             return await containers.post(exchange, self.programs)
         if method == "PUT":
@@ -212,11 +197,11 @@ class Application:
             text = constraints_page(asdict(self.store.limits)).encode()
             return exchange.reply(200, text, "text/plain", Cache_Control="no-cache")
         if name == "metrics":
+            self.access.check_read(exchange.caller, "/")
             text = metrics.metrics(await self._current_status(exchange)).encode()
             return exchange.reply(200, text, metrics.TYPE, Cache_Control="no-store")
         if name == "status":
-            document = await self._current_status(exchange)
-            document["writable"] = self._may_write(exchange.header("authorization"))
+            document = self._readable(exchange.caller, await self._current_status(exchange))
             return exchange.reply(200, msgspec.json.encode(document), "application/json", Cache_Control="no-store")
         shown = ", ".join(("status", "constraints", "metrics", "check", *self.assets))
         raise Problem("not-found", f"there is no /-/{name}; there are: {shown}")
@@ -229,21 +214,36 @@ class Application:
         document = {"rules": msgspec.Raw(compiled.rules), "warnings": compiled.warnings}
         return exchange.reply(200, msgspec.json.encode(document), "application/json", Cache_Control="no-store")
 
-    async def _current_status(self, exchange: Exchange) -> dict[str, object]:
+    async def _current_status(self, exchange: Exchange) -> dict[str, Any]:
         """The state, computed at most once a second however many clients watch."""
         async with self._status_lock:
             since, document = self._status
             now = asyncio.get_running_loop().time()
             if now - since >= 1.0:
-                document = await exchange.read(status, self.store, self.hub, self.programs, False)
+                document = await exchange.read(status, self.store, self.hub, self.programs)
                 self._status = (now, document)
         return dict(document)
+
+    def _readable(self, caller: Caller, status: dict[str, Any]) -> dict[str, Any]:
+        """What of the state this caller may read, and whether it may write anything."""
+        if caller.token is None:
+            self.access.check_read(caller, "/")
+        writable = not self.access.tokens or (caller.token is not None and bool(caller.token.write))
+        if self.access.may_read(caller, "/"):
+            return status | {"writable": writable}
+        return status | {
+            "containers": [c for c in status["containers"] if self.access.may_read(caller, c["path"])],
+            "programs": [p for p in status["programs"] if self.access.may_read(caller, p["input"])],
+            "writable": writable,
+        }
 
     async def socket(self, socket: WebSocket) -> None:
         """A WebSocket on a container's address."""
         try:
-            base = Base(self.store.base, self._outer(socket.headers.get("host"), socket.scope))
-            self._check_origin(socket.headers.get("origin"), base, "WEBSOCKET")
+            outer = self.access.outer(socket.headers.get("host"), socket.scope["scheme"])
+            base = Base(self.store.base, outer)
+            self.access.check_origin(socket.headers.get("origin"), base, "WEBSOCKET")
+            self.access.check_read(self._caller(socket), socket.url.path)
             container = self.store.catalogue.by_path.get(socket.url.path)
             if container is None:
                 raise Problem("not-found", f"there is no container {socket.url.path}")
@@ -255,10 +255,10 @@ class Application:
             )
 
 
-def make_app(store: Store, programs: Programs, nursery: Nursery, access: Access) -> Starlette:
+def make_app(store: Store, programs: Programs, nursery: Nursery, access: Access, audit: Audit) -> Starlette:
     """The application of a store; it starts the programs when it starts, and closes the store when it stops."""
     hub = Hub(store)
-    application = Application(store, hub, programs, Documents(nursery, store.limits), access)
+    application = Application(store, hub, programs, Documents(nursery, store.limits), access, audit)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -270,6 +270,7 @@ def make_app(store: Store, programs: Programs, nursery: Nursery, access: Access)
         await programs.stop_all()
         await nursery.stop()
         await asyncio.to_thread(store.close)
+        audit.close()
 
     cors = Middleware(
         CORSMiddleware,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from types import TracebackType
 from typing import TypeVar
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 import httpx
 import pyoxigraph as ox
@@ -29,6 +29,7 @@ from . import negotiation
 from . import vocabulary as v
 from .graphs import NDJSON, TURTLE, stamped
 from .match_graphs import Names, match_graph, match_name
+from .origin import ContainerError, bound_client, checked_address, no_token
 from .runners import MatchLike
 
 T = TypeVar("T")
@@ -38,21 +39,24 @@ _HINT = "start the server or check the address"
 _FINAL = (400, 401, 403, 404, 405, 410, 421)
 
 
-class ContainerError(OSError):
-    """A container that cannot be read or written: which, what it answered, what to do."""
-
-
 def follow(
-    url: str, *, since: str | int = "oldest", poll: float = 1.0, push: bool = True, patience: float = 60.0
+    url: str,
+    *,
+    token: str | None = None,
+    since: str | int = "oldest",
+    poll: float = 1.0,
+    push: bool = True,
+    patience: float = 60.0,
 ) -> Iterator[Event]:
     """The events of a container: first those stored, then new ones as they come, without end; see ``Follower``."""
-    with Follower(url, since=since, poll=poll, push=push, patience=patience) as follower:
+    with Follower(url, token=token, since=since, poll=poll, push=push, patience=patience) as follower:
         yield from follower
 
 
 class Follower:
     """A reader of one container, in order of arrival.
 
+    ``token`` is sent if the server asks for one to read.  Only the server of ``url`` is asked, wherever it points.
     ``since`` is "oldest", "now", or the ``cursor`` of an earlier follower.  ``poll`` is the pause between requests
     without push, ``patience`` how long a server that was reached once may be unreachable before that is an error; a
     refused first connection is an error at once.  Memory: a queue of at most a thousand events; a slow reader slows the
@@ -60,7 +64,14 @@ class Follower:
     """
 
     def __init__(
-        self, url: str, *, since: str | int = "oldest", poll: float = 1.0, push: bool = True, patience: float = 60.0
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        since: str | int = "oldest",
+        poll: float = 1.0,
+        push: bool = True,
+        patience: float = 60.0,
     ) -> None:
         self.url = checked_address(url)
         if not isinstance(since, int) and since not in ("oldest", "now"):
@@ -71,7 +82,7 @@ class Follower:
         self._stop = threading.Event()
         self._reached = time.monotonic()
         self._known = False
-        self._client = httpx.Client(timeout=httpx.Timeout(10.0, read=45.0), follow_redirects=True)
+        self._client = bound_client(url, token, httpx.Timeout(10.0, read=45.0), redirected=True)
         self._thread = threading.Thread(target=self._run, name="follow", daemon=True)
         self._thread.start()
 
@@ -245,8 +256,6 @@ class Follower:
 
     def _member(self, member: str, order: str) -> Event | None:
         url = member[1:-1]
-        if urlsplit(url).netloc != urlsplit(self.url).netloc:
-            raise ContainerError(f"{self.url} contains {url} on another server, which is not followed")
         response = self._attempt(lambda: self._client.get(url, headers={"Accept": TURTLE}))
         if response.status_code in (404, 410):
             return None
@@ -258,14 +267,6 @@ class Follower:
 
 class _Stopped(Exception):
     """The follower was closed."""
-
-
-def checked_address(url: str) -> str:
-    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
-        raise ContainerError(
-            f"{url!r} is not the address of a container; expected something like http://127.0.0.1:8080/stream/"
-        )
-    return url
 
 
 def _not_there(url: str, reason: str) -> ContainerError:
@@ -283,6 +284,8 @@ def refusal(url: str, response: httpx.Response) -> ContainerError:
         reason = f"{document['detail']}. {document.get('hint', '')}".strip()
     except (ValueError, KeyError, TypeError, httpx.ResponseNotRead):
         reason = response.reason_phrase
+    if response.status_code == 401:
+        reason = f"{reason} ({no_token(url)})"
     return ContainerError(f"{url} answers {response.status_code}: {reason}")
 
 
@@ -333,8 +336,7 @@ class ContainerSink:
         revised: bool = False,
     ) -> None:
         self.url = checked_address(url if url.endswith("/") else url + "/")
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._client = httpx.Client(timeout=30.0, headers=headers)
+        self._client = bound_client(self.url, token, 30.0, redirected=False)
         self._patience = patience
         self._known = False
         self.written = self.repeated = 0

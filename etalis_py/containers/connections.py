@@ -2,6 +2,9 @@
 
 uvicorn only limits the total number of connections, and closes those idle between requests; a request whose head never
 ends keeps its place for ever.  These protocols add what is missing.
+
+They also refuse requests that another reader of HTTP could cut elsewhere (``strictly``), because a proxy in front would
+then see other requests than the server does.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -18,6 +22,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 from .limits import Limits
 from .problems import Problem
+from .strictly import Lines
 
 
 class Places:
@@ -48,6 +53,7 @@ class _Http(H11Protocol):
         self._places = places
         self._address: str | None = None
         self._head_timer: asyncio.TimerHandle | None = None
+        self._lines = self.conn._receive_buffer = Lines()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -102,11 +108,20 @@ class _Http(H11Protocol):
             seconds = self._places.limits.header_seconds
             self._refuse(Problem("timeout", f"no request arrived within {seconds:g} s (header_seconds)"))
 
+    def send_400_response(self, msg: str) -> None:
+        """A request that cannot be read: what follows it cannot be read either, so the connection ends."""
+        self._stop_timer()
+        if self._is_asked() and self.cycle.response_started:
+            self.transport.close()
+            return
+        found = self._lines.fault or "the request is not HTTP/1.1, or its head is too long"
+        self._refuse(Problem("bad-request", found))
+
     def _refuse(self, problem: Problem) -> None:
         body = msgspec.json.encode(problem.document("/"))
-        reason = "Request Timeout" if problem.status == 408 else "Too Many Requests"
         head = (
-            f"HTTP/1.1 {problem.status} {reason}\r\ncontent-type: application/problem+json\r\n"
+            f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}\r\n"
+            "content-type: application/problem+json\r\n"
             f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + body)

@@ -12,6 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from . import negotiation
 from . import vocabulary as v
+from .access import Access, Caller
 from .documents import Documents
 from .graphs import POSTABLE, Base, Graph
 from .limits import Limits
@@ -40,6 +41,8 @@ class Exchange:
     base: Base
     arrival: int
     documents: Documents
+    access: Access
+    caller: Caller
     links: list[str] = field(default_factory=list)
     allow: str = ""
     accept_post: str = ""
@@ -48,6 +51,11 @@ class Exchange:
     @property
     def method(self) -> str:
         return self.request.method
+
+    @property
+    def client(self) -> str:
+        """Whose limits count for this request."""
+        return self.caller.client
 
     @property
     def path(self) -> str:
@@ -140,6 +148,10 @@ class Exchange:
         self.links += [f'{t}; rel="type"' for t in (v.RESOURCE, v.NON_RDF_SOURCE)]
         self.links.append(f'<{output}>; rel="{v.REL_OUTPUT}"')
         self.allow, self.accept_patch = PROGRAM_METHODS, MERGE_TYPE
+
+    def is_question(self) -> None:
+        """A question about a program, which a page of another site may not ask."""
+        self.access.check_question(self.request.headers, self.base)
 
     def is_many(self) -> None:
         """The headers of a program of many queries."""

@@ -14,16 +14,17 @@ import httpx
 from etalis_py.events import Event
 
 from . import vocabulary as v
-from .client import ContainerError, checked_address, members_of, refusal
+from .client import members_of, refusal
 from .graphs import NDJSON, TURTLE
 from .negotiation import links
+from .origin import ContainerError, bound_client, checked_address, token_for
 
 _PAGE = 1_000
 
 
 def newest(url: str) -> int:
     """The number of the newest member; 0 if there is none."""
-    with _client() as client:
+    with _client(url) as client:
         _feed(client, url)
         members = members_of(_get(client, f"{checked_address(url)}?newest=1", NDJSON).text)
         return max((number for number, _ in members), default=0)
@@ -31,7 +32,7 @@ def newest(url: str) -> int:
 
 def between(url: str, after: int, upto: int) -> Iterator[Event]:
     """The members with numbers above ``after``, up to ``upto``, in order of arrival."""
-    with _client() as client:
+    with _client(url) as client:
         feed = _feed(client, url)
         while after < upto:
             members = members_of(_get(client, urljoin(feed, f"?after={after}&limit={_PAGE}"), NDJSON).text)
@@ -43,8 +44,8 @@ def between(url: str, after: int, upto: int) -> Iterator[Event]:
             after = members[-1][0]
 
 
-def _client() -> httpx.Client:
-    return httpx.Client(timeout=30.0, follow_redirects=True)
+def _client(url: str) -> httpx.Client:
+    return bound_client(url, token_for(url), 30.0, redirected=True)
 
 
 def _feed(client: httpx.Client, url: str) -> str:

@@ -11,6 +11,7 @@ from etalis_py.streams import Burst, Idle, Patience, Stream
 from etalis_py.streams.sources import now
 
 from .client import Follower
+from .origin import token_for
 from .withdrawals import Remembered
 
 
@@ -19,7 +20,7 @@ def container_stream(url: str, name: str = "", idle: float = 1.0, *, revise: boo
 
     ``name`` is the IRI of the stream (default: the address).  ``revise``: its graphs may withdraw others.
     """
-    follower, remembered = Follower(url), Remembered()
+    follower, remembered = Follower(url, token=token_for(url)), Remembered()
     patience = Patience(idle)
 
     def items() -> Iterator[Any]:

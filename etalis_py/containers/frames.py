@@ -23,6 +23,16 @@ def receive(connection: socket.socket, decoder: msgspec.msgpack.Decoder[Any]) ->
     return decoder.decode(_exactly(connection, int.from_bytes(_exactly(connection, _HEAD), "big")))
 
 
+def receive_with(connection: socket.socket, decoder: msgspec.msgpack.Decoder[Any]) -> tuple[Any, socket.socket | None]:
+    """Wait for the next message, and the socket that came with it, if any."""
+    head, handles, _, _ = socket.recv_fds(connection, _HEAD, 1)
+    if not head:
+        raise EOFError
+    given = socket.socket(fileno=handles[0]) if handles else None
+    size = int.from_bytes(head + _exactly(connection, _HEAD - len(head)), "big")
+    return decoder.decode(_exactly(connection, size)), given
+
+
 def _exactly(connection: socket.socket, size: int) -> bytearray:
     data = bytearray(size)
     view, filled = memoryview(data), 0

@@ -34,6 +34,10 @@ class Limits:
     connections_per_address: int = 1_024
     header_seconds: float = 10.0
     body_seconds: float = 30.0
+    questions_at_once: int = 2
+    questions_per_minute: int = 60
+    question_seconds: float = 10.0
+    question_bytes: int = 268_435_456
     document_depth: int = 128
     document_seconds: float = 2.0
     document_bytes: int = 268_435_456

@@ -164,12 +164,15 @@ async def program(exchange: Exchange, row: ProgramRow, programs: Programs) -> Re
     if "match" in parameters:
         if running is None:
             raise Problem("not-found", "the program is not running, so it explains nothing")
-        document = {"match": parameters["match"], "why": await running.why(parameters["match"])}
+        exchange.is_question()
+        why = await running.why(parameters["match"], exchange.client)
+        document = {"match": parameters["match"], "why": why}
     elif "where" in parameters or "at" in parameters:
         if running is None:
             raise Problem("not-found", "the program is not running, so it explains nothing")
+        exchange.is_question()
         asked = parameters.get("where", ""), parameters.get("at", "")
-        document = {"where": asked[0], "at": asked[1], "whyNot": await running.why_not(*asked)}
+        document = {"where": asked[0], "at": asked[1], "whyNot": await running.why_not(*asked, exchange.client)}
     else:
         after = number_after(parameters)
         document = await exchange.read(programs.describe, row) | {

@@ -102,6 +102,8 @@ class Remove(Message, frozen=True, tag=True):
 class Push(Message, frozen=True, tag=True):
     """Take these members, each within ``seconds``; matches become members of ``output``, under names with ``prefix``.
 
+    The answer may say that only the first of them were taken; the others come again with the next message.
+
     ``most`` is how many matches one of many queries may have for one member.
     """
 
@@ -128,18 +130,25 @@ class Idle(Message, frozen=True, tag=True):
 
 
 class Why(Message, frozen=True, tag=True):
-    """Explain one of the kept matches."""
+    """Explain one of the kept matches.
+
+    This is answered by a copy of the process, over the socket that comes with the question; the process itself only
+    says that the copy has been made.  ``allowed`` is what the copy may use: seconds of processor time, seconds by the
+    clock, and bytes of memory beyond what it starts with.
+    """
 
     match: str
     seconds: float
+    allowed: tuple[float, float, int]
 
 
 class WhyNot(Message, frozen=True, tag=True):
-    """Explain why a match did not come: ``where`` and ``at`` describe the expected one."""
+    """Explain why a match did not come: ``where`` and ``at`` describe the expected one.  Answered as ``Why`` is."""
 
     where: str
     at: str
     seconds: float
+    allowed: tuple[float, float, int]
 
 
 class ReadGraph(Message, frozen=True, tag=True):
@@ -185,11 +194,15 @@ class Found:
 
 
 class Compiled(Message, frozen=True, tag=True):
-    """The rules as a graph, as JSON, warnings about the query, and how many rules and goals it has."""
+    """The rules as a graph, as JSON, warnings about the query, and how many rules and goals it has.
+
+    ``gathers``: the program takes a backlog at once, because there may be corrections in it.
+    """
 
     rules: bytes
     warnings: list[str]
     size: int
+    gathers: bool = False
 
 
 class Added(Message, frozen=True, tag=True):
@@ -229,6 +242,10 @@ class Step(Message, frozen=True, tag=True):
     ended: dict[str, str]
 
 
+class Copied(Message, frozen=True, tag=True):
+    """A copy of the process answers the question."""
+
+
 class Explained(Message, frozen=True, tag=True):
     """An explanation as JSON."""
 
@@ -249,4 +266,6 @@ class PatchRead(Message, frozen=True, tag=True):
 TO_NURSERY = msgspec.msgpack.Decoder(Setup | Fork | Kill)
 FROM_NURSERY = msgspec.msgpack.Decoder(Ready | Forked | Ended)
 TO_PROCESS = msgspec.msgpack.Decoder(Compile | Add | Remove | Push | Idle | Why | WhyNot | ReadGraph | ReadPatch)
-FROM_PROCESS = msgspec.msgpack.Decoder(Compiled | Added | Refused | Failed | Step | Explained | GraphRead | PatchRead)
+FROM_PROCESS = msgspec.msgpack.Decoder(
+    Compiled | Added | Refused | Failed | Step | Copied | Explained | GraphRead | PatchRead
+)

@@ -18,9 +18,9 @@ import select
 import signal
 import socket
 import sys
-from pathlib import Path
 from typing import NoReturn
 
+from .confinement import limit_memory
 from .frames import frame, receive, split
 from .messages import TO_NURSERY, Ended, Fork, Forked, Kill, Ready, Setup
 from .runners import RunnerFactory
@@ -119,11 +119,12 @@ def _child(message: Fork, connection: socket.socket, control: socket.socket, fac
     try:
         os.setpgid(0, 0)
         signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the copies that answer questions
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         control.close()
         os.nice(message.nice)
-        _limit(message.memory)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        limit_memory(message.memory)
         code = work(connection, factory)
     except MemoryError:
         code = OUT_OF_MEMORY
@@ -131,19 +132,6 @@ def _child(message: Fork, connection: socket.socket, control: socket.socket, fac
         logging.getLogger("etalis.containers").exception("a process of the server failed")
     finally:
         os._exit(code)
-
-
-def _limit(memory: int) -> None:
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    statistics = Path("/proc/self/statm")
-    if statistics.exists():
-        # Data and stack pages: writable, and not a library's file.
-        used = int(statistics.read_text().split()[5]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_DATA, (used + memory, used + memory))
-        with contextlib.suppress(OSError):
-            Path("/proc/self/oom_score_adj").write_text("500")
-    else:
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 
 if __name__ == "__main__":

@@ -13,9 +13,10 @@ KINDS: dict[str, tuple[int, str, str]] = {
     "bad-query": (400, "The query does not compile", "Correct the query where the detail points."),
     "unauthorized": (
         401,
-        "A token is needed for writing",
-        "Send 'Authorization: Bearer TOKEN' with the server's token.",
+        "A token is needed",
+        "Send 'Authorization: Bearer TOKEN' with a token that the operator of the server has given you.",
     ),
+    "no-right": (403, "The token does not allow this", "Ask the operator of the server for a token with that right."),
     "forbidden": (403, "This is not allowed", "Use the page of this server, or allow the origin when starting it."),
     "not-found": (404, "There is no such resource", "Look the address up in the container that should hold it."),
     "no-method": (405, "The resource does not take this method", "Use one of the methods in the Allow header."),

@@ -17,14 +17,14 @@ from typing import Any
 
 from .frames import frame, read, split
 from .limits import Limits
-from .messages import FROM_NURSERY, FROM_PROCESS, Ended, Fork, Forked, Kill, Message, Ready, Setup
+from .messages import FROM_NURSERY, FROM_PROCESS, Copied, Ended, Fork, Forked, Kill, Message, Ready, Setup
 from .problems import Problem
 from .worker import OUT_OF_MEMORY
 
 _LOG = logging.getLogger("etalis.containers")
 _WATCH_SECONDS = 0.25
 # By the clock a step may take this many times as long, as the kernel does not count waiting for its own process.
-_PATIENCE = 4.0
+PATIENCE = 4.0
 _PAGE = resource.getpagesize()
 
 
@@ -41,6 +41,7 @@ class Process:
         self.memory = 0
         self.reason = ""
         self._nursery = nursery
+        self._connection: socket.socket
         self._reader: asyncio.StreamReader
         self._writer: asyncio.StreamWriter
         self._first_memory: int | None = None
@@ -50,6 +51,7 @@ class Process:
         self.ended: asyncio.Future[int] = loop.create_future()
 
     async def connect(self, connection: socket.socket) -> None:
+        self._connection = connection
         self._reader, self._writer = await asyncio.open_unix_connection(sock=connection)
 
     async def send(self, message: Message) -> None:
@@ -66,7 +68,7 @@ class Process:
         The kernel ends the process after ``seconds`` of processor time, the server after several times that by the
         clock; ``allowed`` says so in words.
         """
-        self._deadline = time.monotonic() + _PATIENCE * seconds, allowed
+        self._deadline = time.monotonic() + PATIENCE * seconds, allowed
         try:
             return await read(self._reader, FROM_PROCESS)
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -78,6 +80,26 @@ class Process:
         """Send a message and wait for its answer."""
         await self.send(message)
         return await self.answer(seconds, allowed)
+
+    async def ask_copy(self, message: Message, seconds: float, allowed: str) -> socket.socket:
+        """Ask a question that a copy of the process answers, on the socket that this returns once there is a copy.
+
+        The process must be between two messages, so nothing waits to be sent before this.
+        """
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                socket.send_fds(self._connection, [frame(message)], [theirs.fileno()])
+            answer = await self.answer(seconds, allowed)
+            if not isinstance(answer, Copied):
+                raise Stopped(answer.detail)
+        except OSError:
+            ours.close()
+            raise Stopped(await self.why("")) from None
+        except BaseException:
+            ours.close()
+            raise
+        return ours
 
     def watch(self, now: float) -> None:
         """Check its memory and time, and end it if it exceeds a limit."""

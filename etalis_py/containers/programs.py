@@ -23,6 +23,7 @@ from .messages import Compile, Compiled, Refused
 from .problems import Problem
 from .processes import Nursery, Process, Stopped
 from .query_changes import count_clients
+from .questions import Questions
 from .running_program import RunningProgram
 from .standing import Clients, ManyQueries
 from .store import Store, Stored
@@ -46,6 +47,7 @@ class Programs:
         self.store, self.idle, self.tracing = store, idle, tracing
         self._nursery, self._base = nursery, base
         self._programs: dict[int, RunningProgram] = {}
+        self.questions = Questions(store.limits)
         self.clients = Clients(store.limits.queries_per_client, count_clients(store))
         self._compiling = asyncio.Semaphore(_COMPILING)
         self._waiting = 0

@@ -71,6 +71,13 @@ class Runner(Protocol):
 class ProgramRunner(Runner, Protocol):
     """A compiled program with its state."""
 
+    @property
+    def gathers(self) -> bool:
+        """Whether events may correct earlier ones, so that a backlog is taken at once, with ``push_all``."""
+
+    def push_all(self, events: Sequence[Event]) -> Sequence[MatchLike]:
+        """Take events in order of arrival; all corrections among them are one replay."""
+
     def why_not(self, where: str, at: str) -> object:
         """Why there is no such match among the events it remembers; ValueError for an invalid question."""
 

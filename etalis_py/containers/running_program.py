@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import time
 from collections import deque
 from contextlib import asynccontextmanager, nullcontext
@@ -14,10 +15,11 @@ import msgspec
 
 from .catalogue import Container, ProgramRow
 from .changes import put_member
+from .frames import read
 from .match_graphs import match_name
-from .messages import Compiled, Explained, Failed, Found, Idle, Message, Push, Refused, Step, Why, WhyNot
+from .messages import FROM_PROCESS, Compiled, Explained, Failed, Found, Idle, Message, Push, Refused, Step, Why, WhyNot
 from .problems import Problem
-from .processes import Process, Stopped
+from .processes import PATIENCE, Process, Stopped
 from .rates import Rate
 from .rendering import arrivals
 from .store import Stored
@@ -33,6 +35,7 @@ _LOG = logging.getLogger("etalis.containers")
 _COUNTED = 10_000
 _KEPT_BYTES = 2 * 1024 * 1024
 _BATCH = 200
+_GATHERED = 1_000  # of a program that takes corrections, whose backlog is one replay
 _TOGETHER = 64
 _WHY_SECONDS = 5.0
 
@@ -71,6 +74,7 @@ class RunningProgram:
         self._asking = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._next_write = 0.0
+        self._batch = _BATCH
         self._due: float | None = None  # by the clock of the loop
         self._quiet = True  # its last step had no member, which ended the open instant
         self._trace: ProgramTrace | None = None
@@ -82,6 +86,7 @@ class RunningProgram:
         """Run in this process, which has compiled the query."""
         self.process, self.state = process, "running"
         self.rules, self.warnings = compiled.rules, compiled.warnings
+        self._batch = _GATHERED if compiled.gathers else _BATCH
         self._task = asyncio.create_task(self._run(process))
 
     def behind(self) -> int:
@@ -95,26 +100,60 @@ class RunningProgram:
         """The kept matches after the one with that number, the last ``limit`` of them, as JSON objects."""
         return listed(self._kept, number, limit)
 
-    async def why(self, match: str) -> msgspec.Raw:
+    async def why(self, match: str, client: str) -> msgspec.Raw:
         """The explanation of a kept match, as JSON."""
-        return await self._explained(Why(match, self._store.limits.step_seconds))
+        return await self._explained(Why(match, self._store.limits.step_seconds, self._for_copy()), client)
 
-    async def why_not(self, where: str, at: str) -> msgspec.Raw:
+    async def why_not(self, where: str, at: str, client: str) -> msgspec.Raw:
         """Why an expected match did not come, as JSON."""
-        return await self._explained(WhyNot(where, at, self._store.limits.step_seconds))
+        return await self._explained(WhyNot(where, at, self._store.limits.step_seconds, self._for_copy()), client)
 
-    async def _explained(self, question: Why | WhyNot) -> msgspec.Raw:
-        if self.process is None or self.state != "running":
-            raise Problem("not-found", "the program is not running, so it explains nothing")
-        seconds = self._store.limits.step_seconds
-        async with self._turn():
-            answer = await self._asked(question, seconds, _step(seconds))
+    def _for_copy(self) -> tuple[float, float, int]:
+        """What a copy of the process may use to answer a question."""
+        limits = self._store.limits
+        return limits.question_seconds, PATIENCE * limits.question_seconds, limits.question_bytes
+
+    async def _explained(self, question: Why | WhyNot, client: str) -> msgspec.Raw:
+        """The answer of a copy of the process, which the program only waits for until there is that copy."""
+        async with self._owner.questions.place(client):
+            if self.process is None or self.state != "running":
+                raise Problem("not-found", "the program is not running, so it explains nothing")
+            async with self._turn():
+                # Shielded: the client may go away, but the process must be done with the question all the same.
+                copying = asyncio.ensure_future(self._copied(self.process, question))
+                connection = await asyncio.shield(copying)
+            answer = await self._answer_of_copy(connection)
         match answer:
             case Explained(why):
                 return msgspec.Raw(why)
             case Refused(kind, detail):
                 raise Problem(kind, detail)
-        raise Problem("failed", f"the match cannot be explained: {answer.detail}")
+        raise Problem("failed", f"there is no explanation: {answer.detail}")
+
+    async def _copied(self, process: Process, question: Why | WhyNot) -> socket.socket:
+        seconds = self._store.limits.step_seconds
+        try:
+            return await process.ask_copy(question, seconds, _step(seconds))
+        except Stopped as stopped:
+            raise Problem("failed", f"the program stopped: {stopped}") from None
+
+    async def _answer_of_copy(self, connection: socket.socket) -> Any:
+        limits = self._store.limits
+        try:
+            reader, writer = await asyncio.open_unix_connection(sock=connection)
+            try:
+                # The copy ends itself before; this is for a machine that does not let it.
+                async with asyncio.timeout(2 * PATIENCE * limits.question_seconds):
+                    return await read(reader, FROM_PROCESS)
+            finally:
+                writer.close()
+        except (asyncio.IncompleteReadError, ConnectionError, TimeoutError):
+            raise Problem(
+                "too-costly",
+                f"the answer takes more than {limits.question_seconds:g} s of processor time (question_seconds) or "
+                f"{limits.question_bytes // 1_048_576} MiB of memory (question_bytes); the program runs on. Ask about "
+                "less: name a time, or more of what the match should have been",
+            ) from None
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
@@ -191,7 +230,7 @@ class RunningProgram:
         if container is None:
             return []
         read = asyncio.get_running_loop().run_in_executor
-        return await read(self._store.pool, arrivals, self._store, container, self.cursor, _BATCH)
+        return await read(self._store.pool, arrivals, self._store, container, self.cursor, self._batch)
 
     async def _step(self, process: Process, members: list[Stored] | None) -> None:
         """Hand over members, or the news that none came for a while, and take the results."""
@@ -204,8 +243,9 @@ class RunningProgram:
             self._quiet = not members
             await process.send(Push(members, *rest) if members else Idle(*rest))
             done, position, since = False, 0, time.time_ns()
+            seconds = limits.step_seconds * (len(members or ()) if self._batch == _GATHERED else 1)
             while not done:
-                answer = await process.answer(limits.step_seconds, _step(limits.step_seconds))
+                answer = await process.answer(seconds, _step(limits.step_seconds))
                 if isinstance(answer, Failed | Refused):
                     raise Stopped(answer.detail)
                 assert isinstance(answer, Step)

@@ -6,8 +6,9 @@ import asyncio
 import ipaddress
 import logging
 import socket
+import ssl
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Unpack
@@ -16,8 +17,10 @@ from urllib.parse import urlsplit
 import uvicorn
 
 from . import changes
+from .access import Access, AccessError, Token, read_tokens, token_for_all
 from .allocator import return_memory
-from .app import Access, make_app
+from .app import make_app
+from .audit import Audit
 from .connections import guard
 from .graphs import Base
 from .limits import Limits
@@ -32,6 +35,7 @@ from .tracing import tracing
 # Connections accepted in one turn of the event loop, so that a client opening hundreds holds up nobody.
 _AT_ONCE = 8
 _BACKLOG = 2_048
+_LOG = logging.getLogger("etalis.containers")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
@@ -44,7 +48,10 @@ def serve(**options: Unpack[ServerOptions]) -> None:
     asked = Options(**options)
     return_memory()
     host, store, ready = asked.host, asked.store, asked.ready
-    access = _access(host, asked.token, asked.base_url, asked.allow_origins)
+    access, tls = _access(asked), _tls(asked.tls_cert, asked.tls_key)
+    if not _is_loopback(host) and tls is None and not (asked.base_url or "").startswith("https:"):
+        _LOG.warning("tokens cross the network in clear: give --tls-cert and --tls-key, or let a proxy speak TLS")
+    audit = _audit(asked.audit)
     listener = _listen(host, asked.port, asked.limits or Limits())
     try:
         opened = Store(Path(store) if store is not None else None, asked.limits)
@@ -54,10 +61,10 @@ def serve(**options: Unpack[ServerOptions]) -> None:
     opened.change(changes.ensure_root, alone=True)
     actual = listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
-    public = access.base_url or f"http://{shown}:{actual}/"
+    public = access.base_url or f"{'https' if tls else 'http'}://{shown}:{actual}/"
     nursery = Nursery(opened.limits, asked.runner_factory, dict(asked.runner_options))
     programs = Programs(opened, nursery, Base(opened.base, public), asked.idle, tracing())
-    app = make_app(opened, programs, nursery, access)
+    app = make_app(opened, programs, nursery, access, audit)
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -74,8 +81,9 @@ def serve(**options: Unpack[ServerOptions]) -> None:
         lifespan="on",
     )
     guard(config, opened.limits)
+    config.ssl = tls
     logging.getLogger("uvicorn.error").addFilter(_Expected())
-    logging.getLogger("etalis.containers").info("serving %s", public)
+    _LOG.info("serving %s", public)
     # The writer's thread releases the interpreter at each statement; with Python's 5 ms it would wait that long each
     # time for a busy event loop to release it.
     interval = sys.getswitchinterval()
@@ -120,12 +128,15 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-def _access(host: str, token: str | None, base_url: str | None, origins: Sequence[str]) -> Access:
+def _access(asked: Options) -> Access:
+    host, base_url = asked.host, asked.base_url
     loopback = _is_loopback(host)
-    if token is not None and (not token.strip() or not token.isascii()):
-        raise ServeError("the token is empty or not ASCII; give one such as the output of 'openssl rand -hex 16'")
-    if not loopback and token is None:
+    tokens = _tokens(asked)
+    closed = asked.reading_needs_token or asked.read_token is not None
+    if not loopback and not any(token.write for token in tokens):
         raise ServeError(f"{host} can be reached from other machines: give a token for writing, or bind to 127.0.0.1")
+    if closed and not tokens:
+        raise ServeError("reading needs a token, but there is none: give a token, or a file of tokens")
     names = set(_LOOPBACK) | {f"[{host}]" if ":" in host else host.lower()}
     if base_url is not None:
         parts = urlsplit(base_url)
@@ -135,10 +146,46 @@ def _access(host: str, token: str | None, base_url: str | None, origins: Sequenc
             )
         base_url = f"{parts.scheme}://{parts.netloc}/"
         names.add(parts.hostname.lower())
-    for origin in origins:
+    for origin in asked.allow_origins:
         if origin != "*" and (urlsplit(origin).path or not urlsplit(origin).netloc):
             raise ServeError(f"an origin is scheme and host only, such as https://example.org, found {origin!r}")
-    return Access(token, frozenset(names) if loopback or base_url else None, base_url, tuple(origins))
+    served = frozenset(names) if loopback or base_url else None
+    return Access(tokens, closed, served, base_url, tuple(asked.allow_origins))
+
+
+def _tokens(asked: Options) -> tuple[Token, ...]:
+    tokens: list[Token] = []
+    try:
+        if asked.token is not None:
+            tokens.append(token_for_all("ETALIS_TOKEN", asked.token, write=True))
+        if asked.read_token is not None:
+            tokens.append(token_for_all("ETALIS_READ_TOKEN", asked.read_token, write=False))
+        if asked.tokens is not None:
+            tokens += read_tokens(Path(asked.tokens))
+        return tuple(tokens)
+    except AccessError as error:
+        raise ServeError(str(error)) from None
+
+
+def _tls(certificate: Path | str | None, key: Path | str | None) -> ssl.SSLContext | None:
+    if certificate is None:
+        if key is not None:
+            raise ServeError("a key for TLS needs its certificate: give --tls-cert, too")
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(certificate, key)
+    except OSError as error:  # ssl.SSLError is one
+        found = f"the certificate {certificate} cannot be used with its key: {error}"
+        raise ServeError(f"{found}; give two files in PEM format that belong together") from None
+    return context
+
+
+def _audit(file: Path | str | None) -> Audit:
+    try:
+        return Audit(None if file is None else Path(file))
+    except OSError as error:
+        raise ServeError(f"the audit cannot be written to {file}: {error.strerror}; choose another file") from None
 
 
 def _is_loopback(host: str) -> bool:

@@ -68,7 +68,7 @@ async def _post(exchange: Exchange, running: ManyQueries) -> Response:
     exchange.query()
     text = await _text(exchange)
     name = running.free_name(as_name(exchange.header("slug") or ""))
-    row = await running.add(name, text, _client(exchange), None)
+    row = await running.add(name, text, exchange.client, None)
     return _created(exchange, row, f"{exchange.path}/{name}")
 
 
@@ -84,12 +84,6 @@ async def _text(exchange: Exchange) -> str:
     if not text.strip():
         raise Problem("bad-query", "the body is empty; send the text of a SELECT or an ASK")
     return text
-
-
-def _client(exchange: Exchange) -> str:
-    """Who registers a query: the address that the request comes from."""
-    client = exchange.request.client
-    return client.host if client else ""
 
 
 async def query(exchange: Exchange, program_row: ProgramRow, programs: Programs) -> Response:
@@ -129,7 +123,7 @@ async def _put(exchange: Exchange, running: ManyQueries, row: QueryRow | None) -
         raise Problem("conflict", f"{name!r} cannot be chosen as a name; use letters, digits and . _ ~ -")
     text = await _text(exchange)
     _condition(exchange)(None if row is None else query_tag(row))
-    new = await running.add(name, text, _client(exchange), None if row is None else row.id)
+    new = await running.add(name, text, exchange.client, None if row is None else row.id)
     if row is None:
         return _created(exchange, new, exchange.path)
     return exchange.reply(204, ETag=f'"{query_tag(new)}"')

@@ -20,8 +20,8 @@ _COUNTED = 10_000
 _TITLES = ("<http://purl.org/dc/terms/title>", "<http://www.w3.org/2000/01/rdf-schema#label>")
 
 
-def status(store: Store, hub: Hub, programs: Programs, writable: bool) -> dict[str, object]:
-    """The state of a server as JSON; ``writable``: this reader may write."""
+def status(store: Store, hub: Hub, programs: Programs) -> dict[str, object]:
+    """The state of a server as JSON."""
     containers = list(store.catalogue.by_path.values())
     now = store.clock()
     return {
@@ -30,7 +30,6 @@ def status(store: Store, hub: Hub, programs: Programs, writable: bool) -> dict[s
         "more": max(0, len(containers) - _SHOWN),
         "programs": [programs.describe(row) for row in list(store.catalogue.programs.values())],
         "readers": hub.readers,
-        "writable": writable,
         "limits": asdict(store.limits),
     }
 

@@ -2,11 +2,14 @@
 
 The process answers one message after another.  Each states the processor time it may take: beyond that the kernel ends
 the process (SIGPROF), whatever code is running.  Allocating memory beyond the limit fails, which ends it as well.
+
+A question about a program is answered by a copy of its process, forked for it with limits of its own: the copy has the
+state and the input that the program has, and whatever it does, the program goes on as if nobody had asked.
 """
 
 from __future__ import annotations
 
-import signal
+import os
 import socket
 import time
 from abc import ABC, abstractmethod
@@ -15,7 +18,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from .frames import frame, receive
+from .confinement import allow, confine_copy
+from .frames import frame, receive_with
 from .graphs import BLANK, GRAPH_BYTES, TURTLE, Base, Graph, parse
 from .match_graphs import Names, as_event, match_document, match_graph, match_name
 from .messages import (
@@ -24,6 +28,7 @@ from .messages import (
     Added,
     Compile,
     Compiled,
+    Copied,
     Explained,
     Failed,
     Found,
@@ -49,6 +54,7 @@ KEPT = 1_000
 OUT_OF_MEMORY = 70
 _PIECE_BYTES = 256 * 1024
 _PIECE_SECONDS = 0.05
+_TURN_SECONDS = 0.25
 _RULES_BYTES = 4 * 1024 * 1024
 
 
@@ -57,7 +63,7 @@ def work(connection: socket.socket, factory: RunnerFactory | None) -> int:
     process = _Process(connection, factory)
     try:
         while True:
-            process.answer(receive(connection, TO_PROCESS))
+            process.answer(*receive_with(connection, TO_PROCESS))
     except (EOFError, ConnectionError):
         return 0
     except MemoryError:
@@ -70,8 +76,9 @@ class _Process:
         self._program: _Program | None = None
         self._queries: _Queries | None = None
 
-    def answer(self, message: Message) -> None:
-        _allow(message.seconds)  # type: ignore[attr-defined]
+    def answer(self, message: Message, asker: socket.socket | None) -> None:
+        """Answer a message; the answer to a question goes to the socket that came with it."""
+        allow(message.seconds)  # type: ignore[attr-defined]
         try:
             match message:
                 case Compile():
@@ -82,10 +89,9 @@ class _Process:
                     self._send(self._queries.add(message))
                 case Remove() if self._queries:
                     self._send(self._queries.remove(message.query))
-                case Why() if self._program:
-                    self._send(Explained(self._program.why(message.match)))
-                case WhyNot() if self._program:
-                    self._send(Explained(self._program.why_not(message.where, message.at)))
+                case Why() | WhyNot() if self._program and asker:
+                    self._let_copy_answer(message, asker)
+                    self._send(Copied())
                 case ReadGraph():
                     self._send(_read_graph(message))
                 case ReadPatch():
@@ -101,7 +107,36 @@ class _Process:
                 raise MemoryError from error
             self._send(Failed(f"{type(error).__name__}: {error}"))
         finally:
-            _allow(0)
+            allow(0)
+
+    def _let_copy_answer(self, question: Why | WhyNot, asker: socket.socket) -> None:
+        """Fork a copy of this process that answers the question, and ends."""
+        with asker:
+            if os.fork():
+                return
+            try:
+                self._connection.close()
+                confine_copy(*question.allowed)
+                asker.sendall(frame(self._answer_to(question)))
+            except (MemoryError, OSError):
+                pass  # the server sees that the socket was closed without an answer
+            finally:
+                os._exit(0)
+
+    def _answer_to(self, question: Why | WhyNot) -> Message:
+        assert self._program is not None
+        try:
+            if isinstance(question, Why):
+                return Explained(self._program.why(question.match))
+            return Explained(self._program.why_not(question.where, question.at))
+        except Problem as problem:
+            return Refused(problem.kind, problem.detail)
+        except RecursionError:
+            return Failed("the explanation nests too deeply for this server")
+        except MemoryError:
+            raise
+        except Exception as error:
+            return Failed(f"{type(error).__name__}: {error}")
 
     def _send(self, message: Message) -> None:
         self._connection.sendall(frame(message))
@@ -124,12 +159,7 @@ class _Process:
         if count > message.rules or len(document) > _RULES_BYTES:
             raise Problem("too-costly", f"the query compiles to {count} rules and goals; at most {message.rules}")
         self._program = _Program(runner, base)
-        return Compiled(document, runner.warnings(), count)
-
-
-def _allow(seconds: float) -> None:
-    """Allow the process this much processor time from now on; 0 means no limit."""
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+        return Compiled(document, runner.warnings(), count, runner.gathers)
 
 
 class _Work(ABC):
@@ -146,18 +176,28 @@ class _Work(ABC):
         return self._goals
 
     def step(self, message: Push | Idle, send: Callable[[Message], None]) -> None:
-        """Take members one by one; results are sent when there are many, after a while, and at the end."""
+        """Take members for a while; results are sent when there are many, after a moment, and at the end.
+
+        The rest of the members is left to the next message, so that nobody who asks something waits for all of them.
+        """
         piece = _Piece(message, self._names)
         if isinstance(message, Idle):
             self._take(self._events.idle(), piece, send)
         else:
-            for member in message.members:
-                _allow(message.seconds)
-                self._take(self._events.push(as_event(member, self._base)), piece, send)
-                piece.taken += 1
-                if piece.is_due():
-                    piece.send(send, self._open_goals())
+            self._push(message, piece, send)
         piece.send(send, self._open_goals(), waits=self._events.waits(), done=True)
+
+    def _push(self, message: Push, piece: _Piece, send: Callable[[Message], None]) -> None:
+        """Take members one by one."""
+        until = time.monotonic() + _TURN_SECONDS
+        for member in message.members:
+            allow(message.seconds)
+            self._take(self._events.push(as_event(member, self._base)), piece, send)
+            piece.taken += 1
+            if time.monotonic() > until:
+                return
+            if piece.is_due():
+                piece.send(send, self._open_goals())
 
     @abstractmethod
     def _take(self, matches: Sequence[MatchLike], piece: _Piece, send: Callable[[Message], None]) -> None:
@@ -187,6 +227,16 @@ class _Program(_Work):
             raise Problem("bad-request", str(error)) from None
         return msgspec.json.encode({"text": str(report), "report": msgspec.Raw(_as_json(report))})
 
+    def _push(self, message: Push, piece: _Piece, send: Callable[[Message], None]) -> None:
+        """Take members at once if they may correct others: all corrections among them then cost one replay."""
+        if not self._runner.gathers:
+            super()._push(message, piece, send)
+            return
+        allow(message.seconds * len(message.members))
+        events = [as_event(member, self._base) for member in message.members]
+        self._take(self._runner.push_all(events), piece, send)
+        piece.taken += len(events)
+
     def _take(self, matches: Sequence[MatchLike], piece: _Piece, send: Callable[[Message], None]) -> None:
         for match in matches:
             self._kept.append(match)
@@ -215,7 +265,7 @@ class _Queries(_Work):
         """Add queries, each within its time."""
         running, refused = [], {}
         for name, query in message.queries:
-            _allow(message.seconds)
+            allow(message.seconds)
             known = self._runner.knows(query)
             if message.size is None and not known:
                 continue

@@ -1,7 +1,8 @@
 """A stand-in for the engine: reports each pair of a reading above a limit and the one before it.
 
 The "query" is ``HOT <relation> <limit>`` (CONSTRUCT-like) or ``ROWS <relation> <limit>`` (SELECT-like); or it goes
-wrong: ``SPIN``, ``EAT``, ``CRASH``, ``SLEEP``, each ``compile`` or ``push``, and ``MANY`` or ``LONG`` ``push``.
+wrong: ``SPIN``, ``EAT``, ``CRASH``, ``SLEEP``, each ``compile`` or ``push``, and ``MANY`` or ``LONG`` ``push``.  The
+question why there is no match goes wrong ``where`` it is ``SPIN``, ``EAT`` or ``CRASH``.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from etalis_rules.terms import parts
@@ -46,6 +47,10 @@ class FakeRunner:
     previous: Event | None = None
     pending: list[FakeMatch] = field(default_factory=list)
     last: int = -(2**63)
+    gathers: bool = False
+
+    def push_all(self, events: Sequence[Event]) -> list[FakeMatch]:
+        return [match for event in events for match in self.push(event)]
 
     def push(self, event: Event) -> list[FakeMatch]:
         closed = self._closed() if event.end > self.last else []
@@ -70,6 +75,8 @@ class FakeRunner:
     def why_not(self, where: str, at: str) -> object:
         if where == "?":
             raise ValueError("where is not a condition")
+        if where in ("SPIN", "EAT", "CRASH"):
+            go_wrong(where)
         return f"nothing is hot where {where}"
 
     def graph(self) -> dict[str, object]:

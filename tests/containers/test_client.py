@@ -7,11 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import httpx
 import pytest
 
-from etalis_py.containers import ContainerError, ContainerSink, Follower, follow
+from etalis_py.containers import ContainerError, ContainerSink, Follower, follow, token_for
+from etalis_py.containers.feed import between
+from etalis_py.containers.vocabulary import REL_FEED
 from etalis_py.events import Event
 from etalis_py.inputs import opened
 from etalis_py.streams import Patience, Stream
@@ -194,6 +197,119 @@ def test_a_sink_needs_the_token(start: Callable[..., Server]) -> None:
     assert sink.written == 1
     with pytest.raises(ContainerError, match="404"):
         ContainerSink(f"{server.url}none/", token="secret", create=False)
+
+
+def test_a_reader_sends_its_token_if_reading_needs_one(start: Callable[..., Server]) -> None:
+    server = start(store=None, token="secret", read_token="look", reading_needs_token=True)
+    with httpx.Client(base_url=server.url, headers={"Authorization": "Bearer secret"}) as http:
+        stream = http.post("/", content=STREAM, headers=TURTLE).headers["location"]
+        post(http, stream, 1)
+    for push in (True, False):
+        assert values([next(follow(stream, token="look", push=push))]) == [1]
+    with pytest.raises(ContainerError, match=r"401: this server is read only with its token.*ETALIS_TOKEN_FILE"):
+        next(follow(stream))
+
+
+# -- where a client goes, and with which token ------------------------------------------------------------------------
+
+
+class _Elsewhere(BaseHTTPRequestHandler):
+    """A server that leads its readers to another one, and one that notes who comes."""
+
+    leads_to = ""
+    by_link = False
+    came: list[tuple[str, str | None]]
+
+    def do_GET(self) -> None:
+        self.came.append((self.path, self.headers["Authorization"]))
+        self.send_response(200 if self.by_link or not self.leads_to else 307)
+        self.send_header("Location", self.leads_to)
+        self.send_header("Link", f'<{self.leads_to}>; rel="{REL_FEED}"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_PUT = do_POST = do_GET
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def two() -> Iterator[tuple[str, type[_Elsewhere], type[_Elsewhere]]]:
+    """The address of a server that leads to another one, the server, and the other one."""
+    servers = []
+    for name in ("There", "Here"):
+        handler = type(name, (_Elsewhere,), {"came": []})
+        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append((server, handler))
+    (there, other), (here, first) = servers
+    first.leads_to = f"http://127.0.0.1:{there.server_port}/internal/"
+    yield f"http://127.0.0.1:{here.server_port}/s/", first, other
+    for server, _ in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize("by_link", [False, True], ids=["redirected", "by the link to its feed"])
+def test_a_reader_goes_to_no_other_server(two: tuple[str, type[_Elsewhere], type[_Elsewhere]], by_link: bool) -> None:
+    url, first, other = two
+    first.by_link = by_link
+    with pytest.raises(ContainerError, match=r"/s/ leads to http://127.* on another server, which is not followed"):
+        next(follow(url, token="secret", push=False))
+    with pytest.raises(ContainerError, match="on another server"):
+        list(between(url, 0, 1))
+    assert first.came
+    assert not other.came
+
+
+def test_a_sink_goes_to_no_other_server(two: tuple[str, type[_Elsewhere], type[_Elsewhere]]) -> None:
+    url, first, other = two
+    with pytest.raises(ContainerError, match="answers 307"):
+        ContainerSink(url, token="secret")
+    assert first.came == [("/s/", "Bearer secret")]
+    assert not other.came
+
+
+def test_a_redirect_within_the_server_is_followed_with_the_token(
+    two: tuple[str, type[_Elsewhere], type[_Elsewhere]],
+) -> None:
+    url, first, _ = two
+    first.leads_to = "/elsewhere/"
+    with pytest.raises(ContainerError, match="redirect"):
+        next(follow(url, token="secret", patience=0.1))
+    assert first.came[1] == ("/elsewhere/", "Bearer secret")
+
+
+def test_a_token_goes_to_the_origin_that_it_was_given_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tmp_path / "tokens.toml"
+    table.write_text('"https://Streams.example.org:443/" = "theirs"\n"http://127.0.0.1:8080" = "ours"')
+    monkeypatch.setenv("ETALIS_TOKEN", "bare")
+    bare = {"http://localhost:1/s/": "bare", "http://[::1]:1/": "bare", "https://streams.example.org/s/": None}
+    assert {url: token_for(url) for url in bare} == bare, "without an origin it stays on this machine"
+    monkeypatch.setenv("ETALIS_TOKEN_FILE", str(table))
+    tokens = {
+        "https://streams.example.org/s/": "theirs",
+        "http://streams.example.org/s/": None,  # in clear
+        "https://streams.example.org:8443/s/": None,
+        "https://streams.example.org.evil.org/": None,
+        "http://10.0.0.1/": None,
+        "http://127.0.0.1:8080/a/b/": "ours",
+        "http://127.0.0.1:8081/": "bare",
+    }
+    assert {url: token_for(url) for url in tokens} == tokens
+
+
+@pytest.mark.parametrize(
+    "text", ["nonsense", '"streams.example.org" = "t"', '"https://x.org/s/" = "t"', '"https://x.org" = 1']
+)
+def test_a_table_of_tokens_that_cannot_be_read_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    (table := tmp_path / "tokens.toml").write_text(text)
+    monkeypatch.setenv("ETALIS_TOKEN_FILE", str(table))
+    with pytest.raises(ContainerError, match=r'tokens.toml \(ETALIS_TOKEN_FILE\).*a line such as "https://streams'):
+        token_for("http://127.0.0.1/")
 
 
 # -- another LDP server, which has neither feed nor push --------------------------------------------------------------

@@ -57,6 +57,45 @@ export async function ask(path, options = {}) {
 
 export const json = async (path, options) => (await ask(path, { ...options, headers: { Accept: "application/json", ...options?.headers } })).json();
 
+// The members of a container after one of them, as they come, until close() is called.  An EventSource comes back by
+// itself after an interruption, but cannot send a token.
+export function follow(path, last, arrived) {
+  if (!sessionStorage.getItem("token")) {
+    const source = new EventSource(`${path}?after=${last}`);
+    source.addEventListener("member", (event) => arrived(JSON.parse(event.data)));
+    return source;
+  }
+  const stop = new AbortController();
+  (async () => {
+    for (let cursor = last; !stop.signal.aborted; await new Promise((wait) => setTimeout(wait, 1000))) {
+      try {
+        const response = await ask(`${path}?after=${cursor}`, { headers: { Accept: "text/event-stream" }, signal: stop.signal });
+        for await (const { id, data } of events(response.body)) {
+          cursor = id;
+          arrived(JSON.parse(data));
+        }
+      } catch {
+        // the connection ended: it is opened again after a second
+      }
+    }
+  })();
+  return { close: () => stop.abort() };
+}
+
+async function* events(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let text = ""; ;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const parts = (text + value).split("\n\n");
+    text = parts.pop();
+    for (const part of parts) {
+      const fields = Object.fromEntries(part.split("\n").map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim()]));
+      if (fields.data) yield fields;
+    }
+  }
+}
+
 // -- terms -----------------------------------------------------------------------------------------------------------
 
 export function shorten(iri, base) {

@@ -1,6 +1,6 @@
 // The page of a server of stream containers: it asks /-/status once a second, follows the chosen container by
 // server-sent events, and asks its programs for new matches.
-import { $, ask, clock, counted, make, number, rate, shorten, triple } from "./basics.js";
+import { $, ask, clock, follow, counted, make, number, rate, shorten, triple } from "./basics.js";
 import { drawLine } from "./charts.js";
 import { noteTriples } from "./completion.js";
 import { prepareForms } from "./forms.js";
@@ -128,8 +128,7 @@ async function choose(path) {
     return;
   }
   showGraphs();
-  state.source = new EventSource(`${path}?after=${last}`);
-  state.source.addEventListener("member", (event) => arrived(JSON.parse(event.data)));
+  state.source = follow(path, last, arrived);
 }
 
 // -- ways around -----------------------------------------------------------------------------------------------------
@@ -164,5 +163,6 @@ prepareForms(() => state.path, () => state.order, (path) => {
   history.pushState(null, "", path);
   choose(path);
 });
+$("token-form").addEventListener("submit", () => choose(location.pathname)); // it may read more than before
 goTo(location.hash);
 choose(location.pathname).then(refresh);

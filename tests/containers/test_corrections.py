@@ -1,0 +1,105 @@
+"""Members that withdraw others, or come late, in a program of the server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from etalis_py.cli.runner import EngineRunner, Runners
+from etalis_py.containers import withdrawals
+from etalis_py.containers.graphs import Base
+from etalis_py.containers.messages import Message, Push, Step
+from etalis_py.containers.store import Stored
+from etalis_py.containers.withdrawals import REMEMBERED, Remembered
+from etalis_py.containers.worker import _Program
+from etalis_py.events import Event, Retraction
+
+SECOND = 1_000_000
+SITE = "http://site/"
+PAIRS = "SELECT ?v ?w WHERE { { ?x <urn:v> ?v } SEQ { ?y <urn:v> ?w } FILTER (?v + 1 = ?w) }"
+
+
+def member(number: int, text: str, at: int | None = None) -> Stored:
+    body = text.format(me=f"<{SITE}s/{number}>").encode()
+    return Stored(number, 1, "/s/", str(number), (number if at is None else at) * SECOND, 1, 1, body)
+
+
+def reading(number: int) -> Stored:
+    return member(number, f'{{me}} <urn:v> "{number}"^^<http://www.w3.org/2001/XMLSchema#integer> .')
+
+
+def withdrawal(number: int, of: int) -> Stored:
+    return member(number, f"{{me}} <urn:etalis:retracts> <{SITE}s/{of}> .")
+
+
+def program(revise: int) -> tuple[EngineRunner, Callable[[list[Stored]], int]]:
+    """A program, and what gives it members; that returns how many matches it has reported."""
+    runner = Runners(None, "unrestricted", revise)(PAIRS, f"<{SITE}s/>")
+    work = _Program(runner, Base(SITE, SITE))
+
+    def give(members: list[Stored]) -> int:
+        sent: list[Message] = []
+        taken = 0
+        while taken < len(members):
+            work.step(Push(members[taken:], "", "", "", 10_000, 10_000, 10.0), sent.append)
+            taken = sum(step.taken for step in sent if isinstance(step, Step))
+        return sum(step.found for step in sent if isinstance(step, Step))
+
+    return runner, give
+
+
+def test_a_backlog_of_withdrawals_is_one_replay() -> None:
+    runner, give = program(3_600 * SECOND)
+    give([reading(number) for number in range(400)])
+    backlog = [withdrawal(400 + number, of=number) for number in range(100, 300)]
+    assert give(backlog) == 201, "the pairs of what was withdrawn are taken back"
+    assert runner._engine.counters.corrections == 1
+
+
+def test_withdrawals_between_other_members_are_one_replay_too() -> None:
+    runner, give = program(3_600 * SECOND)
+    give([reading(number) for number in range(100)])
+    mixed = [one for n in range(100, 150) for one in (reading(2 * n), withdrawal(2 * n + 1, of=n - 50))]
+    assert give(mixed) == 49, "the last pair was not reported before"
+    assert runner._engine.counters.corrections == 1
+
+
+def test_a_member_may_be_withdrawn_by_one_of_the_same_backlog() -> None:
+    _, give = program(3_600 * SECOND)
+    assert give([reading(1), reading(2), withdrawal(3, of=2), reading(4), reading(5), reading(6)]) == 1, "4 and 5"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_remembered_is_the_last_events_that_were_not_withdrawn(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(withdrawals, "REMEMBERED", 50)
+    draw, remembered, kept = Random(seed), Remembered(), []
+    for number in range(500):
+        graph = f"<urn:g{number if draw.random() < 0.9 else draw.randrange(number + 1)}>"  # some names come twice
+        if draw.random() < 0.1:
+            names = {f"<urn:g{draw.randrange(number + 1)}>" for _ in range(draw.randrange(1, 4))}
+            event = Event(number, number, tuple((graph, "<urn:etalis:retracts>", name) for name in names), "", graph)
+            gone = [other for other in kept if other.graph in names]
+            assert remembered.take(event) == [Retraction._make(one) for one in gone or [event]]
+            kept = [other for other in kept if other.graph not in names]
+        else:
+            event = Event(number, number, (("<urn:s>", "<urn:p>", "<urn:o>"),), "", graph)
+            assert remembered.take(event) == [event]
+            kept = [*kept, event][-50:]
+    assert remembered.events() == kept
+
+
+def test_a_graph_that_withdraws_ten_thousand_costs_a_moment() -> None:
+    remembered = Remembered()
+    triples = [("<urn:s>", "<urn:p>", "<urn:o>")]
+    for number in range(REMEMBERED):
+        remembered.take(Event(number, number, tuple(triples), "", f"<urn:g{number}>"))
+    names = reversed(range(REMEMBERED))
+    event = Event(0, 0, tuple(("<urn:w>", "<urn:etalis:retracts>", f"<urn:g{n}>") for n in names), "", "<urn:w>")
+    begin = time.monotonic()
+    assert len(remembered.take(event)) == REMEMBERED
+    assert time.monotonic() - begin < 1
