@@ -218,7 +218,7 @@ def _of_triples(pattern: alg.BGP, path: Path, numbers: Iterator[int], titles: Ti
             lambda p: replace(cast(alg.BGP, p), stream=""),
             f".why{next(numbers)}.",
             (),
-            pattern.stream,
+            pattern,
         )
 
 

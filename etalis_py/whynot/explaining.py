@@ -15,6 +15,7 @@ from etalis_py.sparql.run import Solution
 from etalis_py.values.time import TIMELESS_END
 from etalis_py.whynot.condition import Condition
 from etalis_py.whynot.conditions import conditions, excluded, of_node, without
+from etalis_py.whynot.elsewhere import NEAREST, listed, missing_graph
 from etalis_py.whynot.likeness import NEAR, nearest, slip_of
 from etalis_py.whynot.measures import Measure, Measurer
 from etalis_py.whynot.question import fixed
@@ -23,7 +24,6 @@ from etalis_py.whynot.search import Keep, Sample, Search
 from etalis_py.whynot.shapes import is_opaque, with_children
 from etalis_py.whynot.titles import Titles
 
-NEAREST = 3
 PAIRS = 12  # conditions of which all pairs are tried; beyond that, only those that may be to blame without a slip
 _SLIPS = frozenset({"key", "term"})
 
@@ -138,7 +138,8 @@ class Explainer:
     def _beyond(self, plan: alg.Pattern, some: tuple[Condition, ...]) -> Keep:
         """A solution that the plan itself does not have."""
         known = Counter(_key(s) for s in self.search.wanted(plan, at_end=True).solutions)
-        other = Measure("it has solutions without it")
+        elsewhere = [text for c in some if c.kind == "stream" and (text := self._elsewhere(c.about))]
+        other = Measure(elsewhere[0] if elsewhere else "it has solutions without it")
 
         def keep(solution: Solution) -> Refused | None:
             if known[_key(solution)]:
@@ -213,8 +214,28 @@ class Explainer:
         """Notes on what the stream has instead of what a triple pattern asks for."""
         if every.number:
             yield from self._nearest_values(pattern, every)
-        elif isinstance(pattern, alg.BGP) and len(pattern.triples) == 1 and pattern.graph is None:
+            return
+        notes = [*missing_graph(pattern, self.search.facts.source.graph_names(), self.titles)]
+        notes = notes or [*self._in_other_streams(pattern)]
+        yield from notes
+        if not notes and isinstance(pattern, alg.BGP) and len(pattern.triples) == 1 and pattern.graph is None:
             yield from self._nearest_terms(pattern.triples[0], pattern.stream)
+
+    def _in_other_streams(self, pattern: alg.Pattern) -> Iterator[str]:
+        """A note if only other streams have what a pattern asks of one."""
+        if not isinstance(pattern, alg.BGP | alg.PathPattern) or not pattern.stream:
+            return
+        if pattern.stream in self.titles.windows or not self.search.all(replace(pattern, stream="")).number:
+            return
+        there = self._elsewhere(pattern) or "what there is has no stream, or parts of it are in several"
+        yield f"the stream {self.titles.term(pattern.stream)} has nothing like this; {there}"
+
+    def _elsewhere(self, pattern: alg.BGP | alg.PathPattern) -> str:
+        """The other streams that have what a pattern asks of one; empty if none has."""
+        names = [name for name in self.search.facts.streams if name != pattern.stream]
+        others = {name: self.search.all(replace(pattern, stream=name)).number for name in names}
+        having = sorted((name for name in others if others[name]), key=lambda name: (-others[name], name))
+        return f"there is something in {listed(having, self.titles)}" if having else ""
 
     def _nearest_values(self, pattern: alg.Pattern, every: Sample) -> Iterator[str]:
         for name, term in fixed(self.search.question.where).items():
@@ -245,6 +266,8 @@ class Explainer:
             index = {"subject": 0, "predicate": 1, "object": 2}[place]
             matched = source.match(rest.get("subject"), rest.get("predicate"), rest.get("object"), stream, None)
             values = Counter(occurrence[:3][index] for occurrence in matched)
+            if constants[place] in values:
+                continue  # there is such a triple, but with two nodes where the pattern has one variable
             closest = nearest(constants[place], values)
             text = self.titles.term(constants[place])
             if closest is None:
@@ -256,10 +279,27 @@ class Explainer:
                     f"({times(values[other])}): {difference.text}"
                 )
                 return
-            if place == "predicate":
-                shown = ", ".join(f"{self.titles.term(v)} ({n})" for v, n in values.most_common(NEAREST))
-                yield f"the predicate {text} never occurs; those that do: {shown}{', …' * (len(values) > NEAREST)}"
+            if place == "predicate" and not any(source.match(None, constants[place], None, stream, None)):
+                yield f"the predicate {text} never occurs; those that do: {self._counted(values)}"
                 return
+        if "predicate" in constants:
+            yield from self._other_ends(constants, stream)
+
+    def _other_ends(self, constants: dict[str, str], stream: str) -> Iterator[str]:
+        """What a predicate that occurs has at an end where the pattern has a term that it never has there."""
+        predicate = constants["predicate"]
+        for place, index in (("subject", 0), ("object", 2)):
+            matched = self.search.facts.source.match(None, predicate, None, stream, None)
+            values = Counter(occurrence[:3][index] for occurrence in matched)
+            if place in constants and values and constants[place] not in values:
+                yield (
+                    f"the predicate {self.titles.term(predicate)} never has the {place} "
+                    f"{self.titles.term(constants[place])}; it has {self._counted(values)}"
+                )
+
+    def _counted(self, values: Counter[str]) -> str:
+        shown = ", ".join(f"{self.titles.term(value)} ({n})" for value, n in values.most_common(NEAREST))
+        return shown + ", …" * (len(values) > NEAREST)
 
 
 def times(number: int) -> str:

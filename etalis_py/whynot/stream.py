@@ -20,6 +20,7 @@ from etalis_py.program import Program, compile
 from etalis_py.sparql import BackgroundSource, HistorySource, Occurrence, OccurrenceLog
 from etalis_py.streams import Stream
 from etalis_py.streams.clock import Clock
+from etalis_py.whynot.elsewhere import derived_streams
 
 _ALL = "occurrences"
 
@@ -36,6 +37,8 @@ class Facts:
     answers: tuple[Match, ...]
     clock: Clock
     options: dict[str, Any]
+    streams: tuple[str, ...] = ()
+    """The names of the streams in ``log``."""
 
     @property
     def end(self) -> int:
@@ -53,7 +56,10 @@ def read(stream: Stream | Iterable[Event]) -> tuple[tuple[Event, ...], Clock]:
 
 
 def facts_of(program: Program, query: str, events: tuple[Event, ...], clock: Clock, options: dict[str, Any]) -> Facts:
-    """The occurrences, the late events and the answers of a query."""
+    """The occurrences, the late events and the answers of a query.
+
+    The streams that no query names are filled with the events as they came: they only serve to say what is in them.
+    """
     options = {"render": clock.render, **options}
     engine = Engine(program, **options)
     streams = _streams(program)
@@ -74,10 +80,16 @@ def facts_of(program: Program, query: str, events: tuple[Event, ...], clock: Clo
     _fill(log, occurrences[0])
     for stream, some in zip(streams, occurrences[1:], strict=True):
         _fill(log.of_stream(stream), some)
+    others: dict[str, list[Occurrence]] = {}
+    for event in events:
+        if event.stream and event.stream not in streams:
+            others.setdefault(event.stream, []).extend((*t, event.start, event.end) for t in event.triples)
+    for stream, some in others.items():
+        _fill(log.of_stream(stream), some)
     background = BackgroundSource(engine.knowledge if engine.knowledge is not None else Knowledge({}, "rdf"))
     late = tuple(engine.dead_letters)
     source = HistorySource(background, log)
-    return Facts(program, events, late, source, log, tuple(answers), clock, options)
+    return Facts(program, events, late, source, log, tuple(answers), clock, options, (*streams, *sorted(others)))
 
 
 def _fill(log: OccurrenceLog, occurrences: list[Occurrence]) -> None:
@@ -86,14 +98,11 @@ def _fill(log: OccurrenceLog, occurrences: list[Occurrence]) -> None:
 
 
 def _streams(program: Program) -> tuple[str, ...]:
-    """The streams that the queries name."""
-    return tuple(
-        sorted(
-            {
-                part.stream
-                for query in program.compilation.queries
-                for part in alg.subpatterns(query.algebra.pattern)
-                if isinstance(part, (alg.BGP, alg.PathPattern)) and part.stream
-            }
-        )
-    )
+    """The streams that the queries read or derive."""
+    read = {
+        part.stream
+        for query in program.compilation.queries
+        for part in alg.subpatterns(query.algebra.pattern)
+        if isinstance(part, (alg.BGP, alg.PathPattern)) and part.stream
+    }
+    return tuple(sorted(read | derived_streams(program)))

@@ -20,12 +20,14 @@ from etalis_py.engine import Engine
 from etalis_py.events import Event
 from etalis_py.kernel.matches import Match
 from etalis_py.program import Program
+from etalis_py.sparql import BackgroundSource
 from etalis_py.sparql.run import Solution
 from etalis_py.streams.clock import Clock
 from etalis_py.values.expressions import condition as test_of
 from etalis_py.whynot.condition import Condition
 from etalis_py.whynot.conditions import conditions, without
-from etalis_py.whynot.explaining import NEAREST, split_filters
+from etalis_py.whynot.elsewhere import NEAREST, empty_stream, missing_graph
+from etalis_py.whynot.explaining import split_filters
 from etalis_py.whynot.measures import Measure, Measurer
 from etalis_py.whynot.question import Question
 from etalis_py.whynot.report import Blame, Count, Miss, Node, Report
@@ -128,9 +130,22 @@ class Windowed:
             matches=tuple(self._shown(solution_of(match)) for match in fitting),
             blames=tuple(sorted(blames, key=lambda b: (not b.likely, not b.slip, b.kinds == ("term",), b.refused))),
             plan=self._root(select, len(matches), len(fitting)),
-            notes=() if self.events else ("The stream is empty.",),
+            notes=tuple(self._notes()),
             restricted=bool(self.where or self.span),
         )
+
+    def _notes(self) -> Iterator[str]:
+        if not self.events:
+            yield "The stream is empty."
+        for use in self.plan.windows:
+            for note in empty_stream(use.name, use.stream, self.events, self.program, self.titles):
+                yield f"{note}."
+
+    def _graphs(self) -> Iterable[str]:
+        """The names of the background's graphs that the query sees."""
+        knowledge = Engine(self.program, **self.options).knowledge
+        known = () if knowledge is None else BackgroundSource(knowledge).graph_names()
+        return self.plan.named if self.plan.restricted else known
 
     def _asked(self) -> str:
         words = [f"with {self.titles.conditions(self.where)}"] if self.where else []
@@ -172,7 +187,8 @@ class Windowed:
             below = tuple(replace(pattern, triples=(triple,)) for triple in pattern.triples)
         parts = tuple(self._node(part) for part in below)
         broken = not wanted and all(part.wanted.number for part in parts)
-        return Node(self.titles.pattern(pattern), Count(len(every)), Count(len(wanted)), parts, broken)
+        notes = () if every or not broken else tuple(missing_graph(pattern, self._graphs(), self.titles))
+        return Node(self.titles.pattern(pattern), Count(len(every)), Count(len(wanted)), parts, broken, notes)
 
     # --- blames ---
 

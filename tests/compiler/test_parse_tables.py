@@ -40,9 +40,9 @@ def test_a_cached_parser_loads_within_a_tenth_of_a_second_and_without_lark(cache
     code = """
 import sys, time
 from etalis_compiler import parser, tables
-started = time.perf_counter()
+started = time.process_time()
 tables.load()
-assert time.perf_counter() - started < 0.1
+assert time.process_time() - started < 0.1
 parser.parse("SELECT * {}")
 assert "lark" not in sys.modules
 """
@@ -65,9 +65,9 @@ def test_without_a_writable_cache_the_tables_are_computed(tmp_path: Path, monkey
 
 
 def test_the_tables_are_computed_within_seconds() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     tables.compute(tables.grammar_text())
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_the_choices_that_the_grammar_leaves_open() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from time import perf_counter
+from time import process_time
 
 import psutil
 import pytest
@@ -208,9 +208,9 @@ def test_goals_are_found_without_scanning() -> None:
         ]
         best = 1e9
         for i in range(0, 5_000, 1_000):
-            began = perf_counter()
+            began = process_time()
             found = engine.push_all(probes[i : i + 1_000])
-            best = min(best, perf_counter() - began)
+            best = min(best, process_time() - began)
             assert len(found) >= 999
         assert engine.count().goals >= waiting
         return best
