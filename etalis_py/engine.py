@@ -23,11 +23,11 @@ from etalis_py.families import REPEATED, GatheredQueries, Group, Member, togethe
 from etalis_py.kernel.dataset import whole
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.options import EngineOptions, Options
-from etalis_py.kernel.position import NEVER
+from etalis_py.kernel.position import NEVER, Position
 from etalis_py.kernel.revision import Revision
 from etalis_py.kernel.steps import Refused, refusals, step
-from etalis_py.knowledge import Knowledge, load
-from etalis_py.planning import RulePlan
+from etalis_py.knowledge import Knowledge
+from etalis_py.planning import RulePlan, knowledge_of
 from etalis_py.program import Program, Text, family_of, program_from, source_of
 from etalis_py.registry import Registry
 from etalis_py.stages import (
@@ -43,7 +43,6 @@ from etalis_py.stages import (
     with_policy,
 )
 from etalis_py.storing import Stored
-from etalis_py.values.limits import LIMITS, Limits
 
 RuleStage = tuple[RulePlan, RowExecutor]
 Groups = list[tuple[str, list[str]]]
@@ -304,6 +303,12 @@ class Engine(Stored):
         with few_collections():
             self._plan_all(self._together(added))
 
+    def _plan_anew(self) -> None:
+        self._whole = self._registry = self._graphs = None
+        self._rule_stages, self._windows = [], []
+        self._at = Position()
+        self._load()
+
     def _plan_all(self, program: Program) -> None:
         """Arrange the executors and number their outputs, for all programs as one."""
         self._whole = None  # until everything has succeeded
@@ -484,13 +489,4 @@ def _running_already(queries: Sequence[str]) -> ValueError:
     return ValueError(f"queries named {', '.join(queries)} are running already; rename them or REGISTER a name")
 
 
-def knowledge_of(background: Any, entailment: str, named: Any = None, limits: Limits = LIMITS) -> Any:
-    """The background as given, or loaded from what is given; None if there is none."""
-    if named and hasattr(background, "default"):
-        raise ValueError("named graphs are loaded with the background: give what load(…, named=…) makes, alone")
-    if (background is None and not named) or hasattr(background, "default"):
-        return background
-    return load(() if background is None else background, entailment=entailment, named=named, limits=limits)
-
-
-__all__ = ["Engine", "knowledge_of"]
+__all__ = ["Engine"]

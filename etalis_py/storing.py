@@ -32,6 +32,10 @@ class Stored(Kernel, ABC):
     def renew(self, *, rules: bool) -> None:
         """Adapt to another version of the background; ``rules``: it gives other rules."""
 
+    @abstractmethod
+    def _plan_anew(self) -> None:
+        """Make new executors for the same programs, before their stream."""
+
     # --- state ---
 
     @step
@@ -60,12 +64,20 @@ class Stored(Kernel, ABC):
         if self._revision is None:
             with refusals():
                 state, damages = self._readable(data)
+            self._repair()
             with damages:
                 self._restore(state, fitted)
         else:
             with refusals():
                 horizon = read(HORIZON, data)
+                self._readable(horizon["state"])
+            self._repair()
             self._revision.go_on(horizon, fitted=fitted)
+
+    def _repair(self) -> None:
+        """If a step was interrupted, what it left in the executors goes with them."""
+        if self._interrupted:
+            self._plan_anew()
 
     def go_back(self, data: bytes, *, fitted: bool = False) -> None:
         """The same as ``restore``, without the revision horizon."""

@@ -86,7 +86,8 @@ class Drive:
                 if interrupt.asked or (isinstance(item, Idle) and self._is_over()):
                     break
         except KeyboardInterrupt:
-            pass
+            if self.engine.broken is not None:  # a second Ctrl-C has interrupted a step
+                raise
         with interrupt.deferred():
             if waiting:
                 self._push(waiting)

@@ -387,6 +387,8 @@ class Revision:
         engine = self.engine
         engine.go_back(plain["state"], fitted=fitted)
         self.points = [Point(plain["now"], plain["state"])]
+        self.unreported.clear()
+        self.journal()
         self.newest = plain["newest"]
         self.buffer = [(end, n, _event(fields)) for end, n, fields in plain["buffer"]]
         self.arrivals = max((n for _, n, _ in self.buffer), default=0)

@@ -70,9 +70,7 @@ class Steps:
         """Prepare for the next step; called at the end of each."""
 
 
-_BACK = (
-    "restore its last snapshot (restore) and give it the input since then again, or begin again with a new engine"
-)
+_BACK = "restore its last snapshot (restore) and give it the input since then again, or begin again with a new engine"
 _ANEW = (
     "make a new engine with the same programs and with a background that is loaded again, restore the last snapshot "
     "into it, and give it the input since then again"
@@ -99,7 +97,6 @@ def _guarded(
         if not engine._idle and not (repairs and engine._interrupted and not engine._replanning):
             raise engine._unusable()
         engine._idle = False
-        before, engine._interrupted = engine._interrupted, ""
         result: _Result | None = None
         refusal: Exception | None = None
         try:
@@ -112,9 +109,9 @@ def _guarded(
             engine._interrupt(name, error)
             raise
         if refusal is not None:
-            engine._interrupted, engine._idle = before, not before
+            engine._idle = not engine._interrupted
             raise refusal
-        engine._idle = True
+        engine._interrupted, engine._idle = "", True
         return result  # type: ignore[return-value]
 
     return guarded
