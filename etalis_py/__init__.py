@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from etalis_py.program import Program, compile
     from etalis_py.running import run
     from etalis_py.streams import read_stream
-    from etalis_py.values.errors import LimitExceeded
+    from etalis_py.values.errors import BrokenEngine, EngineInUse, LimitExceeded
     from etalis_py.values.limits import Limits
 else:
     __getattr__, __dir__ = lazily(
@@ -38,13 +38,15 @@ else:
             "etalis_py.program": ("Program", "compile"),
             "etalis_py.running": ("run",),
             "etalis_py.streams": ("read_stream",),
-            "etalis_py.values.errors": ("LimitExceeded",),
+            "etalis_py.values.errors": ("BrokenEngine", "EngineInUse", "LimitExceeded"),
         },
     )
 
 __all__ = [
+    "BrokenEngine",
     "Counters",
     "Engine",
+    "EngineInUse",
     "Event",
     "LimitExceeded",
     "Limits",

@@ -19,14 +19,15 @@ from etalis_py.executors.rows import dump
 from etalis_py.executors.rows.executor import RowExecutor
 from etalis_py.executors.windows.executor import WindowExecutor
 from etalis_py.executors.windows.refresh import TimeVarying, graph_name
-from etalis_py.families import REPEATED, GatheredQueries, together
+from etalis_py.families import REPEATED, GatheredQueries, Group, Member, together
 from etalis_py.kernel.dataset import whole
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.options import EngineOptions, Options
-from etalis_py.kernel.position import NEVER
+from etalis_py.kernel.position import NEVER, Position
 from etalis_py.kernel.revision import Revision
-from etalis_py.knowledge import Knowledge, load
-from etalis_py.planning import RulePlan
+from etalis_py.kernel.steps import Refused, refusals, step
+from etalis_py.knowledge import Knowledge
+from etalis_py.planning import RulePlan, knowledge_of
 from etalis_py.program import Program, Text, family_of, program_from, source_of
 from etalis_py.registry import Registry
 from etalis_py.stages import (
@@ -43,7 +44,6 @@ from etalis_py.stages import (
 )
 from etalis_py.storing import Stored
 from etalis_py.taking import Taking
-from etalis_py.values.limits import LIMITS, Limits
 
 RuleStage = tuple[RulePlan, RowExecutor]
 Groups = list[tuple[str, list[str]]]
@@ -93,22 +93,41 @@ class Engine(Taking, Stored):
             self._load()
         if given.revise:
             self._revision = Revision(self, given.revise, given.lateness, journal=given.journal)
+            self._settle()
 
     # --- programs ---
 
+    @step
     def add(self, program: Given, *, policy: str | None = None, name: str | None = None) -> str:
         """Add a program while the engine runs; returns the id to give to ``remove``."""
         identifier = name or self._free_name()
-        if identifier in self.programs:
-            raise ValueError(f"there is a program named {identifier} already; remove it first or choose another name")
-        if self._add_to_family(program, policy, identifier):
-            return identifier
+        with refusals():
+            if identifier in self.programs:
+                raise ValueError(
+                    f"there is a program named {identifier} already; remove it first or choose another name"
+                )
+            found = self._family_of(program, policy)
+            added = self._may_run(program) if found is None else None
+        self._replanning = True
+        if found is not None:
+            self._add_to_family(found, identifier)
+        if added is not None:
+            self._add(added, policy, identifier)
+        self._replanning = False
+        return identifier
+
+    def _may_run(self, program: Given) -> Program:
+        """The program, if it may run beside the others."""
         added = self._compiled(program)
         clash = sorted(query for query in added.queries if self._runs(query))
         if clash:
             raise _running_already(clash)
         if added.windowed and self.options.eager:
             raise ValueError("windows are evaluated when their instant is over: leave eager out")
+        return added
+
+    def _add(self, added: Program, policy: str | None, identifier: str) -> None:
+        """Plan again, with one more program; if that fails, without it."""
         self._set_aside()
         chosen = policy or self.options.policy or added.policy
         self.programs[identifier] = replace(added, policy=chosen)
@@ -118,13 +137,16 @@ class Engine(Taking, Stored):
         knowledge, plans = self.knowledge, [(plan, plan.knowledge, plan.queries) for plan, _ in self._rule_stages]
         try:
             self._load(self.programs[identifier])
-        except Exception:
+        except MemoryError:
+            raise
+        except Exception as error:
             del self.programs[identifier]
             self.knowledge = knowledge
             for plan, seen, queries in plans:
                 plan.knowledge, plan.queries = seen, queries
             self._load()
-            raise
+            self._replanning = False
+            raise Refused(error) from None
         if self._at.started:
             for _, executor in self._rule_stages:
                 executor.report_timeless(self._at.now, frozenset(added.queries))
@@ -132,7 +154,6 @@ class Engine(Taking, Stored):
                 self._collect(number, stage)
         if self._revision is not None:
             self._revision.restart()
-        return identifier
 
     def _free_name(self) -> str:
         """A name for one more program that no running program named here has."""
@@ -144,11 +165,17 @@ class Engine(Taking, Stored):
         self._highest = max(self._highest, number)
         return f"program{number}"
 
+    @step
     def remove(self, identifier: str) -> None:
         """Stop a program: its goals and windows are dropped, goals that it shares with others stay."""
         if identifier not in self.programs:
             known = ", ".join(self.programs) or "none"
-            raise KeyError(f"no program {identifier}; running: {known}")
+            raise Refused(KeyError(f"no program {identifier}; running: {known}"))
+        self._replanning = True
+        self._remove(identifier)
+        self._replanning = False
+
+    def _remove(self, identifier: str) -> None:
         removed = self.programs[identifier]
         others = self._stop_rows(removed)
         if others == frozenset():
@@ -179,20 +206,25 @@ class Engine(Taking, Stored):
         families = self._rule_stages[0][1].families
         return query in self._registry.rest or (families is not None and families.has(query))
 
-    def _add_to_family(self, program: Given, policy: str | None, identifier: str) -> bool:
-        """Add a text that differs from running queries only in constants: one more row, and nothing else changes."""
+    def _family_of(self, program: Given, policy: str | None) -> tuple[Group, Member, str] | None:
+        """The family, row and policy of a text that differs from running queries only in constants."""
         if self._registry is None or self._revision is not None or not isinstance(program, Text):
-            return False
+            return None
         chosen = policy or self.options.policy or "unrestricted"
         found = self._registry.find(source_of(program), chosen)
         if found is None:
-            return False
+            return None
         family, row = found
         if self._runs(row[0]):
             raise _running_already([row[0]])
+        return family, row, chosen
+
+    def _add_to_family(self, found: tuple[Group, Member, str], identifier: str) -> None:
+        """Add such a text: one more row, and nothing else changes."""
+        assert self._registry is not None
+        family, row, chosen = found
         self._rule_stages[0][1].add_to_family(family.name, row)
         self.programs[identifier] = Program(self._registry.add(family, row), chosen)
-        return True
 
     def _stop_rows(self, program: Program) -> frozenset[str] | None:
         """Stop a program's queries that are rows of families; returns the others, None if there are no families."""
@@ -272,6 +304,12 @@ class Engine(Taking, Stored):
         """Plan all programs as one; ``added`` is new.  The state of what stays is kept."""
         with few_collections():
             self._plan_all(self._together(added))
+
+    def _plan_anew(self) -> None:
+        self._whole = self._registry = self._graphs = None
+        self._rule_stages, self._windows = [], []
+        self._at = Position()
+        self._load()
 
     def _plan_all(self, program: Program) -> None:
         """Arrange the executors and number their outputs, for all programs as one."""
@@ -373,6 +411,7 @@ class Engine(Taking, Stored):
 
     # --- the background ---
 
+    @step
     def update(
         self, graph: str = "", add: Iterable[Any] = (), remove: Iterable[Any] = (), *, at: int | None = None
     ) -> Any:
@@ -382,15 +421,18 @@ class Engine(Taking, Stored):
         the evaluations that are still to come.  ``at``, in microseconds: the new version has held since the end of the
         instant at that time.  This needs ``Engine(…, revise=…)``; the next call reports what it changes.
         """
+        with refusals():
+            new, old = list(add), list(remove)
+            self.check_change()
+            self.knowledge.check_update(graph if self._graphs is None else graph_name(graph), new, old)
+            if at is not None and self._revision is None:
+                raise ValueError("an update in the past is a correction: make the engine with Engine(…, revise=…)")
         if self._revision is not None:
-            return self._revision.update(graph, list(add), list(remove), at)
-        if at is not None:
-            raise ValueError("an update in the past is a correction: make the engine with Engine(…, revise=…)")
-        return self.change(graph, list(add), list(remove))
+            return self._revision.update(graph, new, old, at)
+        return self.change(graph, new, old)
 
     def change(self, graph: str, add: list[Any], remove: list[Any]) -> Any:
         """The same as ``update``, from the next instant on."""
-        self.check_change()
         at = self._at
         if self._rule_stages and at.pending:
             self._close_instant()
@@ -410,6 +452,7 @@ class Engine(Taking, Stored):
 
     def learn(self, graph: str, add: list[Any], remove: list[Any]) -> Any:
         """Apply an update to the knowledge, the programs and, if it changes them, the rules."""
+        self._replanning = True
         if self._rule_stages:
             change, other_rules = self._rule_stages[0][0].learn(graph, add, remove)
         else:
@@ -417,6 +460,7 @@ class Engine(Taking, Stored):
         if self.options.journal:
             self.updates.append((change.version, graph, add, remove))
         self.renew(rules=other_rules)
+        self._replanning = False
         return change
 
     def renew(self, *, rules: bool) -> None:
@@ -447,13 +491,4 @@ def _running_already(queries: Sequence[str]) -> ValueError:
     return ValueError(f"queries named {', '.join(queries)} are running already; rename them or REGISTER a name")
 
 
-def knowledge_of(background: Any, entailment: str, named: Any = None, limits: Limits = LIMITS) -> Any:
-    """The background as given, or loaded from what is given; None if there is none."""
-    if named and hasattr(background, "default"):
-        raise ValueError("named graphs are loaded with the background: give what load(…, named=…) makes, alone")
-    if (background is None and not named) or hasattr(background, "default"):
-        return background
-    return load(() if background is None else background, entailment=entailment, named=named, limits=limits)
-
-
-__all__ = ["Engine", "knowledge_of"]
+__all__ = ["Engine"]

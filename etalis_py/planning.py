@@ -23,7 +23,7 @@ from etalis_py.kernel.templates import making, template_triples
 from etalis_py.knowledge import load
 from etalis_py.sparql import BackgroundSource, prepare
 from etalis_py.values.errors import LimitExceeded
-from etalis_py.values.limits import Limits
+from etalis_py.values.limits import LIMITS, Limits
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 _POLICY = "unrestricted"
@@ -178,3 +178,12 @@ class RulePlan:
             f"query {output.query} derived {derived} triples from the background and has not come to an end; make it "
             "derive finitely many triples, or raise Limits(rounds=…, derivations=…)"
         )
+
+
+def knowledge_of(background: Any, entailment: str, named: Any = None, limits: Limits = LIMITS) -> Any:
+    """The background as given, or loaded from what is given; None if there is none."""
+    if named and hasattr(background, "default"):
+        raise ValueError("named graphs are loaded with the background: give what load(…, named=…) makes, alone")
+    if (background is None and not named) or hasattr(background, "default"):
+        return background
+    return load(() if background is None else background, entailment=entailment, named=named, limits=limits)

@@ -23,7 +23,7 @@ from etalis_py.executors.rows.executor import RowExecutor
 from etalis_py.executors.windows.executor import WindowExecutor, reporting
 from etalis_py.executors.windows.refresh import TimeVarying
 from etalis_py.families import GatheredQueries, together
-from etalis_py.kernel.kernel import Stage
+from etalis_py.kernel.instants import Stage
 from etalis_py.kernel.matches import LazyShapes, Shape
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import Counters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from etalis_py.executors.rows import dump
@@ -12,6 +12,7 @@ from etalis_py.kernel.kernel import Kernel
 from etalis_py.kernel.matches import LazyShapes, Shape
 from etalis_py.kernel.old_formats import damage_as_error, old_journal, old_snapshot, stages_of
 from etalis_py.kernel.position import Position
+from etalis_py.kernel.steps import Refused, refusals, repair, step
 from etalis_py.kernel.stored import HORIZON, JOURNAL, SNAPSHOT, SnapshotError, read, written
 
 
@@ -31,8 +32,13 @@ class Stored(Kernel, ABC):
     def renew(self, *, rules: bool) -> None:
         """Adapt to another version of the background; ``rules``: it gives other rules."""
 
+    @abstractmethod
+    def _plan_anew(self) -> None:
+        """Make new executors for the same programs, before their stream."""
+
     # --- state ---
 
+    @step
     def snapshot(self) -> bytes:
         """Everything the engine remembers, as bytes: a header with version and checksum, and MessagePack."""
         return self.save() if self._revision is None else written(HORIZON, self._revision.plain())
@@ -48,6 +54,7 @@ class Stored(Kernel, ABC):
         }
         return written(SNAPSHOT, data)
 
+    @repair
     def restore(self, data: bytes, *, fitted: bool = False) -> None:
         """Continue from a snapshot that an engine with the same programs made.
 
@@ -55,36 +62,56 @@ class Stored(Kernel, ABC):
         without goals, and the background is the engine's own.
         """
         if self._revision is None:
-            self.go_back(data, fitted=fitted)
+            with refusals():
+                state, damages = self._readable(data)
+            self._repair()
+            with damages:
+                self._restore(state, fitted)
         else:
-            self._revision.go_on(read(HORIZON, data), fitted=fitted)
+            with refusals():
+                horizon = read(HORIZON, data)
+                self._readable(horizon["state"])
+            self._repair()
+            self._revision.go_on(horizon, fitted=fitted)
+
+    def _repair(self) -> None:
+        """If a step was interrupted, what it left in the executors goes with them."""
+        if self._interrupted:
+            self._plan_anew()
 
     def go_back(self, data: bytes, *, fitted: bool = False) -> None:
         """The same as ``restore``, without the revision horizon."""
+        state, damages = self._readable(data)
+        with damages:
+            self._restore(state, fitted)
+
+    def _readable(self, data: bytes) -> tuple[dict[str, Any], AbstractContextManager[None]]:
+        """The state in a snapshot that an engine with these stages made, and what turns damages into errors."""
         old = old_snapshot(data)
-        if old is None:
-            self._restore(read(SNAPSHOT, data), fitted)
-            return
-        with damage_as_error():
-            old["stages"] = stages_of(old, self._kinds())
-            self._restore(old, fitted)
+        if old is not None:
+            with damage_as_error():
+                old["stages"] = stages_of(old, self._kinds())
+        state = read(SNAPSHOT, data) if old is None else old
+        self._matched(state["stages"])
+        return state, nullcontext() if old is None else damage_as_error()
 
     def _restore(self, state: dict[str, Any], fitted: bool) -> None:
-        stages = self._matched(state["stages"])
+        self._forget_reports()
         if not fitted:
             self._go_to_version(state["knowledge"])
-        for executor, part in stages:
+        for executor, part in self._matched(state["stages"]):
             there = part["state"]
             executor.load(dump.fitted(executor, there) if fitted and executor.kind == "rules" else there)
         self._stand(state, fitted)
 
+    @step
     def take_journal(self) -> bytes:
         """What happened since the last call, as bytes; needs ``Engine(…, journal=True)``.
 
         A snapshot and the journals taken after it, in order, are the whole state.
         """
         if not self._journals:
-            raise ValueError("this engine keeps no journal: make it with Engine(…, journal=True)")
+            raise Refused(ValueError("this engine keeps no journal: make it with Engine(…, journal=True)"))
         if self._revision is not None:
             return written(JOURNAL, {"inputs": self._revision.journal()})
         kinds = zip(self._kinds(), self._executors, strict=True)
@@ -93,13 +120,15 @@ class Stored(Kernel, ABC):
         self.updates.clear()
         return raw
 
+    @step
     def apply_journal(self, data: bytes, *, fitted: bool = False) -> None:
         """Replay the journal of another engine with the same programs and state; ``fitted`` as in ``restore``."""
-        old = old_journal(data)
-        if old is None:
-            state = read(JOURNAL, data)
+        with refusals():
+            old = old_journal(data)
+            state = read(JOURNAL, data) if old is None else old
             if (self._revision is None) != ("inputs" not in state):
                 raise SnapshotError("the journal is of an engine with another horizon: give both the same revise")
+        if old is None:
             if self._revision is not None:
                 self._revision.replay(state["inputs"])
             else:
@@ -163,10 +192,12 @@ class Stored(Kernel, ABC):
             if known is None:
                 raise _no_background()
             if known.snapshot() != version:
+                self._replanning = True
                 known.restore(version)
                 changed = True
         if changed:
             self.renew(rules=True)
+            self._replanning = False
 
     def _learn_again(self, updates: Sequence[Any]) -> None:
         """Repeat updates of the background; if engines share it, it may have them already."""

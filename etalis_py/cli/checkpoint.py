@@ -67,7 +67,7 @@ def _done(options: Namespace, given: bool) -> Checkpoint:
     from pyspark.errors import PySparkException
 
     from etalis_py.cli.spark import failure_of
-    from etalis_py.engine import knowledge_of
+    from etalis_py.planning import knowledge_of
     from etalis_py.spark.checkpoints import describe, move, state_of
     from etalis_py.spark.errors import SparkError
     from etalis_py.spark.options import Running

@@ -74,7 +74,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def explain(options: Namespace) -> int:
     from etalis_py import Engine
-    from etalis_py.engine import knowledge_of
+    from etalis_py.planning import knowledge_of
 
     if options.engine == "spark" and (options.code or options.json or options.dot):
         raise UsageError("--engine spark says in words what runs where: leave --code, --dot and --json out")

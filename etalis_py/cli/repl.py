@@ -61,6 +61,10 @@ def repl(options: Namespace) -> int:
             session.forget()
             print()
             continue
-        for answer in session.take(line):
-            shared.say(answer)
+        answers = list(session.take(line))
+        try:
+            for answer in answers:
+                shared.say(answer)
+        except KeyboardInterrupt:  # enough of them
+            print()
     return 0

@@ -59,11 +59,18 @@ class Session:
     EP-SPARQL queries share an engine; a text with windows is a separate program with its own engine, which starts when
     it is typed.  Matches are shown as soon as their last event is typed.  Another event of the same time is then a
     correction, for which the shared engine has a horizon: so the matches shown are correct again.
+
+    A line that is interrupted or goes beyond a limit leaves an engine broken, or has reached only some of them.  Then
+    new engines take again what was typed before it.
     """
 
     def __init__(self, background: Sequence[str], entailment: str, policy: str) -> None:
-        self._clock: Clock | None = None
         self._background, self._entailment, self._policy = background, entailment, policy
+        self._typed: list[str] = []  # the lines that have been taken
+        self._begin()
+
+    def _begin(self) -> None:
+        self._clock: Clock | None = None
         self._facts: list[Triple] = []  # typed background
         self._rules = self._driver_of_rules({})
         self._windows: list[Driver] = []
@@ -72,6 +79,7 @@ class Session:
         self._prefixes = {"": "http://example.org/"}
         self._lines: list[str] = []
         self._turtle: list[str] = []
+        self._unfinished: list[str] = []  # the lines of either
         self._last: Match | None = None
         self.done = False
 
@@ -81,11 +89,28 @@ class Session:
 
     def take(self, line: str) -> Iterator[str]:
         """The output for one line."""
+        interrupted = False
+        self._unfinished.append(line)
         try:
             yield from self._take(line)
         except (QueryError, ValueError, SyntaxError, LimitExceeded) as error:
             self.forget()
             yield str(error)
+        except KeyboardInterrupt:
+            interrupted = True
+        if interrupted or any(driver.engine.broken is not None for driver in (self._rules, *self._windows)):
+            yield from self._repair()
+        elif not self._lines and not self._turtle:
+            self._typed += self._unfinished
+            self._unfinished = []
+
+    def _repair(self) -> Iterator[str]:
+        """Take what was typed before the last event, query or command again."""
+        self._begin()
+        for line in self._typed:
+            for _ in self._take(line):
+                pass  # shown before
+        yield "this was left out; all that was typed before it holds"
 
     def end(self) -> Iterator[str]:
         """The output at the end of the input."""
@@ -97,7 +122,7 @@ class Session:
 
     def forget(self) -> None:
         """Discard the query or Turtle that is being typed."""
-        self._lines, self._turtle = [], []
+        self._lines, self._turtle, self._unfinished = [], [], []
 
     def _take(self, line: str) -> Iterator[str]:
         if self._lines:

@@ -148,7 +148,7 @@ def run(options: Namespace) -> int:
     from etalis_py.census import Census
     from etalis_py.cli.outputs import open_outlet
     from etalis_py.cli.running import engine_for, reason_for, refuse_for_windows, report_left_out, report_unmet
-    from etalis_py.engine import knowledge_of
+    from etalis_py.planning import knowledge_of
     from etalis_py.streams import DeadLetters
     from etalis_py.streams.updates import read_updates
 

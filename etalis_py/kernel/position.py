@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from etalis_py.events import Event
+from etalis_py.events import Event, UnexpectedRetraction
 
 NEVER = -(2**63)
 FOREVER = 2**63 - 1
@@ -32,19 +32,24 @@ class Position:
     buffer: list[tuple[int, int, Event]] = field(default_factory=list)
     answered: set[str] = field(default_factory=set)
 
-    def ordered(self, events: Iterable[Event], lateness: int) -> list[Event]:
-        """The events whose time has come, in order; the others wait in the buffer."""
+    def ordered(self, events: Iterable[Event], lateness: int) -> tuple[list[Event], Exception | None]:
+        """The events whose time has come, in order, and the error of an invalid one; the others wait in the buffer."""
         ready: list[Event] = []
-        for event in events:
-            if event.end <= self.closed or event.end < self.now:
+        there, error = drawn(events)
+        for event in there:
+            try:
+                start, end = event[0], event[1]
+            except UnexpectedRetraction as unexpected:
+                return ready, unexpected
+            if start > end or end <= self.closed or end < self.now:
                 ready.append(event)
                 continue
             self.arrivals += 1
-            heapq.heappush(self.buffer, (event.end, self.arrivals, event))
-            self.newest = max(self.newest, event.end)
+            heapq.heappush(self.buffer, (end, self.arrivals, event))
+            self.newest = max(self.newest, end)
             while self.buffer and self.buffer[0][0] < self.newest - lateness:
                 ready.append(heapq.heappop(self.buffer)[2])
-        return ready
+        return ready, error
 
     def release(self, t: int) -> list[Event]:
         """Take the events up to ``t`` out of the buffer."""
@@ -82,6 +87,21 @@ class Position:
             buffer=[(end, n, event_of(fields)) for end, n, fields in plain["buffer"]],
             answered=set(plain["answered"]),
         )
+
+
+def drawn(events: Iterable[Event]) -> tuple[Sequence[Event], Exception | None]:
+    """The events that an iterable gives until it ends or raises an error, and that error."""
+    if isinstance(events, (list, tuple)):
+        return events, None
+    there: list[Event] = []
+    try:
+        for event in events:
+            there.append(event)
+    except MemoryError:
+        raise
+    except Exception as error:
+        return there, error
+    return there, None
 
 
 def event_of(fields: Any) -> Event:

@@ -24,14 +24,16 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
-from operator import attrgetter, itemgetter
+from operator import attrgetter, gt, itemgetter
 from typing import Any, Protocol
 
 from etalis_py.events import Event, Retraction, UnexpectedRetraction
 from etalis_py.kernel.matches import Match, Matches, Revised, Shape
-from etalis_py.kernel.position import FOREVER, NEVER, Counters, Position
+from etalis_py.kernel.position import FOREVER, NEVER, Counters, Position, drawn
+from etalis_py.kernel.steps import Refused
 from etalis_py.values.errors import LimitExceeded
 from etalis_py.values.limits import Limits
 
@@ -41,7 +43,7 @@ FEWEST = 1024  # fewest events between two points; also how many are taken at on
 BYTES = 256  # bytes of state that take about as long to write as an event takes to process
 SPARE, AFTER = 1 / 64, 1 / 4  # the shares of the work on events and on replays that may be spent on points
 _end = attrgetter("end")
-_second = itemgetter(1)
+_first, _second = itemgetter(0), itemgetter(1)
 
 
 class Revisable(Protocol):
@@ -108,16 +110,27 @@ class Revision:
     # --- input ---
 
     def take(self, events: Iterable[Event]) -> Matches:
-        """Take events and corrections as they come; returns new matches and matches taken back."""
-        arrived = events if isinstance(events, (list, tuple)) else list(events)
+        """Take events and corrections as they come; returns new matches and matches taken back.
+
+        The error of an invalid event, or of the iterable, is raised after the others have been taken, and the next call
+        returns their matches.
+        """
+        arrived, error = drawn(events)
         if self.recording:
             self._record("take", [_written(event) for event in arrived], len(arrived))
         if not arrived:
-            return self._with_unreported(self._fed(()))
-        if self._are_in_order(arrived):
+            matches = self._fed(())
+        elif self._are_in_order(arrived):
             self.newest = max(self.newest, arrived[-1].end)
-            return self._with_unreported(self._fed(arrived))
-        return self._with_unreported(self._sorted_out(arrived))
+            matches = self._fed(arrived)
+        else:
+            matches, invalid = self._sorted_out(arrived)
+            error = invalid or error
+        matches = self._with_unreported(matches)
+        if error is not None:
+            self.unreported.append(matches)
+            raise Refused(error)
+        return matches
 
     def _with_unreported(self, matches: Matches) -> Matches:
         if not self.unreported:
@@ -134,12 +147,14 @@ class Revision:
         except UnexpectedRetraction:
             return False
         at = self.engine._at
+        if any(map(gt, map(_first, events), ends)):
+            return False
         # If the newest event was withdrawn, the engine is before it; what was too old stays too old.
         reached = max(at.now, at.closed + 1, self.newest - self.horizon)
         return ends[0] >= reached and ends == sorted(ends)
 
-    def _sorted_out(self, arrived: Iterable[Event]) -> Matches:
-        """Take events some of which are late, or corrections."""
+    def _sorted_out(self, arrived: Iterable[Event]) -> tuple[Matches, Exception | None]:
+        """Take events some of which are late, invalid, or corrections; also returns the error of an invalid one."""
         at = self.engine._at
         reached = max(at.now, at.closed + 1)
         ready: list[Event] = []  # in order of arrival, including late ones
@@ -167,10 +182,7 @@ class Revision:
             for released in self._in_time(event):
                 ready.append(released)
                 reached = released.end
-        matches = self._fed(ready) if earliest is None else self._corrected(ready, earliest, inserts)
-        if error is not None:
-            raise error
-        return matches
+        return (self._fed(ready) if earliest is None else self._corrected(ready, earliest, inserts)), error
 
     def _in_time(self, event: Event) -> Iterator[Event]:
         """The event; with a lateness, the events whose time it brings."""
@@ -315,15 +327,17 @@ class Revision:
 
     def update(self, graph: str, add: list[Any], remove: list[Any], at: int | None) -> Any:
         """Change the background now, or as of the end of the instant at ``at``; the next call reports the effect."""
-        self._record("update", [graph, add, remove, at], 1 + len(add) + len(remove))
         now = self.engine._at.now
+        if at is not None and at < now and (at < self.newest - self.horizon or at < self.points[0].now):
+            raise Refused(
+                ValueError("the update is older than the revision horizon: make the horizon longer, or update now")
+            )
+        self._record("update", [graph, add, remove, at], 1 + len(add) + len(remove))
         if at is None or at >= now:
             change = self.engine.change(graph, add, remove)
             self.points[-1].items.append(Update(now, graph, add, remove))
             self.unreported.append(self._recorded(self.engine.take_in_order(())))
             return change
-        if at < self.newest - self.horizon or at < self.points[0].now:
-            raise ValueError("the update is older than the revision horizon: make the horizon longer, or update now")
         place = max(i for i, point in enumerate(self.points) if point.now <= at or i == 0)
         items = list(chain.from_iterable(point.items for point in self.points[place:]))
         self.unreported.append(self._replayed(place, sorted([*items, Update(at, graph, add, remove)], key=_order)))
@@ -346,7 +360,8 @@ class Revision:
         recording, self.recording = self.recording, False
         for step, given in inputs:
             if step == "take":
-                self.take([_event(fields) for fields in given])
+                with suppress(Refused):  # reported when it was taken
+                    self.take([_event(fields) for fields in given])
             elif step == "update":
                 graph, add, remove, at = given
                 self.update(graph, [tuple(t) for t in add], [tuple(t) for t in remove], at)
@@ -379,6 +394,8 @@ class Revision:
         engine = self.engine
         engine.go_back(plain["state"], fitted=fitted)
         self.points = [Point(plain["now"], plain["state"])]
+        self.unreported.clear()
+        self.journal()
         self.newest = plain["newest"]
         self.buffer = [(end, n, _event(fields)) for end, n, fields in plain["buffer"]]
         self.arrivals = max((n for _, n, _ in self.buffer), default=0)

@@ -133,17 +133,23 @@ class Knowledge:
         """A graph as stated or offered, without its entailments; ask for it again after an update."""
         return self._closed(name).asserted
 
+    def check_update(
+        self, graph: str, add: Iterable[Triple], remove: Iterable[Triple]
+    ) -> tuple[list[Triple], list[Triple]]:
+        """The triples of an update; raises an error if it cannot be made."""
+        if graph and not (is_iri(graph) or is_blank(graph)):
+            raise KnowledgeError(
+                f"{graph!r} cannot name a graph", hint="an IRI in angle brackets, or '' for the default"
+            )
+        return [check_triple(t) for t in add], [check_triple(t) for t in remove]
+
     def update(self, graph: str = "", add: Iterable[Triple] = (), remove: Iterable[Triple] = ()) -> Change:
         """Remove triples from a graph, then add triples to it: the next version.
 
         Entailments follow.  Instance triples cost what they entail; a change of the schema (or any change under
         ``owlrl``) computes the closure again.  A bad triple is an error and changes nothing.
         """
-        if graph and not (is_iri(graph) or is_blank(graph)):
-            raise KnowledgeError(
-                f"{graph!r} cannot name a graph", hint="an IRI in angle brackets, or '' for the default"
-            )
-        new, old = [check_triple(t) for t in add], [check_triple(t) for t in remove]
+        new, old = self.check_update(graph, add, remove)
         stated = self.stated(graph)
         offered = set() if graph else set(self._offered)
         came = [t for t in new if t not in stated or t in offered]

@@ -12,7 +12,15 @@ class Unbound(SparqlError):
 
 
 class LimitExceeded(RuntimeError):
-    """A program went beyond a limit; the engine's state is no longer consistent and it must be closed."""
+    """A program went beyond a limit.  If an engine raises it, the engine is broken: see ``BrokenEngine``."""
+
+
+class BrokenEngine(RuntimeError):
+    """A step of the engine was interrupted, so it takes no further one until its last snapshot is restored."""
+
+
+class EngineInUse(RuntimeError):
+    """Another step of the engine is under way."""
 
 
 def type_error(operation: str, *values: object) -> SparqlError:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from etalis_py import Engine, compile, event
-from etalis_py.cli.drive import paced
+from etalis_py import BrokenEngine, Engine, Match, Matches, compile, event
+from etalis_py.cli.drive import Drive, paced
 from etalis_py.cli.errors import UsageError
 from etalis_py.cli.interrupt import Interrupt
 from etalis_py.cli.options import speed
@@ -108,3 +108,24 @@ def test_a_timeline_strikes_out_what_is_taken_back(tmp_path: Path) -> None:
 def test_a_timeline_without_matches_says_so(tmp_path: Path) -> None:
     Picture(tmp_path / "t.png").draw()
     assert (tmp_path / "t.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_a_second_ctrl_c_within_a_step_ends_the_run_without_an_answer() -> None:
+    """What an interrupted engine would report at the end of the stream is unknown."""
+    engine = Engine("SELECT ?c { ?c :p ?x } SEQ NOT { ?c :r ?z } SEQ { ?c :q ?y }")
+    matches: list[Match] = []
+
+    def take(step: Matches) -> None:
+        matches.extend(step)
+
+    def stopping(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+    engine.push(event(":c :p 1", 1))
+    engine._run_instant = stopping  # type: ignore[method-assign]
+    with Interrupt() as interrupt, pytest.raises(KeyboardInterrupt):
+        Drive(engine, take, late=lambda event: None, live=True).run([event(":c :q 1", 2)], interrupt)
+    assert matches == []
+    with pytest.raises(BrokenEngine, match="KeyboardInterrupt"):
+        engine.close()

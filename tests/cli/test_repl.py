@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from etalis_py import Engine, LimitExceeded, Matches
 from etalis_py.cli.session import Session
 from tests.cli.conftest import Folder
 from tests.test_docs import traced
@@ -276,3 +277,30 @@ def test_every_example_of_the_language_can_be_typed(query: str, background: str,
         if answer is not None and not answer[2].endswith(("runs", "of background")):
             shown[answer[2].strip()] += -1 if answer[1] else 1
     assert +shown == Counter(line.removeprefix("timeless").strip() for line in matches.splitlines())
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), LimitExceeded("more than 5 solutions")])
+def test_a_line_that_is_interrupted_or_goes_beyond_a_limit_is_left_out(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session([], "rdfs", "unrestricted")
+    said(
+        *QUERY,
+        "SELECT ?c {",
+        "?c :prize",
+        "",
+        "1 :a :price 10",
+        "SELECT ?c",
+        "WHERE { ?c :in ?r }",
+        "",
+        session=session,
+    )
+
+    def interrupted(engine: Engine) -> Matches:
+        monkeypatch.undo()
+        raise error
+
+    monkeypatch.setattr(Engine, "_matches", interrupted)
+    left_out = "this was left out; all that was typed before it holds"
+    assert said("3 :a :price 12", session=session) == [*filter(None, [str(error)]), left_out]
+    assert said("4 :a :price 13 ; :in :r", session=session) == ["q1 [1, 4]  ?c = :a  ?x = 10", "q2 [4, 4]  ?c = :a"]

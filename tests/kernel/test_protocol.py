@@ -9,7 +9,8 @@ from etalis_rules import program as ir
 
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Batch
-from etalis_py.kernel.kernel import Kernel, Stage
+from etalis_py.kernel.instants import Stage
+from etalis_py.kernel.kernel import Kernel
 from etalis_py.kernel.matches import Shape
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.protocol import Executor, Kept
