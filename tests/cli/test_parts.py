@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from etalis_py import BrokenEngine, Engine, Match, Matches, compile, event
-from etalis_py.cli.drive import Drive, paced
+from etalis_py import BrokenEngine, Engine, Match, compile, event
+from etalis_py.cli.drive import drive, paced
 from etalis_py.cli.errors import UsageError
 from etalis_py.cli.interrupt import Interrupt
 from etalis_py.cli.options import speed
 from etalis_py.cli.picture import SHOWN, Picture
 from etalis_py.cli.sources import split_name
+from etalis_py.driver import Driver, Step
 from etalis_py.streams import Punctuation
 
 
@@ -115,8 +116,8 @@ def test_a_second_ctrl_c_within_a_step_ends_the_run_without_an_answer() -> None:
     engine = Engine("SELECT ?c { ?c :p ?x } SEQ NOT { ?c :r ?z } SEQ { ?c :q ?y }")
     matches: list[Match] = []
 
-    def take(step: Matches) -> None:
-        matches.extend(step)
+    def take(step: Step) -> None:
+        matches.extend(step.matches)
 
     def stopping(*_: object) -> None:
         signal.raise_signal(signal.SIGINT)
@@ -125,7 +126,7 @@ def test_a_second_ctrl_c_within_a_step_ends_the_run_without_an_answer() -> None:
     engine.push(event(":c :p 1", 1))
     engine._run_instant = stopping  # type: ignore[method-assign]
     with Interrupt() as interrupt, pytest.raises(KeyboardInterrupt):
-        Drive(engine, take, late=lambda event: None, live=True).run([event(":c :q 1", 2)], interrupt)
+        drive(Driver(engine, [event(":c :q 1", 2)], live=True, interrupt=interrupt), take)
     assert matches == []
     with pytest.raises(BrokenEngine, match="KeyboardInterrupt"):
         engine.close()
