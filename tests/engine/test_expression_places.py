@@ -40,7 +40,7 @@ PLACES = {
     "equalsoptional": "SELECT * {{ {{ ?a :p ?x BIND ({0} AS ?v) }} EQUALSOPTIONAL {{ ?a :q ?y FILTER ({0}) }} }}",
     "repeat": "SELECT * {{ {{ ?a :p ?x OPTIONAL {{ ?a :q ?y }} }} REPEAT 2 BY ?a WHERE ({0}) AS (SUM(?y) AS ?n) }}",
     "by": "SELECT * {{ {{ ?a :p ?x OPTIONAL {{ ?a :q ?y }} BIND ({0} AS ?v) }} REPEAT 2 BY ?v AS (MIN(?x) AS ?n) }}",
-    "subselect": "SELECT * {{ {{ SELECT ?a ({0} AS ?v) {{ ?a :p ?x OPTIONAL {{ ?a :q ?y }} }} }} FILTER (?v * 2 > 2) }}",
+    "subselect": "SELECT * {{ {{ SELECT ?a ({0} AS ?v) {{ ?a :p ?x OPTIONAL {{ ?a :q ?y }} }} }} FILTER (?v > 1) }}",
     "distinct": "SELECT DISTINCT ({0} AS ?v) {{ ?a :p ?x OPTIONAL {{ ?a :q ?y }} }}",
     "sum": "SELECT ?a (SUM({0}) AS ?n) (AVG({0}) AS ?m) {{ ?a :p ?x OPTIONAL {{ ?a :q ?y }} }} GROUP BY ?a",
     "concatenation": "SELECT (GROUP_CONCAT({0}) AS ?n) (SAMPLE({0}) AS ?m) {{ ?a :p ?x OPTIONAL {{ ?a :q ?y }} }}",
