@@ -1,4 +1,5 @@
-"""Expressions at every place where SPARQL lets one stand: FILTER, BIND, SELECT, GROUP BY, HAVING, ORDER BY, aggregates.
+"""Expressions at every place where one may stand: FILTER, BIND, SELECT, GROUP BY, HAVING, ORDER BY, aggregates, and on
+the sides of every operator.
 
 An expression is drawn with every operator and many functions; the engine must answer as the definition does, wherever
 it stands.
@@ -30,6 +31,22 @@ PLACES = {
     "sequence": "SELECT ?a ?x ?y {{ {{ ?a :p ?x }} SEQ {{ ?a :q ?y }} FILTER ({0}) }}",
     "construct": "CONSTRUCT {{ ?a :v ?v }} {{ ?a :p ?x OPTIONAL {{ ?a :q ?y }} BIND ({0} AS ?v) }}",
     "exists": "SELECT ?a {{ ?a :p ?x FILTER EXISTS {{ ?a :q ?y FILTER ({0}) }} }}",
+    "minus": "SELECT ?a ?x {{ ?a :p ?x MINUS {{ ?a :q ?y FILTER ({0}) }} }}",
+    "join": "SELECT * {{ {{ ?a :p ?x BIND ({0} AS ?v) }} SEQ {{ ?b :q ?y BIND ({0} AS ?v) }} BIND (?v + 1 AS ?w) }}",
+    "equals": "SELECT * {{ {{ ?a :p ?x BIND ({0} AS ?v) }} EQUALS {{ ?a :q ?y BIND ({0} AS ?v) }} FILTER ({0}) }}",
+    "next": "SELECT * {{ {{ ?a :p ?x BIND ({0} AS ?v) }} NEXT {{ ?a :q ?y }} FILTER ({0}) }}",
+    "union": "SELECT * {{ {{ ?a :p ?x }} UNION {{ ?a :q ?y }} FILTER ({0}) BIND ({0} AS ?v) }}",
+    "optionalseq": "SELECT * {{ {{ ?a :q ?y FILTER ({0}) }} OPTIONALSEQ {{ ?a :p ?x BIND ({0} AS ?v) }} }}",
+    "equalsoptional": "SELECT * {{ {{ ?a :p ?x BIND ({0} AS ?v) }} EQUALSOPTIONAL {{ ?a :q ?y FILTER ({0}) }} }}",
+    "repeat": "SELECT * {{ {{ ?a :p ?x OPTIONAL {{ ?a :q ?y }} }} REPEAT 2 BY ?a WHERE ({0}) AS (SUM(?y) AS ?n) }}",
+    "by": "SELECT * {{ {{ ?a :p ?x OPTIONAL {{ ?a :q ?y }} BIND ({0} AS ?v) }} REPEAT 2 BY ?v AS (MIN(?x) AS ?n) }}",
+    "subselect": "SELECT * {{ {{ SELECT ?a ({0} AS ?v) {{ ?a :p ?x OPTIONAL {{ ?a :q ?y }} }} }} FILTER (?v > 1) }}",
+    "distinct": "SELECT DISTINCT ({0} AS ?v) {{ ?a :p ?x OPTIONAL {{ ?a :q ?y }} }}",
+    "sum": "SELECT ?a (SUM({0}) AS ?n) (AVG({0}) AS ?m) {{ ?a :p ?x OPTIONAL {{ ?a :q ?y }} }} GROUP BY ?a",
+    "concatenation": "SELECT (GROUP_CONCAT({0}) AS ?n) (SAMPLE({0}) AS ?m) {{ ?a :p ?x OPTIONAL {{ ?a :q ?y }} }}",
+    "window": "SELECT (COUNT(DISTINCT {0}) AS ?n) (MIN({0}) AS ?m) {{ ?a :p ?x OPTIONAL {{ ?a :q ?y }} }} WITHIN 2 s",
+    "sum of a group": "SELECT ?a {{ ?a :p ?x OPTIONAL {{ ?a :q ?y }} }} GROUP BY ?a HAVING (SUM({0}) > 1)",
+    "order of groups": "SELECT ?a {{ ?a :p ?x OPTIONAL {{ ?a :q ?y }} }} GROUP BY ?a ORDER BY DESC(MAX({0})) LIMIT 1",
 }
 VALUES = (
     *(term(n) for n in ("0", "1", "2", "3", "b")),
@@ -100,6 +117,6 @@ def test_the_duration_of_a_solution_differs_from_what_is_no_duration(
         agree(case, executor=executor)
 
 
-@given(st.sampled_from(sorted(PLACES)), EXPRESSIONS, _EVENTS)
-def test_drawn_expressions_everywhere(place: str, expression: str, events: list[Any]) -> None:
-    agree(_case(place, expression, events))
+@given(st.sampled_from(sorted(PLACES)), EXPRESSIONS, _EVENTS, st.sampled_from(["rows", "columns"]))
+def test_drawn_expressions_everywhere(place: str, expression: str, events: list[Any], executor: str) -> None:
+    agree(_case(place, expression, events), executor=executor)

@@ -46,6 +46,7 @@ SHAPES = (
     "SELECT ?a ?b WHERE {{ {{ ?c :p ?a }} OPTIONALSEQ {{ ?c :p ?b FILTER (?b > {0}) }} }}",
     "SELECT ?a WHERE {{ ?d :p ?a FILTER NOT EXISTS {{ ?d :q ?b FILTER (?b = {0}) }} }}",
     "SELECT ?a WHERE {{ :c{0} :p ?a MINUS {{ ?d :q ?a }} }}",
+    "SELECT ?a WHERE {{ ?d :p ?a MINUS {{ :c{0} :q ?b OPTIONAL {{ ?d :q ?a FILTER (?a > {1}) }} }} }}",
     "SELECT (COUNT(*) AS ?n) WHERE {{ :c{0} :p ?a }} GROUP BY ?a",
     "SELECT (COUNT(*) AS ?n) (SUM(?a) AS ?s) WHERE {{ :c{0} :p ?a }}",
     "SELECT (COUNT(?b) AS ?n) (MAX(?b) AS ?m) WHERE {{ {{ ?c :q ?a }} SEQ {{ ?c :p ?b }} }}",
@@ -453,6 +454,16 @@ def test_each_query_of_a_family_counts_nothing_when_the_stream_ends(pattern, exe
     assert len(engine.rules.outputs) == 1
     found = [*engine.push(event(":c :q 1", 1)), *engine.close()]
     assert [(m.query, m["n"]) for m in found] == [("q1", 0), ("q2", 0), ("q3", 0), ("q4", 0)]
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_minus_without_a_variable_that_both_sides_bind_removes_nothing_in_a_family(executor):
+    """?c is unbound on the right; that both are solutions of one query is no shared variable."""
+    text = "SELECT ?a {{ ?c :p ?a MINUS {{ :c{0} :q ?b OPTIONAL {{ ?c :none ?w }} }} }}"
+    engine = Engine(compile([text.format(n) for n in range(3)]), executor=executor)
+    assert len(engine.rules.outputs) == 1
+    matches = [*engine.push_all([event(":c1 :q 3", 1), event(":c1 :p 5", 2)]), *engine.close()]
+    assert [(m.query, m["a"]) for m in matches] == [("q1", 5), ("q2", 5), ("q3", 5)]
 
 
 def test_values_without_a_parameter_stand_in_a_family():

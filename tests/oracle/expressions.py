@@ -250,7 +250,8 @@ def _folded(name: str, terms: list[str], separator: str | None) -> str:
 
 
 def order(a: str, b: str) -> int:
-    """SPARQL §15.1: unbound, blank nodes, IRIs, numbers, other literals; these by ``<`` where defined, else spelled."""
+    """SPARQL §15.1: unbound, blank nodes, IRIs, NaN, other numbers, other literals; these by ``<`` where defined, else
+    spelled."""
     rank_a, rank_b = _rank(a), _rank(b)
     if rank_a != rank_b:
         return -1 if rank_a < rank_b else 1
@@ -270,4 +271,7 @@ def order(a: str, b: str) -> int:
 def _rank(term: str) -> int:
     if not is_literal(term):
         return 0 if not term else 1 if is_blank(term) else 2
-    return 3 if number(term) else 4
+    n = number(term)
+    if n is None:
+        return 5
+    return 3 if n.value != n.value else 4

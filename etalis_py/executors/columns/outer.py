@@ -152,7 +152,7 @@ class OuterOperator:
         scope = {name: rights[name] for name in self.unsure}
         frame = Frame(self.terms, end, end, start, rights, numbers)
         kept = np.full(len(rows), bool(self.shared))
-        if self.shared and not self.node.certain:
+        if self.shared and len(self.unsure) == len(self.shared):
             both = [(lefts[name] != 0) & (scope[name] != 0) for name in self.unsure]
             kept &= np.logical_or.reduce(both)
         for name in self.unsure:

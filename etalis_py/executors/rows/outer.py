@@ -243,7 +243,7 @@ def _minus_tests(code: Code, node: ir.Outer) -> list[str]:
     tests = [f"({own.terms[v]} == {other.terms[v]} or not {own.terms[v]} or not {other.terms[v]})" for v in open_]
     if not shared:
         tests.append("False")  # without a shared variable MINUS removes nothing
-    elif not node.certain:
+    elif len(open_) == len(shared):  # in a family the name of the query is certain, and not in scope
         tests.append("(" + " or ".join(f"({own.terms[v]} and {other.terms[v]})" for v in open_) + ")")
     return tests
 
