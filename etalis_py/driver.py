@@ -79,8 +79,8 @@ class Driver:
     ``census`` sees all events.  ``through`` is what the items pass through on their way from the stream, such as a
     pace.  ``interrupt`` asks to stop, and is deferred from the beginning of a step until its matches have been taken.
 
-    ``passing`` says how far time has got while nothing comes: by the patience of a live stream, if there is one.
-    ``steps`` runs the whole stream.  Who has no stream but is given items hands them to ``take`` and calls ``end``.
+    ``passing`` says how far time has got while nothing comes; on a live stream, its patience decides.  ``steps`` runs a
+    whole stream.  Where items are handed over instead, ``take`` gives the steps for each, and ``end`` the last one.
     """
 
     def __init__(
