@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from etalis_py.census import Census
 from etalis_py.engine import Engine
-from etalis_py.events import Event
+from etalis_py.events import Event, Retraction
 from etalis_py.inputs import columns_of
 from etalis_py.kernel.matches import Matches
 from etalis_py.knowledge import KnowledgeError
@@ -79,8 +79,8 @@ class Driver:
     ``census`` sees all events.  ``through`` is what the items pass through on their way from the stream, such as a
     pace.  ``interrupt`` asks to stop, and is deferred from the beginning of a step until its matches have been taken.
 
-    ``passing`` says how far time has got while nothing comes: by the patience of a live stream, if there is one.
-    ``steps`` runs the whole stream.  Who has no stream but is given items hands them to ``take`` and calls ``end``.
+    ``passing`` says how far time has got while nothing comes; on a live stream, its patience decides.  ``steps`` runs a
+    whole stream.  Where items are handed over instead, ``take`` gives the steps for each, and ``end`` the last one.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Driver:
             yield self._step(self.engine.push_all(()))  # what holds without any event
         waiting = self._waiting
         for item in self._readable():
-            if isinstance(item, Event) and len(waiting) + 1 < self._size:
+            if type(item) is Event and len(waiting) + 1 < self._size:
                 waiting.append(item)
                 continue
             yield from self.take(item)
@@ -205,6 +205,9 @@ class Driver:
     def take(self, item: Any) -> Iterator[Step]:
         """The steps for one item: an event waits until the batch is full."""
         if isinstance(item, Event):
+            if isinstance(item, Retraction) and not self.engine.options.revise:
+                yield from self._push_before_error()
+                iter(item)  # says what a correction takes
             self._waiting.append(item)
             if len(self._waiting) < self._size:
                 return
@@ -225,7 +228,7 @@ class Driver:
             elif hasattr(item, "column"):
                 yield from self._push_columns(item)
             elif not isinstance(item, Event | Burst):
-                yield from self.settle()
+                yield from self._push_before_error()
                 raise TypeError(
                     f"a stream has events, as event(':a :price 3', 5) or read_stream(…) gives them, but this one has "
                     f"{item!r}"
@@ -245,10 +248,10 @@ class Driver:
     def end(self) -> Iterator[Step]:
         """The stream has ended (or cannot be read further): push what waits, close the engine."""
         with self._interrupt.deferred():
-            yield from self._push_waiting()
             if self._failure is not None:
-                yield from self.settle()
+                yield from self._push_before_error()
                 raise self._failure
+            yield from self._push_waiting()
             if self._ending is not None and self._until is None:
                 self._ends_at(self._ending.time())
             while self._update is not None and not self._interrupt.asked and self._is_wanted(self._update):
@@ -257,6 +260,12 @@ class Driver:
 
     def _is_wanted(self, update: Update) -> bool:
         return self._until is None or update.time <= self._until
+
+    def _push_before_error(self) -> Iterator[Step]:
+        """Push what came before an error of the input, and close its last instant."""
+        with self._interrupt.deferred():
+            yield from self._push_waiting()
+            yield from self.settle()
 
     def _push_waiting(self) -> Iterator[Step]:
         """Push the events that wait; updates that belong between them are applied there."""
@@ -273,7 +282,16 @@ class Driver:
             batch = yield from self._push_up_to_updates(batch)
         if self.newest is None or newest > self.newest:
             self.newest = newest
-        yield self._step(self.engine.push_all(batch))
+        yield from self._push(batch)
+
+    def _push(self, batch: list[Event]) -> Iterator[Step]:
+        try:
+            matches = self.engine.push_all(batch)
+        except ValueError:
+            if any(event.end < event.start for event in batch):  # refused alone: all others have been taken
+                yield from self.settle()
+            raise
+        yield self._step(matches)
 
     def _push_up_to_updates(self, batch: list[Event]) -> Generator[Step, None, list[Event]]:
         """Push what comes before each due update, and apply it; returns the events after the last."""
@@ -282,7 +300,7 @@ class Driver:
             if self.newest is None or event.end > self.newest:
                 while self._update is not None and self._update.time < event.end - lateness:
                     if begin < place:
-                        yield self._step(self.engine.push_all(batch[begin:place]))
+                        yield from self._push(batch[begin:place])
                         begin = place
                     yield from self._apply(self._update)
                 self.newest = event.end

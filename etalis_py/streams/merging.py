@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from etalis_py.events import Event
 from etalis_py.streams.elements import Item
 from etalis_py.streams.sources import Patience, now
 from etalis_py.streams.timing import Idle, Punctuation
@@ -73,8 +74,17 @@ class LiveMerge:
         running = set(range(len(self._streams)))
         while (item := self._next(running)) is not None:
             if isinstance(item, BaseException):
+                yield from self._arrived_before()
                 raise item
             yield item
+
+    def _arrived_before(self) -> list[Item]:
+        """Stop reading because of an error; returns the events that are held, in order."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+            items = [item for held in self._held for item in held if isinstance(item, Event)]
+        return sorted(items, key=_place)
 
     def close(self) -> None:
         """Stop reading.  A stream that is being waited for is closed when it has an item, or is silent."""
@@ -118,7 +128,7 @@ class LiveMerge:
         return fell_silent
 
     def _take(self, ready: set[int]) -> Item | BaseException:
-        """Take the first of the held items of these streams; an error in the input comes before everything else."""
+        """Take the first of the held items of these streams; an error in the input comes before all of them."""
         heads = {index: self._held[index][0] for index in ready}
         for head in heads.values():
             if isinstance(head, BaseException):

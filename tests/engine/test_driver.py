@@ -18,6 +18,7 @@ import pytest
 from etalis_py import Engine, Event, event, read_stream, run
 from etalis_py.cli.drive import drive, paced
 from etalis_py.driver import Driver, Step
+from etalis_py.events import UnexpectedRetraction
 from etalis_py.streams import Burst, Idle, PassingTime, Patience, Punctuation, Stream, StreamError
 from etalis_py.streams.passing import EndingError
 from etalis_py.streams.updates import updates_of
@@ -150,6 +151,22 @@ def test_a_step_that_is_no_event_is_refused_after_the_matches_before_it() -> Non
     assert next(found)["x"] == 1
     with pytest.raises(TypeError, match=r"a stream has events, as event\(.*but this one has ':c :p 2'"):
         next(found)
+
+
+def test_a_withdrawal_without_a_horizon_is_refused_after_the_matches_before_it() -> None:
+    found = run(VALUES, [price(1, 1), price(2, 2), event(":c :p 1", 1, retract=True), price(3, 3)])
+    assert [next(found)["x"], next(found)["x"]] == [1, 2]
+    with pytest.raises(UnexpectedRetraction, match=r"Engine\(…, revise=…\)"):
+        next(found)
+
+
+def test_an_event_that_ends_before_it_starts_is_refused_alone() -> None:
+    wrong = Event(5 * SECOND, 3 * SECOND, price(9, 0).triples)
+    for updates in (None, [{"time": 0, "add": ":c a :Firm ."}]):
+        found = run(VALUES, [price(1, 1), wrong, price(2, 2)], updates=updates)
+        assert [next(found)["x"], next(found)["x"]] == [1, 2]
+        with pytest.raises(ValueError, match="an event starts at 5000000 and ends before, at 3000000"):
+            next(found)
 
 
 # --- the end ---

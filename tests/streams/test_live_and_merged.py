@@ -121,6 +121,27 @@ def test_an_event_waits_for_an_earlier_one_until_its_stream_is_silent() -> None:
     merged.close()
 
 
+def test_what_arrived_before_an_error_of_another_live_stream_is_given_before_it() -> None:
+    def failing() -> Iterator[Event]:
+        yield event(5, "a")
+        broken.wait()
+        raise StreamError("gone")
+
+    broken = threading.Event()
+    patience = Patience(30.0)
+    one = Stream(
+        with_ticks(failing(), patience), name="", source="", contexts=[], close=lambda: None, patience=(patience,)
+    )
+    other = Fed(30.0)
+    merged = merge([one, other.stream])
+    other.say(event(4, "b"), event(9, "b"))
+    assert [next(merged).end for _ in range(2)] == [4, 5]  # 9 waits for what else the other may have
+    broken.set()
+    assert next(merged).end == 9
+    with pytest.raises(StreamError, match="gone"):
+        list(merged)
+
+
 def test_silence_is_that_of_all_streams() -> None:
     """The one is silent long before the other, and never is while the other speaks."""
     one, other = Fed(0.05), Fed(0.6)
