@@ -4,7 +4,8 @@ An event is an RDF graph (usually one or a few triples) with an interval ``[star
 epoch.  Each of its triples is a triple occurrence.  Terms are canonical N-Triples spellings (``etalis_rules.terms``).
 
 ``Event`` is a plain tuple, because millions of them are created and unpacked.  ``Event(…)`` checks its fields, since
-everything behind it compares terms by their spelling; readers, whose fields are right, use ``Event._make``.
+everything behind it compares terms by their spelling.  ``Event._make`` and ``_replace`` take fields as they are: readers
+use them, whose fields are right.
 
 >>> Event(1_000_000, 1_000_000, (("<urn:a>", "<urn:p>", '"1"'),)).end
 1000000
@@ -60,12 +61,6 @@ class Event(_Fields):
             usual = False
         fields = (start, end, triples, stream, graph)
         return tuple.__new__(cls, fields if usual else checked(*fields))
-
-    def _replace(self, **changes: Any) -> Event:
-        event = type(self)(*map(changes.pop, self._fields, self))
-        if changes:
-            raise ValueError(f"an event has no field {', '.join(changes)}; it has {', '.join(self._fields)}")
-        return event
 
 
 class Dated(Event):

@@ -122,10 +122,10 @@ class Shard:
         if events and self.engine.goals_in_columns:
             return self.take(Batch(events, events[-1][1]).columns)  # type: ignore[arg-type]
         if len(events) <= self.room:
-            return self._rows(self.engine.push_all(self._items(events)))
+            return self._rows(self.engine.take_plain(self._items(events)))
         self.unjournaled = True
         with self.engine.without_journal():
-            return self._rows(self.engine.push_all(self._items(events)))
+            return self._rows(self.engine.take_plain(self._items(events)))
 
     def take(self, columns: Columns) -> list[Answer]:
         """Take columns in order of their ends, for an engine that reads columns."""

@@ -45,7 +45,7 @@ class SlicedShard(Shard):
             own = bisect_left(events, self.begin, key=_by_end)
             self.read_again += own
             if own:
-                self.engine.push_all(self._items(events[:own]))
+                self.engine.take_plain(self._items(events[:own]))
             events = events[own:]
             if not events:
                 return []

@@ -194,7 +194,6 @@ def test_terms_become_canonical(given: str, canonical: str) -> None:
     for _ in range(2):  # the second time it is remembered
         assert Event(1, 1, ((A, P, given),)).triples == ((A, P, canonical),)
         assert Event(1, 1, [[A, P, given]]).triples == ((A, P, canonical),)  # type: ignore[arg-type]
-        assert Event(1, 1, ())._replace(triples=((A, P, given),)).triples == ((A, P, canonical),)
 
 
 @pytest.mark.parametrize("executor", ["rows", "columns"])
@@ -268,8 +267,3 @@ def test_times_at_both_ends_are_compared_like_any_others(executor: Any) -> None:
 def test_numbers_of_numpy_become_numbers() -> None:
     made = Event(np.int64(1), np.int64(2), ((A, P, ONE),))  # type: ignore[arg-type]
     assert [type(made.start), type(made.end)] == [int, int]
-
-
-def test_a_field_that_an_event_has_not_is_named() -> None:
-    with pytest.raises(ValueError, match="an event has no field time; it has start, end, triples, stream, graph"):
-        event(":a :p 1", 1)._replace(time=5)
