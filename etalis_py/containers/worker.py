@@ -277,6 +277,9 @@ class _Queries(_Work):
                 )
                 continue
             try:
+                if message.beside and not self._runner.is_ready(name, query):
+                    self._runner.prepare(name, query, message.size or 0)
+                    continue
                 self._runner.add(name, query)
                 running.append(name)
             except ValueError as error:
