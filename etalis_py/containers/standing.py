@@ -1,4 +1,4 @@
-"""A program of many queries: they come and go while it runs, in one process and one engine.
+"""A program of many queries: they come and go while it runs, in one process.
 
 A query begins after the member that the program has read last (``after``).  After a restart the program reads its
 container again from where its first query begins, and adds each query at its member, so it has the same goals as
