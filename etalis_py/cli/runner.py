@@ -6,10 +6,9 @@ import logging
 import time
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
+from typing import cast
 
-from etalis_compiler import ast
-from etalis_compiler.diagnostics import Source
-
+from etalis_py.cli.many import Queries
 from etalis_py.containers.withdrawals import REMEMBERED, Remembered
 from etalis_py.driver import Driver, Step
 from etalis_py.engine import Engine
@@ -17,7 +16,7 @@ from etalis_py.events import Event, Retraction
 from etalis_py.kernel.matches import Match
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.notebook import rule_graph
-from etalis_py.program import Program, compile, family_of
+from etalis_py.program import Program, compile
 from etalis_py.streams import Burst, Idle, PassingTime
 from etalis_py.streams.clock import Clock, render_datetime
 from etalis_py.whynot import Report
@@ -112,63 +111,19 @@ class EngineRunner(EventRunner):
 
 
 class StandingQueries(EventRunner):
-    """Many queries of several clients in one engine, each named by the server.
-
-    None of them may affect the matches of another, so a CONSTRUCT is refused: all queries would read its triples.
-    """
+    """Many queries of several clients, each named by the server."""
 
     def __init__(self, background: Knowledge | None, stream: str, policy: str) -> None:
-        super().__init__(Engine(background=background, policy=policy, render=render_datetime), stream)
-        self._policy = policy
+        self._queries = Queries(background, policy)
+        self.knows, self.prepare, self.is_ready = self._queries.knows, self._queries.prepare, self._queries.is_ready
+        self.add, self.remove, self.rules = self._queries.add, self._queries.remove, self._queries.rules
+        super().__init__(cast("Engine", self._queries.engines), stream)  # as far as events go, they are one engine
 
-    def knows(self, query: str) -> bool:
-        return self._engine.knows(_text_of("", query))
+    def goals(self) -> int:
+        return self._queries.engines.goals()
 
-    def add(self, name: str, query: str) -> None:
-        text = _text_of(name, query)
-        program: Program | Source = text
-        if not self._engine.knows(text):
-            program = family_of(text, self._policy) or compile(text, policy=self._policy)
-            _check_standing(program, text)
-        if name in self._engine.programs:
-            self._engine.remove(name)
-        self._engine.add(program, name=name)
-
-    def remove(self, name: str) -> None:
-        if name in self._engine.programs:
-            self._engine.remove(name)
-
-    def rules(self) -> int:
-        return len(self._engine.rules.nodes)
-
-
-def _text_of(name: str, query: str) -> Source:
-    """A text whose query gets this name; a line break at its end does not change the wording."""
-    return Source(query.rstrip(), f"{name}.rq")
-
-
-def _check_standing(program: Program, text: Source) -> None:
-    """Refuse a program that cannot be one of many queries."""
-    queries = [query for document, _ in program.documents for query in document.queries]
-    if program.windowed:
-        found, reason = "windows", "they would be evaluated with those of all other queries"
-    elif len(queries) != 1:
-        found, reason = f"{len(queries)} queries in one text", "each query has an address of its own"
-    elif queries[0].register is not None:
-        found, reason = "REGISTER", "the query is named by its address"
-    elif queries[0].dataset:
-        found, reason = "FROM", "all queries of the program have one background"
-    elif not isinstance(queries[0].form, ast.Select | ast.Ask | ast.Describe):
-        found, reason = "CONSTRUCT", "other queries would read what it derives"
-    else:
-        return
-    raise text.error(
-        "standing",
-        f"a program of many queries does not take {found}: {reason}",
-        0,
-        1,
-        hint=f"leave {found} out" if found in ("REGISTER", "FROM") else "register it as a program of its own",
-    )
+    def close(self) -> None:
+        self._queries.close()
 
 
 def _now() -> int:

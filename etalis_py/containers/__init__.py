@@ -2,10 +2,13 @@
 
 This package knows HTTP, SQLite and RDF syntaxes, and of the rest only events and the spelling of times.  It does not
 know the engine: programs run through the small protocol of ``runners.ProgramRunner``, each in a process of its own
-(``programs``, ``standing`` and ``processes`` here, ``nursery`` and ``worker`` there).  The path of a request: ``app``
-(the guard) → the handlers of containers, members and standing queries → ``store`` with ``changes`` for writing,
-``spans`` and ``rendering`` for reading; ``push`` and ``programs`` follow the store's commits.  ``client`` is the client
-side.
+(``programs``, ``standing`` and ``processes`` here, ``nursery`` and ``worker`` there); questions about it are answered
+by copies of that process (``questions``).
+
+The path of a request: ``strictly`` and ``connections`` → ``app`` (the guard, with ``access``) → the handlers
+of containers, members and standing queries → ``store`` with ``changes`` for writing, ``spans`` and ``rendering`` for
+reading; ``push`` and ``programs`` follow the store's commits.  ``client`` is the client side, and ``origin`` keeps it
+with one server.
 """
 
 from __future__ import annotations

@@ -83,13 +83,15 @@ class Add(Message, frozen=True, tag=True):
     """Run these queries, each a name and a text, beside the others; one with the name of another replaces it.
 
     ``size`` is the number of rules of a query that was compiled elsewhere before.  If it is None, only queries of kinds
-    that already run are added.  ``rules`` is the most there may be in all.
+    that already run are added.  ``rules`` is the most there may be in all.  With ``beside`` a query of a new kind is
+    compiled beside the others, and added by the same message once it is ready; without it, the message waits for that.
     """
 
     queries: list[tuple[str, str]]
     size: int | None
     rules: int
     seconds: float
+    beside: bool = False
 
 
 class Remove(Message, frozen=True, tag=True):
@@ -206,7 +208,7 @@ class Compiled(Message, frozen=True, tag=True):
 
 
 class Added(Message, frozen=True, tag=True):
-    """The names of queries that now run, and why others do not; one in neither is of a kind that does not run yet."""
+    """The names of queries that now run, and why others do not; one in neither has yet to be compiled."""
 
     running: list[str]
     refused: dict[str, str]

@@ -17,7 +17,7 @@ from typing import Any
 
 from .frames import frame, read, split
 from .limits import Limits
-from .messages import FROM_NURSERY, FROM_PROCESS, Copied, Ended, Fork, Forked, Kill, Message, Ready, Setup
+from .messages import FROM_NURSERY, FROM_PROCESS, Copied, Ended, Fork, Forked, Kill, Message, Ready, Refused, Setup
 from .problems import Problem
 from .worker import OUT_OF_MEMORY
 
@@ -91,6 +91,8 @@ class Process:
             with theirs:
                 socket.send_fds(self._connection, [frame(message)], [theirs.fileno()])
             answer = await self.answer(seconds, allowed)
+            if isinstance(answer, Refused):
+                raise Problem(answer.kind, answer.detail, headers={"Retry-After": "2"})
             if not isinstance(answer, Copied):
                 raise Stopped(answer.detail)
         except OSError:

@@ -100,6 +100,12 @@ class QueriesRunner(Runner, Protocol):
     def knows(self, query: str) -> bool:
         """Whether a query of this kind runs already, so that adding this one compiles nothing."""
 
+    def prepare(self, name: str, query: str, size: int) -> None:
+        """Begin to compile a query of a new kind while events are pushed; it has ``size`` rules and goals."""
+
+    def is_ready(self, name: str, query: str) -> bool:
+        """Whether the query can be added without compiling it first."""
+
     def add(self, name: str, query: str) -> None:
         """Run a query, replacing the one of this name; ValueError with a message for the user."""
 

@@ -243,7 +243,7 @@ class RunningProgram:
             self._quiet = not members
             await process.send(Push(members, *rest) if members else Idle(*rest))
             done, position, since = False, 0, time.time_ns()
-            seconds = limits.step_seconds * (len(members or ()) if self._batch == _GATHERED else 1)
+            seconds = limits.step_seconds * (len(members) if members and self._batch == _GATHERED else 1)
             while not done:
                 answer = await process.answer(seconds, _step(limits.step_seconds))
                 if isinstance(answer, Failed | Refused):

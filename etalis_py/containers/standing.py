@@ -1,4 +1,4 @@
-"""A program of many queries: they come and go while it runs, in one process and one engine.
+"""A program of many queries: they come and go while it runs, in one process.
 
 A query begins after the member that the program has read last (``after``).  After a restart the program reads its
 container again from where its first query begins, and adds each query at its member, so it has the same goals as
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("etalis.containers")
 _TOGETHER = 100
 _KEPT = 20
+_COMPILING_SECONDS = 0.02  # between two looks whether a query has been compiled
 _KEPT_BYTES = 32 * 1024 * 1024
 
 
@@ -170,7 +171,11 @@ class ManyQueries(RunningProgram):
         return row
 
     async def _begun(self, row: QueryRow, standing: Standing) -> QueryRow:
-        """Give a query to the engine, or let it wait until the program has read the members before it."""
+        """Give a query to the engine, or let it wait until the program has read the members before it.
+
+        One of a new kind is compiled twice: first in a process of its own, to see whether it may run, and then beside
+        the other queries, which go on.
+        """
         limits, size = self._store.limits, None
         read = asyncio.get_running_loop().run_in_executor
         while True:
@@ -179,8 +184,8 @@ class ManyQueries(RunningProgram):
                     raise Problem("conflict", f"the program is {self.state}; resume it first, then add queries")
                 newest = await read(self._store.pool, newest_member, self._store, self.row)
                 if newest <= self.cursor:
-                    message = Add([(row.name, row.text)], size, limits.standing_rules, limits.compile_seconds)
-                    added = await self._added(message)
+                    some, rules, seconds = [(row.name, row.text)], limits.standing_rules, limits.compile_seconds
+                    added = await self._added(Add(some, size, rules, seconds, beside=True))
                     if row.name in added.refused:
                         raise Problem("bad-query" if size is None else "too-costly", added.refused[row.name])
                     if row.name in added.running:
@@ -191,7 +196,10 @@ class ManyQueries(RunningProgram):
                     self._forget_pending(row.name)
                     self._pending.append(replace(row, after=newest))
                     return self._pending[-1]
-            size = await self._owner.check_standing(row.text, self.row)
+            if size is None:
+                size = await self._owner.check_standing(row.text, self.row)
+            else:
+                await asyncio.sleep(_COMPILING_SECONDS)
 
     async def _kept_in_store(self, row: QueryRow, known: int | None) -> QueryRow:
         """The row with its id; if the store refuses it, the query goes, and the one it replaced begins again."""

@@ -112,8 +112,11 @@ class _Process:
     def _let_copy_answer(self, question: Why | WhyNot, asker: socket.socket) -> None:
         """Fork a copy of this process that answers the question, and ends."""
         with asker:
-            if os.fork():
-                return
+            try:
+                if os.fork():
+                    return
+            except OSError as error:
+                raise Problem("busy", f"no process can be started for the answer: {error}") from None
             try:
                 self._connection.close()
                 confine_copy(*question.allowed)
@@ -277,6 +280,9 @@ class _Queries(_Work):
                 )
                 continue
             try:
+                if message.beside and not self._runner.is_ready(name, query):
+                    self._runner.prepare(name, query, message.size or 0)
+                    continue
                 self._runner.add(name, query)
                 running.append(name)
             except ValueError as error:

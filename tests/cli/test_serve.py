@@ -149,6 +149,13 @@ def test_a_query_with_a_fault_is_refused_with_its_place(folder: Folder, server: 
         (["--port", "high"], 2, "a port is a number"),
         (["--base-url", "x", "--port", "0"], 1, "the base URL is scheme and host only"),
         (["--background", "no.ttl", "--port", "0"], 1, "no.ttl"),
+        (["--limit", "nonsense"], 2, "a limit is NAME=NUMBER"),
+        (["--limit", "pages=3"], 2, "there is no such limit; there are body_bytes, "),
+        (["--limit", "programs=0"], 2, "programs must be above 0"),
+        (["--limit", "programs=1.5"], 2, "it is a whole number, found 1.5"),
+        (["--read-token", "--port", "0"], 1, "reading needs a token, but there is none"),
+        (["--tokens", "nowhere.toml", "--port", "0"], 1, "nowhere.toml: the tokens cannot be read"),
+        (["--tls-key", "key.pem", "--port", "0"], 1, "give --tls-cert, too"),
     ],
 )
 def test_a_server_that_cannot_start_says_why(folder: Folder, arguments: list[str], code: int, expected: str) -> None:

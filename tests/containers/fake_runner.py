@@ -146,9 +146,16 @@ class FakeQueries:
 
     runners: dict[str, FakeRunner] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
+    ready: set[tuple[str, str]] = field(default_factory=set)
 
     def knows(self, query: str) -> bool:
         return _kind(query) in self.kinds.values()
+
+    def prepare(self, name: str, query: str, size: int) -> None:
+        self.ready.add((name, query))
+
+    def is_ready(self, name: str, query: str) -> bool:
+        return (name, query) in self.ready or self.knows(query)
 
     def add(self, name: str, query: str) -> None:
         self.runners[name], self.kinds[name] = factory(query, ""), _kind(query)

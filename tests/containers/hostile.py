@@ -1,6 +1,7 @@
 """A client that means harm, on loopback only, bounded in connections, bytes and time.
 
 ``python -m tests.containers.hostile URL SECONDS`` runs until the time is over and prints what became of it, as JSON.
+Further arguments are the addresses of somebody else's stream and program, and program of many queries, to be harmed.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ def triggers() -> list[bytes]:
 
 
 class Hostile:
-    def __init__(self, url: str, seconds: float) -> None:
+    def __init__(self, url: str, seconds: float, victims: list[str]) -> None:
+        self.victims = victims
         self.url, self.end = url, time.monotonic() + seconds
         self.counts: Counter[str] = Counter()
         self.unstopped: list[str] = []
@@ -83,14 +85,18 @@ class Hostile:
 
     def run(self) -> None:
         jobs = [self.programs, self.programs, self.documents, self.documents, self.heads, self.connections, self.reads]
-        threads = [threading.Thread(target=self._repeat, args=(job,)) for job in jobs]
+        if self.victims:
+            jobs = [self.questions, self.questions, self.questions, self.withdrawals, self.registrations, self.images]
+        threads = [threading.Thread(target=self._repeat, args=(job, 2 + n)) for n, job in enumerate(jobs)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
 
-    def _repeat(self, job: Callable[[httpx.Client], None]) -> None:
-        with httpx.Client(base_url=self.url, timeout=60) as client:
+    def _repeat(self, job: Callable[[httpx.Client], None], number: int) -> None:
+        # Those who harm somebody come from several addresses, for the limits of one client would stop them.
+        transport = httpx.HTTPTransport(local_address=f"127.0.0.{number}" if self.victims else None)
+        with httpx.Client(base_url=self.url, timeout=60, transport=transport) as client:
             while time.monotonic() < self.end:
                 try:
                     job(client)
@@ -165,8 +171,56 @@ class Hostile:
             connection.sendall(b"GET /?after=0&limit=10000 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 20)
             time.sleep(0.5)
 
+    # -- against the stream, the program and the program of many queries of somebody else ------------------------------
+
+    def questions(self, client: httpx.Client) -> None:
+        """Questions without end, about everything."""
+        program = self.victims[1]
+        for parameters in (
+            {"where": ""},
+            {"where": "?high > ?low"},
+            {"at": "1970-01-01T00:00:00Z/2100-01-01T00:00:00Z"},
+        ):
+            answer = client.get(program, params=parameters, headers=JSON)
+            self.counts[f"question: {answer.status_code}"] += 1
+        found = client.get(program, headers=JSON).json()["found"]
+        for match in found[-3:]:
+            answer = client.get(program, params={"match": match["match"]["id"]}, headers=JSON)
+            self.counts[f"why: {answer.status_code}"] += 1
+
+    def images(self, client: httpx.Client) -> None:
+        """Questions as a page of another site makes its visitors ask them."""
+        headers = {"User-Agent": "Mozilla/5.0", "Accept": "image/*,*/*;q=0.8"}
+        for more in ({"Sec-Fetch-Site": "cross-site"}, {"Referer": "http://evil.org/"}, {}):
+            answer = client.get(self.victims[1], params={"where": ""}, headers=headers | more)
+            self.counts[f"image: {answer.status_code}"] += 1
+        time.sleep(0.05)
+
+    def withdrawals(self, client: httpx.Client) -> None:
+        """Graphs, each withdrawn at once, one by one."""
+        stream = self.victims[0]
+        answers = [client.post(stream, content=b"<> <http://e/price> 1 .", headers=TURTLE) for _ in range(20)]
+        self.counts["withdrawn"] += len(answers)
+        for answer in answers:
+            body = f"<> <urn:etalis:retracts> <{answer.headers['location']}> ."
+            assert client.post(stream, content=body, headers=TURTLE).status_code == 201
+
+    def registrations(self, client: httpx.Client) -> None:
+        """Queries of new kinds, or, where a program takes corrections, programs."""
+        number = self.counts["registered"]
+        many = len(self.victims) > 2
+        joins = " ".join(f"?s :r{number % 50}x{k} ?v{k} ." for k in range(1 + number % 5))
+        query = (
+            f"{PREFIX}SELECT * {{ {{ ?s :price ?x }} SEQ {{ {joins} }} WITHIN PT{1 + number}S FILTER (?x > {number}) }}"
+        )
+        answer = client.post(self.victims[2] if many else self.victims[0], content=query, headers=QUERY)
+        self.counts["registered"] += 1
+        self.counts[f"registration: {answer.status_code}"] += 1
+        if answer.status_code == 201:
+            assert client.delete(answer.headers["location"]).status_code == 204
+
 
 if __name__ == "__main__":
-    hostile = Hostile(sys.argv[1], float(sys.argv[2]))
+    hostile = Hostile(sys.argv[1], float(sys.argv[2]), sys.argv[3:])
     hostile.run()
     print(json.dumps({"counts": hostile.counts, "unstopped": hostile.unstopped}))

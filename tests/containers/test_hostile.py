@@ -29,6 +29,62 @@ MOST_MS = 250.0
 FREEZE_MS = 2000.0  # in the suite other tests use the same cores, so only a freeze is told from their noise
 
 
+MANY = "SELECT ?x WHERE { ?c <http://e/price> ?x FILTER (?x = %d) }"
+
+
+@pytest.mark.parametrize("revise", [0, 600_000_000], ids=["many queries", "corrections"])
+def test_readers_withdrawals_and_registrations_end_no_program_and_delay_nobody(
+    start: Callable[..., Server], request: pytest.FixtureRequest, revise: int
+) -> None:
+    """Whoever may read asks without end, and whoever may write withdraws and registers without end."""
+    long = bool(request.config.getoption("--nightly"))
+    seconds = 300.0 if long else 3.0
+    limits = {"questions_per_minute": 1_000_000, "question_seconds": 2.0}
+    server = start(engine="etalis", revise=revise, store=None, limits=limits)
+    with httpx.Client(base_url=server.url, timeout=30) as http:
+        stream = http.post("/", content=STREAM, headers=TURTLE | {"Slug": "honest"}).headers["location"]
+        # With the queries of others on other predicates, the honest stream has withdrawals in one case only.
+        harmed = http.post("/", content=STREAM, headers=TURTLE).headers["location"] if not revise else stream
+        victims = [harmed, http.post(stream, content=RISE, headers=QUERY | {"Slug": "rise"}).headers["location"]]
+        standing = ""
+        if not revise:
+            victims.append(http.post(f"{stream}?queries=many", headers=QUERY | {"Slug": "all"}).headers["location"])
+            standing = http.put(f"{victims[2]}/mine", content=MANY % 3, headers=QUERY).headers["location"]
+        command = [sys.executable, "-m", "tests.containers.hostile", server.url, str(seconds), *victims]
+        hostile = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        latencies, lags, posted, end = [], [], 0, time.monotonic() + seconds
+        while time.monotonic() < end:
+            for asked in (
+                http.build_request("POST", stream, content=f"<#c> <http://e/price> {posted} .", headers=TURTLE),
+                http.build_request("GET", stream, params={"newest": 5}),
+                *(http.build_request("GET", program, headers=JSON) for program in (victims[1], *victims[2:])),
+            ):
+                begin = time.perf_counter()
+                answer = http.send(asked)
+                latencies.append(1000 * (time.perf_counter() - begin))
+                assert answer.status_code in (200, 201), answer.text
+                if "behind" in (state := answer.json() if asked.headers.get("accept") == JSON["Accept"] else {}):
+                    assert (state["state"], state["error"]) == ("running", "")
+                    lags.append(state["behind"])
+            posted += 1
+            time.sleep(0.02)
+        output, _ = hostile.communicate(timeout=120)
+        deadline = time.monotonic() + 60
+        while http.get(victims[1], headers=JSON).json()["behind"] and time.monotonic() < deadline:
+            time.sleep(0.2)
+        states = [http.get(program, headers=JSON).json() for program in (victims[1], *victims[2:])]
+        if standing:
+            assert http.get(standing, headers=JSON).json()["matches"] == 1
+    latencies.sort()
+    p50, p99 = latencies[len(latencies) // 2], latencies[int(0.99 * len(latencies))]
+    print(f"{len(latencies)} requests, p50 {p50:.1f} ms, p99 {p99:.1f} ms, longest {latencies[-1]:.1f} ms")
+    print(f"graphs that waited: {sorted(lags)[len(lags) // 2]} in the middle, {max(lags)} at most")
+    print(json.dumps(json.loads(output), indent=1))
+    assert hostile.returncode == 0
+    assert [(state["state"], state["error"], state["behind"]) for state in states] == [("running", "", 0)] * len(states)
+    assert p99 <= (MOST_MS if long else FREEZE_MS)
+
+
 def test_an_honest_client_notices_nothing_of_a_hostile_one(
     start: Callable[..., Server], request: pytest.FixtureRequest
 ) -> None:
