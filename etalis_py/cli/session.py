@@ -59,8 +59,8 @@ class Session:
     it is typed.  Matches are shown as soon as their last event is typed.  Another event of the same time is then a
     correction, for which the shared engine has a horizon: so the matches shown are correct again.
 
-    A line that is interrupted or goes beyond a limit leaves an engine broken, or has reached only some of them.  Then new
-    engines take again what was typed before it.
+    A line that is interrupted or goes beyond a limit leaves an engine broken, or has reached only some of them.  Then
+    new engines take again what was typed before it.
     """
 
     def __init__(self, background: Sequence[str], entailment: str, policy: str) -> None:

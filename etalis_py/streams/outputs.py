@@ -11,7 +11,6 @@ import os
 import re
 import sys
 import time
-from pathlib import Path
 from typing import IO, Protocol
 
 from etalis_py.streams.errors import SinkError, resolved, sink_error
