@@ -7,17 +7,21 @@ path file, since fetching them again would take minutes.  That they are declared
 from __future__ import annotations
 
 import ast
+import os
 import re
+import signal
 import subprocess
 import sys
 import sysconfig
 import tomllib
 import venv
 import zipfile
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
 
+import pyspark.sql.streaming
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -79,30 +83,128 @@ def test_the_installed_command_runs_from_another_folder(wheel: Path, tmp_path: P
     assert "http://example.org/acme,10,12,1,3" in done.stdout, done.stderr
 
 
+def imports_of(folder: Path) -> set[str]:
+    """The top-level modules that the files of a folder import, at the top of a file or later."""
+    found: set[str] = set()
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found.add(node.module.split(".")[0])
+    return found - sys.stdlib_module_names
+
+
 @cache
 def imported() -> set[str]:
-    """The top-level modules that the product imports, at the top of a file or later."""
-    found: set[str] = set()
-    for room in ("etalis_py", "compiler", "rules"):
-        for path in (ROOT / room).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Import):
-                    found |= {alias.name.split(".")[0] for alias in node.names}
-                elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                    found.add(node.module.split(".")[0])
-    return found - sys.stdlib_module_names - OURS
+    """The modules that the product imports."""
+    return set().union(*(imports_of(ROOT / room) for room in ("etalis_py", "compiler", "rules"))) - OURS
 
 
-def unnamed(packages: set[str]) -> list[str]:
+def unnamed(packages: set[str], modules: set[str] | None = None) -> list[str]:
     """The imported modules that none of these packages ships; several may ship parts of one module."""
     distributions = packages_distributions()
-    shipped_by = {name: {one.lower() for one in distributions[name]} for name in imported() if name in distributions}
+    modules = imported() if modules is None else modules
+    shipped_by = {name: {one.lower() for one in distributions[name]} for name in modules if name in distributions}
     return sorted(name for name, candidates in shipped_by.items() if not candidates & packages)
+
+
+def names(lines: Iterable[str]) -> set[str]:
+    """The packages that these requirements name."""
+    return {re.split(r"[<>=!\[ ]", line)[0].lower() for line in lines}
 
 
 def test_every_import_is_a_declared_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = [line for name, lines in project["optional-dependencies"].items() if name != "test" for line in lines]
-    declared = {re.split(r"[<>=!\[ ]", line)[0].lower() for line in [*project["dependencies"], *extras]}
+    declared = names([*project["dependencies"], *extras])
     assert not (undeclared := unnamed(declared)), f"not declared: {undeclared}"
     assert version("etalis-py") == project["version"]
+
+
+def test_what_the_streams_of_pyspark_import_is_a_dependency() -> None:
+    """PySpark leaves it to its extras."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    modules = imports_of(Path(pyspark.sql.streaming.__file__).parent)
+    assert "google" in modules
+    assert not (undeclared := unnamed(names(project["dependencies"]), modules)), f"not declared: {undeclared}"
+
+
+# --- an environment with nothing but the wheel ------------------------------------------------------------------------
+
+PAIR = "SELECT ?x ?y WHERE { ?c :price ?x } SEQ { ?c :price ?y } FILTER (?y > ?x)"
+MEAN = """SELECT ?c (AVG(?x) AS ?m) FROM NAMED WINDOW :w ON :ticks [RANGE PT5S STEP PT5S]
+WHERE { WINDOW :w { ?c :price ?x } } GROUP BY ?c"""
+ON_SPARK = """
+import sys
+from etalis_py import event
+from etalis_py.spark import end_of_stream, events_from_events, events_from_jsonl, matches, session
+
+spark = session("local[1]", shards=1)
+ticks = [event(f":acme :price {x}", t, stream="http://example.org/ticks") for t, x in ((1, 10), (3, 12), (12, 1))]
+if sys.argv[1] == "stream":
+    lines = events_from_jsonl(spark.readStream.text("lines"))
+    query = matches(sys.argv[2], lines).writeStream.format("memory").queryName("found")
+    query.option("checkpointLocation", "checkpoint").trigger(availableNow=True).start().awaitTermination()
+    found = spark.table("found")
+else:
+    found = matches(sys.argv[2], events_from_events(spark, ticks))
+print(found.where("kind = 'match'").count())
+spark.stop()
+"""
+WITHOUT = {
+    "editor": (["-m", "etalis_py.cli.main", "lsp"], "pip install 'etalis-py[editor]'"),
+    "jelly": (["-m", "etalis_py.cli.main", "run", "pair.rq", "-s", "ticks.jelly"], "pip install 'etalis-py[jelly]'"),
+    "kafka": (
+        ["-m", "etalis_py.cli.main", "run", "pair.rq", "-s", "kafka://localhost:9/ticks"],
+        "pip install 'etalis-py[kafka]'",
+    ),
+    "polars": (
+        ["-c", "import etalis_py as e; e.run('SELECT ?x { ?x ?p ?y }', [e.event(':a :p 1', 1)]).collect().to_polars()"],
+        "pip install 'etalis-py[polars]'",
+    ),
+}
+
+
+@pytest.mark.nightly
+def test_a_clean_installation_does_what_needs_no_extra_and_names_the_extra_for_the_rest(
+    wheel: Path, tmp_path: Path
+) -> None:
+    """Fetches all dependencies: minutes."""
+    environment, folder = tmp_path / "clean", tmp_path / "work"
+    venv.EnvBuilder(with_pip=True).create(environment)
+    python = str(environment / "bin" / "python")
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+    def said(*command: str, code: int = 0) -> str:
+        done = subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True, timeout=900)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout if code == 0 else done.stderr
+
+    (folder / "lines").mkdir(parents=True)
+    said(python, "-m", "pip", "install", "--quiet", str(wheel))
+    (folder / "pair.rq").write_text(PAIR)
+    (folder / "mean.rq").write_text(MEAN)
+    ticks = ((1, 10), (3, 12), (12, 1))
+    lines = [f'{{"t": {t}, "triples": "@prefix : <http://example.org/> . :acme :price {x} ."}}\n' for t, x in ticks]
+    for name in ("ticks.jsonl", "lines/ticks.jsonl"):
+        (folder / name).write_text("".join(lines).replace('"t"', '"time"'))
+    (folder / "on_spark.py").write_text(ON_SPARK)
+    etalis = str(environment / "bin" / "etalis")
+    assert said(etalis, "run", "pair.rq", "-s", "ticks.jsonl").count('"query"') == 1
+    assert said(etalis, "run", "mean.rq", "-s", "ticks=ticks.jsonl").count('"query"') == 2
+    assert said(etalis, "run", "pair.rq", "-s", "ticks.jsonl", "--engine", "spark").count('"query"') == 1
+    assert said(python, "on_spark.py", "batch", PAIR).split()[-1] == "1"
+    assert said(python, "on_spark.py", "batch", MEAN).split()[-1] == "2"
+    assert int(said(python, "on_spark.py", "stream", PAIR).split()[-1]) == 1
+    server = subprocess.Popen([etalis, "serve", "--port", "0", "--memory"], cwd=folder, env=clean, stdout=-1, text=True)
+    assert server.stdout is not None
+    address = server.stdout.readline().split()[1]
+    said(etalis, "run", "pair.rq", "-s", "ticks.jsonl", "--sink", f"{address}pairs/")
+    server.send_signal(signal.SIGINT)
+    assert server.wait(30) == 0
+    (folder / "ticks.jelly").write_bytes(b"")
+    for command, advice in WITHOUT.values():
+        done = subprocess.run([python, *command], cwd=folder, env=clean, capture_output=True, text=True, timeout=60)
+        assert done.returncode != 0
+        assert advice in done.stderr

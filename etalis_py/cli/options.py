@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from etalis_py.cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from etalis_compiler.diagnostics import Diagnostic
+    from etalis_compiler.diagnostics import Diagnostic, Source
 
     from etalis_py.program import Program
 
@@ -281,7 +281,7 @@ def read_program(options: argparse.Namespace) -> Program:
     return compiled(read_queries(options.query, options.texts), options.policy)
 
 
-def compiled(queries: Sequence[str | Path], policy: str = "unrestricted") -> Program:
+def compiled(queries: Sequence[str | Source], policy: str = "unrestricted") -> Program:
     """The program that queries form."""
     from etalis_py import compile
 
@@ -294,20 +294,24 @@ def compiled(queries: Sequence[str | Path], policy: str = "unrestricted") -> Pro
     return program
 
 
-def read_queries(names: Sequence[str], texts: Sequence[str] = ()) -> list[str | Path]:
-    """Paths, the text of standard input for ``-``, and texts; a text has a line break, the name of a file does not."""
+def read_queries(names: Sequence[str], texts: Sequence[str] = ()) -> list[str | Source]:
+    """The texts of files, which are read only once (one may be a pipe), of standard input for ``-``, and texts.
+
+    A text without a file ends with a line break, so that it is not taken for the name of one.
+    """
+    from etalis_compiler.diagnostics import Source
+
     if not (names or texts):
         raise UsageError("there is no query: name a file, write one after -q, or name - for standard input")
     if names.count("-") > 1:
         raise UsageError("standard input can be read as a query once only")
-    queries: list[str | Path] = []
+    queries: list[str | Source] = []
     for name in names:
         if name == "-":
             queries.append(_decoded(sys.stdin.buffer.read(), "standard input") + "\n")
         else:
             _refuse_stream(name)
-            _decoded(_bytes(name), name)
-            queries.append(Path(name))
+            queries.append(Source(_decoded(_bytes(name), name), str(Path(name))))
     return [*queries, *(text + "\n" for text in texts)]
 
 

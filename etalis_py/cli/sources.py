@@ -7,7 +7,8 @@ import os
 import stat
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from etalis_rules.calendar import SECOND
@@ -15,6 +16,7 @@ from etalis_rules.terms import iri
 
 from etalis_py.cli.errors import UsageError
 from etalis_py.streams import DeadLetters, Follow, Stream, merge, read_stream
+from etalis_py.streams.csv_mapping import RowMapping, read_mapping
 from etalis_py.streams.kafka import parse_topic, read_kafka
 from etalis_py.streams.sockets import is_socket
 from etalis_py.streams.sources import FORMATS, MAPPED, WHOLE, format_of
@@ -81,11 +83,12 @@ def open_streams(
         _check_followed(sources)
     live = followed or any(map(is_live, sources))
     mappings = mappings_of(options, [name for name, _ in named])
+    reader = cache(lambda file: read_mapping(Path(file), prefixes))  # once, as it may be a pipe
     alone = len(sources) == 1
     streams = [
-        _open(name, source, options, dead_letters, live, alone, prefixes, mappings.get(name, mappings.get("")), own)
+        _open(name, source, options, dead_letters, live, alone, prefixes, mapping, own, reader)
         for name, source in named
-        for own in (alone or name in mappings.keys() - {""},)
+        for mapping, own in ((mappings.get(name, mappings.get("")), alone or name in mappings.keys() - {""}),)
     ]
     return (streams[0] if len(streams) == 1 else merge(streams)), live
 
@@ -127,8 +130,12 @@ def _open(
     prefixes: Mapping[str, str] | None,
     mapping: str | None,
     own: bool,
+    reader: Callable[[str], RowMapping],
 ) -> Stream:
-    """One stream; ``alone``: it is the only one; ``own``: the mapping was given for this stream by name."""
+    """One stream; ``alone``: it is the only one; ``own``: the mapping was given for this stream by name.
+
+    ``reader`` reads a mapping.
+    """
     if is_container(source):
         from etalis_py.containers.following import container_stream  # takes a while to import
 
@@ -166,7 +173,7 @@ def _open(
         messages=True if options.messages else None,
         close_on_message=options.close_on_message,
         times="anywhere" if options.whole_document else "near",
-        mapping=Path(mapping) if mapped and mapping else None,
+        mapping=reader(mapping) if mapped and mapping else None,
         context=Path(options.context) if options.context is not None and known in ("jsonl", "") else None,
         prefixes=prefixes,
         in_order=False if live or _as_it_comes(options) else _note,

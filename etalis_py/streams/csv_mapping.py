@@ -83,8 +83,15 @@ class RowMapping:
         return frozenset(hole for template in self.templates for hole in template.holes)
 
 
-def read_mapping(mapping: str | Path | Mapping[str, Any], prefixes: Mapping[str, str] | None = None) -> RowMapping:
-    """A mapping from a TOML file, or from a dictionary with the same keys; ``prefixes`` are known besides its own."""
+def read_mapping(
+    mapping: RowMapping | str | Path | Mapping[str, Any], prefixes: Mapping[str, str] | None = None
+) -> RowMapping:
+    """A mapping from a TOML file, or from a dictionary with the same keys; ``prefixes`` are known besides its own.
+
+    One that has been read already stays as it is.
+    """
+    if isinstance(mapping, RowMapping):
+        return mapping
     if isinstance(mapping, Mapping):
         return _compile(mapping, "the mapping", prefixes or {})
     if not isinstance(mapping, str | os.PathLike):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from pathlib import Path
 
 
 class StreamError(ValueError):
@@ -62,9 +63,25 @@ def sink_error(error: OSError, target: str) -> SinkError:
             target=target,
             hint="free some space or choose another place for the output, then run again",
         )
+    if error.errno == errno.ELOOP:
+        return _loop(target)
     if isinstance(error, FileNotFoundError):
         return SinkError("the folder does not exist", target=target, hint="create it or choose another place")
     if isinstance(error, PermissionError):
         return SinkError("no permission to write here", target=target, hint="choose another place")
     # Arrow's own text names the temporary file.
     return SinkError(os.strerror(error.errno) if error.errno else str(error), target=target)
+
+
+def resolved(target: str | os.PathLike[str]) -> Path:
+    """The file to which a path leads over links."""
+    try:
+        return Path(target).resolve()
+    except RuntimeError:
+        raise _loop(os.fspath(target)) from None
+
+
+def _loop(target: str) -> SinkError:
+    return SinkError(
+        "this is a link that leads back to itself", target=target, hint="remove the link, or choose another place"
+    )

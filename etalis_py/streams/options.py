@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from etalis_py.streams.clock import Clock, TimeError
 from etalis_py.streams.dead_letters import DeadLetters
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.sources import FORMATS, Follow, now
 from etalis_py.streams.timing import ARRIVAL, PUNCTUATE, Timing, predicate_iris
+
+if TYPE_CHECKING:
+    from etalis_py.streams.csv_mapping import RowMapping
 
 Predicates = str | Iterable[str] | None
 
@@ -31,7 +34,7 @@ class StreamOptions(TypedDict, total=False):
     messages: bool | None
     close_on_message: bool
     punctuation_predicate: Predicates
-    mapping: str | Path | Mapping[str, Any] | None
+    mapping: RowMapping | str | Path | Mapping[str, Any] | None
     context: str | Path | Mapping[str, Any] | None
     prefixes: Mapping[str, str] | None
     in_order: bool | Callable[[str], None] | None
@@ -81,7 +84,7 @@ class Options:
     messages: bool | None = None
     close_on_message: bool = False
     punctuation_predicate: Predicates = None
-    mapping: str | Path | Mapping[str, Any] | None = None
+    mapping: RowMapping | str | Path | Mapping[str, Any] | None = None
     context: str | Path | Mapping[str, Any] | None = None
     prefixes: Mapping[str, str] | None = None
     in_order: bool | Callable[[str], None] | None = None

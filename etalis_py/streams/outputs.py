@@ -11,10 +11,9 @@ import os
 import re
 import sys
 import time
-from pathlib import Path
 from typing import IO, Protocol
 
-from etalis_py.streams.errors import SinkError, sink_error
+from etalis_py.streams.errors import SinkError, resolved, sink_error
 
 
 class Output(Protocol):
@@ -81,7 +80,7 @@ class FileOutput:
 
     def __init__(self, path: str | os.PathLike[str], *, live: bool = False) -> None:
         # A link stays a link, and a pipe or a device is never replaced by a file.
-        self._path = Path(path).resolve()
+        self._path = resolved(path)
         self.name = str(path)
         live = live or (self._path.exists() and not self._path.is_file())
         self._temporary = self._path if live else self._path.with_name(f".{self._path.name}.{os.getpid()}.tmp")
@@ -137,7 +136,7 @@ class FolderOutput:
     def __init__(
         self, folder: str | os.PathLike[str], suffix: str, *, megabytes: float = 64, seconds: float = 60
     ) -> None:
-        self._folder = Path(folder)
+        self._folder = resolved(folder)
         self.name = str(folder)
         self._suffix, self._limit, self._seconds = suffix, int(megabytes * 1_000_000), seconds
         try:

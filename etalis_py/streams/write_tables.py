@@ -25,7 +25,7 @@ from pyarrow import ipc, parquet
 
 from etalis_py.streams.clock import is_date, parse_datetime, render_datetime
 from etalis_py.streams.columns.results import Results, concatenated, conformed, table_of, wider
-from etalis_py.streams.errors import ClosedPipe, SinkError, sink_error
+from etalis_py.streams.errors import ClosedPipe, SinkError, resolved, sink_error
 from etalis_py.streams.sinks import Match, solution
 
 ROWS = 1 << 16
@@ -139,7 +139,7 @@ class TableFile(_Collecting):
             raise SinkError(
                 f"{format} is written to one file", target=self.name, hint=f"name a file, such as matches.{format}"
             )
-        self._path = Path(target).resolve()
+        self._path = resolved(target)
         if not self._path.parent.is_dir():
             raise SinkError("the folder does not exist", target=self.name, hint="create it or choose another place")
         self._parts = 0
@@ -277,7 +277,7 @@ class Database(_Collecting):
         super().__init__(variables)
         self.name = os.fspath(target)
         try:
-            self._connection = sqlite3.connect(self.name)
+            self._connection = sqlite3.connect(resolved(self.name))
             self._connection.execute("PRAGMA schema_version")
         except sqlite3.Error as error:
             raise self._unopened(error) from None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -117,3 +120,43 @@ def test_speed_follows_the_time_of_the_stream(folder: Folder) -> None:
     done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--speed", "2x")
     assert time.monotonic() - began > fast / 3 + 1.5
     assert rows(done.stdout) == RISES
+
+
+# --- what can be read once only, such as <(cat rising.rq) in a shell ---------------------------------------------
+
+
+@contextmanager
+def pipe_with(text: str) -> Iterator[str]:
+    """The name of a pipe with a text in it: whoever reads it again finds nothing."""
+    reading, writing = os.pipe()
+    os.write(writing, text.encode())
+    os.close(writing)
+    try:
+        yield f"/dev/fd/{reading}"
+    finally:
+        os.close(reading)
+
+
+@pytest.mark.parametrize("command", [("run", "-s", "ticks.jsonl"), ("explain",), ("check",)])
+def test_a_query_is_read_once(command: tuple[str, ...], folder: Folder) -> None:
+    query = folder.read("rising.rq").replace("SELECT", "REGISTER QUERY rising AS SELECT")
+    folder.write("rising.rq", query)
+    wanted = folder.etalis(command[0], "rising.rq", *command[1:])
+    with pipe_with(query) as pipe:
+        found = folder.etalis(command[0], pipe, *command[1:])
+    assert (found.stdout, found.stderr) == (wanted.stdout, wanted.stderr)
+
+
+def test_an_error_of_a_query_names_the_pipe(folder: Folder) -> None:
+    with pipe_with("SELECT ?x { ?x") as pipe:
+        assert f"{pipe}:1:15: error: the text ends here" in folder.etalis("check", pipe, code=2).stdout
+
+
+def test_a_mapping_is_read_once_for_all_its_files(folder: Folder) -> None:
+    for name, row in (("a", "1,acme,10"), ("b", "3,acme,12")):
+        folder.write(f"{name}.csv", f"t,company,price\n{row}\n")
+    mapping = 'time = "{t}"\nsubject = ":{company}"\npredicate = ":price"\nobject = "{price}"\n'
+    for streams in (["-s", "a.csv", "-s", "b.csv"], ["-s", "*.csv"]):
+        with pipe_with(mapping) as pipe:
+            found = folder.etalis("run", "rising.rq", *streams, "-m", pipe)
+        assert rows(found.stdout) == RISES[:1]

@@ -382,3 +382,23 @@ def test_a_closed_pipe_is_quiet() -> None:
     run.stdout.close()
     assert (run.wait(30), run.stderr.read()) == (7, b"")
     run.stderr.close()
+
+
+@pytest.mark.parametrize(
+    ("format", "name"),
+    [
+        ("jsonl", "loop"),
+        ("jsonl", "loop/"),
+        ("jsonl", "loop/matches"),
+        ("parquet", "loop"),
+        ("arrow", "loop/matches"),
+        ("sqlite", "loop"),
+    ],
+)
+def test_a_link_that_leads_back_to_itself_is_no_place_to_write(format: str, name: str, tmp_path: Path) -> None:
+    link = tmp_path / "loop"
+    link.symlink_to(link)
+    with pytest.raises(SinkError, match="leads back to itself") as caught, open_sink(format, f"{tmp_path}/{name}"):
+        pass
+    assert "remove the link, or choose another place" in str(caught.value)
+    assert link.is_symlink()
