@@ -85,12 +85,12 @@ def test_a_long_prefix_that_is_used_often_is_refused(tmp_path: Path, suffix: str
 
 def test_a_compressed_file_is_unpacked_up_to_a_limit(tmp_path: Path) -> None:
     path = tmp_path / "bomb.ttl.gz"
-    member = gzip.compress(b"\n" * 1_000_000, mtime=0)
+    member = gzip.compress(b"\n" * 100_000, mtime=0)
     path.write_bytes(member * 30)
     assert path.stat().st_size < 50_000
-    limits = Limits(unpacked_bytes=20_000_000)
+    limits = Limits(unpacked_bytes=2_000_000)
     assert refused(path, limits).endswith(
-        "the file unpacks to more than 20,000,000 bytes\n"
+        "the file unpacks to more than 2,000,000 bytes\n"
         "  unpack it first if that is what it should have, or raise Limits(unpacked_bytes=…)"
     )
     path.write_bytes(member * 20)

@@ -84,10 +84,12 @@ def _is_line_by_line(whole: bytes) -> bool:
     """Whether every line begins and ends with a brace, so that none has less than an object: the decoder of a block
     does not look at lines.
     """
-    size = whole.count(b"\n") - whole.endswith(b"\n")
-    if whole.count(b"}\n{") != size and len(_BOUNDARY.findall(whole)) != size:
+    if whole[:1] != b"{" or whole.rstrip()[-1:] != b"}":
         return False
-    return whole.lstrip()[:1] == b"{" and whole.rstrip()[-1:] == b"}"
+    data = np.frombuffer(whole, np.uint8)
+    ends = np.flatnonzero(data[:-1] == ord("\n"))
+    usual = (data[ends - 1] == ord("}")).all() and (data[ends + 1] == ord("{")).all()
+    return bool(usual) or len(_BOUNDARY.findall(whole)) == len(ends)
 
 
 class _Lines:
