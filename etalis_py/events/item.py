@@ -4,8 +4,8 @@ An event is an RDF graph (usually one or a few triples) with an interval ``[star
 epoch.  Each of its triples is a triple occurrence.  Terms are canonical N-Triples spellings (``etalis_rules.terms``).
 
 ``Event`` is a plain tuple, because millions of them are created and unpacked.  ``Event(…)`` checks its fields, since
-everything behind it compares terms by their spelling.  ``Event._make`` and ``_replace`` take fields as they are: readers
-use them, whose fields are right.
+everything behind it compares terms by their spelling.  ``Event._make`` and ``_replace`` take fields as they are:
+readers use them, whose fields are right.
 
 >>> Event(1_000_000, 1_000_000, (("<urn:a>", "<urn:p>", '"1"'),)).end
 1000000

@@ -95,10 +95,10 @@ class Kernel:
 
     def push(self, event: Event, *, mapping: Any = None) -> Matches:
         """Take one event; returns the matches of the instants that it closed."""
-        if type(event) is not Event or mapping is not None:
-            taken = self._take_other(event, mapping)
-            if taken is not None:
-                return taken
+        if (type(event) is not Event or mapping is not None) and (
+            taken := self._take_other(event, mapping)
+        ) is not None:
+            return taken
         if self._revision is not None:
             return self._revision.take((event,))
         dispatch, at, end = self._dispatch, self._at, event.end
@@ -119,9 +119,7 @@ class Kernel:
         return self._matches() if self._stages[0].executor.reports else Matches(self._shapes, [])
 
     def _take_other(self, given: Any, mapping: Any) -> Matches | None:
-        """Take what is not simply an event; None: it is one after all."""
-        if not isinstance(given, Event) or mapping is not None:
-            raise TypeError(f"an event is wanted, found {given!r}")
+        """Take what is not simply an event (``Taking`` does); None: it is one after all."""
         return None
 
     def push_all(self, events: Iterable[Event] | Columns) -> Matches:
