@@ -95,9 +95,8 @@ class Kernel:
 
     def push(self, event: Event, *, mapping: Any = None) -> Matches:
         """Take one event; returns the matches of the instants that it closed."""
-        if (type(event) is not Event or mapping is not None) and (
-            taken := self._take_other(event, mapping)
-        ) is not None:
+        unusual = type(event) is not Event or mapping is not None
+        if unusual and (taken := self._take_other(event, mapping)) is not None:
             return taken
         if self._revision is not None:
             return self._revision.take((event,))
