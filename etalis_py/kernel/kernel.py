@@ -61,9 +61,7 @@ class Kernel(Instants):
         return matches
 
     def _take_other(self, given: Any, mapping: Any) -> Matches | None:
-        """Take what is not simply an event; None: it is one after all."""
-        if not isinstance(given, Event) or mapping is not None:
-            raise TypeError(f"an event is wanted, found {given!r}")
+        """Take what is not simply an event (``Taking`` does); None: it is one after all."""
         return None
 
     @step

@@ -137,7 +137,7 @@ def far_off(time: int, unit: str) -> str:
     It is "" if there is nothing to tell.
 
     >>> far_off(1_767_225_600_000_000_000, "s")
-    '1767225600000 s is in the year 57970; in ms it would be 2026-01-01T00:00:00Z'
+    '1767225600000 s is in the year 57971; in ms it would be 2026-01-01T00:00:00Z'
     """
     finer = _finer(time, unit) if time > _YEAR_9999 else ""
     if not finer:
