@@ -13,7 +13,7 @@ from etalis_py.knowledge import Knowledge
 from etalis_py.program import Program, compile, family_of
 from etalis_py.streams.clock import render_datetime
 
-_PREPARED = 16
+_PREPARED = 256
 
 Prepared = tuple[Program, Engine | None]
 
@@ -36,11 +36,13 @@ class Queries:
 
     def prepare(self, name: str, query: str, size: int) -> None:
         """Begin to compile a query beside the others; ``size`` is the number of its rules and goals."""
-        while len(self._prepared) >= _PREPARED:  # of clients that have gone
-            self._prepared.pop(next(iter(self._prepared))).cancel()
+        if (name, query) in self._prepared:
+            return
+        if len(self._prepared) >= _PREPARED:  # what is ready and was not taken is of clients that have gone
+            waiting = {key: prepared for key, prepared in self._prepared.items() if not prepared.done()}
+            self._prepared = waiting
         alone = self.engines.roomy(size) is None
-        if (name, query) not in self._prepared:
-            self._prepared[name, query] = self._compiler.submit(self._made, name, query, alone)
+        self._prepared[name, query] = self._compiler.submit(self._made, name, query, alone)
 
     def is_ready(self, name: str, query: str) -> bool:
         """Whether adding the query needs no compiling."""

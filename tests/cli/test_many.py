@@ -122,6 +122,23 @@ def test_queries_run_on_while_another_one_is_compiled(monkeypatch: pytest.Monkey
     assert sorted(match.query for match in running.idle()) == ["first", "second"]
 
 
+def test_of_more_queries_than_are_kept_each_gets_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a hundred clients at once none takes the place of another for ever."""
+    monkeypatch.setattr(many, "_PREPARED", 4)
+    running = queries()
+    waiting = {f"q{number}": kind(number, 0) for number in range(12)}
+    deadline = time.monotonic() + 60
+    while waiting:
+        assert time.monotonic() < deadline, waiting
+        for name, text in list(waiting.items()):
+            if running.is_ready(name, text):
+                running.add(name, waiting.pop(name))
+            else:
+                running.prepare(name, text, 4)
+        time.sleep(0.001)
+    assert running.rules() > ROOM
+
+
 def test_a_query_that_is_refused_leaves_the_one_of_its_name() -> None:
     running = queries()
     running.add("q", f"{PREFIX}SELECT ?x {{ ?c :p1 ?x }}")
