@@ -90,7 +90,7 @@ def answer(query: str, background: str, trace: str) -> str:
     if background:
         knowledge = load([list(event(background.strip().removesuffix("."), 0).triples)], cache=False)
     engine = Engine(compile(query + "\n"), background=knowledge, render=clock.render)
-    columns = {output.query: output.variables for output in engine.rules.outputs}
+    columns = {output.query: output.variables for output in engine.outputs}
     lines = []
     for match in [*engine.push_all(events), *engine.close()]:
         if match.triples is not None:

@@ -299,6 +299,11 @@ def test_a_snapshot_of_another_program_is_refused() -> None:
             "SELECT ?x FROM STREAM :s [RANGE 5] { ?x :p ?y FILTER(timestamp(?x :q ?z) > timestamp(?x :p ?y)) }",
             r"\?z has no value in timestamp",
         ),
+        (
+            "PREFIX f: <http://larkc.eu/csparql/sparql/jena/ext#>"
+            " SELECT ?x FROM STREAM :s [RANGE 5] { ?x :p ?y FILTER(f:timestamp(?x, ?y + 1) > 3) }",
+            "takes the three places of a triple",
+        ),
         (SELECT.format("[RANGE 5]") + " USING POLICY recent", "the query has none"),
         (
             "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE 5] { WINDOW :w { MATCH { {?x :p ?y} SEQ {?x :q ?z} } } }"

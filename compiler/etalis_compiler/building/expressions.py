@@ -87,7 +87,7 @@ class ExpressionBuilder(TermBuilder):
     def function_call_empty(self, args: list[Any], start: int, end: int) -> FunctionCall:
         return FunctionCall(args[0], (), span=Span(start, end))
 
-    def function_call(self, args: list[Any], start: int, end: int) -> FunctionCall:
+    def function_call(self, args: list[Any], start: int, end: int) -> Expression:
         return FunctionCall(args[0], tuple(args[2:]), args[1] is not None, span=Span(start, end))
 
     def builtin_call(self, args: list[Any], start: int, end: int) -> Call:

@@ -17,6 +17,7 @@ from ..ast import (
     EventName,
     EventSequence,
     EventUnary,
+    Expression,
     Filter,
     GraphGroup,
     Group,
@@ -51,6 +52,7 @@ from .windows import WindowBuilder
 
 Verb = Var | Term | Path
 POLICIES = ("unrestricted", "chronological", "recent")
+_TIMESTAMP = "<http://larkc.eu/csparql/sparql/jena/ext#timestamp>"
 _SEQUENCES = {"n": "naive", "c": "chronological", "r": "recent", "unrestricted": ""}
 
 
@@ -191,6 +193,22 @@ class PatternBuilder(WindowBuilder):
         self.no_paths([pattern], "timestamp()")
         self.dialects.add("c-sparql")
         return TripleTime(pattern, span=Span(start, end))
+
+    def function_call(self, args: list[Any], start: int, end: int) -> Expression:
+        """A call; that of C-SPARQL's function in the spelling of its engine is ``timestamp(s p o)``."""
+        name, distinct, *nodes = args
+        if name != _TIMESTAMP:
+            return super().function_call(args, start, end)
+        if distinct or len(nodes) != 3 or not all(isinstance(node, Var | Term) for node in nodes):
+            self.fail(
+                "C-SPARQL's timestamp takes the three places of a triple, each a variable or a term",
+                start,
+                end,
+                code="arguments",
+                hint="give it those of a pattern in the window, as in f:timestamp(?s, :p, ?o)",
+            )
+        self.dialects.add("c-sparql")
+        return TripleTime(TriplePattern(*nodes, span=Span(start, end)), span=Span(start, end))
 
     def no_paths(self, patterns: list[TriplePattern] | tuple[TriplePattern, ...], where: str) -> None:
         for pattern in patterns:
