@@ -12,9 +12,8 @@ from etalis_py.driver import Driver
 from etalis_py.engine import Engine, Given
 from etalis_py.events import Event
 from etalis_py.inputs import opened
-from etalis_py.kernel.matches import Match, Matches, Revised, Tabular
+from etalis_py.kernel.matches import Match, Matches, Revised, Tabular, as_one
 from etalis_py.kernel.options import EngineOptions
-from etalis_py.kernel.revision import as_one
 from etalis_py.program import program_from
 from etalis_py.streams import Stream
 from etalis_py.streams.updates import Updates, updates_of

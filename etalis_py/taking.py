@@ -11,9 +11,8 @@ from etalis_py.events import Dated, Event
 from etalis_py.inputs import check_items, opened, parts_of
 from etalis_py.kernel.batch import Columns
 from etalis_py.kernel.kernel import Kernel
-from etalis_py.kernel.matches import Matches
+from etalis_py.kernel.matches import Matches, as_one
 from etalis_py.kernel.options import Render, adaptable
-from etalis_py.kernel.revision import as_one
 from etalis_py.streams import Punctuation, Stream
 from etalis_py.streams.clock import render_datetime
 from etalis_py.streams.records import is_record

@@ -10,12 +10,12 @@ from typing import Any
 
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Batch, Report, as_reported
-from etalis_py.kernel.matches import LazyShapes, Matches, Shape
+from etalis_py.kernel.matches import LazyShapes, Matches, Shape, as_one
 from etalis_py.kernel.options import Options, seconds
 from etalis_py.kernel.position import NEVER, Counters, Kept, Position
 from etalis_py.kernel.protocol import Dispatch, Executor
 from etalis_py.kernel.reports import check_matches, first_answers
-from etalis_py.kernel.revision import Revision, as_one
+from etalis_py.kernel.revision import Revision
 from etalis_py.kernel.steps import Steps
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, overload
 
@@ -456,3 +457,15 @@ def polars_frame(table: pa.Table) -> pl.DataFrame:
     except ImportError:
         raise ImportError("polars is not installed: pip install 'etalis-py[polars]'") from None
     return polars.DataFrame(table)
+
+
+def as_one(parts: Sequence[Matches]) -> Matches:
+    """The matches of several steps as those of one."""
+    some = [part for part in parts if len(part)]
+    if len(some) == 1:
+        return some[0]
+    if some and all(type(part) is Matches and part.shapes is some[0].shapes for part in some):
+        return Matches(some[0].shapes, [report for part in some for report in part.reports])
+    if not some:
+        return parts[-1]
+    return Revised(some[-1].shapes, list(chain.from_iterable(some)))

@@ -31,7 +31,7 @@ from operator import attrgetter, gt, itemgetter
 from typing import Any, Protocol
 
 from etalis_py.events import Event, Retraction, UnexpectedRetraction
-from etalis_py.kernel.matches import Match, Matches, Revised, Shape
+from etalis_py.kernel.matches import Match, Matches, Revised, Shape, as_one
 from etalis_py.kernel.position import FOREVER, NEVER, Counters, Position, drawn
 from etalis_py.kernel.steps import Refused
 from etalis_py.values.errors import LimitExceeded
@@ -413,18 +413,6 @@ def difference(shapes: Sequence[Shape], before: Iterable[Match], after: Iterable
     old, new = ({match.id: match for match in matches} for matches in (before, after))
     gone = [match.taken_back() for name, match in old.items() if name not in new]
     return Revised(shapes, [*gone, *(match for name, match in new.items() if name not in old)])
-
-
-def as_one(parts: Sequence[Matches]) -> Matches:
-    """The matches of several steps as those of one."""
-    some = [part for part in parts if len(part)]
-    if len(some) == 1:
-        return some[0]
-    if some and all(type(part) is Matches and part.shapes is some[0].shapes for part in some):
-        return Matches(some[0].shapes, [report for part in some for report in part.reports])
-    if not some:
-        return parts[-1]
-    return Revised(some[-1].shapes, list(chain.from_iterable(some)))
 
 
 def _pieces(items: Sequence[Item], oldest: int) -> Iterator[Any]:
