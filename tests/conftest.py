@@ -5,27 +5,25 @@ from __future__ import annotations
 from random import randrange
 
 import pytest
-from hypothesis import HealthCheck, settings
-
-# The twenty tests of the engine against the oracle draw this many examples each: 3,000 and 54,000 in all.
-DEFAULT, NIGHTLY = 150, 2_700
+from hypothesis import settings
 
 # A run draws the same examples as any other, so that what fails fails for everybody; a nightly run draws fresh ones.
 SEED = 4_711
 
-_COMMON = {"deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("default", max_examples=DEFAULT, **_COMMON)  # type: ignore[arg-type]
-settings.register_profile("nightly", max_examples=NIGHTLY, **_COMMON)  # type: ignore[arg-type]
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--few", action="store_true", help="a quick look: draw a twelfth of the random examples")
     parser.addoption("--nightly", action="store_true", help="draw 50,000 random programs; run tests marked nightly")
     parser.addoption("--kafka", action="store_true", help="run the tests that need a Kafka broker: see make test-kafka")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    settings.load_profile("nightly" if config.getoption("--nightly") else "default")
+    if config.getoption("--few") and config.getoption("--nightly"):
+        raise pytest.UsageError("--few draws few examples and --nightly many: give one of them")
+    settings.load_profile(
+        "nightly" if config.getoption("--nightly") else "few" if config.getoption("--few") else "default"
+    )
     if config.getoption("--hypothesis-seed", None) is None:
         config.option.hypothesis_seed = str(randrange(2**32) if config.getoption("--nightly") else SEED)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import is_hypothesis_test
 
-from tests import conftest
+from tests import draws
 from tests.engine import test_oracle
 
 ROOT = Path(__file__).parents[1]
@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[1]
 def test_the_engine_meets_the_oracle_often_enough() -> None:
     """At least 2,000 random programs in a run, 50,000 in a nightly one."""
     tests = [t for name, t in vars(test_oracle).items() if name.startswith("test_") and is_hypothesis_test(t)]
-    assert len(tests) * conftest.DEFAULT >= 2_000
-    assert len(tests) * conftest.NIGHTLY >= 50_000
+    assert len(tests) * draws.DEFAULT >= 2_000
+    assert len(tests) * draws.NIGHTLY >= 50_000
 
 
 def test_ci_runs_the_command_of_the_readme_and_nothing_else() -> None:

@@ -12,6 +12,8 @@ from etalis_compiler.printer import to_text
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.draws import examples
+
 PAPERS = sorted((Path(__file__).parent / "papers").rglob("*.rq"))
 QUERIES = [
     *(p.read_text(encoding="utf-8") for p in PAPERS),
@@ -42,13 +44,13 @@ def attempt(text: str) -> Document | None:
     return document
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(2))
 @given(st.text())
 def test_any_text(text: str) -> None:
     attempt(text)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(2))
 @given(st.lists(st.sampled_from(PIECES), max_size=40), st.sampled_from(["", " "]))
 def test_any_row_of_tokens(pieces: list[str], between: str) -> None:
     attempt(between.join(pieces))
@@ -67,7 +69,7 @@ def mangled(draw: st.DrawFn) -> str:
     return text
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(10 / 3), suppress_health_check=[HealthCheck.too_slow])
 @given(mangled())
 @example("SELECT * { ?s ?p 'x'@en--a }")
 @example("SELECT * { ?s ?p ?o } WITHIN 1e999999999 SECONDS")

@@ -16,6 +16,8 @@ from etalis_rules.terms import XSD
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.draws import examples
+
 # a strategy of nested strategies prints as a book, of which Hypothesis warns; nobody prints it
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 
@@ -346,7 +348,7 @@ def with_events(draw: st.DrawFn) -> ast.Query:
     return ast.Query(ast.Select(()), Group((ast.Match(draw(EVENTS)),)), events=declared)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(1), suppress_health_check=list(HealthCheck))
 @given(st.lists(PLAIN | grouped() | FACTS | with_events(), min_size=1, max_size=2))
 def test_printed_and_parsed_again_is_the_same(queries: list[ast.Query]) -> None:
     text = to_text(ast.Document(tuple(queries)))
@@ -356,7 +358,7 @@ def test_printed_and_parsed_again_is_the_same(queries: list[ast.Query]) -> None:
     assert parse(to_text(again)) == again
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(2 / 3), suppress_health_check=list(HealthCheck))
 @given(PLAIN)
 def test_every_node_of_a_parsed_tree_has_a_span_within_its_text(query: ast.Query) -> None:
     document = parse(to_text(query))

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etalis_py import Engine, compile
+from tests.draws import examples
 from tests.oracle import strategies
 from tests.oracle.strategies import Case
 
@@ -124,7 +125,7 @@ CASES = st.one_of(strategies.core(), strategies.negation(), strategies.paths(), 
 RATES = st.dictionaries(st.sampled_from(("<urn:p>", "<urn:q>", "<urn:r>")), st.floats(0.01, 100), min_size=1)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(2 / 3))
 @given(CASES, st.sampled_from(("right", "cost")), RATES)
 def test_the_answers_do_not_change(case: Case, order: str, rates: dict[str, float]) -> None:
     try:
@@ -148,7 +149,7 @@ CHAINS = [
 def test_the_answers_of_a_chain_do_not_change(text: str) -> None:
     compiled = compile_sources([Source(text)])
 
-    @settings(max_examples=30)
+    @settings(max_examples=examples(1 / 5))
     @given(strategies.streams(8, 12), st.sampled_from(("right", "cost")), RATES)
     def same(events: tuple[strategies.Event, ...], order: str, rates: dict[str, float]) -> None:
         case = Case(strategies.document(), events)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.compiler import golden
 from tests.compiler.reading import RulesError, read_rules
+from tests.draws import examples
 from tests.oracle import strategies
 from tests.oracle.strategies import Case
 
@@ -126,7 +127,7 @@ def test_reading_is_the_inverse_of_printing(text: str, policy: str, predicates: 
     assert read_rules(print_rules(made, {})) == made
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(2 / 5))
 @given(st.one_of(*(make() for make in strategies.ALL.values())))
 def test_reading_is_the_inverse_of_printing_for_any_program(case: Case) -> None:
     known = {t[1] for t in case.background.default}

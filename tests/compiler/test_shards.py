@@ -17,6 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from etalis_py import Engine, Event, Match
+from tests.draws import examples
 from tests.engine.judge import knowledge_of
 from tests.oracle import strategies
 from tests.oracle.strategies import NO_BACKGROUND, Background, Case
@@ -325,7 +326,7 @@ PROGRAMS = [
 def test_a_fixed_program(text: str) -> None:
     compiled = compile_documents([(parse(text), Source(text))])
 
-    @settings(max_examples=40)
+    @settings(max_examples=examples(1 / 4))
     @given(strategies.streams(8, 14), st.sampled_from(("unrestricted", "recent", "chronological")))
     def agrees(events: tuple[Event, ...], policy: str) -> None:
         assert sharded_agrees(compiled, events, policy) > 0
@@ -333,7 +334,7 @@ def test_a_fixed_program(text: str) -> None:
     agrees()
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(4 / 5))
 @given(
     st.one_of(
         strategies.core(),

@@ -19,6 +19,7 @@ from etalis_py.containers.schema import StoreError
 from etalis_py.containers.spec import Duration, Window
 from etalis_py.containers.store import Store, Stored
 from etalis_py.streams.clock import parse_datetime, render_datetime
+from tests.draws import examples
 
 RESULT_TIME = "<http://www.w3.org/ns/sosa/resultTime>"
 OTHER = "<http://ex.org/otherTime>"
@@ -61,7 +62,7 @@ def times_in(store: Store, container: Container, span: spans.Span) -> list[int]:
 TIMES = st.lists(st.integers(0, 12), max_size=25)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(2 / 5))
 @given(TIMES, st.integers(1, 8), st.integers(-2, 20))
 def test_the_whole_window_is_now_minus_alpha_to_now_and_membership_is_figure_5(
     times: list[int], alpha: int, now: int
@@ -80,7 +81,7 @@ def test_the_whole_window_is_now_minus_alpha_to_now_and_membership_is_figure_5(
         store.close()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(1 / 4))
 @given(TIMES, st.integers(1, 5), st.integers(1, 4), st.integers(0, 3))
 def test_requests_every_beta_give_the_windows_of_rsp_ql(times: list[int], alpha: int, beta: int, t0: int) -> None:
     """[SC] §3.3, [RSPQL] Def. 11: W(α, β, t0) is the sequence of W(o, c] with o = t0 + iβ and c = t0 + α + iβ."""
@@ -98,7 +99,7 @@ def test_requests_every_beta_give_the_windows_of_rsp_ql(times: list[int], alpha:
         store.close()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(1 / 4))
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(1, 4)), max_size=15), st.integers(1, 12), st.integers(0, 9))
 def test_a_physical_window_is_the_longest_newest_part_of_at_most_n_triples(
     posts: list[tuple[int, int]], n: int, now: int

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from etalis_py import Engine, Event, compile, event
 from etalis_py.kernel.stored import SnapshotError
+from tests.draws import examples
 from tests.engine.judge import answers_of
 from tests.oracle import Background, evaluation
 from tests.oracle.compare import same
@@ -120,7 +121,7 @@ QUERIES = [
 ]
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(4 / 5))
 @given(st.sampled_from(QUERIES), st.lists(AXIOMS, max_size=4), st.lists(FACTS, max_size=3), st.lists(FACTS, max_size=6))
 def test_the_engine_entails_as_the_definitions_do(query, schema, known, streamed):
     document = parse(query)

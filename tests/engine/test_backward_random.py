@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from etalis_py.sparql import BackgroundSource, Clock, prepare
+from tests.draws import examples
 from tests.engine.backward_by_definition import Data, Definitions, compatible, substitute
 from tests.engine.backward_patterns import (
     MODEST,
@@ -47,7 +48,7 @@ def has_path(pattern: Any) -> bool:
     return any(isinstance(p, PathPattern) for p in subpatterns(pattern))
 
 
-quick = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=examples(4 / 5), suppress_health_check=list(HealthCheck))
 
 
 @quick

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import etalis_py.families as families
 from etalis_py import Engine, compile, event
+from tests.draws import examples
 
 VALUES = ("0", "1", "2", "3", "4", "2.5", "2.50", "3.5e0", '"x"', ":c0", ":c1", ":c2")
 SHAPES = (
@@ -143,7 +144,7 @@ def test_together_they_answer_in_order_what_they_answer_one_by_one(queries, even
 
 
 # Each example compiles every one of its queries, so there are few of them, and none is made smaller.
-@settings(max_examples=settings().max_examples // 30, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(max_examples=examples(1 / 30), phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(st.integers(10, 200).flatmap(lambda size: texts(size, size)), streams(), POLICY, EXECUTOR, st.data())
 def test_large_sets_answer_what_each_of_their_queries_answers(queries, events, policy, executor, data):
     """They feed one another; some are taken away in the middle of the stream, and take nothing with them."""
@@ -179,7 +180,7 @@ def test_a_snapshot_goes_on_where_it_was_taken(queries, events, policy, executor
     assert found + answers([*second.push_all(events[cut:]), *second.close()]) == expected
 
 
-@settings(max_examples=settings().max_examples // 3)  # each makes as many engines as it has queries
+@settings(max_examples=examples(1 / 3))  # each makes as many engines as it has queries
 @given(texts(most=4), texts(most=3), streams(), POLICY, EXECUTOR, st.data())
 def test_an_added_query_begins_with_nothing_and_a_removed_one_leaves_nothing(
     queries, others, events, policy, executor, data
@@ -193,7 +194,7 @@ def test_an_added_query_begins_with_nothing_and_a_removed_one_leaves_nothing(
 
 
 # As above: each example makes an engine of its own for every query, twice.
-@settings(max_examples=settings().max_examples // 30, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(max_examples=examples(1 / 30), phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(
     st.integers(10, 100).flatmap(lambda size: st.tuples(*[texts(size, size)] * 2)),
     streams(),

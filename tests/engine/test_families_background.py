@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import etalis_py.engine as engines
 import etalis_py.families as families
 from etalis_py import Engine, compile, event
+from tests.draws import examples
 from tests.engine.test_families import EXECUTOR, POLICY, SHAPES, answers, one_by_one, streams
 
 OWL = "http://www.w3.org/2002/07/owl#"
@@ -127,7 +128,7 @@ def loaded(queries, policy, executor, **known):
     return expected, Engine(compile(queries, policy=policy), executor=executor, **known)
 
 
-@settings(max_examples=settings().max_examples // 3)
+@settings(max_examples=examples(1 / 3))
 @given(texts(), events(), knowledge(), POLICY, EXECUTOR)
 def test_together_they_answer_in_order_what_they_answer_one_by_one(queries, stream, known, policy, executor):
     engines = loaded(queries, policy, executor, **known)
@@ -139,7 +140,7 @@ def test_together_they_answer_in_order_what_they_answer_one_by_one(queries, stre
     assert answers(engine.close()) == answers(expected.close())
 
 
-@settings(max_examples=settings().max_examples // 3)
+@settings(max_examples=examples(1 / 3))
 @given(texts(), events(), knowledge(), changes(), EXECUTOR)
 def test_the_background_may_change_meanwhile(queries, stream, known, updates, executor):
     engines = loaded(queries, "unrestricted", executor, changes=True, **known)
@@ -167,7 +168,7 @@ def _taken(engine, add, remove):
     return True
 
 
-@settings(max_examples=settings().max_examples // 3)
+@settings(max_examples=examples(1 / 3))
 @given(texts(), events(), knowledge(), POLICY, st.tuples(EXECUTOR, EXECUTOR), st.data())
 def test_queries_come_and_go_and_a_snapshot_goes_on(queries, stream, known, policy, executors, data):
     """``queries`` come one by one, some are gone again, and another engine takes over at any point."""

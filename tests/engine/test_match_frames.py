@@ -17,6 +17,7 @@ from etalis_py.kernel.matches import Matches, python_value
 from etalis_py.streams import Clock, read_stream
 from etalis_py.streams.columns.results import text_of, values_of
 from etalis_py.values import Duration, encode
+from tests.draws import examples
 
 
 def matches(query: str | list[str], *events: Any, **options: Any) -> Matches:
@@ -95,7 +96,7 @@ def test_the_type_of_a_column_is_that_of_its_values(values: list[Any], kind: pa.
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(1 / 3))
 @given(
     terms=st.lists(
         st.none() | st.one_of(NUMBERS, st.floats(allow_nan=False), st.booleans(), st.text()).map(encode), max_size=6

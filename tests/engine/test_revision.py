@@ -20,6 +20,7 @@ from etalis_py.events import Retraction, UnexpectedRetraction
 from etalis_py.kernel import revision
 from etalis_py.kernel.stored import SnapshotError
 from etalis_py.streams import open_sink
+from tests.draws import examples
 from tests.engine.judge import answers_of, difference, engine_for
 from tests.oracle import Endless, Refused, Undetermined, Unstratified, evaluation, strategies
 from tests.oracle.compare import same
@@ -30,7 +31,7 @@ from tests.windows.test_networks import streams as windowed_streams
 
 SECOND = 1_000_000
 LONG = 1_000 * SECOND
-EXAMPLES = settings().max_examples // 5
+EXAMPLES = examples(1 / 5)
 EXECUTORS = ("auto", "rows", "columns")
 Make = Callable[..., Engine]
 

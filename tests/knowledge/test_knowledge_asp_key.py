@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from etalis_py import Engine, compile, event
 from etalis_py.knowledge import Graph, KnowledgeError, LiveProgram, parse_program
 from etalis_py.knowledge.asp_border import match
+from tests.draws import examples
 from tests.engine.test_background import PREFIX, rows, write
 
 HEAD = """\
@@ -127,7 +128,7 @@ class OneByOne:
 
 
 @pytest.mark.parametrize("text", [COUNTS, SLOTTED, ACROSS, ROUNDS], ids=["counts", "slotted", "across", "rounds"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(1 / 4))
 @given(data=st.data(), cut=st.integers(0, 12))
 def test_each_value_of_the_key_has_a_program_of_its_own(text: str, data: st.DataObject, cut: int) -> None:
     """Also where another engine goes on with the state, and where two engines divide the keys."""

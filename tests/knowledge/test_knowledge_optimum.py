@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from etalis_py import Engine, event
 from etalis_py.knowledge import Graph, KnowledgeError, load
 from etalis_py.knowledge.asp import LiveProgram, Outcome, parse_program, static_answers
+from tests.draws import examples
 
 PICKED = (RDF_TYPE, "<urn:Picked>")
 STORES = ("<urn:a>", "<urn:b>", "<urn:c>", "<urn:d>")
@@ -98,7 +99,7 @@ def test_no_answer_set_is_none_of_an_optimizing_program_either() -> None:
     st.lists(st.tuples(st.sampled_from(STORES), st.booleans()), max_size=6),
     st.booleans(),
 )
-@settings(max_examples=40)
+@settings(max_examples=examples(1 / 4))
 def test_a_live_program_is_solved_anew_after_every_event(
     prices: tuple[int, ...], rivals: Pairs, switches: list[tuple[str, bool]], brave: bool
 ) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from etalis_py.knowledge import load, summarize
 from etalis_py.knowledge.from_rdflib import of_rdflib_term
 from etalis_py.knowledge.loading import Document, parse
+from tests.draws import examples
 from tests.knowledge.rdfs_by_definition import DOMAIN, RANGE, SUB_CLASS, SUB_PROPERTY
 
 PREFIXES = f"""@prefix : <urn:> . @prefix owl: <{OWL}> . @prefix xsd: <{XSD}> .
@@ -171,7 +172,7 @@ statements = st.one_of(
 )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(1 / 10))
 @given(st.lists(statements, max_size=7, unique=True))
 def test_the_closure_agrees_with_owlrl(facts):
     graph = rdflib.Graph()

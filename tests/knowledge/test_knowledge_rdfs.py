@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.knowledge.from_rdflib import of_rdflib_term
+from tests.draws import examples
 from tests.knowledge.rdfs_by_definition import (
     DATATYPE,
     DOMAIN,
@@ -157,13 +158,13 @@ wild = st.tuples(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(1 / 4))
 @given(st.lists(st.one_of(plain, wild), max_size=9, unique=True))
 def test_the_closure_is_the_least_fixpoint(triples):
     assert set(closed(*triples).default) == closure(set(triples))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(1 / 10))
 @given(st.lists(plain, max_size=8, unique=True))
 def test_the_closure_agrees_with_owlrl(triples):
     graph = rdflib.Graph()
@@ -188,7 +189,7 @@ schemas = st.lists(
 STREAMED = [("<urn:x>", pred, o) for pred, o in itertools.product([*NAMES, TYPE], [*NAMES, "<urn:y>", '"1"'])]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(1 / 6))
 @given(schemas, st.sampled_from([[], [(TYPE, SUB_PROPERTY, "<urn:a>")], [(TYPE, RANGE, "<urn:b>")]]))
 def test_a_streamed_triple_entails_what_it_adds_to_the_closure(schema, about_type):
     statements = {*schema, *about_type}

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etalis_py.knowledge import KnowledgeError, entail, load, summarize
+from tests.draws import examples
 from tests.knowledge.rdfs_by_definition import DOMAIN, MEMBERSHIP, RANGE, SUB_CLASS, SUB_PROPERTY, closure
 
 a, b, c, p, q, x, y = (f"<urn:{name}>" for name in "abcpqxy")
@@ -33,14 +34,14 @@ def updates(triples, most):
     return st.lists(st.tuples(several(triples, 3), several(triples, 3)), max_size=most)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(1 / 4))
 @given(several(schema_triples, 5), about_type, several(instances, 8), updates(instances, 6))
 def test_instance_updates_equal_a_rebuild(schema, about, first, changes):
     facts = {*schema, *about, *first}
     follow(load(list(facts), cache=False), facts, changes)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(1 / 10))
 @given(several(schema_triples, 4), several(instances, 6), updates(st.one_of(instances, schema_triples), 3))
 def test_schema_updates_equal_a_rebuild(schema, first, changes):
     facts = {*schema, *first}
@@ -141,7 +142,7 @@ def test_the_summary_tells_a_compiler_what_there_is():
     assert summarize(k, limit=0).super_classes is None
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(1 / 6))
 @given(several(instances, 6), updates(instances, 4), updates(instances, 4))
 def test_a_snapshot_restores_the_version_from_any_other(first, changes, others):
     facts = [*dict.fromkeys([(a, SUB_CLASS, b), (p, DOMAIN, a), *first])]

@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from etalis_py.events import Event
+from tests.draws import examples
 
 from . import Asked, answers, printing
 from .drawing import LIKELY, NUMBERS, SUBJECTS, Draw, Palette, Pen
@@ -29,7 +30,7 @@ PLAIN = Palette(
     pairs=("UNION",), optionals=("OPTIONAL",), minus=True, exists=True, within=False, times=False, predicates=LIKELY
 )
 PATHS = replace(PLAIN, paths=True, values=False, subselect=False, minus=False, exists=False)
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=examples(2 / 5), suppress_health_check=list(HealthCheck))
 T = 5_000_000
 
 

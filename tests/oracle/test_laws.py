@@ -8,11 +8,13 @@ import pytest
 from etalis_compiler.parser import parse
 from hypothesis import HealthCheck, given, settings
 
+from tests.draws import examples
+
 from . import Asked, Endless, Evaluation, Refused, Undetermined, Unstratified, evaluation, printing
 from . import strategies as s
 from .compare import flat, same
 
-QUICK = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=examples(1 / 8), suppress_health_check=list(HealthCheck))
 UNCONSUMED = {name: drawn for name, drawn in s.ALL.items() if not name.startswith("policies")}
 
 

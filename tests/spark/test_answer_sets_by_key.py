@@ -14,6 +14,7 @@ from etalis_py.knowledge import Knowledge, load
 from etalis_py.spark import events_from_events, matches
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.shard import Shard
+from tests.draws import examples
 from tests.spark.by_hand import run_by_hand
 from tests.spark.programs import ids_by_program, write_batches
 from tests.spark.test_streaming import THE_END, run
@@ -100,7 +101,7 @@ TRIPLES = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(2 / 5))
 @given(
     names=st.sets(st.sampled_from(sorted(QUERIES)), min_size=1).map(lambda names: tuple(sorted(names))),
     stream=st.lists(

@@ -17,6 +17,7 @@ from etalis_py.spark import EVENTS, EventSource, SparkError, events_from_source
 from etalis_py.spark import files as growing
 from etalis_py.streams import StreamError, read_stream
 from tests.containers.server import Server
+from tests.draws import examples
 
 TRIG = """@prefix prov: <http://www.w3.org/ns/prov#> .
 <urn:g1> prov:generatedAtTime "1"^^<http://www.w3.org/2001/XMLSchema#integer> .
@@ -40,7 +41,7 @@ def events(frame: DataFrame) -> list[Event]:
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=12), st.integers(1, 60), st.booleans())
-@settings(max_examples=60)
+@settings(max_examples=examples(2 / 5))
 def test_pieces_of_lines_hold_each_line_once(
     tmp_path_factory: pytest.TempPathFactory, lengths: list[int], size: int, ended: bool
 ) -> None:

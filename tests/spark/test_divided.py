@@ -20,6 +20,7 @@ from etalis_py.spark.answers import single
 from etalis_py.spark.parts import RoutedPart
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.shard import Shard
+from tests.draws import examples
 from tests.engine.test_families import POLICY, streams, texts
 from tests.spark.programs import write_batches
 
@@ -61,7 +62,7 @@ def _sees(leaf: ir.Leaf, triple: tuple[str, str, str]) -> bool:
     return all(not isinstance(held, alg.Const) or held.term == term for held, term in places)
 
 
-@settings(max_examples=settings().max_examples // 4)
+@settings(max_examples=examples(1 / 4))
 @given(texts(), streams(), POLICY, st.integers(1, 4))
 def test_the_shards_together_answer_what_the_engine_answers(
     queries: list[str], events: list[Event], policy: str, shards: int

@@ -11,6 +11,7 @@ from etalis_py import compile
 from etalis_py.spark.parts import Part
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.slots import murmur3, slots_of
+from tests.draws import examples
 from tests.engine.judge import engine_for
 from tests.oracle import printing, strategies
 from tests.oracle.strategies import Case
@@ -86,7 +87,7 @@ ANY = st.one_of(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(1))
 @given(ANY, st.integers(1, 8))
 def test_any_program(case: Case, shards: int) -> None:
     try:

@@ -19,6 +19,7 @@ from etalis_py.spark import deferred, events_from_events, matches, run_on_spark
 from etalis_py.spark.answers import single
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.shard import Shard
+from tests.draws import examples
 from tests.spark.by_hand import routed
 from tests.spark.programs import PROGRAMS, SECOND, SHARDED, embedded, stream, write_batches
 from tests.spark.test_faults import deadly
@@ -142,7 +143,7 @@ def name(event: Event, identifier: str) -> Any:
     return tuple(event._replace(graph=identifier))
 
 
-@settings(max_examples=settings().max_examples // 5)
+@settings(max_examples=examples(1 / 5))
 @given(st.sampled_from(sorted(ALL)), st.integers(0, 10**6), st.integers(1, 3), st.integers(1, 5), st.data())
 def test_shards_take_back_what_did_not_hold(which: str, seed: int, shards: int, pieces: int, data: Any) -> None:
     items, net = corrected(stream(seed, 30), seed)
@@ -179,7 +180,7 @@ def test_a_stream_whose_workers_are_killed(spark: SparkSession, tmp_path: Path) 
 
 
 @pytest.mark.nightly
-@settings(max_examples=20, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(max_examples=examples(1 / 8), phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(
     st.lists(st.sampled_from(sorted(ALL)), min_size=1, max_size=3, unique=True),
     st.integers(0, 10**6),

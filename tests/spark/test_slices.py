@@ -38,6 +38,7 @@ from etalis_py.spark.scans import scan_operator
 from etalis_py.spark.schema import LAST
 from etalis_py.spark.slices import SlicedShard, in_slices
 from etalis_py.spark.wire import wire_of
+from tests.draws import examples
 from tests.engine.judge import engine_for
 from tests.oracle import printing, strategies
 from tests.oracle.strategies import Case
@@ -102,7 +103,7 @@ def is_read(part: Part, number: int, end: int) -> bool:
     return (begin is None or end >= begin - part.overlap) and (following is None or end < following)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(2 / 5))
 @given(bounded(), st.sets(st.integers(-1, 8), min_size=1, max_size=4))
 def test_slices_of_any_bounded_program_find_what_one_engine_finds(case: Case, cuts: set[int]) -> None:
     try:

@@ -17,6 +17,7 @@ from etalis_py.spark.parts import Part
 from etalis_py.spark.schema import STANDING
 from etalis_py.spark.spec import ProgramSpec
 from etalis_py.spark.standing import NAME, StandingEngine, StandingShard
+from tests.draws import examples
 from tests.spark.programs import SECOND, write_batches
 
 Change = tuple[str, str | None, int]
@@ -94,7 +95,7 @@ def histories(draw: st.DrawFn) -> list[Change]:
     return rows
 
 
-@settings(max_examples=settings().max_examples // 4)
+@settings(max_examples=examples(1 / 4))
 @given(histories(), st.lists(st.integers(0, 60), max_size=3).map(sorted), st.booleans())
 def test_a_shard_in_steps_answers_what_each_query_answers_alone(
     changes: list[Change], cuts: list[int], stored: bool

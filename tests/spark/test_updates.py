@@ -29,6 +29,7 @@ from etalis_py.spark.shard import Plain, Shard
 from etalis_py.spark.updates import UPDATES, write_updates
 from etalis_py.spark.windows import WindowOptions
 from etalis_py.streams.updates import Update
+from tests.draws import examples
 from tests.spark.by_hand import routed
 from tests.spark.programs import SECOND, ids_by_program, stream, write_batches
 from tests.spark.test_streaming import THE_END
@@ -170,7 +171,7 @@ drawn = st.lists(
 ).map(lambda some: sorted(some, key=lambda u: u.time))
 
 
-@settings(max_examples=settings().max_examples // 2)
+@settings(max_examples=examples(1 / 2))
 @given(
     st.sampled_from(sorted(PROGRAMS)),
     st.integers(0, 99),

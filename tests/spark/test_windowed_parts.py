@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.draws import examples
 from tests.spark.windowed import (
     KEYED,
     PROGRAMS,
@@ -43,7 +44,7 @@ def test_shards_find_what_one_engine_finds(name: str) -> None:
         assert run_by_hand(program, events, shards) == wanted
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(2), suppress_health_check=list(HealthCheck))
 @given(windowed_queries(), st.integers(2, 8), st.integers(0, 10_000), st.integers(1, 40))
 def test_random_queries(text: str, shards: int, seed: int, size: int) -> None:
     program, events = compiled(text), stream(seed, size)

@@ -18,6 +18,7 @@ from etalis_py.spark.answers import single
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.shard import Shard
 from etalis_py.spark.spec import fingerprint
+from tests.draws import examples
 from tests.spark.windowed import KEYED, PROGRAMS, SECOND, compiled, embedded, stream, windowed_queries
 
 
@@ -80,7 +81,7 @@ def embedded_until(program: Program | str, events: Sequence[Event]) -> list[str]
     return sorted(m.id for m in found)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(2 / 3), suppress_health_check=list(HealthCheck))
 @given(windowed_queries(), st.integers(0, 10_000), st.lists(st.integers(0, 30), max_size=3), st.integers(-1, 2))
 def test_random_queries_go_on_elsewhere(text: str, seed: int, cuts: list[int], snapshot_after: int) -> None:
     program, events = compiled(text), stream(seed, 30)

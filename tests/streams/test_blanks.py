@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from etalis_py.streams.blanks import DocumentScope, relabel
 from etalis_py.streams.errors import StreamError
+from tests.draws import examples
 
 NODES = st.integers(0, 3).map("_:n{}".format)
 TERMS = st.one_of(NODES, st.sampled_from(["<urn:a>", '"1"']))
@@ -28,7 +29,7 @@ def shuffled(rows: list, seed: int) -> list:
 
 
 @given(ROWS, st.integers(0, 1000))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(4 / 3))
 def test_labels_do_not_depend_on_labels_or_order(rows: list, seed: int) -> None:
     assert set(relabel(rows, "<urn:s>", "7")) == set(relabel(shuffled(rows, seed), "<urn:s>", "7"))
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from etalis_py.rdf import spell_term
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import read_quads, spell, split_lines
+from tests.draws import examples
 
 # Spellings that are canonical, and all the other ways a line may be written, or be wrong.
 IRIS = st.one_of(
@@ -80,14 +81,14 @@ def by_us(line: str) -> list | str:
 
 
 @given(lines())
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(10 / 3))
 def test_a_line_is_read_as_pyoxigraph_reads_it(line: str) -> None:
     if "\n" not in line and "\r" not in line:
         assert by_us(line) == by_pyoxigraph(line)
 
 
 @given(lines())
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(10 / 3))
 def test_a_quad_is_cut_into_the_spellings_of_its_terms(line: str) -> None:
     try:
         quads = list(ox.parse(line, format=ox.RdfFormat.N_QUADS))
@@ -99,7 +100,7 @@ def test_a_quad_is_cut_into_the_spellings_of_its_terms(line: str) -> None:
 
 
 @given(st.text('<>:/#%"\\@^_. \tabuU09é-', max_size=40))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(10 / 3))
 def test_noise_is_read_as_pyoxigraph_reads_it(line: str) -> None:
     assert by_us(line) == by_pyoxigraph(line)
 

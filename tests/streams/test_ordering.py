@@ -15,6 +15,7 @@ from etalis_py import run
 from etalis_py.events import Event
 from etalis_py.streams import StreamError, ordering, read_stream
 from etalis_py.streams.columns.flat import batch_of, events_of
+from tests.draws import examples
 
 
 def made(ends: list[int]) -> list[Event]:
@@ -22,7 +23,7 @@ def made(ends: list[int]) -> list[Event]:
     return [Event(end, end, tuple(triples[i : i + 1 + i % 2]), "", f"<urn:g{i}>") for i, end in enumerate(ends)]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(2 / 5))
 @given(
     ends=st.lists(st.integers(0, 9), max_size=30),
     size=st.integers(1, 7),

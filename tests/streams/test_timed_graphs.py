@@ -13,6 +13,7 @@ from etalis_py.streams import DeadLetters, read_stream
 from etalis_py.streams.clock import parse_datetime
 from etalis_py.streams.quads import split_lines
 from etalis_py.streams.timing import GENERATED_AT_TIME
+from tests.draws import examples
 
 GRAPHS = st.sampled_from(["<urn:g1>", "<urn:g2>", "<urn:g3>", "_:g"])
 USUAL = st.integers(0, 3).map(lambda second: f'"2026-01-31T10:00:0{second}Z"^^<{XSD}dateTime>')
@@ -65,7 +66,7 @@ def read(text: str, step: int = 1, **options: object) -> tuple[list, list, objec
 
 
 @given(DOCUMENTS)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(8 / 3))
 def test_the_short_way_finds_what_the_long_way_finds(lines: list[str]) -> None:
     """An empty line between the quad and the time takes the short way away."""
     assert read("\n".join(lines) + "\n") == read("\n\n".join(lines) + "\n", step=2)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from etalis_py import Program
 from etalis_py.whynot import Count
 from etalis_py.whynot.titles import Titles
+from tests.draws import examples
 from tests.engine.judge import knowledge_of
 from tests.oracle import Row, answers, strategies
 from tests.oracle.plan import is_aggregated
@@ -22,7 +23,7 @@ from tests.oracle.strategies import Case
 from tests.whynot.removals import FRESH, Removal, removals
 
 TITLES = Titles(Spelling())
-EXAMPLES = settings().max_examples // 12  # each asks some ten questions
+EXAMPLES = examples(1 / 12)  # each asks some ten questions
 ANSWERS = 1  # looked at for each removal
 
 

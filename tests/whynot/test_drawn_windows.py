@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from etalis_py import compile
 from etalis_py.whynot import Report
+from tests.draws import examples
 from tests.windows.literal import rspql
 from tests.windows.literal.rspql import Item
 from tests.windows.small import EX
 from tests.windows.test_literal import events, streams
 
-EXAMPLES = settings().max_examples // 6
+EXAMPLES = examples(1 / 6)
 A = f"<{EX}a>"
 Answers = set[tuple[int, tuple[str, ...]]]
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from etalis_py import Engine, compile
 from etalis_py.events import Event
+from tests.draws import examples
 from tests.windows.small import EX, SECOND, evaluations, item, run, show
 
 FACT = "CONSTRUCT FACT Stay { ?who :in ?room } (UNION (SINCE ?who :enter ?room) (TILL ?who :leave ?room)) "
@@ -176,7 +177,7 @@ stays = st.lists(
 ).map(sorted)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(1))
 @given(stays, st.integers(0, 14))
 def test_facts_are_their_definition(seen: list[tuple[int, str, str, str]], cut: int) -> None:
     """A fact holds in (t, u] when there is an entering at t and no leaving after t and before u; the rows say the

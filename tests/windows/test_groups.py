@@ -14,6 +14,7 @@ from etalis_py.events import Event
 from etalis_py.executors.windows import times
 from etalis_py.executors.windows.executor import Answer
 from etalis_py.executors.windows.groups import incremental
+from tests.draws import examples
 from tests.windows.small import EX, SECOND, evaluations, run
 
 values = st.sampled_from(
@@ -43,7 +44,7 @@ QUERIES = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(1))
 @given(st.sampled_from(QUERIES), st.sampled_from(WINDOWS), streams)
 def test_incremental_is_whole(query: str, window: str, stream: list[Event]) -> None:
     text = query.format(f"FROM NAMED WINDOW :w ON :s {window}")
@@ -93,7 +94,7 @@ counts = st.builds(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(2 / 3))
 @given(counts, streams)
 def test_count_windows_are_their_definition(count: tuple[int, int, str], stream: list[Event]) -> None:
     """At each time at which one closes; windows that do not overlap and close at once are shown one by one."""
@@ -110,7 +111,7 @@ def test_count_windows_are_their_definition(count: tuple[int, int, str], stream:
     assert {t: len(rows) for t, rows in evaluations(text, stream)} == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(2 / 3))
 @given(st.sampled_from(["[RANGE 6 SLIDE 2]", "[RANGE 3 SLIDE 3]", "[RANGE 3 EVENTS]"]), streams)
 def test_what_came_and_went_adds_up(window: str, stream: list[Event]) -> None:
     """ISTREAM and DSTREAM add up to RSTREAM, as sets."""
@@ -131,7 +132,7 @@ def answered(query: str, stream: list[Event]) -> list[tuple[int, set[tuple[str, 
     return [(a.time, {m.row for m in a.matches}) for a in heard]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(2 / 5))
 @given(st.integers(1, 5), st.integers(-100, 100), streams)
 def test_a_common_shift_of_all_times(slide: int, by: int, stream: list[Event]) -> None:
     """With t0 shifted too, everything is shifted."""
@@ -142,7 +143,7 @@ def test_a_common_shift_of_all_times(slide: int, by: int, stream: list[Event]) -
     assert evaluations(text.format(by), moved) == shifted
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(2 / 3))
 @given(
     st.sampled_from(
         [

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from etalis_py import Engine
 from etalis_py.events import Event
 from etalis_py.executors.windows.executor import Answer
+from tests.draws import examples
 from tests.windows.literal import rsep, rspql
 from tests.windows.literal.rspql import Item
 from tests.windows.small import EX, SECOND
 
-QUICK = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=examples(4 / 5), suppress_health_check=[HealthCheck.too_slow])
 STREAMS = (f"<{EX}s>", f"<{EX}u>")
 
 

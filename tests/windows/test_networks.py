@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from etalis_py import Engine, compile
 from etalis_py.events import Event, event
 from etalis_py.knowledge import load
+from tests.draws import examples
 from tests.windows.small import EX, item, show
 
 COUNTS = """
@@ -123,7 +124,7 @@ NETWORKS = [
 ]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(1 / 2))
 @given(st.sampled_from(NETWORKS), streams, st.integers(0, 14))
 def test_a_network_is_its_queries_one_after_another(text: str, stream: list[Event], cut: int) -> None:
     """The rules alone, over the stream and what the windows answered, find the same; so does a restored engine."""

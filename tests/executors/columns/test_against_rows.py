@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from etalis_py import Engine
 from etalis_py.executors.columns import rules
+from tests.draws import examples
 from tests.engine.judge import engine_for
 from tests.executors.columns.judge import agree, reason_for_rows
 from tests.oracle import strategies
@@ -38,7 +39,7 @@ def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("group", sorted(strategies.ALL))
 def test_the_same_reports(group: str) -> None:
-    @settings(max_examples=max(20, settings.default.max_examples // 8))
+    @settings(max_examples=examples(2 / 15))
     @given(strategies.ALL[group]())
     def test(case: Case) -> None:
         def making(executor: str) -> Engine:

@@ -18,6 +18,7 @@ from etalis_py.executors.columns import division, rules
 from etalis_py.executors.columns import executor as executor_of_columns
 from etalis_py.executors.columns.network import Network
 from etalis_py.kernel.batch import Batch
+from tests.draws import examples
 from tests.engine.judge import engine_for
 from tests.executors.columns.judge import agree, batches, rule_executors
 from tests.oracle import strategies
@@ -123,7 +124,7 @@ def test_drawn_programs_however_they_are_divided(monkeypatch: pytest.MonkeyPatch
     slow: set[str] = set()
     in_rows(monkeypatch, slow)
 
-    @settings(max_examples=max(20, settings.default.max_examples // 8))
+    @settings(max_examples=examples(2 / 15))
     @given(strategies.ALL[group](), st.sets(st.integers(0, 3)))
     def test(case: Case, numbers: set[int]) -> None:
         program = replace(case.program, queries=(*case.program.queries, *MORE.queries))

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from etalis_py import Engine, Event, compile, driver
 from etalis_py.executors.columns import executor, rules
 from etalis_py.kernel.batch import Batch
+from tests.draws import examples
 from tests.engine.judge import engine_for
 from tests.executors.columns.judge import EVERYTHING, batches, rule_executors
 from tests.oracle import strategies
@@ -54,7 +55,7 @@ def ids_by_turns(making: Making, events: Iterable[Event], size: int) -> list[str
 
 @pytest.mark.parametrize("group", sorted(strategies.ALL))
 def test_whoever_catches_up_goes_on_with_the_same_matches(group: str) -> None:
-    @settings(max_examples=max(20, settings.default.max_examples // 8))
+    @settings(max_examples=examples(2 / 15))
     @given(strategies.ALL[group]())
     def test(case: Case) -> None:
         try:

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from etalis_py import Engine, Event, compile
 from etalis_py.kernel.batch import Batch
+from tests.draws import examples
 from tests.executors.columns.judge import EVERYTHING, agree
 from tests.executors.columns.test_sliding import windows_of
 from tests.oracle.expressions import Environment, holds, value_or_unbound
@@ -131,7 +132,7 @@ def cases(draw: st.DrawFn, values: st.SearchStrategy[st.SearchStrategy[str]] = V
     return Case(text, draw(streams(draw(values))))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(1))
 @given(cases())
 def test_columns_are_rows(case: Case) -> None:
     asked = compile(case.text)
@@ -148,7 +149,7 @@ def test_columns_are_rows(case: Case) -> None:
     assert list(columns.warnings) == list(rows.warnings)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(2 / 3))
 @given(cases(st.sampled_from((integers, decimals, integers | decimals, numbers))))
 def test_columns_are_the_definition(case: Case) -> None:
     engine = Engine(compile(case.text), executor="columns")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from etalis_py.streams import Clock, StreamError, read_stream
 from etalis_py.streams.columns import delimited
+from tests.draws import examples
 
 from .reading import outcome
 
@@ -76,7 +77,7 @@ def check(text: str, mapping: dict[str, Any], **options: Any) -> None:
 
 @pytest.mark.parametrize("name", MAPPINGS)
 @pytest.mark.parametrize("on_error", ["stop", "skip"])
-@settings(max_examples=60)
+@settings(max_examples=examples(2 / 5))
 @given(data=st.data())
 def test_columns_read_what_rows_read(name: str, on_error: str, data: st.DataObject) -> None:
     cells = st.sampled_from(CELLS)

@@ -23,6 +23,7 @@ from etalis_py.streams.columns import canonical
 from etalis_py.streams.columns.frames import _Rows
 from etalis_py.streams.columns.native import plain
 from etalis_py.streams.csv_mapping import read_mapping
+from tests.draws import examples
 
 from .reading import outcome
 
@@ -155,7 +156,7 @@ NATIVE = {
 }  # fmt: skip
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(2 / 5))
 @given(data=st.data())
 def test_a_frame_gives_what_its_rows_give(data: st.DataObject) -> None:
     names = st.sampled_from(list(NATIVE))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from etalis_py.streams import Clock, StreamError, read_stream
 from etalis_py.streams.columns import json_lines
+from tests.draws import examples
 
 from .reading import outcome
 
@@ -56,7 +57,7 @@ def lines_of(records: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[li
 
 
 @pytest.mark.parametrize("on_error", ["stop", "skip"])
-@settings(max_examples=40)
+@settings(max_examples=examples(1 / 4))
 @given(data=st.data())
 def test_triples_in_columns_are_those_in_rows(on_error: str, data: st.DataObject) -> None:
     times = data.draw(st.sampled_from([TIMES[:2], TIMES[2:3], TIMES]))
@@ -71,7 +72,7 @@ def test_triples_in_columns_are_those_in_rows(on_error: str, data: st.DataObject
 
 @pytest.mark.parametrize("mapping", MAPPINGS)
 @pytest.mark.parametrize("on_error", ["stop", "skip"])
-@settings(max_examples=25)
+@settings(max_examples=examples(1 / 6))
 @given(data=st.data())
 def test_objects_in_columns_are_those_in_rows(on_error: str, mapping: dict[str, Any], data: st.DataObject) -> None:
     values = data.draw(st.sampled_from([VALUES[:2], VALUES[4:6], VALUES[4:5], VALUES]))

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etalis_py.streams.columns.native import NotNative, literal_of, spelled
+from tests.draws import examples
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("name", KINDS)
-@settings(max_examples=25)
+@settings(max_examples=examples(1 / 6))
 @given(data=st.data())
 def test_a_column_is_spelled_as_its_values(name: str, data: st.DataObject) -> None:
     values, kind = KINDS[name]

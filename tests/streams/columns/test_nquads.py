@@ -13,6 +13,7 @@ from etalis_py.streams import read_stream
 from etalis_py.streams.clock import render_datetime
 from etalis_py.streams.columns import nquads, scanning
 from etalis_py.streams.quads import split_lines
+from tests.draws import examples
 
 from .reading import outcome
 
@@ -73,7 +74,7 @@ def documents(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.parametrize("on_error", ["stop", "skip"])
-@settings(max_examples=60)
+@settings(max_examples=examples(2 / 5))
 @given(text=documents(), block=st.sampled_from([64, 300, 1 << 20]), few=st.sampled_from([1, 2, 64]))
 def test_columns_read_what_rows_read(on_error: str, text: str, block: int, few: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -90,7 +91,7 @@ LINES = st.builds(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(4 / 3))
 @given(line=LINES)
 def test_a_usual_line_is_one_of_the_canonical_lines(line: str) -> None:
     at = scanning.np.zeros(8, "int64")
