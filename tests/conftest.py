@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from random import randrange
+from typing import Any
 
 import pytest
-from hypothesis import settings
+
+from tests.draws import load_profile
 
 # A run draws the same examples as any other, so that what fails fails for everybody; a nightly run draws fresh ones.
 SEED = 4_711
@@ -21,11 +24,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--few") and config.getoption("--nightly"):
         raise pytest.UsageError("--few draws few examples and --nightly many: give one of them")
-    settings.load_profile(
-        "nightly" if config.getoption("--nightly") else "few" if config.getoption("--few") else "default"
-    )
+    load_profile("nightly" if config.getoption("--nightly") else "few" if config.getoption("--few") else "default")
     if config.getoption("--hypothesis-seed", None) is None:
         config.option.hypothesis_seed = str(randrange(2**32) if config.getoption("--nightly") else SEED)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Part of pytest-xdist: called in a run with ``-n``."""
+    from tests.workers import Groups
+
+    return Groups(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -33,6 +42,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        from tests.workers import longest_first
+
+        longest_first(items)
     long = pytest.mark.skip(reason="a long setting: run with --nightly")
     kafka = pytest.mark.skip(reason="needs a Kafka broker: run by make test-kafka")
     for item in items:

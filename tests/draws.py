@@ -7,13 +7,19 @@ from hypothesis import HealthCheck, settings
 # The twenty tests of the engine against the oracle draw this many examples each: 3,000 and 54,000 in all.
 DEFAULT, NIGHTLY = 150, 2_700
 
-
 FEW = 12
 """Enough to notice what is plainly broken, in minutes."""
 
-_COMMON = {"deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow]}
-for _name, _examples in (("few", FEW), ("default", DEFAULT), ("nightly", NIGHTLY)):
-    settings.register_profile(_name, max_examples=_examples, **_COMMON)  # type: ignore[arg-type]
+PROFILES = {"few": FEW, "default": DEFAULT, "nightly": NIGHTLY}
+
+
+def load_profile(name: str) -> None:
+    """Let the tests that are imported from now on draw as many examples as this profile says."""
+    quiet = [HealthCheck.too_slow]
+    settings.register_profile(
+        name, max_examples=PROFILES[name], deadline=None, print_blob=True, suppress_health_check=quiet
+    )
+    settings.load_profile(name)
 
 
 def examples(share: float) -> int:
