@@ -1,6 +1,9 @@
 # make demo   set everything up, run the stock replay: a table of matches, a picture, and the same through Spark
 # make test   set everything up, check the style and the types, run the whole suite
 #             (one file: make test TESTS=tests/test_docs.py; the long setting: make test TESTS=--nightly)
+# make check  the same in about three minutes: without Spark, servers and browsers, and with few random examples
+# make draw   draw fresh random examples for SECONDS=600; a counter-example is written down as a test file
+# make mutants FILES=rules/etalis_rules/x.py TESTS=tests/compiler  change one operator at a time: do the tests notice?
 # make test-kafka  fetch a Kafka broker and Spark's connector with Maven, run the tests with them
 # make docs   build the documentation as a site, in out/site, and check its links
 # make bench  set everything up, measure the engine
@@ -10,8 +13,14 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TESTS :=
 AXE := out/node_modules/axe-core/axe.min.js
-SPARK := tests/spark
-SECOND := tests/cli tests/containers tests/knowledge tests/streams tests/windows
+SECONDS := 600
+
+# A worker more than there are cores, as Spark's often waits for its JVM.
+SHARED = --numprocesses=$$(($$(getconf _NPROCESSORS_ONLN) + 1)) --no-loadscope-reorder
+
+# What make check leaves out: Spark, servers, browsers, brokers, packages that are built, and what runs for a minute.
+LONG := tests/spark tests/containers tests/kafka tests/cli/test_spark.py tests/cli/test_serve.py tests/test_packaging.py \
+	tests/test_benchmarks.py tests/test_ep_benchmarks.py tests/test_docs.py tests/test_notebook.py
 
 # The tests start hundreds of processes: modules are compiled once and not by each of them, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
@@ -30,7 +39,7 @@ CHECK_JAVA = version=$$($(FIND_JAVA)); [ "$${version:-0}" -ge 17 ] || \
 # What looks for obstacles on the server's page; where npm or a browser is missing, its tests are skipped and say so.
 GET_AXE = if command -v npm && command -v chromium; then $(MAKE) $(AXE) || true; fi > /dev/null
 
-.PHONY: demo test test-kafka lint docs bench bench-peers java clean
+.PHONY: demo test check draw mutants kernels test-kafka lint docs bench bench-peers java clean
 
 # A table and a picture; then the same through Spark, compared.  Without Java it says so and goes on.
 demo:
@@ -40,22 +49,39 @@ demo:
 	echo "etalis replay stock --engine $$engine --plot out/stock.png"; \
 	$(BIN)/etalis replay stock --engine $$engine --plot out/stock.png
 
-# Files named in TESTS run as they are.  Else three parts of about the same length run beside each other: the tests of
-# Spark; style, types and the tests in SECOND; all others.
+# Files named in TESTS run as they are.  Else style and types are checked beside the tests, which workers share: Spark's
+# session in one of them, file by file in the others.
 test: java $(READY)
 	@$(GET_AXE)
 ifneq ($(filter-out -%,$(TESTS)),)
 	@$(MAKE) --no-print-directory lint
 	$(BIN)/python -m pytest $(TESTS)
 else
-	@mkdir -p out; echo "style, types and the tests in $(SECOND) $(SPARK) run beside the others; their reports come last"; \
-	$(BIN)/python -m pytest $(SPARK) $(TESTS) > out/tests-spark.log 2>&1 & spark=$$!; \
-	($(MAKE) --no-print-directory lint && exec $(BIN)/python -m pytest $(SECOND) $(TESTS)) > out/tests-second.log 2>&1 & second=$$!; \
-	trap "kill $$spark $$second" INT TERM; \
-	$(BIN)/python -m pytest $(addprefix --ignore=,$(SPARK) $(SECOND)) $(TESTS); others=$$?; \
-	wait $$second; second=$$?; wait $$spark; spark=$$?; cat out/tests-second.log out/tests-spark.log; \
-	[ $$others -eq 0 ] && [ $$second -eq 0 ] && [ $$spark -eq 0 ]
+	@$(MAKE) --no-print-directory --jobs=2 lint shared
 endif
+
+.PHONY: shared
+shared: kernels
+	$(BIN)/python -m pytest $(SHARED) $(TESTS)
+
+# The workers would compile the same loops at the same time.
+kernels: $(READY)
+	@done=$$($(BIN)/python -c 'from etalis_py.compiled import finished; print(finished())'); \
+	[ -e "$$done" ] || $(BIN)/python -m etalis_py.warming
+
+# Quick: no Java is needed, and each drawn test draws a twelfth of its examples.
+check: $(READY)
+	@$(MAKE) --no-print-directory --jobs=2 lint checked
+
+.PHONY: checked
+checked: kernels
+	$(BIN)/python -m pytest $(SHARED) --few $(addprefix --ignore=,$(LONG)) $(TESTS)
+
+draw: kernels
+	$(BIN)/python -m tests.fresh --seconds $(SECONDS) $(TESTS)
+
+mutants: kernels
+	$(BIN)/python -m tests.mutants $(FILES) --tests $(TESTS) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
 test-kafka: java $(READY)
 	$(BIN)/python -m tests.kafka.artifacts

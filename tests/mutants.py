@@ -1,0 +1,127 @@
+"""How strong tests are: change one operator of a module at a time, and see whether they notice.
+
+    python -m tests.mutants compiler/etalis_compiler/late.py --tests tests/engine/test_timeless.py
+    python -m tests.mutants etalis_py/sparql/*.py --tests tests/engine --count 20 --seed 7
+
+Each change is made in a copy of the repository, in a folder of its own.  What no test notices is printed: it is either
+a test that is missing, or a change that makes no difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from os import environ, pathsep
+from pathlib import Path
+from random import Random, randrange
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).parents[1]
+PATIENCE = 900
+"""Seconds after which a run counts as endless, and so as a change that was noticed."""
+
+_OPPOSITES: dict[type[ast.AST], type[ast.AST]] = {
+    **{ast.Eq: ast.NotEq, ast.Lt: ast.LtE, ast.Gt: ast.GtE, ast.Is: ast.IsNot, ast.In: ast.NotIn},
+    **{ast.And: ast.Or, ast.Add: ast.Sub, ast.BitAnd: ast.BitOr, ast.Mult: ast.Add},
+}
+SWAPPED = {**_OPPOSITES, **{new: old for old, new in _OPPOSITES.items() if old is not ast.Mult}}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A module with one change."""
+
+    file: Path
+    line: int
+    before: str
+    after: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}\n  - {self.before}\n  + {self.after}"
+
+
+def changed(node: ast.AST) -> Iterator[tuple[str, object]]:
+    """The fields of a node that can be changed, each with its other value."""
+    match node:
+        case ast.Compare(ops=ops):
+            for i, op in enumerate(ops):
+                if type(op) in SWAPPED:
+                    yield "ops", [*ops[:i], SWAPPED[type(op)](), *ops[i + 1 :]]
+        case ast.BoolOp(op=op) | ast.BinOp(op=op) | ast.AugAssign(op=op) if type(op) in SWAPPED:
+            yield "op", SWAPPED[type(op)]()
+        case ast.UnaryOp(op=ast.Not()):
+            yield "operand", ast.UnaryOp(ast.Not(), node.operand)
+        case ast.Constant(value=bool() as value):
+            yield "value", not value
+        case ast.Constant(value=int() as value):
+            yield "value", value + 1
+
+
+def mutants(file: Path, root: Path = ROOT) -> Iterator[Mutant]:
+    """Every change of one operator, truth value or number in a module; annotations have no effect and stay."""
+    tree = ast.parse((root / file).read_text(encoding="utf-8"))
+    for number, node in enumerate(ast.walk(tree)):
+        for field, value in changed(node):
+            other = deepcopy(tree)
+            twin = next(n for i, n in enumerate(ast.walk(other)) if i == number)
+            setattr(twin, field, value)
+            yield Mutant(file, node.lineno, ast.unparse(node), ast.unparse(twin), ast.unparse(other) + "\n")  # type: ignore[attr-defined]
+
+
+def is_noticed(mutant: Mutant, tests: Sequence[str], copy: Path) -> bool:
+    """Whether the tests fail on the mutant, which is put into the copy for as long as they run."""
+    file = copy / mutant.file
+    kept = file.read_bytes()
+    file.write_text(mutant.text, encoding="utf-8")
+    try:
+        return run(tests, copy) != 0
+    except subprocess.TimeoutExpired:
+        return True
+    finally:
+        file.write_bytes(kept)
+
+
+def run(tests: Sequence[str], copy: Path) -> int:
+    """Run the tests on the copy until one fails, with few examples; returns pytest's exit code."""
+    packages = pathsep.join(str(copy / part) for part in ("", "compiler", "rules"))
+    command = [sys.executable, "-m", "pytest", "-x", "--few", "-p", "no:cacheprovider", *tests]
+    environment = {**environ, "PYTHONPATH": packages, "PYTHONDONTWRITEBYTECODE": "1"}
+    nothing = subprocess.DEVNULL
+    return subprocess.run(
+        command, cwd=copy, env=environment, stdout=nothing, stderr=nothing, timeout=PATIENCE, check=False
+    ).returncode
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__.splitlines()[0])
+    parser.add_argument("files", nargs="+", type=Path, help="modules, as paths from the root of the repository")
+    parser.add_argument("--tests", nargs="+", required=True, metavar="TESTS", help="what should notice the changes")
+    parser.add_argument("--count", type=int, help="so many changes, chosen at random (default: all)")
+    parser.add_argument("--seed", type=int, default=randrange(2**32), help="chooses the same changes again")
+    options = parser.parse_args()
+    made = [mutant for file in options.files for mutant in mutants(file)]
+    if options.count is not None and options.count < len(made):
+        made = Random(options.seed).sample(made, options.count)
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy"
+        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*", "out", "node_modules"))
+        if run(options.tests, copy) != 0:
+            parser.error("the tests fail, or cannot be run, without any change: repair that first")
+        unnoticed = 0
+        for number, mutant in enumerate(made, 1):
+            noticed = is_noticed(mutant, options.tests, copy)
+            unnoticed += not noticed
+            print("." if noticed else f"\n{number}: {mutant}", end="" if noticed else "\n", flush=True)
+    print(f"\n{len(made)} changes, {unnoticed} unnoticed (--seed {options.seed})")
+    return 1 if unnoticed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
