@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import is_hypothesis_test
 
-from tests import draws
+from tests import draws, fresh, mutants
 from tests.engine import test_oracle
 
 ROOT = Path(__file__).parents[1]
@@ -47,3 +47,50 @@ def test_a_missing_or_old_java_is_said_in_one_line_before_anything_else(tmp_path
     assert first.startswith(
         f"Spark needs Java 17 or newer, found {version.split('.')[0] or 'none'}: install the package"
     )
+
+
+def test_a_counter_example_is_written_down_as_a_test() -> None:
+    """It imports what the example is made of."""
+    report = """\
+____________________ test_the_engine_is_sound ____________________
+E   AssertionError: assert [] == [1]
+E   Failing test case: test_the_engine_is_sound(
+E       case=Event(start=0, end=1),
+E       size=2,  # or any other generated value
+E   )
+"""
+    found = fresh.in_python("test_the_engine_is_sound", "tests.engine.test_oracle", report)
+    assert found is not None
+    imports, expression = found
+    assert imports == [
+        "from hypothesis import Phase, example, settings",
+        "from etalis_py.events.item import Event",
+    ]
+    assert "case=Event(start=0, end=1)" in expression
+    assert expression.endswith("(test_the_engine_is_sound))")
+    compile(expression, "the test", "eval")
+
+
+def test_an_example_that_is_not_printed_as_python_is_kept_as_hypothesis_encodes_it() -> None:
+    report = """\
+E   Failing test case: test_it(
+E       case=<an object at 0x1>,
+E   )
+E   You can reproduce this test case by temporarily adding @reproduce_failure('6.1', b'AX') as a decorator on your test
+"""
+    assert fresh.in_python("test_it", "tests.test_suite", report) == (
+        ["from hypothesis import reproduce_failure"],
+        "reproduce_failure('6.1', b'AX')(test_it)",
+    )
+
+
+def test_one_operator_of_a_module_is_changed_at_a_time(tmp_path: Path) -> None:
+    (tmp_path / "module.py").write_text("def f(a, b):\n    return a is None or not b != 0\n")
+    changes = [(mutant.line, mutant.after) for mutant in mutants.mutants(Path("module.py"), tmp_path)]
+    assert changes == [
+        (2, "a is None and (not b != 0)"),
+        (2, "a is not None"),
+        (2, "not not b != 0"),
+        (2, "b == 0"),
+        (2, "1"),
+    ]

@@ -40,6 +40,25 @@ def test_what_is_known_at_the_end_cannot_be_joined_with_events() -> None:
     assert "top level" in caught.value.diagnostics[0].hint
 
 
+@pytest.mark.parametrize(
+    ("word", "pattern"),
+    [
+        ("NOT", "{ ?c :price ?p } SEQ NOT { ?c :q ?z } SEQ { ?c :price ?y }"),
+        ("NEXT", "{ ?c :price ?p } NEXT { ?c :price ?y }"),
+        ("REPEAT", "{ ?c :price ?p } REPEAT 2 BY ?c"),
+    ],
+)
+def test_what_looks_forward_only_cannot_be_missing_at_the_end(word: str, pattern: str) -> None:
+    """Whether it is absent would have to be found out backwards, from the end of the stream."""
+    with pytest.raises(QueryError, match=f"{word} stands in a pattern that is looked for backwards"):
+        Engine(compile(f"SELECT ?c {{ ?c :is :Company OPTIONAL {{ {pattern} }} }}"), background=[COMPANIES])
+
+
+def test_a_sequence_can_be_missing_at_the_end() -> None:
+    query = "SELECT ?c ?p { ?c :is :Company OPTIONAL { { ?c :price ?p } SEQ { ?c :price ?y } } }"
+    assert answers(query) == [("a", 1, 1, 2), ("b", "", None, None)]
+
+
 def test_a_timeless_side_satisfies_every_temporal_condition() -> None:
     for operator in ("SEQ", "EQUALS", "AND"):
         query = f"SELECT ?c ?p {{ {{ ?c :is :Company }} {operator} {{ ?c :price ?p }} }}"

@@ -72,3 +72,14 @@ def test_a_value_is_that_of_the_side_that_binds_it(
     (rows,) = run(case, executor=executor).values()
     assert len(rows) == 1
     agree(case, executor=executor)
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+@pytest.mark.parametrize(("removing", "left"), [("b r 1", 1), ("b r 1 ; b s 2", 0), ("b r 1 ; b s 3", 1)])
+def test_minus_takes_away_only_what_shares_a_variable(removing: str, left: int, executor: str) -> None:
+    """Both sides have ``?y``, bound on the left; on the right it is unbound, or equal, or another."""
+    text = "SELECT ?x ?y { ?x :p ?a OPTIONAL { ?x :q ?y } MINUS { ?b :r ?d OPTIONAL { ?b :s ?y } } }"
+    case = Case(queries(text), (at(1, removing), at(2, "a p 1 ; a q 2")))
+    (rows,) = run(case, executor=executor).values()
+    assert len(rows) == left
+    agree(case, executor=executor)
