@@ -85,7 +85,9 @@ E   You can reproduce this test case by temporarily adding @reproduce_failure('6
 
 
 def test_one_operator_of_a_module_is_changed_at_a_time(tmp_path: Path) -> None:
-    (tmp_path / "module.py").write_text("def f(a, b):\n    return a is None or not b != 0\n")
+    (tmp_path / "module.py").write_text(
+        "def f(a: int | None, b: int) -> bool | None:\n    return a is None or not b != 0\n"
+    )
     changes = [(mutant.line, mutant.after) for mutant in mutants.mutants(Path("module.py"), tmp_path)]
     assert changes == [
         (2, "a is None and (not b != 0)"),
