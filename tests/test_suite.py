@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import is_hypothesis_test
 
-from tests import draws, fresh, mutants
+from tests import draws, fresh, mutants, workers
 from tests.engine import test_oracle
 
 ROOT = Path(__file__).parents[1]
@@ -28,6 +28,23 @@ def test_ci_runs_the_command_of_the_readme_and_nothing_else() -> None:
     assert script == ["#!/bin/sh", 'cd "$(dirname "$0")/.." && exec make test']
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
     assert re.search(r"^make test\b", (ROOT / "README.md").read_text(), re.MULTILINE)
+
+
+def test_drawn_tests_take_a_share_of_what_the_run_draws() -> None:
+    """Else a quick run would not be quick, and a nightly one no wider."""
+    # Two count what they draw; those of Spark draw a few programs.
+    fixed = re.compile(r"max_examples=(?!examples\(|EXAMPLES|2 \* EXAMPLES)\w+")
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    counted = {"test_share.py": ["40"], "test_window_programs.py": ["300"]}
+    for file in files:
+        numbers = [found[0].removeprefix("max_examples=") for found in fixed.finditer(file.read_text(encoding="utf-8"))]
+        assert [n for n in numbers if n not in ("1", "3")] == counted.get(file.name, []), file
+
+
+def test_a_run_on_workers_shares_out_whole_files_and_the_session_of_spark_as_one() -> None:
+    assert workers.group_of("tests/spark/test_batch.py") == workers.group_of("tests/spark/test_streaming.py")
+    assert workers.group_of("tests/spark/test_parts.py") == "tests/spark/test_parts.py"
+    assert workers.group_of("tests/test_docs.py") == "tests/test_docs.py"
 
 
 @pytest.mark.parametrize("version", ["", "1.8.0_412", "11.0.2"])
