@@ -100,6 +100,6 @@ def test_a_graph_that_withdraws_ten_thousand_costs_a_moment() -> None:
         remembered.take(Event(number, number, tuple(triples), "", f"<urn:g{number}>"))
     names = reversed(range(REMEMBERED))
     event = Event(0, 0, tuple(("<urn:w>", "<urn:etalis:retracts>", f"<urn:g{n}>") for n in names), "", "<urn:w>")
-    begin = time.monotonic()
+    begin = time.thread_time()
     assert len(remembered.take(event)) == REMEMBERED
-    assert time.monotonic() - begin < 1
+    assert time.thread_time() - begin < 1
