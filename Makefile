@@ -15,8 +15,9 @@ TESTS :=
 AXE := out/node_modules/axe-core/axe.min.js
 SECONDS := 600
 
-# A worker more than there are cores, as Spark's often waits for its JVM.
-SHARED = --numprocesses=$$(($$(getconf _NPROCESSORS_ONLN) + 1)) --no-loadscope-reorder
+# A worker for each core, and one more where Spark's often waits for its JVM.
+CORES = $$(getconf _NPROCESSORS_ONLN)
+SHARED = --no-loadscope-reorder --numprocesses
 
 # What make check leaves out: Spark, servers, browsers, brokers, packages that are built, and what runs for a minute.
 LONG := tests/spark tests/containers tests/kafka tests/cli/test_spark.py tests/cli/test_serve.py tests/test_packaging.py \
@@ -62,7 +63,7 @@ endif
 
 .PHONY: shared
 shared: kernels
-	$(BIN)/python -m pytest $(SHARED) $(TESTS)
+	$(BIN)/python -m pytest $(SHARED) $$(($(CORES) + 1)) $(TESTS)
 
 # The workers would compile the same loops at the same time.
 kernels: $(READY)
@@ -75,7 +76,7 @@ check: $(READY)
 
 .PHONY: checked
 checked: kernels
-	$(BIN)/python -m pytest $(SHARED) --few $(addprefix --ignore=,$(LONG)) $(TESTS)
+	$(BIN)/python -m pytest $(SHARED) $(CORES) --few $(addprefix --ignore=,$(LONG)) $(TESTS)
 
 draw: kernels
 	$(BIN)/python -m tests.fresh --seconds $(SECONDS) $(TESTS)
