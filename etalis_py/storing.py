@@ -63,14 +63,14 @@ class Stored(Kernel, ABC):
         """
         if self._revision is None:
             with refusals():
-                state, damages = self._readable(data)
+                state, damages = self._readable(data, fitted)
             self._repair()
             with damages:
                 self._restore(state, fitted)
         else:
             with refusals():
                 horizon = read(HORIZON, data)
-                self._readable(horizon["state"])
+                self._readable(horizon["state"], fitted)
             self._repair()
             self._revision.go_on(horizon, fitted=fitted)
 
@@ -81,11 +81,11 @@ class Stored(Kernel, ABC):
 
     def go_back(self, data: bytes, *, fitted: bool = False) -> None:
         """The same as ``restore``, without the revision horizon."""
-        state, damages = self._readable(data)
+        state, damages = self._readable(data, fitted)
         with damages:
             self._restore(state, fitted)
 
-    def _readable(self, data: bytes) -> tuple[dict[str, Any], AbstractContextManager[None]]:
+    def _readable(self, data: bytes, fitted: bool) -> tuple[dict[str, Any], AbstractContextManager[None]]:
         """The state in a snapshot that an engine with these stages made, and what turns damages into errors."""
         old = old_snapshot(data)
         if old is not None:
@@ -93,6 +93,11 @@ class Stored(Kernel, ABC):
                 old["stages"] = stages_of(old, self._kinds())
         state = read(SNAPSHOT, data) if old is None else old
         self._matched(state["stages"])
+        if not fitted and any(
+            known is None and version is not None
+            for known, version in zip(self._known(), state["knowledge"], strict=False)
+        ):
+            raise _no_background()
         return state, nullcontext() if old is None else damage_as_error()
 
     def _restore(self, state: dict[str, Any], fitted: bool) -> None:
@@ -123,11 +128,13 @@ class Stored(Kernel, ABC):
     @step
     def apply_journal(self, data: bytes, *, fitted: bool = False) -> None:
         """Replay the journal of another engine with the same programs and state; ``fitted`` as in ``restore``."""
-        with refusals():
+        with refusals(), damage_as_error():
             old = old_journal(data)
             state = read(JOURNAL, data) if old is None else old
             if (self._revision is None) != ("inputs" not in state):
                 raise SnapshotError("the journal is of an engine with another horizon: give both the same revise")
+            if self._revision is None:
+                self._check_follows(state, fitted)
         if old is None:
             if self._revision is not None:
                 self._revision.replay(state["inputs"])
@@ -136,6 +143,20 @@ class Stored(Kernel, ABC):
             return
         with damage_as_error():
             self._replay(old, fitted)
+
+    def _check_follows(self, state: dict[str, Any], fitted: bool) -> None:
+        """Refuse the journal of other stages, or one that does not follow on the version of the background here."""
+        self._matched(state["stages"])
+        if fitted or not state["updates"]:
+            return
+        if self.knowledge is None:
+            raise _no_background()
+        first = state["updates"][0][0]
+        if first > self.knowledge.version + 1:
+            raise SnapshotError(
+                f"the journal goes on from version {first - 1} of the background, this engine has version "
+                f"{self.knowledge.version}: apply the journals in order, after the snapshot they follow"
+            )
 
     def _replay(self, state: dict[str, Any], fitted: bool) -> None:
         stages = self._matched(state["stages"])
@@ -187,11 +208,7 @@ class Stored(Kernel, ABC):
         """Go to a version of the background; another vocabulary or schema gives other rules."""
         changed = False
         for known, version in zip(self._known(), versions, strict=False):
-            if version is None:
-                continue
-            if known is None:
-                raise _no_background()
-            if known.snapshot() != version:
+            if version is not None and known.snapshot() != version:
                 self._replanning = True
                 known.restore(version)
                 changed = True
@@ -205,13 +222,6 @@ class Stored(Kernel, ABC):
         if before is not None and updates and updates[0][0] <= before:
             self.renew(rules=True)
         for version, graph, add, remove in updates:
-            if self.knowledge is None:
-                raise _no_background()
-            if version > self.knowledge.version + 1:
-                raise SnapshotError(
-                    f"the journal goes on from version {version - 1} of the background, this engine has version "
-                    f"{self.knowledge.version}: apply the journals in order, after the snapshot they follow"
-                )
             if version > self.knowledge.version:
                 self.learn(graph, [tuple(t) for t in add], [tuple(t) for t in remove])
 
