@@ -61,6 +61,15 @@ def test_no_output_is_written_over_another_one(folder: Folder, option: str, othe
     assert folder.read("out.jsonl") == "kept\n"
 
 
+def test_an_output_that_is_a_link_to_itself_is_told(folder: Folder) -> None:
+    loop = folder.path / "loop.jsonl"
+    loop.symlink_to(loop)
+    done = folder.etalis("run", "rising.rq", "-s", "ticks.jsonl", "--sink", "loop.jsonl", code=1)
+    assert done.stderr == (
+        "etalis: loop.jsonl: this is a link that leads back to itself\n  remove the link, or choose another place\n"
+    )
+
+
 def test_several_outputs_may_go_nowhere(folder: Folder) -> None:
     folder.etalis("run", "rising.rq", "-s", "ticks.jsonl", "--sink", "/dev/null", "--dead-letters", "/dev/null")
 
