@@ -28,8 +28,8 @@ from pyarrow import parquet
 from benchmarks.workloads import w2_stock
 from etalis_py import Engine, compile
 from etalis_py.cli.outputs import Outlet
+from etalis_py.engine.inputs import columns_of
 from etalis_py.events import Event
-from etalis_py.inputs import columns_of
 from etalis_py.kernel.matches import Matches
 from etalis_py.streams import open_sink, read_stream, render_datetime
 

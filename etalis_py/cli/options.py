@@ -13,7 +13,7 @@ from etalis_py.cli.errors import UsageError
 if TYPE_CHECKING:
     from etalis_compiler.diagnostics import Diagnostic, Source
 
-    from etalis_py.program import Program
+    from etalis_py.engine.program import Program
 
 BASE = "http://example.org/"  # base for relative IRIs
 POLICIES = ("unrestricted", "chronological", "recent")

@@ -31,7 +31,6 @@ import pyoxigraph as ox
 from etalis_compiler.diagnostics import closest
 from etalis_rules.terms import FALSE, TRUE, XSD, iri, is_blank, is_iri, literal
 
-from etalis_py.rdf import spell
 from etalis_py.streams.blanks import Row
 from etalis_py.streams.clock import TimeError
 from etalis_py.streams.csv_mapping import RowMapping, retracts_row, row_events, rows_of
@@ -44,6 +43,7 @@ from etalis_py.streams.sources import Block, Burst, now
 from etalis_py.streams.templates import Typed, guess
 from etalis_py.streams.timing import Idle, Span
 from etalis_py.streams.turtle import parse_rows
+from etalis_py.values.oxigraph_terms import spell
 
 
 class Number(str):

@@ -17,9 +17,9 @@ from functools import lru_cache
 import pyoxigraph as ox
 from etalis_rules.terms import with_blanks
 
-from etalis_py.rdf import spell
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.sources import Block, Burst
+from etalis_py.values.oxigraph_terms import spell
 
 Quad = tuple[str, str, str, str, int, str]
 # In a message log: the message ends here; the message has a line that could not be read.

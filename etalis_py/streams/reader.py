@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Unpack
 
 from etalis_rules.terms import iri
 
-from etalis_py.compiled import can_compile, ready
+from etalis_py.numba_cache import can_compile, ready
 from etalis_py.streams.blanks import DocumentScope
 from etalis_py.streams.clock import Clock
 from etalis_py.streams.elements import (

@@ -11,9 +11,9 @@ from etalis_compiler.rsp import WindowPlan
 from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
 
+from etalis_py.engine.program import Program
 from etalis_py.events import Event
 from etalis_py.kernel.matches import Match
-from etalis_py.program import Program
 from etalis_py.streams import Stream
 from etalis_py.streams.clock import Clock
 from etalis_py.values.expressions import condition

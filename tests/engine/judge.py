@@ -14,8 +14,8 @@ from etalis_compiler.pipeline import compile_documents
 from hypothesis import reject
 
 from etalis_py import Engine, Event, LimitExceeded, Limits, Match
+from etalis_py.engine.program import Program
 from etalis_py.knowledge import Knowledge, load
-from etalis_py.program import Program
 from tests.oracle import Asked, Background, Derived, Endless, Refused, Row, Undetermined, Unstratified, evaluation
 from tests.oracle.compare import same
 from tests.oracle.strategies import Case

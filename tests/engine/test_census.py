@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from etalis_py import Engine, compile, event, run
-from etalis_py.census import Census
+from etalis_py.engine.unseen_names import Census
 
 PRICES = [event(":acme :price 3", 1, stream="<urn:ticks>"), event(":acme :volume 3", 2, stream="<urn:ticks>")]
 SLIP = "the predicate :pirce never occurred; did you mean :price? (spelt a little differently)"

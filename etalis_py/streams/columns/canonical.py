@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from etalis_py.compiled import ready
+from etalis_py.numba_cache import ready
 from etalis_py.streams.columns.native import plain
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.spelling import NOUNS, PATTERNS, spell_term
