@@ -8,7 +8,7 @@ import stat
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from etalis_rules.calendar import SECOND
@@ -85,11 +85,12 @@ def open_streams(
     mappings = mappings_of(options, [name for name, _ in named])
     reader = cache(lambda file: read_mapping(Path(file), prefixes))  # once, as it may be a pipe
     alone = len(sources) == 1
-    streams = [
-        _open(name, source, options, dead_letters, live, alone, prefixes, mapping, own, reader)
-        for name, source in named
-        for mapping, own in ((mappings.get(name, mappings.get("")), alone or name in mappings.keys() - {""}),)
-    ]
+    streams = []
+    for name, source in named:
+        file = mappings.get(name, mappings.get(""))
+        mapping = None if file is None else partial(reader, file)
+        own = alone or name in mappings.keys() - {""}
+        streams.append(_open(name, source, options, dead_letters, live, alone, prefixes, mapping, own))
     return (streams[0] if len(streams) == 1 else merge(streams)), live
 
 
@@ -128,13 +129,12 @@ def _open(
     live: bool,
     alone: bool,
     prefixes: Mapping[str, str] | None,
-    mapping: str | None,
+    mapping: Callable[[], RowMapping] | None,
     own: bool,
-    reader: Callable[[str], RowMapping],
 ) -> Stream:
     """One stream; ``alone``: it is the only one; ``own``: the mapping was given for this stream by name.
 
-    ``reader`` reads a mapping.
+    ``mapping`` reads the mapping, if it is needed.
     """
     if is_container(source):
         from etalis_py.containers.following import container_stream  # takes a while to import
@@ -173,7 +173,7 @@ def _open(
         messages=True if options.messages else None,
         close_on_message=options.close_on_message,
         times="anywhere" if options.whole_document else "near",
-        mapping=reader(mapping) if mapped and mapping else None,
+        mapping=mapping() if mapped and mapping is not None else None,
         context=Path(options.context) if options.context is not None and known in ("jsonl", "") else None,
         prefixes=prefixes,
         in_order=False if live or _as_it_comes(options) else _note,
