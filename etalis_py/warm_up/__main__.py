@@ -1,6 +1,6 @@
 """Compiles all kernels and keeps them: ``python -m etalis_py.warm_up``.
 
-Two processes share the work (``rehearsal``).  The second is started before anything large is imported.
+Two processes share the work (``programs``).  The second is started before anything large is imported.
 """
 
 from __future__ import annotations

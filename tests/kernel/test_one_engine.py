@@ -102,7 +102,7 @@ def test_windows_do_not_close_at_every_push() -> None:
 
 
 def test_a_program_is_lowered_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from etalis_py.engine.engine import program as module
+    from etalis_py.engine import program as module
 
     calls = []
     lower = module.rules_of

@@ -15,8 +15,9 @@ from etalis_py.spark.output.wire import wire_of
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.plan.parts import RoutedPart
 from etalis_py.spark.plan.slots import by_slot
+from etalis_py.spark.shard import batch
 from etalis_py.spark.shard.batch import FedShard, batch_operator
-from etalis_py.spark.shard.shard import Shard, batch
+from etalis_py.spark.shard.shard import Shard
 from tests.spark.by_hand import public, routed
 from tests.spark.programs import GLOBAL, SHARDED, embedded, stream
 

@@ -21,7 +21,8 @@ from etalis_py.spark.pipeline import plan
 from etalis_py.spark.plan.identity import identity_of
 from etalis_py.spark.plan.parts import RoutedPart
 from etalis_py.spark.plan.slots import by_slot
-from etalis_py.spark.shard.shard import TOO_LATE, Shard, shard, streaming
+from etalis_py.spark.shard import shard, streaming
+from etalis_py.spark.shard.shard import TOO_LATE, Shard
 from etalis_py.spark.shard.streaming import ShardProcessor, Work
 from etalis_py.spark.state import stored
 from etalis_py.spark.state.states import declared

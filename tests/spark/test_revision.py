@@ -18,7 +18,8 @@ from etalis_py.kernel.position import NEVER
 from etalis_py.spark import events_from_events, matches, run_on_spark
 from etalis_py.spark.output.answers import single
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.shard.shard import Shard, deferred
+from etalis_py.spark.shard import deferred
+from etalis_py.spark.shard.shard import Shard
 from tests.spark.by_hand import routed
 from tests.spark.programs import PROGRAMS, SECOND, SHARDED, embedded, stream, write_batches
 from tests.spark.test_faults import deadly

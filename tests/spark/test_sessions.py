@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from etalis_py.spark.sessions import UNIX_SOCKETS
-from etalis_py.spark.shard.shard import daemon
+from etalis_py.spark.shard import daemon
 
 
 @pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="this system has no Unix sockets")

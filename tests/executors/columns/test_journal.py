@@ -11,7 +11,7 @@ from etalis_compiler.diagnostics import QueryError
 from hypothesis import given, settings
 
 from etalis_py import Engine, Event, compile
-from etalis_py.engine.engine import driver
+from etalis_py.engine import driver
 from etalis_py.executors.columns import executor, rules
 from etalis_py.kernel.batch import Batch
 from tests.engine.judge import engine_for

@@ -14,13 +14,14 @@ import numba
 from benchmarks import windows
 from benchmarks.columnar import arrow_columns
 from benchmarks.engine import chosen
-from etalis_py import Engine, compile, rehearsal
+from etalis_py import Engine, compile
+from etalis_py.warm_up import programs
 from etalis_py.executors.columns import kernels
 from etalis_py.kernel import composing, hashing
 from etalis_py.streams.columns import scanning
 
-rehearsal.rules()
-rehearsal.others()
+programs.rules()
+programs.others()
 named = [path.stem for path in Path(kernels.__path__[0]).glob("[a-z]*.py")]
 modules = [*(import_module(f"{kernels.__name__}.{name}") for name in named), composing, hashing, scanning]
 compiled = {
