@@ -84,7 +84,7 @@ class Kernel(Instants):
         self._begin()
         error: Exception | None = None
         if isinstance(events, Columns):
-            self._take_columns(events)
+            error = self._take_columns(events)
         else:
             with few_collections(events):
                 error = self._take(events)
@@ -99,14 +99,16 @@ class Kernel(Instants):
             self._take_ordered(events)
         return self._matches()
 
-    def _take_columns(self, columns: Columns) -> None:
-        """Take events in columns; one by one if something is out of order or nothing runs in columns."""
+    def _take_columns(self, columns: Columns) -> Exception | None:
+        """Take events in columns; one by one if something is out of order or nothing runs in columns.
+
+        It returns the error to raise after the others have been taken, as ``_take`` does.
+        """
         at = self._at
         first, last, in_order = extent(columns)
         begun = max(at.now, at.closed + 1)
         if not in_order or first < begun or not self._in_columns():
-            self._take(Batch(None, last, columns).rows)
-            return
+            return self._take(Batch(None, last, columns).rows)
         if self._unnamed:
             columns = on_stream(columns, self._unnamed)
         self.counters.events += count_events(columns)
@@ -120,6 +122,7 @@ class Kernel(Instants):
         self.counters.triples += len(opened) - sum(len(event.triples) for event in at.pending)
         if moved:
             self._pass(Batch(None, last - 1, closed))
+        return None
 
     @property
     def reads_columns(self) -> bool:
