@@ -161,12 +161,12 @@ def test_a_damaged_column_that_nothing_uses_is_left_alone() -> None:
 def test_what_a_parquet_file_says_of_its_columns_may_be_damaged(elsewhere: Executor, tmp_path: Path) -> None:
     """Arrow ends the process if it is asked what the file says of such a column."""
     path = tmp_path / "d.parquet"
-    path.write_bytes(_with_a_wrong_histogram())
+    path.write_bytes(with_a_wrong_histogram())
     error = elsewhere.submit(outcome, str(path)).result()
     assert error.startswith(f"{path}: this is no Parquet file: Definition level histogram size mismatch")
 
 
-def _with_a_wrong_histogram() -> bytes:
+def with_a_wrong_histogram() -> bytes:
     """A Parquet file in which the histogram of a column without nulls has two entries."""
     sink = io.BytesIO()
     schema = pa.schema([pa.field("o", pa.string(), nullable=True)])

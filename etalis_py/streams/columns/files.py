@@ -45,14 +45,14 @@ def _parquet(source: Source, mapping: RowMapping | None) -> tuple[pa.Schema, Ite
     names = [name for name in checked_names(schema) if mapping is None or name in mapping.used]
     kinds = [(name, schema.field(name).type) for name in names if names.count(name) == 1]
     texts = [name for name, kind in kinds if pa.types.is_string(kind) or pa.types.is_large_string(kind)]
-    _touch(whole, metadata, texts)
+    touch(whole, metadata, texts)
     coded = [name for name in texts if name not in too_large(metadata, texts)]
     file = parquet.ParquetFile(whole, metadata=metadata, read_dictionary=coded)
     columns = None if mapping is None else names
     return schema, file.iter_batches(batch_size=ROWS, columns=columns, use_threads=False)
 
 
-def _touch(whole: Any, metadata: parquet.FileMetaData, names: list[str]) -> None:
+def touch(whole: Any, metadata: parquet.FileMetaData, names: list[str]) -> None:
     """Look at what the file says of these columns: raises an error of Arrow if it is damaged.
 
     ``metadata.row_group(i).column(j)`` would end the process instead.  To prepare to read ahead, Arrow looks at all of
