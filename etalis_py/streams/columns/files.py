@@ -13,6 +13,8 @@ from etalis_py.streams.columns.frames import ROWS
 from etalis_py.streams.csv_mapping import RowMapping
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.sources import Source
+from etalis_py.values.errors import LimitExceeded
+from etalis_py.values.limits import LIMITS, take_unpacked
 
 _MAGIC = b"ARROW1"
 _BLOCK = 1 << 22  # most bytes at once: a damaged file asks for any number
@@ -79,7 +81,16 @@ def _whole(source: Source) -> Any:
     source.peek(1)
     if source.path:
         return source.path
-    return pa.py_buffer(b"".join(iter(source.read_some, b"")))
+    if not source.is_unpacked:
+        return pa.py_buffer(b"".join(iter(source.read_some, b"")))
+    try:
+        return pa.py_buffer(take_unpacked(source.read_some, LIMITS))
+    except LimitExceeded as error:
+        raise _too_large(f"the file {error}") from None
+
+
+def _too_large(reason: str) -> StreamError:
+    return StreamError(reason, hint="it has to be held as a whole: unpack it first if that is what it should have")
 
 
 class _Reading:
@@ -92,6 +103,8 @@ class _Reading:
 
     def read(self, size: int = -1) -> bytes:
         parts = []
+        if size > LIMITS.unpacked_bytes and self._source.is_unpacked:
+            raise _too_large(f"a message of the stream unpacks to more than {LIMITS.unpacked_bytes:,} bytes")
         while size:
             part = self._source.read_some(min(size, _BLOCK) if size > 0 else _BLOCK)
             if not part:
