@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+from etalis_py.executors.rows.generate.because import Because, plain, provenance
 from etalis_py.executors.rows.run import dump
 from etalis_py.kernel.kernel import Kernel
-from etalis_py.kernel.matches import LazyShapes, Shape
+from etalis_py.kernel.matches import LazyShapes, Match, Matches, Retracted, Revised, Shape
 from etalis_py.kernel.old_formats import damage_as_error, old_journal, old_snapshot, stages_of
 from etalis_py.kernel.position import Position
 from etalis_py.kernel.steps import Refused, refusals, repair, step
@@ -40,8 +41,13 @@ class Stored(Kernel, ABC):
 
     @step
     def snapshot(self) -> bytes:
-        """Everything the engine remembers, as bytes: a header with version and checksum, and MessagePack."""
-        return self.save() if self._revision is None else written(HORIZON, self._revision.plain())
+        """Everything the engine remembers, as bytes: a header with version and checksum, and MessagePack.
+
+        This includes matches that no call has returned yet: those of instants that ``update`` closed.
+        """
+        if self._revision is None:
+            return self.save()
+        return written(HORIZON, self._revision.plain() | _unread(self._revision.unread()))
 
     def save(self) -> bytes:
         """The same as ``snapshot``, without the revision horizon."""
@@ -73,6 +79,7 @@ class Stored(Kernel, ABC):
                 self._readable(horizon["state"], fitted)
             self._repair()
             self._revision.go_on(horizon, fitted=fitted)
+            self._revision.unreported = self._unread_of(horizon)
 
     def _repair(self) -> None:
         """If a step was interrupted, what it left in the executors goes with them."""
@@ -118,7 +125,7 @@ class Stored(Kernel, ABC):
         if not self._journals:
             raise Refused(ValueError("this engine keeps no journal: make it with Engine(…, journal=True)"))
         if self._revision is not None:
-            return written(JOURNAL, {"inputs": self._revision.journal()})
+            return written(JOURNAL, {"inputs": self._revision.journal()} | _unread(self._revision.unread()))
         kinds = zip(self._kinds(), self._executors, strict=True)
         stages = [{"kind": kind, "entries": executor.journal()} for (kind, _), executor in kinds]
         raw = written(JOURNAL, {**self._standing(), "updates": self.updates, "stages": stages})
@@ -138,6 +145,7 @@ class Stored(Kernel, ABC):
         if old is None:
             if self._revision is not None:
                 self._revision.replay(state["inputs"])
+                self._revision.unreported = self._unread_of(state)
             else:
                 self._replay(state, fitted)
             return
@@ -187,7 +195,9 @@ class Stored(Kernel, ABC):
         return list(zip(self._executors, stages, strict=True))
 
     def _standing(self) -> dict[str, Any]:
-        return {"position": self._at.plain(), "counters": self.counters.plain()}
+        """The place in the stream, and the matches that no call has returned yet."""
+        self._set_aside()
+        return {"position": self._at.plain(), "counters": self.counters.plain()} | _unread(self._unread)
 
     def _stand(self, state: dict[str, Any], fitted: bool) -> None:
         """Go to the place in the stream where the state was stored."""
@@ -196,6 +206,21 @@ class Stored(Kernel, ABC):
             self._at.answered &= queries_of(self._shapes)
         self.counters.go_to(state["counters"])
         self.updates.clear()
+        self._keep_unread(self._unread_of(state))
+
+    def _unread_of(self, state: dict[str, Any]) -> list[Matches]:
+        """The matches that no call had returned when the state was stored, of the queries that still run."""
+        stored = state.get(_UNREAD)
+        if not stored:
+            return []
+        shapes = {tuple(_spec(shape)): shape for shape in self._shapes if not shape.hidden}
+        matches: list[Match] = []
+        for query, form, variables, places, ordinal, retracted, values, because in stored:
+            shape = shapes.get((query, form, variables, places))
+            if shape is not None:
+                row = _tuples(values) if because is None else (*_tuples(values), provenance(because))
+                matches.append((Retracted if retracted else Match)(shape, row, ordinal))
+        return [Revised(self._shapes, matches)] if matches else []
 
     def _known(self) -> list[Any]:
         """The background, and the parts of it that stages see, where they differ from it."""
@@ -272,6 +297,33 @@ class Stored(Kernel, ABC):
             return
         for stage in self._stages:
             stage.executor.journaling(on)
+
+
+_UNREAD = "unread"
+"""The key of matches in stored state; without such matches the key is absent."""
+
+
+def _unread(parts: Sequence[Matches]) -> dict[str, Any]:
+    """Matches as plain data."""
+    matches = [match for part in parts for match in part]
+    return {_UNREAD: [_plain_match(match) for match in matches]} if matches else {}
+
+
+def _plain_match(match: Match) -> list[Any]:
+    row, because = match._row, None
+    if isinstance(row[-1], Because):
+        row, because = row[:-1], plain(row[-1])
+    return [*_spec(match.shape), match.ordinal, match.retracted, row, because]
+
+
+def _spec(shape: Shape) -> list[Any]:
+    """What must be the same for a row to have the same meaning."""
+    return [shape.query, shape.output.form, " ".join(shape.variables), " ".join(map(str, shape.places))]
+
+
+def _tuples(values: Sequence[Any]) -> tuple[Any, ...]:
+    """A row: MessagePack makes lists of all tuples (a DESCRIBE has its triples in one)."""
+    return tuple(_tuples(value) if isinstance(value, list) else value for value in values)
 
 
 def queries_of(shapes: Sequence[Shape]) -> frozenset[str]:

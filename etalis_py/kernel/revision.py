@@ -60,6 +60,7 @@ class Revisable(Protocol):
     def change(self, graph: str, add: list[Any], remove: list[Any]) -> Any: ...
     def save(self) -> bytes: ...
     def go_back(self, data: bytes, *, fitted: bool = False) -> None: ...
+    def _matches(self) -> Matches: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class Revision:
         self.arrivals = 0
         self.points: list[Point] = []
         self._credit = 0.0  # the events' worth of work that may be spent on points
-        self.unreported: list[Matches] = []  # matches of updates, for the next call
+        self.unreported: list[Matches] = []  # matches of updates, and of calls that raised an error, for the next call
         self.restart()
 
     def restart(self) -> None:
@@ -370,6 +371,12 @@ class Revision:
         self.recording = recording
         self.unreported.clear()
         self.engine.dead_letters.clear()
+
+    def unread(self) -> list[Matches]:
+        """What the next call returns first."""
+        if len(matches := self._recorded(self.engine._matches())):
+            self.unreported.append(matches)
+        return self.unreported
 
     def plain(self) -> dict[str, Any]:
         """The state to continue from: the first point, the input since then, and the time."""

@@ -121,6 +121,11 @@ class Source:
         """The file of this input, if it is opened here and read without unpacking; known after the first read."""
         return self.name if self._owned and not isinstance(self.raw, (gzip.GzipFile, Connection)) else ""
 
+    @property
+    def is_unpacked(self) -> bool:
+        """Whether its bytes are unpacked here; known after the first read."""
+        return isinstance(self.raw, gzip.GzipFile)
+
     def failure(self, error: Exception, line: int = 0) -> StreamError:
         if isinstance(error, StreamError):
             return error.at(self.name, line)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import random
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ from etalis_py.spark.pipeline import plan
 from etalis_py.spark.plan.parts import Part, RoutedPart
 from tests.spark.by_hand import public
 from tests.spark.programs import SHARDED, embedded, ids_by_program, stream
+from tests.streams.test_foreign_files import with_a_wrong_histogram
 
 TEXT = SHARDED["seq"]
 COLUMNS = ("end", "start", "stream", "s", "p", "o")
@@ -440,3 +443,22 @@ def test_a_file_that_is_gone_by_then_is_named(spark: SparkSession, tmp_path: Pat
         SparkError, match=r"events\.parquet is gone since the query was planned: make the DataFrame anew"
     ):
         FileReader(files)
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    """Arrow ends the process if it is asked what such a file says of its columns, so one process is set apart."""
+    path = tmp_path / "events.parquet"
+    path.write_bytes(with_a_wrong_histogram())
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as apart:
+        error = apart.submit(outcome, str(path)).result()
+    assert error.startswith(f"{path} is damaged: Definition level histogram size mismatch")
+    assert error.endswith("; fetch or write it again")
+
+
+def outcome(path: str) -> str:
+    """The error of reading a file that has only the column ``o``, or nothing."""
+    try:
+        FileReader(LocalFiles((path,), {"o": "o"}))
+    except SparkError as error:
+        return str(error)
+    return ""

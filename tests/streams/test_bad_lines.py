@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 
 from etalis_py import run
 from etalis_py.events import Event
-from etalis_py.streams import Stream, StreamError, read_stream, reader
+from etalis_py.knowledge.errors import KnowledgeError
+from etalis_py.streams import SinkError, Stream, StreamError, read_stream, reader
 
 from .conftest import brief
 
@@ -101,3 +103,31 @@ def test_a_line_that_is_not_utf_8_ends_the_reading_there_or_is_skipped(
     assert results[0][1] == 5
     assert len(results[0][0]) == 59
     assert all(result == results[0] for result in results)
+
+
+RED = "\x1b[31m"
+COLOURED = {
+    "nq": f"<urn:a> <urn:p> nonsense{RED} .",
+    "nt": f"<urn:a> <urn:p{RED}> <urn:b> .",
+    "trig": f"<urn:g> {{ <urn:a> <urn:p> oops{RED} }}",
+    "jsonl": f'{{"time": 1, "triples": "{RED}"}}',
+    "csv": f"a,t\nb,soon{RED}",
+}
+
+
+@pytest.mark.parametrize("form", COLOURED)
+def test_a_line_in_a_message_does_not_control_the_terminal(form: str) -> None:
+    mapping = {"subject": ":x", "predicate": ":p", "object": "{a}", "time": "{t}"} if form == "csv" else None
+    with pytest.raises(StreamError) as caught:
+        list(read_stream(io.BytesIO(COLOURED[form].encode()), format=form, mapping=mapping))
+    shown = str(caught.value)
+    assert "\\x1b[31m" in shown
+    assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize("text", ["a\x1b[31mb", "a\rb", "a\x9b31mb", "a\x07b", "a\u202eb"])
+def test_no_control_character_of_an_input_is_in_an_error(text: str) -> None:
+    for error in (StreamError(text, text=text), SinkError(text), KnowledgeError(text)):
+        shown = str(error)
+        assert "a\\" in shown
+        assert all(character.isprintable() or character == "\n" for character in shown)

@@ -24,7 +24,8 @@ from pyspark.sql import DataFrame
 
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.shard.slices import AT_ONCE
-from etalis_py.streams.columns.files import too_large
+from etalis_py.streams.columns.checked import first_line
+from etalis_py.streams.columns.files import too_large, touch
 from etalis_py.streams.columns.flat import constant
 from etalis_py.streams.columns.native import plain, spelled
 
@@ -81,7 +82,7 @@ class FileReader:
 
     def __init__(self, files: LocalFiles) -> None:
         self._names = files.names
-        self._metadata = {path: _metadata_of(path) for path in files.paths}
+        self._metadata = {path: _metadata_again(path, files) for path in files.paths}
         for path, metadata in self._metadata.items():
             if not _is_read_alike(metadata, files.stored):
                 raise SparkError(f"{path} has other columns than when the query was planned: make the DataFrame anew")
@@ -149,7 +150,7 @@ def local_files(events: DataFrame) -> LocalFiles | None:
     stored = {names[name]: _KINDS[name][kind] for name, kind in wanted.items()}
     found = LocalFiles(_paths(relation.relation(), events), {name: names[name] for name in wanted}, stored)
     try:
-        alike = all(_is_read_alike(parquet.read_metadata(path), stored) for path in found.paths)
+        alike = all(_is_read_alike(_metadata_of(path, stored), stored) for path in found.paths)
         return found if found.paths and alike else None
     except (OSError, pa.ArrowException):  # Spark's own error is better known
         return None
@@ -220,11 +221,21 @@ def _is_hidden(name: str) -> bool:
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
-def _metadata_of(path: str) -> parquet.FileMetaData:
+def _metadata_of(path: str, wanted: Iterable[str]) -> parquet.FileMetaData:
+    """What a file says of these columns, which Arrow has looked at; raises an error of Arrow if it is damaged."""
+    metadata = parquet.read_metadata(path)
+    places = _places(metadata)
+    touch(path, metadata, [name for name in wanted if name in places])
+    return metadata
+
+
+def _metadata_again(path: str, files: LocalFiles) -> parquet.FileMetaData:
     try:
-        return parquet.read_metadata(path)
+        return _metadata_of(path, files.names.values())
     except FileNotFoundError:
         raise SparkError(f"{path} is gone since the query was planned: make the DataFrame anew") from None
+    except (OSError, pa.ArrowException) as error:
+        raise SparkError(f"{path} is damaged: {first_line(error)}; fetch or write it again") from None
 
 
 def _is_read_alike(metadata: parquet.FileMetaData, wanted: Mapping[str, pa.DataType]) -> bool:

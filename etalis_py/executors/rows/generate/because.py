@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -20,3 +21,19 @@ class Because:
     def __lt__(self, other: object) -> bool:
         """Solutions are compared by their terms; where these are equal, either may come first."""
         return False
+
+
+def plain(because: Because) -> list[Any]:
+    """Provenance as plain data: ``[rule, parts]``."""
+    parts = [plain(p) if isinstance(p, Because) else list(p) if isinstance(p, tuple) else p for p in because.parts]
+    return [because.rule, parts]
+
+
+def provenance(plain: Iterable[Any]) -> Because:
+    """The provenance that ``plain`` wrote."""
+    rule, parts = plain
+    if rule == "event":
+        return Because(rule, tuple(parts))
+    if rule == "background":
+        return Because(rule, tuple(tuple(pair) for pair in parts))
+    return Because(rule, tuple(provenance(p) for p in parts))

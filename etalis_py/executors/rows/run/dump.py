@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from etalis_rules import program as ir
 
-from etalis_py.executors.rows.generate.because import Because
+from etalis_py.executors.rows.generate.because import plain, provenance
 from etalis_py.executors.rows.run.goals import GoalStore, rebuilt
 from etalis_py.kernel.stored import SnapshotError
 
@@ -44,14 +44,14 @@ def _runs(executor: RowExecutor, name: str) -> list[Any]:
     """The runs of a REPEAT."""
     runs, explain = executor.state.runs[name], executor.options.explain
     width = executor.state.layouts[runs.node.child.node].width
-    return runs.snapshot(lambda x: _stored(x, width, explain), _plain)
+    return runs.snapshot(lambda x: _stored(x, width, explain), plain)
 
 
 def _goals(store: GoalStore, explain: bool) -> list[Any]:
     """Node, side, the columns (end, start, terms), and why each goal is there."""
     goals = list(store.dump())
     columns = [[x[i] for x in goals] for i in range(store.layout.width)]
-    return [store.node, store.side, columns, [_plain(x[-1]) for x in goals] if explain else None]
+    return [store.node, store.side, columns, [plain(x[-1]) for x in goals] if explain else None]
 
 
 def read(executor: RowExecutor, data: Mapping[str, Any]) -> None:
@@ -74,7 +74,7 @@ def read(executor: RowExecutor, data: Mapping[str, Any]) -> None:
             store.insert_all(rows)
             continue
         for row, reason in zip(rows, why, strict=True):
-            store.insert(store.rebuild((*row, _provenance(reason))))
+            store.insert(store.rebuild((*row, provenance(reason))))
     for name, group in state.groups.items():
         if name in data["groups"]:
             _restore_group(executor, name, data["groups"][name])
@@ -134,7 +134,7 @@ def _restore_group(executor: RowExecutor, name: str, data: Any) -> None:
 def _restore_runs(executor: RowExecutor, name: str, data: Any) -> None:
     runs, explain = executor.state.runs[name], executor.options.explain
     layout = executor.state.layouts[runs.node.child.node]
-    runs.restore(data, lambda raw: rebuilt(layout, _solution(raw, layout.width, explain)), _provenance)
+    runs.restore(data, lambda raw: rebuilt(layout, _solution(raw, layout.width, explain)), provenance)
 
 
 def take_out_operators(executor: RowExecutor, relaid: Container[str]) -> dict[str, Any]:
@@ -256,23 +256,8 @@ def _unknown(node: str) -> SnapshotError:
 
 def _solution(raw: list[Any], width: int, explain: bool) -> tuple[Any, ...]:
     columns = tuple(raw[:width])
-    return (*columns, _provenance(raw[width])) if explain else columns
+    return (*columns, provenance(raw[width])) if explain else columns
 
 
 def _stored(x: tuple[Any, ...], width: int, explain: bool) -> list[Any]:
-    return [*x[:width], _plain(x[-1])] if explain else list(x[:width])
-
-
-def _plain(provenance: Because) -> list[Any]:
-    """Provenance as plain data: ``[rule, parts]``."""
-    parts = [_plain(p) if isinstance(p, Because) else list(p) if isinstance(p, tuple) else p for p in provenance.parts]
-    return [provenance.rule, parts]
-
-
-def _provenance(plain: Iterable[Any]) -> Because:
-    rule, parts = plain
-    if rule == "event":
-        return Because(rule, tuple(parts))
-    if rule == "background":
-        return Because(rule, tuple(tuple(pair) for pair in parts))
-    return Because(rule, tuple(_provenance(p) for p in parts))
+    return [*x[:width], plain(x[-1])] if explain else list(x[:width])
