@@ -12,6 +12,7 @@ In both, an element without a time gets the time of its arrival.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -140,10 +141,19 @@ class Context:
         self.report(error.at("", line, text))
 
 
+def too_many(context: Context, line: int) -> StreamError:
+    """The error that more elements are announced than may be."""
+    return StreamError(
+        f"more than {context.max_pending:,} elements have a time but no triples yet",
+        line=line,
+        hint="put the time of each element next to its graph, or raise max_pending",
+    )
+
+
 class Document:
     """The open elements of a document; ``finish`` and the other methods return the events that became complete."""
 
-    __slots__ = ("about", "context", "earlier", "graph", "line", "loose", "loose_subject", "seen", "triples")
+    __slots__ = ("about", "context", "earlier", "graph", "line", "loose", "loose_subject", "seen", "triples", "untimed")
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -154,10 +164,12 @@ class Document:
         self.about: dict[str, list[Statement]] = {}
         self.loose_subject = ""
         self.loose: list[Statement] = []
-        # The intervals of recent elements (None: on arrival), for graphs that are reopened, and for late times.
-        self.seen: dict[str, Span | None] = {}
-        # Elements completed earlier, which are only looked at on demand.
-        self.earlier: list[Callable[[], Iterable[tuple[str, Span]]]] = []
+        # The intervals of recent elements (None: on arrival), for graphs that are reopened, and for late times; each
+        # with the number of events before it.
+        self.seen: dict[str, tuple[int, Span | None]] = {}
+        self.untimed = False  # an element had the time of its arrival
+        # The same for elements that are only looked at on demand, with the number of events after each part of them.
+        self.earlier: deque[tuple[int, Callable[[], Iterable[tuple[str, tuple[int, Span | None]]]]]] = deque()
 
     def finish(self) -> list[Event]:
         """Complete the open graph."""
@@ -196,27 +208,40 @@ class Document:
         wanted = self.context.timing.all
         inside = [Statement(p, o, line) for _, p, o in triples if p in wanted]
         timed = span_of(inside, self.context.timing, self.context.times) if inside else None
-        span = timed[0] if timed else self.known().get(graph) or self.known().get(earlier)
+        span = timed[0] if timed else self.recall(graph) or self.recall(earlier)
         if span is None:
             self.remember(graph, None)
             return self.context.arrived()
         self.remember(graph, span)
         return span
 
-    def known(self) -> dict[str, Span | None]:
-        """The intervals of recent elements, including ``earlier`` ones."""
-        for elements in self.earlier:
-            for graph, span in elements():
-                self.seen.setdefault(graph, span)
-        self.earlier.clear()
-        return self.seen
+    def recall(self, graph: str, default: Span | None = None) -> Span | None:
+        """The interval of an element among those of the last ``REMEMBERED`` events; ``default`` if it is not there."""
+        while self.earlier:
+            for name, element in self.earlier.popleft()[1]():
+                known = self.seen.get(name)
+                if known is None or known[0] <= element[0]:
+                    self._keep(name, element)
+        before, span = self.seen.get(graph, (MIN_TIME, None))
+        return span if self.context.counters.events - before <= REMEMBERED else default
 
     def remember(self, graph: str, span: Span | None) -> None:
-        """Remember the interval of a complete element (None: on arrival)."""
-        if len(self.seen) >= REMEMBERED:
-            for old in list(self.seen)[: REMEMBERED // 2]:
-                del self.seen[old]
-        self.seen[graph] = span
+        """Remember the interval of an element that is about to be an event (None: on arrival)."""
+        self._keep(graph, (self.context.counters.events, span))
+        self.untimed = self.untimed or span is None
+
+    def remember_later(self, elements: Callable[[], Iterable[tuple[str, tuple[int, Span | None]]]]) -> None:
+        """Remember the intervals of elements that are events by now."""
+        events = self.context.counters.events
+        self.earlier.append((events, elements))
+        while events - self.earlier[0][0] > REMEMBERED:
+            self.earlier.popleft()
+
+    def _keep(self, graph: str, element: tuple[int, Span | None]) -> None:
+        if len(self.seen) >= 2 * REMEMBERED:
+            oldest = max(element[0], self.context.counters.events) - REMEMBERED
+            self.seen = {name: known for name, known in self.seen.items() if known[0] >= oldest}
+        self.seen[graph] = element
 
     def finish_loose(self) -> list[Event]:
         """Complete the run of default-graph statements about something that is not an element."""
@@ -260,11 +285,11 @@ class Document:
         if time is None:
             self.take(held)
             return next(iter(self.finish()), None)
+        counters = context.counters
         if len(self.seen) < REMEMBERED:
-            self.seen[graph] = time, time
+            self.seen[graph] = counters.events, (time, time)
         else:
             self.remember(graph, (time, time))
-        counters = context.counters
         counters.events += 1
         counters.triples += 1
         if time > context.latest:
@@ -285,7 +310,7 @@ class Document:
             # The usual case: the time right after the graph.
             self.about[subject] = [Statement(predicate, obj, line)]
             return []
-        if timed and subject != self.graph and subject not in self.about and self.known().get(subject, ()) is None:
+        if timed and subject != self.graph and subject not in self.about and self.recall(subject, (0, 0)) is None:
             context.report(
                 StreamError(
                     f"the time of {subject} comes after the element, which was given the time of its arrival",
@@ -300,11 +325,7 @@ class Document:
             statements = self.about.get(subject)
             if statements is None:
                 if len(self.about) >= context.max_pending:
-                    raise StreamError(
-                        f"more than {context.max_pending:,} elements have a time but no triples yet",
-                        line=line,
-                        hint="put the time of each element next to its graph, or raise max_pending",
-                    )
+                    raise too_many(context, line)
                 statements = self.about[subject] = []
             if subject == self.loose_subject:
                 statements += self.loose
@@ -319,26 +340,29 @@ class Document:
         self.loose.append(Statement(predicate, obj, line))
         return events
 
-    def punctuate(self, subject: str, obj: str, line: int) -> list[Item]:
+    def punctuate(self, subject: str, obj: str, line: int) -> Iterator[Item]:
         """``g rsp:punctuate rsp:now`` ([REQ], Punctuation): g is complete, and so is the instant it ended at.
 
         With a time instead of ``rsp:now``, the instants up to that time are complete.
         """
         context = self.context
-        events: list[Item] = [*self.finish(), *self.finish_loose()]
+        yield from self.finish()
+        yield from self.finish_loose()
         if obj != NOW:
             try:
-                return [*events, context.punctuation(context.times.of_term(obj)[1])]
+                time = context.times.of_term(obj)[1]
             except TimeError as error:
                 context.report(StreamError(f"a punctuation without a time: {error}", line=line, text=obj))
-                return events
-        span = self.known().get(subject)
-        time = span[1] if span else context.latest
-        return [*events, context.punctuation(time)] if context.counters.events else events
+                return
+            yield context.punctuation(time)
+        elif context.counters.events:
+            span = self.recall(subject)
+            yield context.punctuation(span[1] if span else context.latest)
 
-    def end(self) -> list[Event]:
+    def end(self) -> Iterator[Event]:
         """End the document: what is open is complete, and statements about no graph are elements themselves."""
-        events = self.finish() + self.finish_loose()
+        yield from self.finish()
+        yield from self.finish_loose()
         context = self.context
         for subject, statements in self.about.items():
             try:
@@ -349,11 +373,10 @@ class Document:
             used = timed[1] if timed else frozenset()
             triples = [(subject, s.predicate, s.object) for s in statements if s.predicate not in used]
             if triples:
-                events.append(context.event(timed[0] if timed else context.arrived(), triples, ""))
+                yield context.event(timed[0] if timed else context.arrived(), triples, "")
             else:
                 context.counters.empty += 1
         self.about.clear()
-        return events
 
 
 def document_events(quads: Iterable[Quad | None], context: Context, document: Document | None = None) -> Iterator[Item]:
@@ -405,8 +428,10 @@ def document_events(quads: Iterable[Quad | None], context: Context, document: Do
             yield MARKS[quad]
         else:
             silences = 0
-            if items := say(s, p, o, line):
-                yield from items
+            events = say(s, p, o, line)
+            graph = document.graph
+            if events:
+                yield from events
     if held is not None and (event := document.finish_held(held)):
         yield event
     yield from document.end()

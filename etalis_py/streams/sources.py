@@ -341,7 +341,7 @@ def line_blocks(source: Source, patience: Patience | None, on_error: Callable[[S
         gathers = patience is not None and patience.gathers
         if gathers:
             yield Burst(True)
-        yield decoded(*block, on_error), block[1]
+        yield from readable(*block, on_error)
         if gathers:
             yield Burst(False)
 
@@ -379,6 +379,21 @@ def whole_lines(source: Source, blocks: Iterator[bytes | None]) -> Iterator[tupl
 _LONG_LINE = "is this really a line-based format? name the right one"
 
 
+def readable(whole: bytes, number: int, on_error: Callable[[StreamError], None]) -> Iterator[tuple[str, int]]:
+    """Lines as text, in one part; or in several, so that a line that is not UTF-8 is reported after those before it."""
+    errors: list[StreamError] = []
+    text = decoded(whole, number, errors.append)
+    if errors:
+        lines, at = text.split("\n"), number
+        for error in errors:
+            if at < error.line:
+                yield "\n".join(lines[at - number : error.line - number]) + "\n", at
+            on_error(error)
+            at = error.line
+        text, number = "\n".join(lines[at - number :]), at
+    yield text, number
+
+
 def decoded(whole: bytes, number: int, on_error: Callable[[StreamError], None]) -> str:
     """Lines as text; one that is not UTF-8 is reported and becomes empty."""
     try:
@@ -390,7 +405,7 @@ def decoded(whole: bytes, number: int, on_error: Callable[[StreamError], None]) 
                 lines.append(line.decode("utf-8"))
             except UnicodeDecodeError as error:
                 reason = f"byte {error.start + 1} of the line is not UTF-8"
-                shown = line.decode("utf-8", "backslashreplace")
+                shown = line.rstrip(b"\r").decode("utf-8", "backslashreplace")
                 on_error(StreamError(reason, line=number + offset, text=shown, hint="convert the input to UTF-8"))
                 lines.append("")
         return "\n".join(lines)

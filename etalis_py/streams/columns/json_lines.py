@@ -20,18 +20,19 @@ import pyarrow as pa
 from etalis_py.streams.columns import scanning
 from etalis_py.streams.columns.filling import guessed
 from etalis_py.streams.columns.flat import constant, flat_batch
+from etalis_py.streams.columns.gathering import gathered
 from etalis_py.streams.columns.mapped import Chunk, Rows, Table, given, mapped
 from etalis_py.streams.columns.native import Column, spelled
-from etalis_py.streams.columns.nquads import SHORTEST, gathered
 from etalis_py.streams.columns.times import Times, native_times, spelled_times
 from etalis_py.streams.csv_mapping import RowMapping, read_mapping
 from etalis_py.streams.elements import Context, Item, in_lists
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.jsonl import Number, Reading, cell_of, jsonl_events, line_events
-from etalis_py.streams.sources import Source, byte_blocks, decoded, whole_lines
+from etalis_py.streams.sources import Source, byte_blocks, readable, whole_lines
 from etalis_py.streams.templates import text_template
 
 BLOCK = 1 << 22
+SHORTEST = 16  # least bytes of a statement
 _OTHER = ("start", "end", "graph", "stream", "punctuate", "retract", "retracted")
 _SPECIAL = {"punctuate", "retract", "retracted", "triples", "time", "start", "end"}
 _TIME = text_template("{time}")
@@ -67,7 +68,7 @@ def json_chunks(source: Source, context: Context, reading: Reading) -> Iterator[
             except (UnicodeDecodeError, msgspec.DecodeError):
                 pass  # the row reader says what is wrong, and reads the rest
         if records is None or len(records) != whole.count(b"\n") + (not whole.endswith(b"\n")):
-            yield from in_lists(jsonl_events([(decoded(whole, number, context.report), number)], context, reading))
+            yield from in_lists(jsonl_events(readable(whole, number, context.report), context, reading))
             continue
         lines = _Lines(whole, number, context, reading)
         if reading.mapping is None:
@@ -163,7 +164,7 @@ def _scanned(texts: Sequence[str], odd: Any) -> tuple[tuple[Any, Any, Any], Any]
     record = np.repeat(np.arange(size), counts)
     begins = np.flatnonzero(data[:-4] == 10) + 1
     rows = np.empty((len(whole) // SHORTEST + 1, 9), np.int64)
-    repeated, places = np.zeros(size, np.int64), np.empty(8, np.int64)
+    repeated, places = np.zeros(size, np.int64), np.empty(9, np.int64)
     usual = ~odd
     count = place = line = 0
     while True:

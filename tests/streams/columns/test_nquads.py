@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from etalis_py.streams import read_stream
 from etalis_py.streams.clock import render_datetime
-from etalis_py.streams.columns import nquads, scanning
-from etalis_py.streams.quads import split_lines
+from etalis_py.streams.columns import moments, nquads, scanning
+from etalis_py.streams.columns.lines import CONSTANTS, canonical_literal
+from etalis_py.streams.quads import parse_line
 
 from .reading import outcome
 
@@ -92,22 +93,21 @@ LINES = st.builds(
 
 @settings(max_examples=200)
 @given(line=LINES)
-def test_a_usual_line_is_one_of_the_canonical_lines(line: str) -> None:
-    at = scanning.np.zeros(8, "int64")
+def test_a_usual_line_is_one_that_the_parser_takes(line: str) -> None:
+    at = scanning.np.zeros(9, "int64")
     data = scanning.np.frombuffer(line.encode() + b"\n\0\0\0\0", "uint8")
-    constants = (scanning.CLASSES, scanning.STRING, scanning.LANG_STRING, scanning.DIR_LANG_STRING)
-    if scanning._statement(data, 0, *constants, at) >= 0:
+    if scanning._statement(data, 0, *CONSTANTS, at) >= 0:
         terms = [line.encode()[at[k] : at[k + 1]].decode() for k in (0, 2, 4, 6)]
-        assert split_lines(line)[0][:4] == tuple(terms)
-    elif line.isascii():
-        assert not split_lines(line)[0][0]
+        if at[8]:
+            terms[2] = canonical_literal(terms[2])
+        assert parse_line(line) == tuple(terms)
 
 
 @given(micros=st.integers(-62_167_219_200_000_000, 253_402_300_799_999_999))
 def test_a_usual_time_is_its_microseconds(micros: int) -> None:
-    literal = f'"{render_datetime(micros)}"^^<{XSD}dateTime>'.encode()
-    data = scanning.np.frombuffer(literal + b" .\n\0\0\0\0", "uint8")
-    assert scanning.date_time(data, 0, len(literal), scanning.DATE_TIME) == micros
+    text = render_datetime(micros).encode()
+    data = scanning.np.frombuffer(text + b" .\n\0\0\0\0", "uint8")
+    assert moments.date(data, 0, len(text)) == micros
 
 
 def test_bytes_that_are_no_text_are_reported_with_their_line() -> None:
