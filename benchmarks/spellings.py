@@ -1,7 +1,6 @@
-"""The spellings of the text formats that ``benchmarks.files --spellings`` reads: the same prices, written in many ways.
+"""The spellings of the text formats that ``benchmarks.files --spellings`` reads: the same prices in many ways.
 
-A spelling gives the lines of one event, by its number; the shapes that belong together (pieces of graphs, times ahead of
-them) are given for ten events at once.
+A spelling is written ten events at a time, because some shapes take several (pieces of graphs, times ahead of them).
 """
 
 from __future__ import annotations
@@ -100,9 +99,7 @@ NQUADS = [
         end_predicate=_END,
     ),
     _quads("another predicate", lambda n: _quad(n) + _time(n, predicate=_OTHER), time_predicate=_OTHER),
-    _quads(
-        "two predicates", lambda n: _quad(n) + _time(n) + _time(n, predicate=_OTHER), time_predicate=[_OTHER, PROV]
-    ),
+    _quads("two predicates", lambda n: _quad(n) + _time(n) + _time(n, predicate=_OTHER), time_predicate=[_OTHER, PROV]),
     _quads("time inside", lambda n: _quad(n) + _quad(n, f'"{moment(n)}"').replace("<urn:p:price>", PROV)),
     _quads("more about it", lambda n: _quad(n) + _time(n) + f'<urn:g:{n}> <urn:p:note> "seen" .\n'),
     _quads("comments", lambda n: "# a price\n" + _quad(n) + _time(n)),
@@ -131,7 +128,9 @@ NQUADS = [
 
 def _mixed(first: int) -> str:
     return "".join(
-        spelling.write(first * TEN + TEN * k).partition(" .\n")[0] + " .\n" if False else spelling.write(TEN * (first + k))
+        spelling.write(first * TEN + TEN * k).partition(" .\n")[0] + " .\n"
+        if False
+        else spelling.write(TEN * (first + k))
         for k, spelling in enumerate(NQUADS[:1])
     )
 
@@ -213,7 +212,10 @@ CSV = [
     _rows("intervals", lambda n: _row(n, f"{n}/{n + 5}")),
     _rows("start, end", lambda n: _row(n), mapping=MAPPING | {"time": ["{t}", "{t}"]}),
     _rows("quotes", lambda n: f'"{n}","c{n % 50}","{n % 977}.5","{n % 100}"\n'),
-    _rows("line breaks in cells", lambda n: _row(n)[:-1].replace(",c", ',"c\nc').replace(f"{n % 50},", f'{n % 50}",') + "\n"),
+    _rows(
+        "line breaks in cells",
+        lambda n: _row(n)[:-1].replace(",c", ',"c\nc').replace(f"{n % 50},", f'{n % 50}",') + "\n",
+    ),
     _rows("CRLF", lambda n: _row(n)[:-1] + "\r\n"),
     _rows("tabs", lambda n: _row(n).replace(",", "\t"), "t\tc\tx\tn\n", mapping=MAPPING | {"delimiter": "\t"}),
     _rows("blank lines", lambda n: _row(n) + "\n"),

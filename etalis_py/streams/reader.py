@@ -338,7 +338,7 @@ def _bulk(source: Source, document: str, context: Context, options: Options) -> 
 
         return objects
     usual = options.messages is not True and options.times == "near" and options.at is None
-    if format == "nq" and usual and context.timing.after_graph and can_compile():
+    if format == "nq" and usual and context.timing.all and context.timing.distinct and can_compile():
 
         def quads() -> Iterator[Chunk]:
             if looks_like_log(source.peek()):

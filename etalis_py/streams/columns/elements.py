@@ -26,7 +26,8 @@ from etalis_py.streams.columns.grouping import AFTER, BEGINS, ENDS, FIRST, INNER
 from etalis_py.streams.columns.lines import Lines
 from etalis_py.streams.columns.mapped import Chunk
 from etalis_py.streams.columns.scanning import BEGIN, LINE
-from etalis_py.streams.elements import REMEMBERED, RETRACTS, Context, Document, Item, too_many
+from etalis_py.streams.documents import REMEMBERED, Document, too_many
+from etalis_py.streams.elements import RETRACTS, Context, Item
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import Quad
 from etalis_py.streams.timing import Span, Statement, Timing
@@ -39,7 +40,6 @@ class Watched:
 
     def __init__(self, timing: Timing) -> None:
         names = [*timing.predicates, *timing.starts, *timing.ends, *timing.punctuations, *RETRACTS]
-        self.distinct = len(set(names)) == len(names)
         spelled = [name.encode() for name in names]
         self.bytes = np.frombuffer(b"".join(spelled), np.uint8)
         self.ends = np.cumsum([0, *map(len, spelled)])
@@ -197,11 +197,10 @@ class Elements:
         document.remember_later(partial(self._remembered, first, last, before))
 
     def _remembered(self, first: int, last: int, before: int) -> Iterator[tuple[str, tuple[int, Span]]]:
-        items = self._items
-        rows = self._out[items[first:last, FIRST]].tolist()
-        spans = zip(items[first:last, BEGINS].tolist(), items[first:last, ENDS].tolist(), strict=True)
-        for number, (row, span) in enumerate(zip(rows, spans, strict=True), before):
-            yield self._term(row, 6), (number, span)
+        items = self._items[first:last]
+        graphs = self._column(self._lines.rows[self._out[items[:, FIRST]]], 6).to_pylist()
+        spans = zip(items[:, BEGINS].tolist(), items[:, ENDS].tolist(), strict=True)
+        return ((graph, (before + n, span)) for n, (graph, span) in enumerate(zip(graphs, spans, strict=True)))
 
     def _made(self, item: int) -> Iterator[Item]:
         """What ``Document`` makes of an item."""
@@ -284,7 +283,7 @@ class Elements:
         if not usual.all():
             kept = usual[item]
             picked, item = picked[kept], item[kept]
-        rows = lines.rows[picked]
+        rows = np.take(lines.rows, picked, axis=0)
         about = np.flatnonzero(rows[:, 6] == rows[:, 7])  # statements about the graph
         rows[about, 6:8] = rows[about, 0:2]
         terms = [self._column(rows, place) for place in (0, 2, 4, 6)]
@@ -321,7 +320,9 @@ class Elements:
         order = np.argsort(items, kind="stable")
         place = pa.array(order)
         terms = [pa.concat_arrays([batch.column(n), more.column(n)]).take(place) for n in ("s", "p", "o", "graph")]
-        start, end = (np.concatenate((np.asarray(batch.column(n)), np.asarray(more.column(n)))) for n in ("start", "end"))
+        start, end = (
+            np.concatenate((np.asarray(batch.column(n)), np.asarray(more.column(n)))) for n in ("start", "end")
+        )
         return self._flat(start[order], end[order], terms, items[order]), items[order]
 
 

@@ -1,4 +1,4 @@
-"""The bytes of many terms, one after another; and literals that are canonical as they stand: loops compiled by Numba."""
+"""The bytes of many terms, one after another, and which literals are canonical as they stand: compiled by Numba."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements of a document → its elements, as ``streams.elements.Document`` forms them: loops compiled by Numba.
+"""Statements of a document → its elements, as ``streams.documents.Document`` forms them: loops compiled by Numba.
 
 An element is *usual* if its interval follows from one time (or from one start and one end) in a usual spelling, about
 its graph or inside it, or is known because the graph is being continued.  The statements of any other are listed for
@@ -284,16 +284,15 @@ def group(
             state[ITEMS] += 1
             state[LOOSE] = -1
         after[r] = -1
-        if inside or said:
-            if state[LOOSE] == this and (close or not inside):
-                # What was said about it before it began.
-                if about[this, 0] < 0:
-                    about[this, 0] = state[HEAD]
-                    state[ABOUT] += 1
-                else:
-                    after[about[this, 1]] = state[HEAD]
-                about[this, 1] = state[TAIL]
-                state[LOOSE] = -1
+        if (inside or said) and state[LOOSE] == this and (close or not inside):
+            # What was said about it before it began.
+            if about[this, 0] < 0:
+                about[this, 0] = state[HEAD]
+                state[ABOUT] += 1
+            else:
+                after[about[this, 1]] = state[HEAD]
+            about[this, 1] = state[TAIL]
+            state[LOOSE] = -1
         if inside:
             state[OPEN] = this
             opened[state[SIZE]] = r

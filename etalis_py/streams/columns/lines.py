@@ -5,6 +5,7 @@ A line that is not usual (``scanning``) is read by itself, and its canonical ter
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,22 +40,27 @@ class Lines:
         return self.data[begin:end].tobytes().decode()
 
 
-def cut(whole: bytes, numbers: Any, messages: bool | None) -> Lines:
-    """Cut lines, the n-th of which has the n-th number."""
-    ending = b"" if whole.endswith(b"\n") else b"\n"
-    data = np.frombuffer(b"".join((whole, ending, _TAIL)), np.uint8)
-    rows, unusual = np.empty((len(numbers), scanning.WIDTH), np.int64), np.empty(len(numbers), np.int64)
+def cut(parts: Sequence[bytes], numbers: Any, number: int, messages: bool | None) -> tuple[Lines, int]:
+    """Cut lines: the first ones have these numbers, those after them count from ``number``.
+
+    Also returns the number after the last line.
+    """
+    ending = b"" if parts[-1].endswith(b"\n") else b"\n"
+    data = np.frombuffer(b"".join((*parts, ending, _TAIL)), np.uint8)
+    size = int(np.count_nonzero(data == 10))
+    rows, unusual = np.empty((size, scanning.WIDTH), np.int64), np.empty(size, np.int64)
     count, others = scanning.cut_lines(data, *CONSTANTS, scanning.MESSAGE, np.empty(9, np.int64), rows, unusual)
     rows = rows[:count]
-    rows[:, LINE] = numbers[rows[:, LINE]]
+    rows[len(numbers) :, LINE] += number - len(numbers)
+    rows[: len(numbers), LINE] = numbers
     lines = Lines(data, rows, [])
     more: list[bytes] = []
     _respell(lines, more)
     if others:
         _read(lines, unusual[:others].tolist(), messages, more)
     if more:
-        lines.data = np.frombuffer(b"".join((data, *more, _TAIL)), np.uint8)
-    return lines
+        lines.data = np.frombuffer(b"".join((data.tobytes(), *more, _TAIL)), np.uint8)
+    return lines, number + size - len(numbers)
 
 
 def _respell(lines: Lines, more: list[bytes]) -> None:
@@ -101,5 +107,3 @@ def _read(lines: Lines, unusual: list[int], messages: bool | None, more: list[by
             at += len(spelled)
             rows[row, 2 * place + 1] = at
             more.append(spelled)
-
-

@@ -141,7 +141,7 @@ def _duration(data, i, end):
             value = value * 10 + (data[i] - 48)
             i += 1
         micros = 0
-        if i == begin or i == end:
+        if i in (begin, end):
             return NO_TIME
         if data[i] == 46:
             micros, i = _fraction(data, i + 1, end)

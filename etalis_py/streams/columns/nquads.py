@@ -15,7 +15,8 @@ from etalis_py.streams.blanks import DocumentScope
 from etalis_py.streams.columns.elements import Elements, Watched
 from etalis_py.streams.columns.lines import cut
 from etalis_py.streams.columns.mapped import Chunk
-from etalis_py.streams.elements import Context, Document, document_events, in_lists
+from etalis_py.streams.documents import Document, document_events
+from etalis_py.streams.elements import Context, in_lists
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import Quad
 from etalis_py.streams.sources import Source, byte_blocks, decoded, whole_lines
@@ -45,11 +46,9 @@ class _Reader:
     def chunks(self) -> Iterator[Chunk]:
         """The events, to the end."""
         quads: Iterator[Quad] = iter(())
-        while whole := self._next():
+        while parts := self._next():
             held, numbers = self._open
-            new = np.arange(self._number, self._number + whole.count(b"\n") + (not whole.endswith(b"\n")))
-            self._number += len(new)
-            lines = cut(held + whole, np.concatenate((numbers, new)), self._messages)
+            lines, self._number = cut((held, *parts), numbers, self._number, self._messages)
             if self._errors:
                 lines.errors = sorted(lines.errors + self._errors, key=lambda error: error.line)
                 before = sum(error.line < self._number for error in lines.errors)
@@ -62,7 +61,7 @@ class _Reader:
             self._context.report(error)
         yield from in_lists(document_events(quads, self._context, self._document))
 
-    def _next(self) -> bytes:
+    def _next(self) -> list[bytes]:
         """The next lines, at least as many bytes as those that are read again; none at the end."""
         parts: list[bytes] = []
         size = 0
@@ -76,7 +75,7 @@ class _Reader:
             self._rest = self._rest[len(whole) :]
             parts.append(whole)
             size += len(whole)
-        return b"".join(parts)
+        return parts
 
     def _after(self, lines: int) -> int:
         """The place in the rest after some lines."""
@@ -95,9 +94,10 @@ class _Reader:
         whole, number = block
         if b"\r" in whole:
             whole = whole.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        try:
-            whole.decode()
-        except UnicodeDecodeError:
-            whole = decoded(whole, number, self._errors.append).encode()
+        if not whole.isascii():
+            try:
+                whole.decode()
+            except UnicodeDecodeError:
+                whole = decoded(whole, number, self._errors.append).encode()
         self._rest = whole
         return True
