@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from etalis_rules.terms import iri, with_blanks
+from etalis_rules.terms import with_blanks
 
 from etalis_py.streams.blanks import DocumentScope
 from etalis_py.streams.clock import TimeError
@@ -184,5 +184,5 @@ def json_reading(options: Options, context: Context) -> Reading:
     return Reading(
         mapping,
         "" if options.context is None else read_context(options.context),
-        " ".join(f"@prefix {name}: {iri(address)} ." for name, address in known.items()),
+        known,
     )

@@ -21,7 +21,7 @@ Plain objects are read by a *mapping* (``csv_mapping``; ``{sensor.id}`` is a key
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -63,12 +63,17 @@ _KEYS = {*_TIMES, "triples", "graph", "stream", "punctuate", *_RETRACT}
 class Reading:
     """How objects become triples: by a mapping, or by a JSON-LD context (its text); otherwise they have ``triples``.
 
-    ``prefixes`` is put before Turtle: ``@prefix : <…> .``.
+    The prefixes are known in Turtle.
     """
 
     mapping: RowMapping | None = None
     context: str = ""
-    prefixes: str = f"@prefix : <{_BASE}> ."
+    names: Mapping[str, str] = field(default_factory=lambda: {"": _BASE})
+    prefixes: str = field(init=False, default="")  # what is put before Turtle: ``@prefix : <…> .``
+
+    def __post_init__(self) -> None:
+        declared = (f"@prefix {name}: {iri(address)} ." for name, address in self.names.items())
+        object.__setattr__(self, "prefixes", " ".join(declared))
 
 
 def read_context(context: str | Path | Mapping[str, Any]) -> str:
@@ -164,12 +169,12 @@ def _record_items(record: dict[str, Any], line: str, number: int, context: Conte
             f"no 'triples' here, only {', '.join(map(repr, record)) or 'nothing'}", hint=_shape_hint(record)
         )
     if isinstance(triples, list) and all(isinstance(one, str) for one in triples):
-        triples = "\n".join(one if one.rstrip().endswith(".") else f"{one} ." for one in triples)
+        triples = joined(triples)
     if not isinstance(triples, str):
         raise StreamError("'triples' is neither a text nor a list of texts", hint=_SHAPE)
-    graph = _name(record.get("graph"), "graph")
+    graph = term_of(record.get("graph"), "graph")
     if record.get("stream") is not None:
-        context.stream = _name(record["stream"], "stream")
+        context.stream = term_of(record["stream"], "stream")
     rows = read_rows(triples, graph, reading.prefixes)
     span = _time(record, context)
     if span is None:
@@ -186,7 +191,7 @@ def _refuse_misspelt(record: dict[str, Any]) -> None:
 
 def _mapped(record: dict[str, Any], mapping: RowMapping, number: int, line: str, context: Context) -> Iterator[Item]:
     """The events of a plain object by a mapping."""
-    cells = {name: cell_of(_value(record, name), name) for name in mapping.used}
+    cells = {name: cell_of(value_of(record, name), name) for name in mapping.used}
     if not any(cells[name] for name in mapping.columns_of_terms) and mapping.columns_of_terms:
         wanted = ", ".join(sorted(mapping.columns_of_terms))
         raise StreamError(
@@ -227,13 +232,13 @@ def _unmade(record: dict[str, Any], cells: Mapping[str, str], mapping: RowMappin
     return f"the mapping uses {', '.join(absent)}, which the first line does not have; {advice}"
 
 
-def _value(record: Any, name: str) -> Any:
+def value_of(record: Any, name: str) -> Any:
     """The value of a key, or of a key inside an object: ``sensor.id``."""
     if name in record or "." not in name:
         return record.get(name)
     outer, _, inner = name.partition(".")
     within = record.get(outer)
-    return _value(within, inner) if isinstance(within, dict) else None
+    return value_of(within, inner) if isinstance(within, dict) else None
 
 
 def cell_of(value: Any, name: str) -> str:
@@ -274,6 +279,20 @@ def _shape_hint(record: dict[str, Any]) -> str:
     if len(samples) < 2:
         return _SHAPE
     return f"{_SHAPE}; a plain object needs a mapping, such as\n{toml(draft(samples)).rstrip()}"
+
+
+def joined(statements: Iterable[str]) -> str:
+    """Statements as one text; each may lack its full stop."""
+    return "\n".join(one if one.rstrip().endswith(".") else f"{one} ." for one in statements)
+
+
+def is_turtle(text: str) -> bool:
+    """Whether a text can be read as Turtle."""
+    try:
+        list(parse_rows(text, graphs=False))
+    except (SyntaxError, ValueError):
+        return False
+    return True
 
 
 def read_rows(text: str, graph: str, prefixes: str = "") -> list[Row]:
@@ -317,7 +336,7 @@ def _exact(value: object) -> object:
     return Decimal(value) if isinstance(value, Number) else value
 
 
-def _name(value: object, key: str) -> str:
+def term_of(value: object, key: str) -> str:
     if value is None or value == "":
         return ""
     if not isinstance(value, str):

@@ -34,7 +34,7 @@ from etalis_py.streams.sources import (
 from etalis_py.streams.timing import Arrival, TimeReader
 
 if TYPE_CHECKING:
-    from etalis_py.streams.columns.mapped import Chunk
+    from etalis_py.streams.columns.merging import Chunk
 
 MAX_OPEN_FILES = 400
 LARGE = 16 << 20

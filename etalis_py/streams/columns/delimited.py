@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from etalis_py.streams.columns.mapped import Chunk, Table, mapped
+from etalis_py.streams.columns.mapped import Table, mapped
+from etalis_py.streams.columns.merging import Chunk
 from etalis_py.streams.columns.native import Column, untyped
 from etalis_py.streams.csv_mapping import RowMapping, check_columns, csv_events, header_columns, row_events
 from etalis_py.streams.elements import Context, Item, in_lists

@@ -16,23 +16,20 @@ import pyarrow.compute as pc
 from etalis_rules.durations import RATIOS
 from etalis_rules.terms import with_blanks
 
-from etalis_py.events import Event
 from etalis_py.streams.blanks import DocumentScope
 from etalis_py.streams.clock import TimeError
 from etalis_py.streams.columns import grouping
-from etalis_py.streams.columns.flat import batch_of, constant, events_of, flat_batch
+from etalis_py.streams.columns.flat import constant, flat_batch
 from etalis_py.streams.columns.gathering import gathered
 from etalis_py.streams.columns.grouping import AFTER, BEGINS, ENDS, FIRST, INNER, ITEMS, KIND, LATE, OUT, REPEATED, ROW
 from etalis_py.streams.columns.lines import Lines
-from etalis_py.streams.columns.mapped import Chunk
+from etalis_py.streams.columns.merging import Chunk, merged
 from etalis_py.streams.columns.scanning import BEGIN, LINE
 from etalis_py.streams.documents import REMEMBERED, Document, too_many
 from etalis_py.streams.elements import RETRACTS, Context, Item
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import Quad
 from etalis_py.streams.timing import Span, Statement, Timing
-
-_SHORT = 256  # triples between two corrections or punctuations that are not worth a batch
 
 
 class Watched:
@@ -246,32 +243,7 @@ class Elements:
 
     def _assembled(self) -> Iterator[Chunk]:
         """The events that are counted, in order."""
-        others = self._others
-        events = [(item, one) for item, made in others for one in made if type(one) is Event]
-        batch, item = self._usual()
-        if events:
-            batch, item = self._with(batch, item, events)
-        signals = [(item, rest) for item, made in others if (rest := [one for one in made if type(one) is not Event])]
-        if not signals:
-            if len(batch):
-                yield batch
-            return
-        held: list[Item] = []
-        at = 0
-        for place, rest in [*signals, (len(self._items), [])]:
-            cut = int(np.searchsorted(item, place))
-            part = batch.slice(at, cut - at)
-            if len(part) >= _SHORT:
-                if held:
-                    yield held
-                    held = []
-                yield part
-            else:
-                held += events_of(part)
-            held += rest
-            at = cut
-        if held:
-            yield held
+        return merged(*self._usual(), self._others)
 
     def _usual(self) -> tuple[pa.RecordBatch, Any]:
         """The usual elements, and the number of each one's item."""
@@ -287,7 +259,17 @@ class Elements:
         about = np.flatnonzero(rows[:, 6] == rows[:, 7])  # statements about the graph
         rows[about, 6:8] = rows[about, 0:2]
         terms = [self._column(rows, place) for place in (0, 2, 4, 6)]
-        return self._flat(items[item, BEGINS], items[item, ENDS], terms, item), item
+        size, stream = len(item), self._context.stream
+        several = size > 1 and bool((item[1:] == item[:-1]).any())
+        batch = flat_batch(
+            items[item, ENDS],
+            items[item, BEGINS],
+            terms[:3],
+            stream=constant(stream, size) if stream else None,
+            graph=terms[3],
+            event=pa.array(item) if several else None,
+        )
+        return batch, item
 
     def _column(self, rows: Any, place: int) -> pa.StringArray:
         terms = gathered(self._lines.data, rows, place)
@@ -300,30 +282,6 @@ class Elements:
             renamed = [with_blanks(term, self._scope.rename) for term in terms.filter(inside).to_pylist()]
             terms = pc.replace_with_mask(terms, inside, pa.array(renamed, pa.string()))
         return terms
-
-    def _flat(self, start: Any, end: Any, terms: list[pa.Array], event: Any) -> pa.RecordBatch:
-        size, stream = len(event), self._context.stream
-        several = size > 1 and bool((event[1:] == event[:-1]).any())
-        return flat_batch(
-            end,
-            start,
-            terms[:3],
-            stream=constant(stream, size) if stream else None,
-            graph=terms[3],
-            event=pa.array(event) if several else None,
-        )
-
-    def _with(self, batch: pa.RecordBatch, item: Any, events: list[tuple[int, Event]]) -> tuple[pa.RecordBatch, Any]:
-        """A batch with events put in by the number of their items."""
-        more = batch_of(event for _, event in events)
-        items = np.concatenate((item, np.array([item for item, event in events for _ in event.triples], np.int64)))
-        order = np.argsort(items, kind="stable")
-        place = pa.array(order)
-        terms = [pa.concat_arrays([batch.column(n), more.column(n)]).take(place) for n in ("s", "p", "o", "graph")]
-        start, end = (
-            np.concatenate((np.asarray(batch.column(n)), np.asarray(more.column(n)))) for n in ("start", "end")
-        )
-        return self._flat(start[order], end[order], terms, items[order]), items[order]
 
 
 def _errors_first(step: tuple[int, StreamError | None]) -> tuple[int, bool]:

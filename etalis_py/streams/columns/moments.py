@@ -6,6 +6,8 @@ digits than microseconds have; any other literal is for ``TimeReader`` itself.
 
 from __future__ import annotations
 
+import numpy as np
+
 from etalis_py.compiled import kernel, part, section
 
 NO_TIME = -(2**63)
@@ -164,32 +166,26 @@ def _duration(data, i, end):
 
 
 @kernel
-def span(data, i, end, times, per, out):
-    """Put the start and the end that a literal spells into ``out``; returns whether it is usual.
-
-    ``times`` is 0 in a stream of dates; otherwise it counts units, ``per`` of which are ``times`` microseconds.
-    """
-    if data[i] != 34:
-        return False
-    i += 1
-    close = i
-    slash = -1
-    while close < end and data[close] != 34:
-        if data[close] == 92:
-            return False
-        if data[close] == 47:
-            if slash >= 0:
-                return False
-            slash = close
-        close += 1
+def _interval(data, i, close, times, per, out):
+    """Put the start and the end that a text spells into ``out``; returns whether it is usual."""
     if close == i:
         return False
+    slash = -1
+    for k in range(i, close):
+        if data[k] == 92:
+            return False
+        if data[k] == 47:
+            if slash >= 0:
+                return False
+            slash = k
     last = close if slash < 0 else slash
     first = date(data, i, last) if times == 0 else number(data, i, last, times, per)
     if first == NO_TIME:
         return False
     out[0] = out[1] = first
     if slash >= 0:
+        if slash + 1 == close:
+            return False
         if data[slash + 1] == 80:
             length = _duration(data, slash + 1, close)
             if length == NO_TIME or first > _MOST:
@@ -201,3 +197,27 @@ def span(data, i, end, times, per, out):
         if out[1] < out[0]:
             return False
     return True
+
+
+@kernel
+def span(data, i, end, times, per, out):
+    """Put the start and the end that a literal spells into ``out``; returns whether it is usual.
+
+    ``times`` is 0 in a stream of dates; otherwise it counts units, ``per`` of which are ``times`` microseconds.
+    """
+    if data[i] != 34:
+        return False
+    close = i + 1
+    while close < end and data[close] != 34:
+        close += 1
+    return _interval(data, i + 1, close, times, per, out)
+
+
+@kernel
+def spans(data, texts, times, per, out, starts, ends, usual):
+    """Read the texts ``data[texts[n]:texts[n + 1]]``; says which are usual."""
+    for n in range(len(usual)):
+        first, last = np.int64(texts[n]), np.int64(texts[n + 1])
+        usual[n] = _interval(data, first, last, times, per, out)
+        if usual[n]:
+            starts[n], ends[n] = out[0], out[1]

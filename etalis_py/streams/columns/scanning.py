@@ -342,47 +342,6 @@ def cut_lines(data, classes, string, lang, dir_lang, message, at, rows, unusual)
 
 
 @kernel
-def scan_triples(data, i, line, classes, string, lang, dir_lang, lines, at, rows, row, repeated):
-    """Scan usual triples without blank nodes, from place ``i`` in line ``line``; ``lines`` has the record of each line.
-
-    ``at`` has room for nine numbers.  ``rows`` gets, from number ``row`` on, the places of the terms and
-    the number of the record for each triple; ``repeated`` counts the triples that a record has already.  Returns how
-    many triples there are afterwards, and the first line that is not usual, or -1 at the end.
-    """
-    size = len(data) - 4
-    first, record = row, -1
-    while i < size:
-        if data[i] == 10:
-            i += 1
-            line += 1
-            continue
-        end = _statement(data, i, classes, string, lang, dir_lang, at)
-        if lines[line] != record:
-            first, record = row, lines[line]
-        if end < 0 or at[8] or at[7] > at[6] or data[at[0]] == 95 or data[at[4]] == 95 or row - first >= 64:
-            return first, line
-        again = False
-        for earlier in range(first, row):
-            if (
-                equal(data, rows[earlier, 4], rows[earlier, 5], at[4], at[5])
-                and equal(data, rows[earlier, 2], rows[earlier, 3], at[2], at[3])
-                and equal(data, rows[earlier, 0], rows[earlier, 1], at[0], at[1])
-            ):
-                again = True
-                break
-        if again:
-            repeated[record] += 1
-        else:
-            for k in range(8):
-                rows[row, k] = at[k]
-            rows[row, 8] = record
-            row += 1
-        i = end + 1
-        line += 1
-    return row, -1
-
-
-@kernel
 def scan_statements(data, ends, classes, string, lang, dir_lang, at, rows):
     """Put the eight places of the terms of each usual line into ``rows``; for any other line they stay as they are.
 
