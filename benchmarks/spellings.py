@@ -127,12 +127,13 @@ NQUADS = [
 
 
 def _mixed(first: int) -> str:
-    return "".join(
-        spelling.write(first * TEN + TEN * k).partition(" .\n")[0] + " .\n"
-        if False
-        else spelling.write(TEN * (first + k))
-        for k, spelling in enumerate(NQUADS[:1])
-    )
+    """All of them that need no options, in turn."""
+    number = first // TEN
+    return _UNMIXED[number % len(_UNMIXED)].write(first)
+
+
+_UNMIXED = [one for one in NQUADS if not one.options and one.name not in ("integers", "decimals", "100 triples")]
+NQUADS.append(Spelling("nq", "all of these mixed", _mixed))
 
 
 def _record(n: int, triples: Any = None, **more: Any) -> str:
@@ -212,10 +213,7 @@ CSV = [
     _rows("intervals", lambda n: _row(n, f"{n}/{n + 5}")),
     _rows("start, end", lambda n: _row(n), mapping=MAPPING | {"time": ["{t}", "{t}"]}),
     _rows("quotes", lambda n: f'"{n}","c{n % 50}","{n % 977}.5","{n % 100}"\n'),
-    _rows(
-        "line breaks in cells",
-        lambda n: _row(n)[:-1].replace(",c", ',"c\nc').replace(f"{n % 50},", f'{n % 50}",') + "\n",
-    ),
+    _rows("line breaks in cells", lambda n: f'{n},"c\n{n % 50}",{n % 977}.5,{n % 100}\n'),
     _rows("CRLF", lambda n: _row(n)[:-1] + "\r\n"),
     _rows("tabs", lambda n: _row(n).replace(",", "\t"), "t\tc\tx\tn\n", mapping=MAPPING | {"delimiter": "\t"}),
     _rows("blank lines", lambda n: _row(n) + "\n"),
@@ -224,7 +222,5 @@ CSV = [
     _rows("empty cells", lambda n: _row(n) if n % 7 else f"{n},c{n % 50},,\n"),
     _rows("graph, stream", _row, mapping=MAPPING | {"graph": "<urn:g:{t}>", "stream": "<urn:s:{n}>"}),
     _rows("blank nodes", _row, mapping=MAPPING | {"subject": "_:{c}"}),
-    _rows("retract", _row, mapping=MAPPING | {"retract": "{r}"}, head="t,c,x,n\n"),
 ]
-CSV.pop()
 SPELLINGS = [*NQUADS, *JSON_LINES, *CSV]

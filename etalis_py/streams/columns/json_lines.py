@@ -92,7 +92,8 @@ class _Lines:
             try:
                 self._whole.decode()
                 records = decoder.decode_lines(self._whole)
-                return records, np.zeros(len(records), np.bool_)
+                if len(records) == self._whole.count(b"\n") + (not self._whole.endswith(b"\n")):
+                    return records, np.zeros(len(records), np.bool_)
             except (UnicodeDecodeError, msgspec.DecodeError):
                 pass
         lines = self._split()
