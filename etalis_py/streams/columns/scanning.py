@@ -53,7 +53,7 @@ def _letter(data, i):
 
 
 @kernel
-def _iri(data, i, classes):
+def iri_end(data, i, classes):
     """The place after an IRI, or -1."""
     i += 1
     if not classes[data[i]] & 4:
@@ -168,7 +168,7 @@ def _language(data, i, at):
 
 
 @section
-def _literal(data, i, classes, string, lang, dir_lang, at):
+def literal_end(data, i, classes, string, lang, dir_lang, at):
     """The place after a literal, or -1.  Its term ends at ``at[5]``: the datatype xsd:string is not written."""
     i += 1
     while True:
@@ -200,7 +200,7 @@ def _literal(data, i, classes, string, lang, dir_lang, at):
         if data[i + 1] != 94 or data[i + 2] != 60:
             return -1
         begin = i + 2
-        i = _iri(data, begin, classes)
+        i = iri_end(data, begin, classes)
         if i < 0 or same(data, begin, i, lang) or same(data, begin, i, dir_lang):
             return -1
         if not same(data, begin, i, string):
@@ -231,7 +231,7 @@ def _gap(data, i):
 
 
 @part
-def _line_end(data, i):
+def line_end(data, i):
     while data[i] != 10:
         i += 1
     return i
@@ -247,7 +247,7 @@ def _statement(data, i, classes, string, lang, dir_lang, at):
     at[0] = i
     at[8] = 0
     if data[i] == 60:
-        i = _iri(data, i, classes)
+        i = iri_end(data, i, classes)
     elif data[i] == 95:
         i = _blank(data, i, classes)
     else:
@@ -259,17 +259,17 @@ def _statement(data, i, classes, string, lang, dir_lang, at):
     at[2] = i
     if data[i] != 60:
         return -1
-    i = _iri(data, i, classes)
+    i = iri_end(data, i, classes)
     if i < 0:
         return -1
     at[3] = i
     i = _gap(data, i)
     at[4] = i
     if data[i] == 34:
-        i = _literal(data, i, classes, string, lang, dir_lang, at)
+        i = literal_end(data, i, classes, string, lang, dir_lang, at)
     else:
         if data[i] == 60:
-            i = _iri(data, i, classes)
+            i = iri_end(data, i, classes)
         elif data[i] == 95:
             i = _blank(data, i, classes)
         else:
@@ -281,7 +281,7 @@ def _statement(data, i, classes, string, lang, dir_lang, at):
     at[6] = i
     at[7] = i
     if data[i] == 60 or data[i] == 95:
-        i = _iri(data, i, classes) if data[i] == 60 else _blank(data, i, classes)
+        i = iri_end(data, i, classes) if data[i] == 60 else _blank(data, i, classes)
         if i < 0:
             return -1
         at[7] = i
@@ -290,7 +290,7 @@ def _statement(data, i, classes, string, lang, dir_lang, at):
         return -1
     i = _gap(data, i + 1)
     if data[i] == 35:
-        i = _line_end(data, i)
+        i = line_end(data, i)
     return i if data[i] == 10 else -1
 
 
@@ -320,11 +320,11 @@ def cut_lines(data, classes, string, lang, dir_lang, message, at, rows, unusual)
                     delimits = False
                     break
             if not delimits:
-                i = _line_end(data, i)
+                i = line_end(data, i)
         if data[i] != 10:
             end = _statement(data, begin, classes, string, lang, dir_lang, at)
             if end < 0:
-                end = _line_end(data, i)
+                end = line_end(data, i)
                 at[8] = UNUSUAL
                 unusual[others] = row
                 others += 1

@@ -21,7 +21,7 @@ from etalis_rules.terms import RDF, XSD
 
 from etalis_py.compiled import kernel, part, section
 from etalis_py.streams.columns.lines import CONSTANTS, canonical_literal
-from etalis_py.streams.columns.scanning import _iri, _line_end, _literal
+from etalis_py.streams.columns.scanning import iri_end, line_end, literal_end
 from etalis_py.streams.quads import parse_line
 
 PLAIN, INTEGER, DECIMAL, DOUBLE, BOOLEAN, TYPE, NAMES = 0, 1, 2, 3, 4, 5, 6
@@ -37,7 +37,7 @@ def _space(data, i, end):
     while i < end:
         c = data[i]
         if c == 35:
-            i = _line_end(data, i)
+            i = line_end(data, i)
         elif c != 32 and c != 9 and c != 10 and c != 13:
             break
         else:
@@ -150,11 +150,11 @@ def _term(
     c = data[i]
     begin, last, form = i, i, PLAIN
     if c == 60:
-        i = _iri(data, i, classes)
+        i = iri_end(data, i, classes)
         last = i
     elif c == 34 and role == OBJECT:
         at[5], at[8] = begin, 0
-        i = _literal(data, i, classes, string, lang, dir_lang, at)
+        i = literal_end(data, i, classes, string, lang, dir_lang, at)
         last = at[5]
         if i < 0 and last > begin and data[last] == 94 and data[last + 1] == 94 and data[last + 2] != 60:
             i = _name(data, last + 2, end, classes, labels, label_ends, put)
