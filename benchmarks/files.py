@@ -9,8 +9,8 @@ the same program reads the file, matches, and writes a file; the answers are com
 of ``run`` is matching.  Processor time, the best of the repeats.
 
 With ``--spellings``: reading alone, every spelling of ``benchmarks.spellings`` in several sizes (in MB).  The events of
-the smallest are compared with those of the row reader.  The bar for a spelling is 300,000 events/s, or a third of
-the first spelling of its format, whichever is less; ``growth`` is the time per byte at the largest size, relative to
+the smallest are compared with those of the row reader.  The bar for a spelling is 300,000 triples/s, or a third
+of the first spelling of its format, whichever is less; ``growth`` is the time per byte at the largest size, relative to
 the smallest.
 """
 
@@ -178,7 +178,7 @@ def measure(name: str, events: list[Event], folder: Path, repeat: int) -> tuple[
 
 
 def read_spelling(spelling: Spelling, size: float, repeat: int, *, checked: bool) -> tuple[int, float]:
-    """How many events a text of this size has, and the seconds to read it."""
+    """How many triples a text of this size has, and the seconds to read it."""
     text, _ = spelling.text(int(size * 1e6))
     data = text.encode()
 
@@ -189,15 +189,15 @@ def read_spelling(spelling: Spelling, size: float, repeat: int, *, checked: bool
         opened = stream()
         for _ in opened.chunks(large=True):
             pass
-        return opened.counters.events
+        return opened.counters.triples
 
-    seconds, events = processor(read, repeat)
+    seconds, count = processor(read, repeat)
     if checked:
         columns = (events_of(c) if isinstance(c, pa.RecordBatch) else c for c in stream().chunks(large=True))
         for one, other in zip(chain.from_iterable(columns), stream(), strict=True):
             if one != other:
                 raise SystemExit(f"{spelling.format}, {spelling.name}: columns read {one}, rows {other}")
-    return events, seconds
+    return count, seconds
 
 
 def read_spellings(sizes: list[float], only: str, repeat: int, json_file: str | None) -> None:
@@ -210,8 +210,8 @@ def read_spellings(sizes: list[float], only: str, repeat: int, json_file: str | 
         read_spelling(spelling, 0.1, 1, checked=False)  # compiles anything not compiled yet
         rates, costs = [], []
         for size in sizes:
-            events, seconds = read_spelling(spelling, size, repeat, checked=size == sizes[0])
-            rates.append(events / seconds)
+            count, seconds = read_spelling(spelling, size, repeat, checked=size == sizes[0])
+            rates.append(count / seconds)
             costs.append(seconds / size)
         bar = min(300_000, fastest.setdefault(spelling.format, rates[0]) / 3)
         below = "" if min(rates) >= bar else "  below the bar"
