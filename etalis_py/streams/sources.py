@@ -413,7 +413,7 @@ def _decoded_lines(whole: bytes, number: int, on_error: Callable[[StreamError], 
             if lines:
                 yield "\n".join(lines) + "\n", number + begin
             reason = f"byte {error.start + 1} of the line is not UTF-8"
-            shown = line.decode("utf-8", "backslashreplace")
+            shown = line.rstrip(b"\r").decode("utf-8", "backslashreplace")
             on_error(StreamError(reason, line=number + place, text=shown, hint="convert the input to UTF-8"))
             lines, begin = [""], place
     yield "\n".join(lines), number + begin

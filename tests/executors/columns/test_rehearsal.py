@@ -17,12 +17,13 @@ from benchmarks.engine import chosen
 from etalis_py import Engine, compile, rehearsal
 from etalis_py.executors.columns import kernels
 from etalis_py.kernel import composing, hashing
-from etalis_py.streams.columns import scanning
+from etalis_py.streams.columns import gathering, grouping, moments, scanning, turtle
 
 rehearsal.rules()
 rehearsal.others()
 named = [path.stem for path in Path(kernels.__path__[0]).glob("[a-z]*.py")]
-modules = [*(import_module(f"{kernels.__name__}.{name}") for name in named), composing, hashing, scanning]
+readers = [gathering, grouping, moments, scanning, turtle]
+modules = [*(import_module(f"{kernels.__name__}.{name}") for name in named), composing, hashing, *readers]
 compiled = {
     f"{module.__name__}.{name}": function
     for module in modules
