@@ -104,7 +104,7 @@ Row = CsvRow | StreamError
 def _rows(blocks: Iterator[tuple[bytes, int]], delimiter: str) -> list[Row]:
     """The rows of a block, and what follows up to the end of a row; and lines that are not text, in their places."""
     errors: deque[StreamError] = deque()
-    texts = (("".join(text for text, _ in decoded(*block, errors.append)), block[1]) for block in blocks)
+    texts = (("".join(text for text, _ in decoded(*block, errors.append, returns=True)), block[1]) for block in blocks)
     rows: list[Row] = []
     for row in csv_rows(texts, delimiter, to_end=False):
         if isinstance(row, CsvRow):

@@ -60,10 +60,10 @@ class Elements:
 
     def chunks(self) -> Iterator[Chunk]:
         """The events; an error is raised after those before it."""
-        failure = None
+        failure: BaseException | None = None
         try:
             self._group()
-        except StreamError as error:
+        except (Exception, KeyboardInterrupt) as error:
             failure = error
         yield from self._assembled()
         if failure is not None:

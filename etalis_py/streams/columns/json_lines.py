@@ -176,7 +176,8 @@ def _triples(records: Sequence[Any], odd: Any, lines: _Lines, context: Context, 
     texts = list(map(attrgetter("triples"), records))
     if _of_kind(texts) != {str}:
         texts = [_text(text, n, odd) for n, text in enumerate(texts)]
-    names = {name: _names(list(map(attrgetter(name), records)), name, odd) for name in ("graph", "stream")}
+    defaults = {"graph": "", "stream": context.stream}
+    names = {name: _names(list(map(attrgetter(name), records)), name, odd, defaults[name]) for name in defaults}
     triples = triples_of(texts, odd, forms)
     sure = times.sure & triples.usual
     kept = sure[triples.record]
@@ -185,10 +186,8 @@ def _triples(records: Sequence[Any], odd: Any, lines: _Lines, context: Context, 
         record, terms = record[kept], [term.filter(pa.array(kept)) for term in terms]
     count = len(record)
     more = {name: None if column is None else column.take(pa.array(record)) for name, column in names.items()}
-    if context.stream:
-        default = constant(context.stream, count)
-        own = more["stream"]
-        more["stream"] = default if own is None else _or_else(own, context.stream)
+    if context.stream and more["stream"] is None:
+        more["stream"] = constant(context.stream, count)
     several = count > 1 and bool((record[1:] == record[:-1]).any())
     more["event"] = pa.array(record) if several else None
     batch = flat_batch(times.end[record], times.start[record], terms, **more)
@@ -206,26 +205,25 @@ def _text(triples: Any, record: int, odd: Any) -> str:
     return ""
 
 
-def _names(values: Sequence[Any], key: str, odd: Any) -> pa.DictionaryArray | None:
-    """A column of names of graphs or streams; those that are none, and blank nodes, are odd."""
+def _names(values: Sequence[Any], key: str, odd: Any, default: str) -> pa.DictionaryArray | None:
+    """A column of names of graphs or streams, with the default where a line has none; None if no line has one.
+
+    Values that are no names, and blank nodes, are odd.
+    """
     kinds = _of_kind(values)
     if kinds == {type(None)}:
         return None
     if not kinds <= {str, type(None)}:
         odd |= np.fromiter((not isinstance(value, str | None) for value in values), bool, len(values))
         values = [value if isinstance(value, str) else None for value in values]
-    column = pa.array(values, pa.string()).fill_null("").dictionary_encode()
+    column = pa.array(values, pa.string()).dictionary_encode()
     names: list[str] = column.dictionary.to_pylist()
-    blank = [is_blank(name) for name in names]
+    index = column.indices.fill_null(len(names))
+    blank = [*map(is_blank, names), False]
     if any(blank):
-        odd |= np.array(blank)[np.asarray(column.indices)]
-    return pa.DictionaryArray.from_arrays(column.indices, pa.array([term_of(n, key) for n in names], pa.string()))
-
-
-def _or_else(names: pa.DictionaryArray, default: str) -> pa.DictionaryArray:
-    """The names, with the default where there is none."""
-    spelled = [name or default for name in names.dictionary.to_pylist()]
-    return pa.DictionaryArray.from_arrays(names.indices, pa.array(spelled, pa.string()))
+        odd |= np.array(blank)[np.asarray(index)]
+    terms = [*(term_of(name, key) for name in names), default]
+    return pa.DictionaryArray.from_arrays(index, pa.array(terms, pa.string()))
 
 
 def _times_of(records: Sequence[Any]) -> list[Any]:

@@ -21,7 +21,6 @@ from etalis_py.streams.columns.native import Column
 from etalis_py.streams.columns.times import Times, native_times, spelled_times
 from etalis_py.streams.csv_mapping import RowMapping, states
 from etalis_py.streams.elements import Context, Item, in_lists
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.templates import Template
 
 
@@ -77,7 +76,8 @@ def given(
     """The rows of a table in order, counted; those that are not sure are read by the row reader.  An error is raised
     after the rows before it.
     """
-    at, failure = 0, None
+    at = 0
+    failure: BaseException | None = None
     others: list[tuple[int, list[Item]]] = []
     try:
         for place in np.flatnonzero(~sure).tolist():
@@ -88,7 +88,7 @@ def given(
             items.extend(by_rows([place]))
         _count(rows, at, len(sure), context)
         at = len(sure)
-    except StreamError as error:
+    except (Exception, KeyboardInterrupt) as error:
         failure = error
     cut = int(np.searchsorted(rows.row, at))
     yield from merged(rows.batch.slice(0, cut), rows.row[:cut], others)

@@ -214,3 +214,12 @@ def test_why_no_event_was_made_is_told_of_large_files_as_well(clock: Clock | Non
         assert (
             stream.warnings[0].partition("; ")[2].startswith("the mapping uses b, which the first line does not have")
         )
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["rows", "columns"])
+def test_an_empty_stream_is_the_unnamed_one(large: bool) -> None:
+    names: list[dict[str, Any]] = [{}, {"stream": None}, {"stream": ""}, {"stream": "urn:t"}]
+    lines = [{"time": 1, "triples": ":a :p 1 ."} | name for name in names]
+    data = "".join(json.dumps(line) + "\n" for line in lines * 2).encode()
+    events = outcome(lambda: read_stream(io.BytesIO(data), format="jsonl", name="urn:s"), bulk=large)[0]
+    assert [event.stream for event in events] == ["<urn:s>", "<urn:s>", "", "<urn:t>"] * 2
