@@ -75,7 +75,10 @@ def finished() -> Path:
     here = Path(__file__).parent
     kernels = list(here.glob("executors/columns/kernels/*.py"))
     kernels += [here / f"kernel/{name}.py" for name in ("composing", "hashing", "words")]
-    sources = [here / "numba_cache.py", *kernels, here / "streams/columns/scanning.py"]
+    kernels += [
+        here / f"streams/columns/{name}.py" for name in ("gathering", "grouping", "moments", "scanning", "turtle")
+    ]
+    sources = [here / "numba_cache.py", *kernels]
     parts = [version("numba"), version("numpy"), sys.version, machine(), node(), str(here)]
     parts += [f"{file.name} {file.stat().st_mtime_ns}" for file in sorted(sources)]
     parts.append(os.environ.get("NUMBA_CACHE_DIR", ""))

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from etalis_rules.terms import iri, with_blanks
+from etalis_rules.terms import with_blanks
 
 from etalis_py.streams.blanks import DocumentScope
 from etalis_py.streams.clock import TimeError
 from etalis_py.streams.csv_mapping import RowMapping, csv_events, read_mapping
-from etalis_py.streams.elements import (
-    Context,
-    Item,
-    document_events,
-    instant_events,
-    run_events,
-    whole_document_events,
-)
+from etalis_py.streams.documents import document_events, run_events, whole_document_events
+from etalis_py.streams.elements import Context, Item, instant_events
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.jelly import jelly_frames
 from etalis_py.streams.jsonl import Reading, jsonl_events, read_context
@@ -191,5 +185,5 @@ def json_reading(options: Options, context: Context) -> Reading:
     return Reading(
         mapping,
         "" if options.context is None else read_context(options.context),
-        " ".join(f"@prefix {name}: {iri(address)} ." for name, address in known.items()),
+        known,
     )

@@ -21,7 +21,7 @@ Plain objects are read by a *mapping* (``csv_mapping``; ``{sensor.id}`` is a key
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -82,14 +82,19 @@ def cell_of(value: Any, name: str) -> str:
 class Reading:
     """How objects become triples: by a mapping, or by a JSON-LD context (its text); otherwise they have ``triples``.
 
-    ``prefixes`` is put before Turtle: ``@prefix : <…> .``.
+    The prefixes are known in Turtle.
     """
 
     mapping: RowMapping | None = None
     context: str = ""
-    prefixes: str = f"@prefix : <{_BASE}> ."
+    names: Mapping[str, str] = field(default_factory=lambda: {"": _BASE})
     cell: Callable[[Any, str], str] = cell_of
     """The cell of a value, for the templates of a mapping; the second argument is its key."""
+    prefixes: str = field(init=False, default="")  # what is put before Turtle: ``@prefix : <…> .``
+
+    def __post_init__(self) -> None:
+        declared = (f"@prefix {name}: {iri(address)} ." for name, address in self.names.items())
+        object.__setattr__(self, "prefixes", " ".join(declared))
 
 
 def read_context(context: str | Path | Mapping[str, Any]) -> str:
@@ -190,12 +195,12 @@ def _record_items(record: dict[str, Any], line: str, number: int, context: Conte
             f"no 'triples' here, only {', '.join(map(repr, record)) or 'nothing'}", hint=_shape_hint(record)
         )
     if isinstance(triples, list) and all(isinstance(one, str) for one in triples):
-        triples = "\n".join(one if one.rstrip().endswith(".") else f"{one} ." for one in triples)
+        triples = joined(triples)
     if not isinstance(triples, str):
         raise StreamError("'triples' is neither a text nor a list of texts", hint=_SHAPE)
-    graph = _name(record.get("graph"), "graph")
+    graph = term_of(record.get("graph"), "graph")
     if record.get("stream") is not None:
-        context.stream = _name(record["stream"], "stream")
+        context.stream = term_of(record["stream"], "stream")
     rows = read_rows(triples, graph, reading.prefixes)
     span = _time(record, context)
     if span is None:
@@ -288,6 +293,20 @@ def _shape_hint(record: dict[str, Any]) -> str:
     return f"{_SHAPE}; a plain object needs a mapping, such as\n{toml(draft(samples)).rstrip()}"
 
 
+def joined(statements: Iterable[str]) -> str:
+    """Statements as one text; each may lack its full stop."""
+    return "\n".join(one if one.rstrip().endswith(".") else f"{one} ." for one in statements)
+
+
+def is_turtle(text: str) -> bool:
+    """Whether a text can be read as Turtle."""
+    try:
+        list(parse_rows(text, graphs=False))
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
 def read_rows(text: str, graph: str, prefixes: str = "") -> list[Row]:
     """The triples of an N-Triples or Turtle text, all in one graph."""
     rows = [row for row in split_lines(text) if row[0] or row[5].strip()]
@@ -329,7 +348,7 @@ def _exact(value: object) -> object:
     return Decimal(value) if isinstance(value, Number) else value
 
 
-def _name(value: object, key: str) -> str:
+def term_of(value: object, key: str) -> str:
     if value is None or value == "":
         return ""
     if not isinstance(value, str):

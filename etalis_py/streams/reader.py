@@ -34,7 +34,7 @@ from etalis_py.streams.sources import (
 from etalis_py.streams.timing import Arrival, TimeReader
 
 if TYPE_CHECKING:
-    from etalis_py.streams.columns.mapped import Chunk
+    from etalis_py.streams.columns.merging import Chunk
 
 MAX_OPEN_FILES = 400
 LARGE = 16 << 20
@@ -381,7 +381,7 @@ def _bulk(source: Source, document: str, context: Context, options: Options) -> 
 
         return objects
     usual = options.messages is not True and options.times == "near" and options.at is None
-    if format == "nq" and usual and context.timing.after_graph and can_compile():
+    if format == "nq" and usual and context.timing.all and context.timing.distinct and can_compile():
 
         def quads() -> Iterator[Chunk]:
             if looks_like_log(source.peek()):

@@ -26,9 +26,11 @@ from etalis_py.executors.columns.store import GoalStore, Keys
 from etalis_py.kernel.batch import Batch, Columns
 from etalis_py.kernel.tabular import of_columns
 from etalis_py.streams import read_stream
+from etalis_py.streams.clock import Clock
 from etalis_py.streams.columns.canonical import plain_literals
 from etalis_py.streams.columns.flat import batch_of
 from etalis_py.streams.columns.statements import usual_statements
+from etalis_py.streams.columns.times import spelled_spans
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _SEQ = "SELECT ?x ?y WHERE { { { ?c <urn:p> ?x } SEQ { ?c <urn:p> ?y } FILTER (?x < ?y * 2 && ?x != ?y) } WITHIN PT9S }"
@@ -106,7 +108,7 @@ def _read() -> None:
         f'<urn:g{n}> <http://www.w3.org/ns/prov#generatedAtTime> "2026-01-01T00:00:{n % 60:02}Z"^^<{_XSD}dateTime> .\n'
         for n in range(200)
     )
-    lines = "".join(f'{{"time": {n}, "triples": "<urn:a> <urn:p> \\"{n}\\" ."}}\n' for n in range(200))
+    lines = "".join(f'{{"time": {n}, "triples": "<urn:a> <urn:p> {n}, {n} ."}}\n' for n in range(200))
     for text, format in ((quads, "nq"), (lines, "jsonl")):
         with read_stream(BytesIO(text.encode()), format=format) as stream:
             for chunk in stream.chunks(large=True):
@@ -145,6 +147,7 @@ def others() -> None:
     """Readers and the largest loops."""
     _read()
     usual_statements(pa.array(["<urn:a> <urn:p> <urn:b> ."]))
+    spelled_spans(pa.array(["1"]), Clock("integer"))
     _recur()
     _run(*CONSUMING[0], next(_forms()))
     _slide()

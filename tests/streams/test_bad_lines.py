@@ -16,6 +16,7 @@ from etalis_py.events import Event
 from etalis_py.knowledge.errors import KnowledgeError
 from etalis_py.streams import SinkError, Stream, StreamError, read_stream, reader
 
+from .columns.reading import Refused
 from .conftest import brief
 
 GOOD = 1000
@@ -131,3 +132,49 @@ def test_no_control_character_of_an_input_is_in_an_error(text: str) -> None:
         shown = str(error)
         assert "a\\" in shown
         assert all(character.isprintable() or character == "\n" for character in shown)
+
+
+@pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
+@pytest.mark.parametrize("format", ["csv", "nq", "nt"])
+def test_a_line_that_a_carriage_return_ends_is_left_out_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str, columns: bool
+) -> None:
+    """Of lines that end with a carriage return, only the one that is not UTF-8 is left out, with its number."""
+    if columns:
+        monkeypatch.setattr(reader, "LARGE", 1)
+    head = HEADS.get(format, "").replace("\n", "\r").encode()
+    before, after = (LINES[format](x).replace("\n", "\r").encode() for x in (1, 2))
+    path = tmp_path / f"s.{format}"
+    path.write_bytes(head + before + b"\r\xff\r" + after + b"\r")
+    letters = Refused()
+    events = [item for item in opened(path, on_error="skip", dead_letters=letters) if isinstance(item, Event)]
+    assert [event.triples[0][2][1:2] for event in events] == ["1", "2"]
+    line = (head + before).count(b"\r") + 2
+    assert [error.split("\n")[:2] for error in letters.errors] == [
+        [f"{path}:{line}: byte 1 of the line is not UTF-8", "  \\xff"]
+    ]
+
+
+class FullDisk:
+    """Cannot keep what is refused."""
+
+    def refused(self, error: StreamError) -> None:
+        raise SinkError("no space left on device", target="letters.jsonl")
+
+
+@pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
+@pytest.mark.parametrize("format", ["csv", "jsonl", "nq"])
+def test_what_was_complete_before_a_bad_line_that_cannot_be_kept_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str, columns: bool
+) -> None:
+    """The error is not one of the stream, but ends its reading as well."""
+    if columns:
+        monkeypatch.setattr(reader, "LARGE", 1)
+    path = tmp_path / f"s.{format}"
+    path.write_bytes(text(format, BAD["syntax"]))
+    stream = opened(path, on_error="skip", dead_letters=FullDisk())
+    items = iter(stream)
+    complete = GOOD - (format == "nq")
+    assert [type(next(items)) for _ in range(complete)] == [Event] * complete
+    with pytest.raises(SinkError, match="no space left"):
+        next(items)

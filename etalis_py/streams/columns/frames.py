@@ -16,7 +16,8 @@ from etalis_py.streams.clock import Clock
 from etalis_py.streams.columns.canonical import canonical
 from etalis_py.streams.columns.checked import checked, checked_names
 from etalis_py.streams.columns.flat import NAMES, TERMS, events_of, flat_batch
-from etalis_py.streams.columns.mapped import Chunk, Table, mapped
+from etalis_py.streams.columns.mapped import Table, mapped
+from etalis_py.streams.columns.merging import Chunk
 from etalis_py.streams.columns.native import NotNative, plain, spelled
 from etalis_py.streams.columns.times import native_times
 from etalis_py.streams.csv_mapping import RowMapping, check_columns, row_events

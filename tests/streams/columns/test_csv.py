@@ -86,7 +86,19 @@ def test_columns_read_what_rows_read(name: str, on_error: str, data: st.DataObje
         lambda r: ",".join(f'"{c}"' if '"' in c else c for c in r[:4]) + r[4]
     )
     rows = data.draw(st.lists(row, max_size=12))
-    check("a,b,t,u\n" + "".join(rows), MAPPINGS[name], on_error=on_error)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(delimited, "PART", data.draw(st.sampled_from([40, delimited.PART])))
+        check("a,b,t,u\n" + "".join(rows), MAPPINGS[name], on_error=on_error)
+
+
+@pytest.mark.parametrize("line", ["", "7,8,9,10,11", '"7\n7",8,9,10', "7,8", '"7"7,8,9,10'])
+def test_an_unusual_line_does_not_take_its_neighbours_out_of_columns(line: str) -> None:
+    rows = [f"a,{n},{n},{n}" for n in range(300)]
+    text = "a,b,t,u\n" + "\n".join([*rows[:150], line, *rows[150:]]) + "\n"
+    mapping = MAPPINGS["one triple"]
+    stream = read_stream(io.BytesIO(text.encode()), format="csv", mapping=mapping, on_error="skip")
+    assert [type(chunk).__name__ for chunk in stream.chunks(large=True)] == ["list", "RecordBatch"]
+    check(text, mapping, on_error="skip")
 
 
 @pytest.mark.parametrize(
