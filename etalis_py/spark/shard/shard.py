@@ -28,8 +28,8 @@ from etalis_py.events import Event, Retraction
 from etalis_py.kernel.batch import Batch, Columns, as_reported
 from etalis_py.kernel.matches import Match, Matches, Revised
 from etalis_py.kernel.position import NEVER
-from etalis_py.kernel.revision import withdraw
 from etalis_py.kernel.tabular import pieces_of_columns
+from etalis_py.kernel.withdrawing import withdraw
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.schema import LAST
 from etalis_py.spark.output.answers import Answer, ColumnTable, Row, Table, are_timed
