@@ -9,7 +9,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from . import ast
-from .binarize import Builder, Part, builder, lower_select
+from .binarize import Builder, Part, builder, lower_select, refuse_backwards
 from .blocks import node_of
 from .diagnostics import Diagnostic, QueryError, Source
 from .faults import Fault, within_depth
@@ -165,6 +165,7 @@ def link(nodes: dict[str, ir.Node], outputs: Sequence[ir.Output], compilation: C
     """Put the nodes into evaluation order."""
     kept = _reachable(nodes, outputs)
     try:
+        refuse_backwards(kept.values(), outputs)
         timely_sides(kept)
         with within_depth():
             strata = stratify(kept, outputs)

@@ -1,0 +1,34 @@
+"""EVENT: a node without parts, for it reads whole events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+from ..faults import Fault
+from .builder import Above, Builder, Part, mapped
+
+
+def lower_record(pattern: alg.Record, above: Above, b: Builder) -> Part:
+    """The node, and the filters above it.  It has no timeless solutions: each uses an occurrence of its event."""
+    read = [t for part in alg.read_of_event(pattern) if isinstance(part, alg.BGP) for t in part.triples]
+    paths = any(isinstance(part, alg.PathPattern) for part in alg.read_of_event(pattern))
+    knows = b.summary.predicates is None or bool(b.summary.predicates)
+    alone = not any(map(b.summary.may_hold, read)) and not (paths and knows)
+    head = tuple(sorted(alg.scope(pattern) & above.needed))
+    node = ir.Record(head, pattern.pattern, pattern.stream, pattern.graph, alone, b.summary.entailed)
+    return mapped(Part(b.add(node), None), above, b)
+
+
+def refuse_backwards(nodes: Iterable[ir.Node], outputs: Iterable[ir.Output]) -> None:
+    """Refuse EVENT in patterns that are evaluated over the history, in which events are taken apart."""
+    for part in (*nodes, *outputs):
+        if any(isinstance(n, alg.Record) for n in alg.walk(part)):
+            raise Fault(
+                "not-backwards",
+                "EVENT stands in a pattern that is looked for backwards, such as an EXISTS that reads variables from "
+                "outside in a filter of its own, or beside a part that may come from the background alone",
+                "make a rule of it, CONSTRUCT { … } WHERE { EVENT { … } }, and ask for the triple that it derives",
+            )
