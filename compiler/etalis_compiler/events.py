@@ -103,8 +103,12 @@ def of_event(pattern: alg.Pattern, chosen: Chosen) -> alg.Pattern:
 
 
 def _may_leave(expression: alg.Expr, child: alg.Pattern, chosen: Chosen) -> bool:
-    """Whether an expression says the same beside EVENT: no EXISTS, and no graph's name that it would not see inside."""
-    if alg.has_exists(expression):
+    """Whether an expression says the same beside EVENT.
+
+    Not if it has an EXISTS, or sees the graph's name there only, or compares the event's time with something outside.
+    """
+    timed = alg.operators(expression) & alg.INTERVAL
+    if alg.has_exists(expression) or (timed and not alg.variables(expression) <= alg.scope(child)):
         return False
     graph = chosen.graph
     hidden = isinstance(graph, alg.Var) and graph.name not in alg.certain(child)

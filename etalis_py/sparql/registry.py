@@ -43,12 +43,16 @@ class Registry:
     def value(self, expr: Expr, visible: frozenset[str], env: Env) -> Value:
         return self._timed(term(self._scoped((expr,), visible, env)[0]))
 
-    def _timed(
-        self, compiled: Callable[[dict[str, str], int, int, Any], T]
-    ) -> Callable[[dict[str, str], int, int, Any], T]:
+    def _timed(self, compiled: Callable[[dict[str, str], int, int, Any], T]) -> Callable[..., T]:
+        """Inside EVENT every group has the interval of the event."""
         if not self._of_event:
             return compiled
-        return lambda mu, start, end, run: compiled(mu, *run.context.interval, run)
+
+        def in_event(mu: dict[str, str], start: int, end: int, run: Any) -> T:
+            start, end = run.context.interval
+            return compiled(mu, start, end, run)
+
+        return in_event
 
     def _scoped(self, exprs: tuple[Expr, ...], visible: frozenset[str], env: Env) -> tuple[Expr, ...]:
         exprs = unseen(exprs, (mentioned_in(exprs) & env.seen) - visible - env.given)

@@ -244,6 +244,7 @@ class Pen:
             subselect=False,
             events=False,
             paths=self.chance(8),
+            apart=outside.apart or not self.chance(4),
         )
         self.patterns, self.filters = self.patterns + 2, self.filters + 1
         group = self.group(self.pick((0, 0, 0, 1)))

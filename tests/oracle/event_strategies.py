@@ -90,7 +90,6 @@ def of_events_and_background() -> st.SearchStrategy[Case]:
     query = st.one_of(
         selects(replace(OF_EVENT, graphs=True)),
         selects(replace(OF_EVENT, graphs=True, streams=True), depth=0),
-        selects(replace(OF_EVENT, optionals=OUTER, minus=True, graphs=True), depth=0),
     )
     return st.builds(Case, query.map(document), record_streams(names=("", *STREAMS)), backgrounds())
 

@@ -184,6 +184,8 @@ def _read(plan: Plan, negative: bool, stream: str | None, background: Collection
             yield from _read(child, negative, None, background)
         case InStream(name, child):
             yield from _read(child, negative, name.spelling if isinstance(name, ast.Term) else "", background)
+        case OneEvent(_, graph) if graph is not None:
+            return  # derived events have no graph name
         case OneEvent(child):
             # An event is complete when it comes, so nothing in it is read negatively.
             for p in (n for n in ast.walk(child) if isinstance(n, ast.TriplePattern)):

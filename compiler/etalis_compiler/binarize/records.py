@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
@@ -22,13 +20,16 @@ def lower_record(pattern: alg.Record, above: Above, b: Builder) -> Part:
     return mapped(Part(b.add(node), None), above, b)
 
 
-def refuse_backwards(nodes: Iterable[ir.Node], outputs: Iterable[ir.Output]) -> None:
-    """Refuse EVENT in patterns that are evaluated over the history, in which events are taken apart."""
-    for part in (*nodes, *outputs):
-        if any(isinstance(n, alg.Record) for n in alg.walk(part)):
-            raise Fault(
-                "not-backwards",
-                "EVENT stands in a pattern that is looked for backwards, such as an EXISTS that reads variables from "
-                "outside in a filter of its own, or beside a part that may come from the background alone",
-                "make a rule of it, CONSTRUCT { … } WHERE { EVENT { … } }, and ask for the triple that it derives",
-            )
+def holds_event(part: ir.Node | ir.Output) -> bool:
+    """Whether a node or an output has EVENT in a pattern that it evaluates over the history."""
+    return any(isinstance(n, alg.Record) for n in alg.walk(part))
+
+
+def backwards() -> Fault:
+    """EVENT in a pattern that is evaluated over the history, in which events are taken apart."""
+    return Fault(
+        "not-backwards",
+        "EVENT stands in a pattern that is looked for backwards, such as an EXISTS that reads variables from outside "
+        "in a filter of its own, or beside a part that may come from the background alone",
+        "make a rule of it, CONSTRUCT { … } WHERE { EVENT { … } }, and ask for the triple that it derives",
+    )
