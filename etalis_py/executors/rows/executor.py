@@ -202,7 +202,8 @@ class RowExecutor:
             events = list(group)
             count += len(events)
             if self._reads_events:
-                self._fall_due(end - 1)
+                if alarm[0] < end:
+                    self._fall_due(end - 1)
                 self._take_whole(end, events)
                 continue
             alone = alarm[0] > end or self._fall_due(end - 1) != end
@@ -223,13 +224,15 @@ class RowExecutor:
 
     def _take_whole(self, end: int, events: list[Event]) -> None:
         """An instant for rules with EVENT: equal events are one, and one without triples is none."""
-        whole = {(e.start, frozenset(e.triples), e.stream, e.graph): e for e in events if e.triples}
-        if not whole:
+        if len(events) > 1:
+            events = list({(e[0], frozenset(e[2]), e[3], e[4]): e for e in events}.values())
+        arrived = [(start, triples, stream, graph) for start, _, triples, stream, graph in events if triples]
+        if not arrived:
             return
         occurrences: list[Any] = []
         if self._reads_triples:
-            occurrences = [(s, p, o, e.start, e.stream) for e in whole.values() for s, p, o in e.triples]
-        self._runtime.arrived += [(e.start, e.triples, e.stream, e.graph) for e in whole.values()]
+            occurrences = [(s, p, o, start, stream) for start, triples, stream, _ in arrived for s, p, o in triples]
+        self._runtime.arrived += arrived
         self._generated.instant(end, occurrences)
 
     def _derive(self) -> None:
