@@ -102,7 +102,7 @@ def asked(node: ir.Node) -> tuple[alg.Pattern, ...]:
             return (*looked_up, *(() if node.background is None else (node.background,)))
         case ir.Recall():
             return (node.pattern,)
-        case ir.Leaf() | ir.Map() | ir.Join() | ir.Union() | ir.Absence() | ir.Run() | ir.Slice():
+        case ir.Leaf() | ir.Record() | ir.Map() | ir.Join() | ir.Union() | ir.Absence() | ir.Run() | ir.Slice():
             return tuple(looked_up)
         case _:
             assert_never(node)
@@ -119,7 +119,7 @@ def bounds(node: ir.Node) -> tuple[alg.Bound, ...]:
             return () if node.bound is None else (node.bound,)
         case ir.Group():
             return () if node.window is None else (node.window,)
-        case ir.Leaf() | ir.Union() | ir.Recall() | ir.Slice():
+        case ir.Leaf() | ir.Record() | ir.Union() | ir.Recall() | ir.Slice():
             return ()
         case _:
             assert_never(node)
@@ -229,6 +229,8 @@ def _title(clauses: Clauses, node: ir.Node) -> str:
     match node:
         case ir.Leaf():
             return clauses.triple(node, {v: v for v in node.head})
+        case ir.Record():
+            return f"EVENT: {clauses.event(node)}"
         case ir.Map():
             done = [*clauses.steps(node.steps, LEFT), *(["a set"] if node.distinct else [])]
             return ", ".join(done) or f"only {listed(node.head)}"

@@ -84,6 +84,8 @@ class Partitioner:
         match node:
             case ir.Leaf():
                 return self._leaf(name, node)
+            case ir.Record():
+                return Found((), "EVENT reads whole events, which are not taken apart by a key", name)
             case ir.Map(head, child, _, distinct):
                 return self._kept(name, child, head, distinct, "its solutions are a set")
             case ir.Slice(head, child):

@@ -72,7 +72,7 @@ def _kept(name: str, node: ir.Node, names: Mapping[str, str]) -> Iterator[Kept]:
             yield from _groups(name, node)
         case ir.Join() | ir.Absence() | ir.Closure() | ir.Group():
             pass  # it has a window
-        case ir.Leaf() | ir.Map() | ir.Union() | ir.Slice():
+        case ir.Leaf() | ir.Record() | ir.Map() | ir.Union() | ir.Slice():
             pass  # it keeps nothing
         case _:
             assert_never(node)

@@ -13,6 +13,7 @@ has occurred, so it costs a correct program next to nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +48,7 @@ class Census:
         }
         patterns = list(_patterns(program))
         self._needed = {p for pattern in patterns for p in _predicates(_mandatory(pattern))}
-        every = {p for pattern in patterns for p in _predicates(alg.subpatterns(pattern))}
+        every = {p for pattern in patterns for p in _predicates(alg.read_of_stream(pattern))}
         # A rule whose predicate is a variable may derive any predicate.
         self._missing = set() if "" in makes else every - makes
         self._reads_all = "" in reads
@@ -141,6 +142,9 @@ def _mandatory(pattern: alg.Pattern) -> Iterator[alg.Pattern]:
     """The parts without which there is no solution, parents first."""
     yield pattern
     match pattern:
+        case alg.Record(inner, stream):
+            yield from (replace(p, stream=stream) for p in _mandatory(inner) if isinstance(p, alg.BGP))
+            return
         case alg.Union() | alg.Known():
             return
         case alg.Outer(_, mandatory) | alg.Minus(mandatory):

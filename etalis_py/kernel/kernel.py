@@ -145,15 +145,17 @@ class Kernel(Instants):
         """Take events in the order of their ends, except for late ones."""
         if self._dispatch is not None and self._stages[0].executor.form == "columns":
             self._dispatch = self._stages[0].executor.dispatch()  # its goals move back into rows
-        if self._dispatch is None:
-            return self._gather(events)
         if not self.options.eager:
-            return self._feed(self._dispatch, events)
+            return self._pass_on(events)
         there, error = drawn(events)
         for event in there:
-            error = self._feed(self._dispatch, (event,)) or error
+            error = self._pass_on((event,)) or error
             self._close_instant()
         return error
+
+    def _pass_on(self, events: Iterable[Event]) -> Exception | None:
+        """Pass events to the functions of an instant, or on as batches."""
+        return self._gather(events) if self._dispatch is None else self._feed(self._dispatch, events)
 
     def _feed(self, dispatch: Dispatch, events: Iterable[Event]) -> Exception | None:
         """Pass events in order of their ends to the functions of an instant, one call per instant.

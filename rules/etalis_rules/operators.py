@@ -26,6 +26,7 @@ from .program import (
     Outer,
     Parameters,
     Recall,
+    Record,
     Ref,
     Rules,
     Run,
@@ -69,7 +70,7 @@ _CONSUMES = "a consuming policy"
 def inputs(node: Node) -> tuple[Input, ...]:
     """The inputs of a node, in the order of its parts."""
     match node:
-        case Leaf():
+        case Leaf() | Record():
             return ()
         case Map():
             return (Input(node.child),)

@@ -140,6 +140,23 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
+class Record:
+    """EVENT: the solutions of a pattern over the triples of one event and the background, event by event.
+
+    Like a leaf it is made from no other node; what it reads are whole events.  ``stream`` and ``graph`` are those of
+    ``algebra.Record``.  ``alone``: no triple of the background can match the pattern.  ``entailed``: what the schema
+    derives from the triples of the event is in the event.
+    """
+
+    head: tuple[Name, ...]
+    pattern: Pattern
+    stream: Text = ""
+    graph: Var | Const | None = None
+    alone: bool = True
+    entailed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Map:
     """One body goal, then steps.  ``distinct``: the solutions of an instant are a set."""
 
@@ -319,7 +336,7 @@ class Slice:
     owner: Text = ""
 
 
-Node = Leaf | Map | Join | Union | Outer | Absence | Run | Recall | Closure | Group | Slice
+Node = Leaf | Record | Map | Join | Union | Outer | Absence | Run | Recall | Closure | Group | Slice
 
 
 # --- output --------------------------------------------------------------------------------------------
@@ -378,7 +395,7 @@ class Rules:
 def refs(node: Node) -> tuple[Ref, ...]:
     """The nodes that a node is made from."""
     match node:
-        case Leaf():
+        case Leaf() | Record():
             return ()
         case Map() | Recall() | Group() | Slice():
             return (node.child,)

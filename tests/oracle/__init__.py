@@ -107,6 +107,7 @@ from .closure import Background, Endless, Occurrence, Triple, World, applied, cl
 from .expressions import Undetermined
 from .placement import placed
 from .plan import Plan, Refused, Unsupported, plan_query
+from .records import records
 from .reports import Report
 from .strata import Rule, Unstratified
 
@@ -191,7 +192,8 @@ def evaluation(
         else:
             others.append((i, query, plan, ruling))
     schema = frozenset(schema_entailment or ())
-    world = World(occurrences(events), frozenset(known.default), dict(known.named or {}), schema)
+    events = tuple(events)
+    world = World(occurrences(events), frozenset(known.default), dict(known.named or {}), schema, records(events))
     world = closure(rules, world)
     found: dict[int, Answer] = {}
     for rule in rules:

@@ -16,6 +16,7 @@ from .exists import filter_exists, is_streamed, mark_all
 from .joins import lower_join
 from .outer import lower_minus, lower_outer
 from .paths import lower_path
+from .records import lower_record
 from .selects import lower_subselect
 from .triples import lower_bgp, lower_block
 
@@ -114,6 +115,7 @@ _LOWERINGS: dict[type, Any] = {
     alg.BGP: lower_bgp,
     alg.PathPattern: lower_path,
     alg.Block: lower_block,
+    alg.Record: lower_record,
     alg.GraphNames: _lower_timeless,
     alg.Table: _lower_timeless,
     alg.Join: lower_join,

@@ -167,6 +167,8 @@ class _Rewriter:
         while stack:
             here = stack.pop()
             node = self.before[here]
+            if isinstance(node, ir.Record):
+                raise Unfit
             self.nodes[here] = node
             stack.extend(ir.made_from(node))
         return _Carrying(name, ())
@@ -200,7 +202,7 @@ class _Rewriter:
                 return self._run(node, wanted)
             case ir.Slice():
                 return self._slice(node, wanted)
-            case ir.Recall() | ir.Closure():
+            case ir.Recall() | ir.Closure() | ir.Record():
                 raise Unfit
             case _:
                 assert_never(node)

@@ -112,7 +112,7 @@ class ColumnExecutor(RowExecutor):
 
     # --- time ---
 
-    def dispatch(self) -> Dispatch | None:  # type: ignore[override]
+    def dispatch(self) -> Dispatch | None:
         if self.always and self.reason is None:
             return None
         self.to_rows()

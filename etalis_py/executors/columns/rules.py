@@ -394,7 +394,7 @@ def _operator(
             return WindowedOperator(node, terms, operator(name), lambda rows: give(name, rows), compared=compared)
         case ir.Group() | ir.Slice() | ir.Closure():
             return InstantOperator(operator(name), len(node.head), terms)
-        case ir.Run() | ir.Recall():
+        case ir.Run() | ir.Recall() | ir.Record():
             raise TypeError(f"{name} goes from instant to instant")
         case _:
             assert_never(node)

@@ -22,6 +22,7 @@ from etalis_compiler.parser import parse
 from etalis_compiler.pipeline import Compilation, CompiledQuery, compile_documents
 from etalis_compiler.rewrites.reorder import AS_WRITTEN, Coupling
 from etalis_compiler.rsp import Strategy
+from etalis_rules import algebra as alg
 
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import Program, program_of
@@ -118,6 +119,12 @@ def spec_of(
     program: Program, name: str, knowledge: Knowledge | None, report: Reports = (), *, duplicates: bool = False
 ) -> ProgramSpec:
     """The specification of a compiled program, verified to mean the same."""
+    for query in _alone(program.compilation):
+        if any(isinstance(node, alg.Record) for node in alg.walk(query.algebra)):
+            raise SparkError(
+                f"query {query.name} has EVENT, which reads whole events, and on Spark the triples of an event travel "
+                "apart: run it with the local engine, etalis run or etalis_py.run"
+            )
     if program.windowed:
         return _windowed_spec(program, name, knowledge, report, duplicates)
     families, places = _families_of(program.compilation)

@@ -72,7 +72,10 @@ class Code:
         self.numbers = {name: i for i, name in enumerate(self.nodes)}
         self.names.use("SparqlError", SparqlError)
         self.need("look_back", OfRuntime("look_back"))
-        self.emptied = {"set": {"seen": "seen", "seen in stream": "in_stream"}, "dict": {"made": "made"}}
+        self.emptied = {
+            "set": {"seen": "seen", "seen in stream": "in_stream", "whole": "whole"},
+            "dict": {"made": "made"},
+        }
 
     def new(self, node: str) -> str:
         """The list of a node's new solutions."""

@@ -28,6 +28,7 @@ from etalis_py.executors.rows.generate.needs import OfOutput, Operator
 from etalis_py.executors.rows.generate.outer import outer
 from etalis_py.executors.rows.generate.plan import RowPlan
 from etalis_py.executors.rows.generate.reaching import readers_of
+from etalis_py.executors.rows.generate.records import feed_event
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.operands import OperatorCode, operator_code
 from etalis_py.executors.rows.run.slicing import canonical_key, is_arranged
@@ -53,6 +54,7 @@ class Generator:
         self.nodes = dict(rules.nodes)
         self.outputs = {output_id(o.query): (i, o) for i, o in enumerate(rules.outputs)}
         self.leaves = {n: node for n, node in self.nodes.items() if isinstance(node, ir.Leaf)}
+        self.records = {n: node for n, node in self.nodes.items() if isinstance(node, ir.Record)}
         self.places = {name: place for place, name in enumerate(self.leaves)}
         self.by_predicate: dict[str, list[str]] = {}
         self.anywhere: list[str] = []
@@ -64,7 +66,7 @@ class Generator:
             if not terms:
                 self.anywhere.append(name)
         self.fed = {
-            oid: [n for n, leaf in self.leaves.items() if any(feeds(t, o.stream, leaf) for t in o.template)]
+            oid: [n for n, x in self._sources.items() if any(feeds(t, o.stream, x) for t in o.template)]
             for oid, (_, o) in self.outputs.items()
             if o.form == "construct" and o.source is not None
         }
@@ -75,23 +77,30 @@ class Generator:
         self.derives = any(self.fed.values())
         self.filled: frozenset[str] = frozenset()
 
+    @property
+    def _sources(self) -> dict[str, ir.Leaf | ir.Record]:
+        """The nodes that are made from no others: they see triples, or whole events."""
+        return {**self.leaves, **self.records}
+
     # --- functions ---
 
     def write(self) -> RowPlan:
         w = Writer()
         names: dict[str, str] = {}
         written = 0
-        for i, predicate in enumerate(sorted(self.by_predicate)):
+        # With EVENT every instant is handed over as a whole, so there are no functions for single triples.
+        for i, predicate in enumerate(sorted(self.by_predicate) if not self.records else ()):
             written += len(self.readers.reach(self._seeing(predicate)))
             if written > MOST_BLOCKS:
                 names[predicate] = "general"
             else:
                 names[predicate] = f"single{i}"
                 self._single(w, f"single{i}", predicate)
-        self._single(w, "other", None)
+        if not self.records:
+            self._single(w, "other", None)
         self._instant(w)
         self._due(w)
-        with w.block("def general(s, o, start, t, stream, p):"):
+        with w.block(f"def {'other' if self.records else 'general'}(s, o, start, t, stream, p):"):
             w("instant(t, ((s, p, o, start, stream),))")
         for name, node in self.nodes.items():
             if isinstance(node, (ir.Group, ir.Run)):
@@ -135,11 +144,11 @@ class Generator:
     def _instant(self, w: Writer) -> None:
         """The function for several triples that end at the same time: each is taken once."""
         code = self.code
-        reached = self.readers.reach([*self.leaves, *self.timed])
-        self.filled = frozenset({"seen", "seen in stream", "made"})
+        reached = self.readers.reach([*self._sources, *self.timed])
+        self.filled = frozenset({"seen", "seen in stream", "made", "whole"})
         w(f"PREDICATES = {self._predicate_numbers()!r}")
         with w.block("def instant(t, occurrences):"):
-            for leaf in self.leaves:
+            for leaf in self._sources:
                 w(f"{code.new(leaf)} = []")
             seen = code.filled("seen")
             in_stream = code.filled("seen in stream")
@@ -163,7 +172,27 @@ class Generator:
                     with w.block(f"{'if' if number == 0 else 'elif'} g == {number}:"):
                         self._feed(w, members, because, predicate)
                 self._feed(w, open_, because, None)
+            self._take_events(w)
             self._run(w, reached, time_passes=True)
+
+    def _take_events(self, w: Writer) -> None:
+        """The events of the instant, each once, for EVENT."""
+        if not self.records:
+            return
+        code = self.code
+        arrived = code.of_runtime("arrived")
+        with w.block(f"for start, triples, stream, graph in {arrived}:"):
+            if self._derives_events:
+                w(f"{code.filled('whole')}.add((start, frozenset(triples), stream, graph))")
+            feed_event(w, code, self.records, {})
+        w(f"{arrived}.clear()")
+        for name in self.records:
+            weighing.compare(w, code, name, code.new(name), weighing.FEW)
+
+    @property
+    def _derives_events(self) -> bool:
+        """Whether EVENT sees what some rule derives."""
+        return any(name in self.records for names in self.fed.values() for name in names)
 
     def _due(self, w: Writer) -> None:
         """The function for an instant without an event: the reports of deadlines, and what follows from them."""
@@ -171,9 +200,9 @@ class Generator:
         if not self.timed:
             return
         reached = self.readers.reach(self.timed)
-        self.filled = frozenset({"seen", "seen in stream", "made"})
+        self.filled = frozenset({"seen", "seen in stream", "made", "whole"})
         with w.block("def due(t):"):
-            for leaf in self.leaves:
+            for leaf in self._sources:
                 if leaf in reached:
                     w(f"{code.new(leaf)} = []")
             self._run(w, reached, time_passes=True)
@@ -249,7 +278,7 @@ class Generator:
             self._output(w, name, lists, None)
             return
         node, code = self.nodes[name], self.code
-        if isinstance(node, ir.Leaf):
+        if isinstance(node, ir.Leaf | ir.Record):
             return
         new = {ref.node: lists.get(ref.node, code.new(ref.node)) for ref in ir.refs(node) if ref.node in reached}
         inputs = [new[n] for n in dict.fromkeys(self._inputs(name)) if n in new]
@@ -306,7 +335,7 @@ class Generator:
             case ir.Outer():
                 optional = "" if node.right is None else new.get(node.right.node, "")
                 outer(w, code, name, node, new.get(node.left.node, ""), optional)
-            case ir.Leaf() | ir.Absence():
+            case ir.Leaf() | ir.Record() | ir.Absence():
                 raise TypeError(f"{name} needs no block of its own")
             case ir.Group() | ir.Run() | ir.Recall() | ir.Closure() | ir.Slice():
                 child = ir.refs(node)[0].node
@@ -330,8 +359,8 @@ class Generator:
         """Mutually recursive nodes: rounds over the results of the last round, until there are none."""
         code = self.code
         inner = [n for n in stratum if n in self.nodes]
-        leaves = [n for n in inner if n in self.leaves]
-        others = [n for n in inner if n not in self.leaves]
+        leaves = [n for n in inner if n in self._sources]
+        others = [n for n in inner if n not in self._sources]
         for name in others:
             w(f"{code.new(name)} = []", f"all_{code.new(name)} = []")
             weighing.begin(w, code, name)
@@ -350,7 +379,7 @@ class Generator:
                 w(f"all_{code.new(leaf)} += {code.new(leaf)}", f"next_{code.new(leaf)} = []")
                 weighing.compare(w, code, leaf, f"all_{code.new(leaf)}", weighing.MANY)
             for name in stratum:
-                if name in self.nodes and name not in self.leaves:
+                if name in self.nodes and name not in self._sources:
                     self.block_of(w, name, reached, {name: code.new(name)})
             for name in stratum:
                 if name in self.outputs:
@@ -460,6 +489,9 @@ class Generator:
                 for i, label in enumerate(labels):
                     frame.terms[label] = f"fresh[{i}]"
             w("start = x[1]", f"stream = {output.stream!r}")
+            whole = {n: self.records[n] for n in self.fed[name] if n in self.records}
+            if whole:
+                w("triples = {}")
             late = code.is_late(output.source.node)
             if late:
                 with w.block("if x[0] != t:"):
@@ -476,7 +508,11 @@ class Generator:
                 if isinstance(template.predicate, alg.Var):
                     tests.append("p[:1] == '<'")
                 constant = template.predicate.term if isinstance(template.predicate, alg.Const) else None
-                targets = [n for n in self.fed[name] if feeds(template, output.stream, self.leaves[n])]
+                leaves = [n for n in self.fed[name] if n in self.leaves]
+                targets = [n for n in leaves if feeds(template, output.stream, self.leaves[n])]
+                if whole:
+                    with w.block(f"if {' and '.join(tests)}:") if tests else nullcontext():
+                        w("triples[s, p, o] = None")
                 because = f"{code.names.use('Because', Because)}({name!r}, (x[-1],))"
                 ways = {
                     f"(s, p, o, start) not in {seen}": (seen, "", [n for n in targets if not self.leaves[n].stream]),
@@ -484,12 +520,24 @@ class Generator:
                 if in_stream := [n for n in targets if self.leaves[n].stream]:
                     known = code.filled("seen in stream")
                     ways[f"(s, p, o, start, stream) not in {known}"] = (known, ", stream", in_stream)
-                for new, (known, stream, leaves) in ways.items():
+                for new, (known, stream, seeing) in ways.items():
                     with w.block(f"if {' and '.join([new, *tests])}:"):
                         w(f"{known}.add((s, p, o, start{stream}))")
                         if self.remembers:
                             w(f"{code.of_runtime('remember')}(s, p, o, start, t, stream)")
-                        self._feed(w, leaves, because, constant, later=later)
+                        self._feed(w, seeing, because, constant, later=later)
+            if whole:
+                self._derive_event(w, name, whole, later)
+
+    def _derive_event(
+        self, w: Writer, name: str, nodes: Mapping[str, ir.Record], later: Mapping[str, str] | None
+    ) -> None:
+        """What one solution of a rule derives is one event, unless an equal one is there."""
+        known = self.code.filled("whole")
+        w("graph = ''", "event = (start, frozenset(triples), stream, graph)")
+        with w.block(f"if triples and event not in {known}:"):
+            w(f"{known}.add(event)", "triples = (*triples,)")
+            feed_event(w, self.code, nodes, later or {}, self.code.provenance(name, "x[-1]"))
 
 
 def _written(node: alg.Var | alg.Const, frame: Frame) -> str:

@@ -75,7 +75,7 @@ def own_values(node: ir.Node) -> frozenset[str]:
         case ir.Group():
             operands = [a.operand for a in node.aggregates if a.operand is not None]
             return frozenset().union(*map(value_variables, operands)) if operands else frozenset()
-        case ir.Leaf() | ir.Union() | ir.Recall() | ir.Closure() | ir.Slice():
+        case ir.Leaf() | ir.Record() | ir.Union() | ir.Recall() | ir.Closure() | ir.Slice():
             return frozenset()
         case _:
             assert_never(node)
@@ -109,6 +109,8 @@ def _certain_columns(nodes: Mapping[str, ir.Node]) -> dict[str, frozenset[str]]:
         match node:
             case ir.Leaf() | ir.Closure():
                 bound = frozenset(node.head)
+            case ir.Record():
+                bound = alg.certain(alg.Record(node.pattern, node.stream, node.graph))
             case ir.Join():
                 bound = sides[0] | sides[1]
             case ir.Union():

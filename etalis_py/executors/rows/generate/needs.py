@@ -85,6 +85,13 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
+class OfRecord:
+    """The function that evaluates the pattern of an EVENT over one event."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
 class OfOutput:
     """A function of an output: arrange its rows, select those its rule applies to, make nodes, or split by query."""
 
@@ -118,7 +125,17 @@ class OfRuntime:
 
 
 Need: TypeAlias = (
-    Goals | Deadline | OfInstant | LookUp | MinusLookUp | Operator | OfOutput | OfFamily | LongestOf | OfRuntime
+    Goals
+    | Deadline
+    | OfInstant
+    | LookUp
+    | MinusLookUp
+    | Operator
+    | OfRecord
+    | OfOutput
+    | OfFamily
+    | LongestOf
+    | OfRuntime
 )
 
 

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from etalis_compiler.stratify import late_nodes
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.operators import looks_back
 
 from etalis_py.events import Event
 from etalis_py.executors.rows.generate.blocks import Code
@@ -69,6 +70,8 @@ class RowExecutor:
         self.derived: list[Event] = []
         self.feeding = False
         self.answer_sets: LivePrograms | None = None
+        self._reads_events = False
+        self._reads_triples = True
         self._since_house = 0
         self._since_count = 0
         self._live = 0
@@ -91,6 +94,8 @@ class RowExecutor:
         self.knowledge, self.rules, self._makers = knowledge, rules, makers
         options, state = self.options, self.state
         nodes = dict(rules.nodes)
+        self._reads_events = any(isinstance(node, ir.Record) for node in nodes.values())
+        self._reads_triples = looks_back(rules) or any(isinstance(node, ir.Leaf) for node in nodes.values())
         laid_out = layouts(nodes)
         _drop(state, frozenset(nodes) | {"out:" + o.query for o in rules.outputs})
         relaid = {name for name, layout in state.layouts.items() if laid_out.get(name) != layout}
@@ -196,6 +201,11 @@ class RowExecutor:
         for end, group in groupby(batch.rows, key=itemgetter(1)):
             events = list(group)
             count += len(events)
+            if self._reads_events:
+                if alarm[0] < end:
+                    self._fall_due(end - 1)
+                self._take_whole(end, events)
+                continue
             alone = alarm[0] > end or self._fall_due(end - 1) != end
             if alone and len(events) == 1 and len(events[0][2]) == 1:
                 start, _, ((s, p, o),), stream, _ = events[0]
@@ -211,6 +221,19 @@ class RowExecutor:
             self._since_house = 0
         if self.feeding:
             self._derive()
+
+    def _take_whole(self, end: int, events: list[Event]) -> None:
+        """An instant for rules with EVENT: equal events are one, and one without triples is none."""
+        if len(events) > 1:
+            events = list({(e[0], frozenset(e[2]), e[3], e[4]): e for e in events}.values())
+        arrived = [(start, triples, stream, graph) for start, _, triples, stream, graph in events if triples]
+        if not arrived:
+            return
+        occurrences: list[Any] = []
+        if self._reads_triples:
+            occurrences = [(s, p, o, start, stream) for start, triples, stream, _ in arrived for s, p, o in triples]
+        self._runtime.arrived += arrived
+        self._generated.instant(end, occurrences)
 
     def _derive(self) -> None:
         """Pass the reports of CONSTRUCT rules on to later stages; timeless ones have become background."""
@@ -274,7 +297,9 @@ class RowExecutor:
             parts = self.families.split(output, self._runtime.arrangement_of_family(number))(t, rows)
             self.reports += [(place, t, some) for place, some in parts]
 
-    def dispatch(self) -> Dispatch:
+    def dispatch(self) -> Dispatch | None:
+        if self._reads_events:
+            return None  # the functions of an instant are given triples, not events
         generated = self._generated
         due = None if generated.due is None else self._fall_due
         return Dispatch(generated.single, generated.other, generated.instant, self.keep, due, self.state.alarm)

@@ -12,6 +12,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.terms import FALSE, TRUE
 
+from etalis_py.events import Triple
 from etalis_py.executors.rows.generate.frames import decode_or_none
 from etalis_py.executors.rows.generate.needs import (
     Deadline,
@@ -23,10 +24,12 @@ from etalis_py.executors.rows.generate.needs import (
     OfFamily,
     OfInstant,
     OfOutput,
+    OfRecord,
     OfRuntime,
     Operator,
 )
 from etalis_py.executors.rows.generate.plan import Generated, RowPlan, load_functions
+from etalis_py.executors.rows.generate.records import Evaluate, evaluator
 from etalis_py.executors.rows.generate.writer import load
 from etalis_py.executors.rows.run.closure import PathClosure
 from etalis_py.executors.rows.run.families import Families
@@ -75,6 +78,8 @@ class Runtime:
         self.limits = limits
         self.reports: list[tuple[int, int, list[Solution]]] = []
         self.makers: dict[str, Any] = {}
+        self.arrived: list[tuple[int, tuple[Triple, ...], str, str]] = []
+        """The events of the instant at hand, whole, for programs with EVENT."""
         self.entailed = entailed or (lambda triple: (triple,))
         self.journaling = journaling
         names = [output_id(output.query) for output in rules.outputs]
@@ -131,6 +136,8 @@ class Runtime:
                 return self.operator(name, state.nodes[name])
             case Operator(name, part):
                 return getattr(self.runs_of(name), part)
+            case OfRecord(name):
+                return self._over_event(name)
             case OfOutput(number, "arrange"):
                 return self.arrangement(number)
             case OfOutput(number, "split"):
@@ -210,6 +217,14 @@ class Runtime:
         self.state.history.add(start, t, ((s, p, o),), stream)
         if self.journaling:
             self.state.journal.append(("", t, [(s, p, o, start, stream)]))
+
+    def _over_event(self, name: str) -> Evaluate:
+        """The function that evaluates the pattern of an EVENT."""
+        node, state = self.state.nodes[name], self.state
+        assert isinstance(node, ir.Record)
+        consequences = self.entailed if node.entailed else None
+        layout = state.layouts[name]
+        return evaluator(name, node, layout, state.background, consequences, explain=state.explain)
 
     # --- operators that are objects ---
 
