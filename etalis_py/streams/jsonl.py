@@ -280,6 +280,11 @@ def _expanded(line: str, context: str) -> list[Row]:
 _SHAPE = 'expected {"time": t, "triples": "N-Triples or Turtle"}'
 
 
+def has_triples(record: Mapping[Any, Any]) -> bool:
+    """Whether an object needs no mapping."""
+    return "triples" in record or "punctuate" in record
+
+
 def _shape_hint(record: dict[str, Any]) -> str:
     """A hint for an object without triples: a mapping that would read it."""
     samples = {name: [str(value)] for name, value in record.items() if not isinstance(value, (dict, list))}
