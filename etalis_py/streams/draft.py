@@ -23,6 +23,7 @@ from etalis_compiler.diagnostics import closest
 from etalis_py.streams.clock import is_number
 from etalis_py.streams.draft_times import FoundTime, find_time, time_format, words_of
 from etalis_py.streams.errors import StreamError
+from etalis_py.streams.templates import HOLE
 
 ROWS = 2000
 """The rows that are looked at."""
@@ -217,6 +218,13 @@ def in_one_line(mapping: Mapping[str, Any]) -> str:
     return f"{time}{form}, subject {about}"
 
 
+def _instants(mapping: Mapping[str, Any], samples: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
+    """The cells of the time in each row; without a time, no two are alike."""
+    columns = [samples[name] for name in HOLE.findall(mapping.get("time", ""))]
+    rows = len(next(iter(samples.values()), ()))
+    return list(zip(*columns, strict=False)) if columns else [(str(row),) for row in range(rows)]
+
+
 def example_query(mapping: Mapping[str, Any], samples: Mapping[str, Sequence[str]]) -> str:
     """A query over columns of a draft that finds something: those that have a value in most rows."""
     made = mapping["triple"]
@@ -224,6 +232,8 @@ def example_query(mapping: Mapping[str, Any], samples: Mapping[str, Sequence[str
     fullest = max(sum(bool(cell.strip()) for cell in samples[name]) for name in columns)
     some = [n for n in columns if sum(bool(c.strip()) for c in samples[n]) == fullest][:_SHOWN]
     subject = made[0]["subject"]
+    if subject != ROW and not _is_once(samples[subject[2:-1]], _instants(mapping, samples)):
+        some = some[:1]  # several columns would also join rows of one key and time
     names = local_names([subject[2:].strip("{}"), *some])
     about, *values = names.values()
     pattern = f"?{about} " + " ; ".join(f"{columns[name]} ?{names[name]}" for name in some)

@@ -376,7 +376,7 @@ def _bulk(source: Source, document: str, context: Context, options: Options) -> 
     if format == "jsonl" and options.context is None and not context.close_on_message and can_compile():
 
         def objects() -> Iterator[Chunk]:
-            if is_array(source.peek()):
+            if is_array(source.peek(1)):  # more would split its first block
                 yield from in_lists(source_items(source, document, context, options))
                 return
             from etalis_py.streams.columns.json_lines import json_chunks  # takes a while to import

@@ -81,6 +81,11 @@ def test_the_query_under_a_draft_finds_each_row_once(folder: Folder, name: str, 
     assert len(folder.etalis(*shlex.split(command)).stdout.splitlines()) == rows
 
 
+def test_the_query_asks_for_one_column_where_a_key_has_several_rows_at_one_time(folder: Folder) -> None:
+    _, command = draft(folder, "p.csv", "at,card,city,amount\n1,c1,Wien,10\n1,c1,Graz,500\n")
+    assert shlex.split(command)[2] == "SELECT ?card ?city { ?card :city ?city }"
+
+
 TIMES = {
     "iso": ("at", ["2026-03-02T08:00:00Z"], {}),
     "a space in it": ("at", ["2026-03-02 08:00:00"], {"time_format": "%Y-%m-%d %H:%M:%S"}),
