@@ -72,7 +72,7 @@ def draft(
     found = _given_time(time, cells, moments) if time else find_time({name: cells[name] for name in usable}, moments)
     used = frozenset[str]() if found is None else found.columns
     left = [name for name in usable if name not in used] or usable
-    instants = None if found is None else list(zip(*(samples[name] for name in sorted(used)), strict=False))
+    instants = None if found is None else _instants(found.mapping, samples)
     if subject == "":
         subject = _subject([name for name in left if cells[name]], samples, instants)
     elif subject is None or subject.startswith("_:"):
@@ -121,6 +121,8 @@ def _subject(
     """
     if instants is None:  # nothing happens to the things of such a table: each row describes one
         return next((name for name in names if _is_name(samples[name]) and _is_unique(samples[name])), None)
+    if any("[]" in name for name in names):
+        return None  # the elements of a list share the keys around it
     things = sorted((n for n in names if _named(n, _THINGS) and not _is_measured(samples[n])), key=_rank)
     repeated = [name for name in things if _repeats(samples[name])]
     if repeated:

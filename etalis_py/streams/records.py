@@ -77,7 +77,7 @@ def record_events(records: Iterable[Any], context: Context, reading: Reading) ->
 
 
 def _check_keys(mapping: RowMapping, records: Collection[Any]) -> None:
-    absent = set(mapping.used)
+    absent = {name.partition("[]")[0] for name in mapping.used}  # of items[].sku a record has the list
     for record in filter(is_record, records):
         absent -= {name for name in absent if value_of(record, name) is not None or name in set(record.keys())}
         if not absent:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ from etalis_py.streams.csv_mapping import header_columns
 from etalis_py.streams.draft import ROWS, Samples
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.json_arrays import first_elements, is_array
-from etalis_py.streams.jsonl import Number, has_triples
+from etalis_py.streams.jsonl import Number, elements_of, has_triples
 from etalis_py.streams.sources import MAPPED, Source, format_of, sniff
 
 _BYTES = 1 << 18
@@ -132,8 +133,21 @@ def _of_objects(records: Iterable[dict[str, Any]]) -> Samples:
     return samples
 
 
+def _apart(record: Mapping[Any, Any]) -> list[dict[Any, Any]]:
+    """A record for each element of its first list of objects, with names such as ``items[].sku``."""
+    record = dict(record)
+    lists = (k for k, v in record.items() if isinstance(v, list) and v and all(isinstance(one, dict) for one in v))
+    for key in lists:
+        names = dict.fromkeys(f"{key}[].{inner}" for element in record[key] for inner in element)
+        return elements_of(record, names)
+    return [record]
+
+
 def record_samples(records: Iterable[Mapping[Any, Any]]) -> Samples:
-    """The samples of dicts; the keys of one inside another are written with dots, ``sensor.id``."""
+    """The samples of dicts; the keys of one inside another are written with dots, ``sensor.id``.
+
+    A list of dicts makes a row of each of them: ``items[].sku``.
+    """
     cells: dict[str, list[str]] = {}
     moments: dict[str, None] = {}
     count = 0
@@ -149,11 +163,11 @@ def record_samples(records: Iterable[Mapping[Any, Any]]) -> Samples:
                 if isinstance(value, date):
                     moments[before + key] = None
 
-    for record in records:
-        look(record, "")
+    for row in islice((row for record in records for row in _apart(record)), ROWS):
+        look(row, "")
         count += 1
-        if count == ROWS:
-            break
     for column in cells.values():
         column += [""] * (count - len(column))
-    return Samples({name: column for name, column in cells.items() if any(column)}, list(moments))
+    inside = [column for name, column in cells.items() if "[]" in name]
+    made = [row for row in range(count) if not inside or any(column[row] for column in inside)]
+    return Samples({name: [column[row] for row in made] for name, column in cells.items() if any(column)}, [*moments])

@@ -199,6 +199,44 @@ def test_a_column_that_is_not_there_is_told(folder: Folder, options: tuple[str, 
     assert told in done.stderr
 
 
+# --- JSON inside JSON ---------------------------------------------------------------
+
+ORDERS = """\
+{"at": 1, "order": {"id": "o1"}, "items": [{"sku": "a", "n": 2}, {"sku": "b", "n": 1}]}
+{"at": 2, "order": {"id": "o2"}, "items": []}
+{"at": 3, "order": {"id": "o3"}, "items": [{"sku": "a", "n": 5}]}
+"""
+
+
+def test_each_element_of_a_list_is_a_record(folder: Folder) -> None:
+    mapping, command = draft(folder, "orders.jsonl", ORDERS)
+    assert [one["object"] for one in mapping["triple"]] == ["{order.id}", "{items[].sku}", "{items[].n}"]
+    done = folder.etalis(*shlex.split(command), "-f", "csv")
+    assert sorted(done.stdout.splitlines()[1:]) == ["o1,a,2,1,1", "o1,b,1,1,1", "o3,a,5,3,3"]
+
+
+def test_the_elements_of_a_list_may_be_values(folder: Folder) -> None:
+    folder.write("t.jsonl", '{"at": 1, "tags": ["x", "y"]}\n{"at": 2}\n')
+    folder.write("m.toml", 'time = "{at}"\nsubject = "_:row"\npredicate = ":tag"\nobject = "{tags[]}"\n')
+    done = folder.etalis("run", "-q", "SELECT ?tag { ?r :tag ?tag }", "-s", "t.jsonl", "-m", "m.toml", "-f", "csv")
+    assert sorted(done.stdout.splitlines()[1:]) == ["x,1,1", "y,1,1"]
+
+
+@pytest.mark.parametrize(
+    ("used", "told"),
+    [
+        ("{at[].x}", "  without [] it is {at}, or a key inside it {at.key}"),
+        ("{a[]}{b[]}", "the mapping reaches into several lists: a[], b[]"),
+        ("{tags}", "\n  a record for each of its elements: {tags[]}, or {tags[].key}\n"),
+    ],
+)
+def test_what_is_no_list_or_several_is_told(folder: Folder, used: str, told: str) -> None:
+    folder.write("t.jsonl", '{"at": 1, "tags": ["x", "y"]}\n')
+    folder.write("m.toml", f'time = "{{at}}"\nsubject = "_:row"\npredicate = ":tag"\nobject = "{used}"\n')
+    done = folder.etalis("run", "-q", "SELECT ?tag { ?r :tag ?tag }", "-s", "t.jsonl", "-m", "m.toml", code=1)
+    assert told in done.stderr
+
+
 # --- JSON arrays -----------------------------------------------------------------------
 
 

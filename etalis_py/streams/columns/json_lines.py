@@ -114,7 +114,7 @@ def _decoder(reading: Reading) -> Any:
     if mapping is None:
         return msgspec.json.Decoder(_Line, float_hook=Number)
     names = sorted(mapping.used | _SPECIAL)
-    if any("." in name for name in names):
+    if any("." in name or "[]" in name for name in names):
         return None
     absent = dict.fromkeys(_PRESENT - mapping.used, UNSET)
     fields = [(f"f{i}", Any, msgspec.field(default=absent.get(name), name=name)) for i, name in enumerate(names)]
