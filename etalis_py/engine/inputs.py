@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Columns
 from etalis_py.streams import Burst, Idle, Punctuation, Stream, StreamError, read_stream
+from etalis_py.streams.drafting import UNNAMED, Naming, of_file, of_frame, of_records
 from etalis_py.streams.options import StreamOptions
 from etalis_py.streams.records import is_record, record_draft
 from etalis_py.streams.sockets import is_socket
@@ -31,7 +32,7 @@ _ITEMS = (Event, *_SIGNALS)
 _QUERY = re.compile(r"\b(?:SELECT|ASK|CONSTRUCT|DESCRIBE|REGISTER)\b.*\{", re.IGNORECASE | re.DOTALL)
 _WANTED = (
     "give a list of event(':a :price 3', 5), the path or address of a stream, a table or frame, or a list of dicts, "
-    "these with mapping=…"
+    "these with time=… and subject=…, or mapping=…"
 )
 _MAPPED = "a mapping is for tables, frames, dicts, CSV, JSON lines, Parquet and Arrow"
 
@@ -39,37 +40,53 @@ _MAPPED = "a mapping is for tables, frames, dicts, CSV, JSON lines, Parquet and 
 def opened(
     given: Any,
     mapping: Any = None,
+    naming: Naming = UNNAMED,
     *,
+    drafts: bool = True,
     in_order: bool = True,
     revise: bool = False,
     prefixes: Mapping[str, str] | None = None,
 ) -> Stream | Iterable[Any]:
     """What was given, as a stream or as events.
 
+    Rows are read by the ``mapping``, or else by the columns that are named and, if there may be ``drafts``, by a draft.
     ``in_order``: what is complete is put in order of time.  ``revise``: events may be withdrawn.  ``prefixes`` are
     known in mappings and in Turtle.
     """
+    if naming and mapping is not None:
+        raise TypeError("a mapping says which columns have the time and the subject: leave time= and subject= out")
     if isinstance(given, Stream):
-        if mapping is not None:
+        if mapping is not None or naming:
             raise TypeError(f"{_MAPPED}, not for a stream that is open: read_stream(…, mapping=…)")
         return given
+    if naming and not drafts and not (naming.time and naming.subject != ""):
+        raise TypeError("name both columns, as time='at', subject='sensor'; subject=None makes a node of each row")
     reading: StreamOptions = {"mapping": mapping, "in_order": in_order, "prefixes": prefixes}
     if isinstance(given, (str, os.PathLike)):
-        return _of_source(given, reading, revise)
+        return _of_source(given, reading, naming if drafts or naming else None, revise)
     kind = type(given)
     if not _is_column(kind) and (hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "read")):
+        if mapping is None and (drafts or naming) and hasattr(kind, "__arrow_c_stream__"):
+            given, reading["mapping"] = of_frame(given, naming)
+        elif naming:
+            raise TypeError("columns are named for the path of a file, not for an open one: give mapping=…")
         return read_stream(given, **reading)
     alone = isinstance(given, (Event, bytes, bytearray, type)) or is_record(given) or _is_column(kind)
     if alone or not isinstance(given, Iterable):
         raise TypeError(_refusal(given))
     if not isinstance(given, Collection):
+        if naming:
+            given, reading["mapping"] = of_records(given, naming)
+            mapping = reading["mapping"] or naming
         return _first_checked(iter(given)) if mapping is None else read_stream(given, **reading)
     first = next(iter(given), None)
-    if not len(given) or (isinstance(first, _ITEMS) and mapping is None):
+    if not len(given) or (isinstance(first, _ITEMS) and mapping is None and not naming):
         return given
     if is_record(first):
+        if mapping is None and (drafts or naming):
+            given, reading["mapping"] = of_records(given, naming)
         return read_stream(given, **reading)
-    raise TypeError(_refusal_of_items(first, mapping))
+    raise TypeError(_refusal_of_items(first, mapping or naming or None))
 
 
 def _is_column(kind: type) -> bool:
@@ -78,8 +95,8 @@ def _is_column(kind: type) -> bool:
     return array or any(hasattr(kind, name) for name in ("dtype", "to_frame", "num_chunks"))
 
 
-def _of_source(given: str | os.PathLike[str], reading: StreamOptions, revise: bool) -> Stream:
-    """A path, a pattern, or an address."""
+def _of_source(given: str | os.PathLike[str], reading: StreamOptions, naming: Naming | None, revise: bool) -> Stream:
+    """A path, a pattern, or an address; without a ``naming`` no mapping is drafted."""
     source = os.fspath(given)
     if not isinstance(source, str):
         raise TypeError(f"a path is a text or a Path, not {source!r}")
@@ -107,6 +124,8 @@ def _of_source(given: str | os.PathLike[str], reading: StreamOptions, revise: bo
             source=source,
             hint="known are paths, patterns, -, http(s)://, tcp://host:port and kafka://host:port/topic",
         )
+    if reading.get("mapping") is None and naming is not None and not is_socket(source):
+        reading["mapping"] = of_file(source, naming)
     return read_stream(source, **reading)
 
 

@@ -16,6 +16,7 @@ from etalis_py.events import Event
 from etalis_py.kernel.matches import Match, Matches, Revised, Tabular, as_one
 from etalis_py.kernel.options import EngineOptions
 from etalis_py.streams import Stream
+from etalis_py.streams.drafting import Naming
 from etalis_py.streams.updates import Updates, updates_of
 
 if TYPE_CHECKING:
@@ -176,6 +177,8 @@ def run(
     /,
     *,
     mapping: Any = None,
+    time: str = "",
+    subject: str | None = "",
     until: int | str | datetime | None = None,
     updates: Updates | None = None,
     on_late: Callable[[Event], None] | None = None,
@@ -188,6 +191,10 @@ def run(
     ``o``), or, with a ``mapping`` from its columns or keys to triples, any other frame and any list or iterator of
     dicts.  A file or frame that is not in order of time is sorted first, with a warning, unless late events are allowed
     (``lateness``, ``revise``) or it was opened with ``in_order=False``.
+
+    Without a mapping, ``time`` and ``subject`` are the columns of a table or the keys of dicts that say when a row was
+    and what it is about; every other column is a property, ``:price``.  A ``subject`` of None makes each row a node of
+    its own.  What is not given of them is drafted as ``etalis map`` does, and a warning says how.
 
     ``until`` ends the run: microseconds since the epoch, a datetime (without a zone: UTC), or a time as the stream
     spells it, such as ``"2026-01-31T10:00:00Z"``.  Events after it are not read, and whatever depends on time alone
@@ -206,11 +213,16 @@ def run(
     >>> from etalis_py import event
     >>> [m["x"] for m in run("SELECT ?x { ?c :p ?x }", [event(":c :p 1", 1), event(":c :p 2", 2)])]
     [1, 2]
+    >>> rows = [{"at": 1, "city": "Wien", "amount": 10}, {"at": 2, "city": "Graz", "amount": 5}]
+    >>> [m["city"] for m in run("SELECT ?city { ?row :city ?city ; :amount 5 }", rows, time="at", subject=None)]
+    ['Graz']
     """
     compiled = program_from(program)
     revise = bool(options.get("revise"))
     in_order = not (revise or options.get("lateness"))
-    stream = opened(stream, mapping, revise=revise, in_order=in_order, prefixes=compiled.prefixes)
+    stream = opened(
+        stream, mapping, Naming(time, subject), revise=revise, in_order=in_order, prefixes=compiled.prefixes
+    )
     if isinstance(stream, Stream):
         options.setdefault("render", lambda us: stream.clock.render(us))
     if updates is not None:

@@ -15,6 +15,7 @@ from etalis_py.kernel.matches import Matches, as_one
 from etalis_py.kernel.options import Render, adaptable
 from etalis_py.streams import Punctuation, Stream
 from etalis_py.streams.clock import render_datetime
+from etalis_py.streams.drafting import Naming
 from etalis_py.streams.records import is_record
 
 
@@ -31,16 +32,19 @@ class Taking(Kernel):
         render, self._show = adaptable()
         return render
 
-    def push_all(self, events: Any, *, mapping: Any = None) -> Matches:
+    def push_all(self, events: Any, *, mapping: Any = None, time: str = "", subject: str | None = "") -> Matches:
         """Take events in order; returns the matches of the instants that they closed.
 
         They are given as ``run`` takes them: a list or iterator of events, a frame, a file or a stream with an end, or,
         with a ``mapping`` from columns or keys to triples, any frame and any list or iterator of dicts.
+        ``time`` and ``subject`` name columns in place of a mapping, as for ``run``.  Nothing is drafted here, since the
+        next rows might be drafted differently.
         """
-        if isinstance(events, Columns) and mapping is None:
+        naming = Naming(time, subject)
+        if isinstance(events, Columns) and mapping is None and not naming:
             return super().push_all(events)
-        if type(events) is not list or mapping is not None or not events or type(events[0]) is not Event:
-            events = self._recognized(events, mapping)
+        if type(events) is not list or mapping is not None or naming or not events or type(events[0]) is not Event:
+            events = self._recognized(events, mapping, naming)
             if isinstance(events, Stream):
                 return self._push_stream(events)
         try:
@@ -54,10 +58,10 @@ class Taking(Kernel):
         """Take events, or plain tuples of their fields, that are known to be right."""
         return super().push_all(events)
 
-    def _recognized(self, given: Any, mapping: Any) -> Any:
+    def _recognized(self, given: Any, mapping: Any, naming: Naming) -> Any:
         """What was given as a stream or as events; if the first has a date, matches show dates from now on."""
         in_order = not (self.lateness or self.options.revise)
-        events = opened(given, mapping, revise=bool(self.options.revise), in_order=in_order)
+        events = opened(given, mapping, naming, drafts=False, revise=bool(self.options.revise), in_order=in_order)
         if isinstance(events, Stream):
             return events
         items = iter(events)

@@ -33,7 +33,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from etalis_rules.terms import RDF, RDFS, XSD
 
 from etalis_py.streams.blanks import Row
-from etalis_py.streams.clock import UNITS, Clock, TimeError, nearest
+from etalis_py.streams.clock import UNITS, Clock, nearest
+from etalis_py.streams.draft_times import time_format
 from etalis_py.streams.elements import Context, Item, withdrawn
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.message_elements import message_events
@@ -369,13 +370,20 @@ def span_of_texts(texts: list[str], mapping: RowMapping, context: Context) -> Sp
         bounds = [_strptime(text, mapping) for text in texts]
         # The clock of the stream is one of dates, whatever the spelling in the file.
         context.times.of_text("1970-01-01")
-    except TimeError as error:
-        raise StreamError(f"the time cannot be read: {error}", hint="name its form with time_format") from None
     except ValueError as error:
-        raise StreamError(f"the time cannot be read: {error}", hint="check time_format") from None
+        raise StreamError(f"the time cannot be read: {error}", hint=_form_of(texts)) from None
     if bounds[0] > bounds[-1]:
         raise StreamError("the interval ends before it starts")
     return bounds[0], bounds[-1]
+
+
+def _form_of(texts: Sequence[str]) -> str:
+    """What a mapping must say about times that are spelled in a known way."""
+    form = time_format(texts)
+    if form is None:
+        return 'say how it is spelled, as a format of strptime: time_format = "%d.%m.%Y %H:%M"'
+    says = " and ".join(f'{key} = "{value}"' for key, value in form.items())
+    return f"in the mapping write {says}" if says else "such a time needs no time_format: leave it out of the mapping"
 
 
 def _strptime(text: str, mapping: RowMapping) -> int:

@@ -14,6 +14,7 @@ from etalis_py.streams.documents import document_events, run_events, whole_docum
 from etalis_py.streams.elements import Context, Item, instant_events
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.jelly import jelly_frames
+from etalis_py.streams.json_arrays import array_events, is_array
 from etalis_py.streams.jsonl import Reading, jsonl_events, read_context
 from etalis_py.streams.message_elements import log_events, message_events
 from etalis_py.streams.options import Options
@@ -44,7 +45,7 @@ def source_items(source: Source, document: str, context: Context, options: Optio
         raise StreamError(f"a context is for JSON lines; this is {FORMATS[format]}", hint="leave the context out")
     at = _instant(options.at, context, format)
     if format == "jsonl":
-        return jsonl_events(line_blocks(source, patience, context.report), context, json_reading(options, context))
+        return _json_items(source, context, json_reading(options, context))
     if format == "csv":
         rows = mapping_of(options, context)
         if rows is None:
@@ -115,6 +116,11 @@ def sniffed(source: Source, mapped: bool) -> str:
             hint=f"name it: one of {', '.join(FORMATS)}",
         )
     return format or "nq"
+
+
+def _json_items(source: Source, context: Context, reading: Reading) -> Iterator[Item]:
+    blocks = line_blocks(source, context.patience, context.report)
+    yield from (array_events if is_array(source.peek()) else jsonl_events)(blocks, context, reading)
 
 
 def _instant(at: int | str | None, context: Context, format: str) -> Span | None:

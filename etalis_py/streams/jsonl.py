@@ -74,7 +74,9 @@ def cell_of(value: Any, name: str) -> str:
     kind = "an object" if isinstance(value, dict) else "a list"
     raise StreamError(
         f"{name!r} is {kind}, which is not a value",
-        hint=f"name a key inside it, as {{{name}.key}}" if isinstance(value, dict) else "take it apart before",
+        hint=f"name a key inside it, as {{{name}.key}}"
+        if isinstance(value, dict)
+        else f"a record for each of its elements: {{{name}[]}}, or {{{name}[].key}}",
     )
 
 
@@ -180,7 +182,8 @@ def _record_items(record: dict[str, Any], line: str, number: int, context: Conte
         yield context.punctuation(_span(record["punctuate"], context)[1])
         return
     if reading.mapping is not None and ("triples" not in record or "triples" in reading.mapping.used):
-        yield from _mapped(record, reading, reading.mapping, number, line, context)
+        for one in elements_of(record, reading.mapping.used):
+            yield from _mapped(one, reading, reading.mapping, number, line, context)
         return
     if reading.context:
         rows = _expanded(line, reading.context)
@@ -272,6 +275,38 @@ def value_of(record: Any, name: str) -> Any:
     return value_of(within, inner) if isinstance(within, dict) else None
 
 
+def elements_of(record: dict[str, Any], names: Iterable[str]) -> list[dict[str, Any]]:
+    """A record for each element of the list that these names reach into, as ``items[].sku``; otherwise the record.
+
+    >>> elements_of({"order": 7, "items": [{"sku": "a"}, {"sku": "b"}]}, ("items[].sku",))[1]["items[].sku"]
+    'b'
+    """
+    inside = [name for name in names if "[]" in name]
+    if not inside:
+        return [record]
+    lists = {name.partition("[]")[0] for name in inside}
+    if len(lists) > 1 or any(name.count("[]") > 1 for name in inside):
+        raise StreamError(
+            f"the mapping reaches into several lists: {', '.join(sorted(inside))}",
+            hint="a mapping makes a record of each element of one list: give each list a mapping of its own",
+        )
+    path = lists.pop()
+    elements = value_of(record, path)
+    if not isinstance(elements, list | None):
+        raise StreamError(
+            f"{path!r} is no list", hint=f"without [] it is {{{path}}}, or a key inside it {{{path}.key}}"
+        )
+    keys = {name: name.partition("[]")[2].removeprefix(".") for name in inside}
+    return [record | {name: _within(element, key) for name, key in keys.items()} for element in elements or ()]
+
+
+def _within(element: Any, key: str) -> Any:
+    """An element of a list, or what it has under a key."""
+    if not key:
+        return element
+    return value_of(element, key) if isinstance(element, dict) else None
+
+
 def _expanded(line: str, context: str) -> list[Row]:
     """The triples of a plain object by a JSON-LD context."""
     body = line.lstrip()[1:].lstrip()
@@ -283,6 +318,11 @@ def _expanded(line: str, context: str) -> list[Row]:
 
 
 _SHAPE = 'expected {"time": t, "triples": "N-Triples or Turtle"}'
+
+
+def has_triples(record: Mapping[Any, Any]) -> bool:
+    """Whether an object needs no mapping."""
+    return "triples" in record or "punctuate" in record
 
 
 def _shape_hint(record: dict[str, Any]) -> str:

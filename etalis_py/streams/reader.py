@@ -22,6 +22,7 @@ from etalis_py.streams.elements import (
 )
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.formats import json_reading, live_items, looks_like_log, mapping_of, sniffed, source_items
+from etalis_py.streams.json_arrays import is_array
 from etalis_py.streams.merging import LiveMerge, in_turn
 from etalis_py.streams.options import Options, StreamOptions
 from etalis_py.streams.sockets import is_socket
@@ -375,6 +376,9 @@ def _bulk(source: Source, document: str, context: Context, options: Options) -> 
     if format == "jsonl" and options.context is None and not context.close_on_message and can_compile():
 
         def objects() -> Iterator[Chunk]:
+            if is_array(source.peek(1)):  # more would split its first block
+                yield from in_lists(source_items(source, document, context, options))
+                return
             from etalis_py.streams.columns.json_lines import json_chunks  # takes a while to import
 
             yield from json_chunks(source, context, json_reading(options, context))

@@ -60,8 +60,8 @@ _TURTLE_START = re.compile(rb"^\s*(?:@prefix|@base|@version|prefix\s|base\s|[\w\
 
 def sniff(head: bytes) -> str:
     """The format that the first bytes look like, or ``""``."""
-    if re.match(rb"\s*\{\s*\"", head):
-        return "jsonl"
+    if re.match(rb"\s*(?:\[\s*)?\{\s*\"", head):
+        return "jsonl"  # or an array of objects
     if head.startswith((b"PAR1", b"ARROW1", b"\xff\xff\xff\xff")):
         return "parquet" if head.startswith(b"PAR1") else "arrow"
     if b"\x00" in head[:512] or any(byte < 9 for byte in head[:16]):

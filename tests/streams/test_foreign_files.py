@@ -24,10 +24,10 @@ import pytest
 from pyarrow import ipc, parquet
 
 from etalis_py import read_stream
-from etalis_py.cli.mapping import draft_of
 from etalis_py.streams import StreamError
 from etalis_py.streams.columns import files
 from etalis_py.streams.columns.checked import DAMAGED
+from etalis_py.streams.samples import file_samples
 from etalis_py.values.limits import Limits
 
 from .damaged import KINDS, NATIVE
@@ -195,9 +195,9 @@ def test_two_columns_of_one_name_are_an_error() -> None:
 
 
 def draft_of_file(path: str) -> str:
-    """The error of drafting a mapping for a file, or the draft."""
+    """The error of sampling a file to draft a mapping for it, or its cells."""
     try:
-        return str(draft_of(path))
+        return str(file_samples(path).cells)
     except StreamError as error:
         return str(error)
 

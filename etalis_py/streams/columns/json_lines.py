@@ -57,11 +57,14 @@ class _Line(msgspec.Struct, gc=False):
 def json_chunks(source: Source, context: Context, reading: Reading) -> Iterator[Chunk]:
     """The events of JSON lines, in order."""
     decoder = _decoder(reading)
+    in_lists = reading.mapping is not None and any("[]" in name for name in reading.mapping.used)
     forms = forms_of(reading.names, is_turtle(reading.prefixes))
     for block in whole_lines(source, byte_blocks(source, BLOCK)):
         assert block is not None
         lines = _Lines(*block, context, reading)
         records, odd = lines.records(decoder)
+        if in_lists:
+            odd[:] = True  # a record for each element of a list: the row reader makes them
         if reading.mapping is None:
             yield from _triples(records, odd, lines, context, forms)
         else:
