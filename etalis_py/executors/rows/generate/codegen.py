@@ -22,13 +22,14 @@ from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, TOGETHER, Op
 from etalis_py.executors.rows.generate import absence, blocks, inserting, joins, longest, weighing
 from etalis_py.executors.rows.generate.because import Because
 from etalis_py.executors.rows.generate.blocks import Code
+from etalis_py.executors.rows.generate.deriving import make_triple
 from etalis_py.executors.rows.generate.feeding import feed, leaf_tests, may_see
 from etalis_py.executors.rows.generate.frames import Frame
 from etalis_py.executors.rows.generate.needs import OfOutput, Operator
 from etalis_py.executors.rows.generate.outer import outer
 from etalis_py.executors.rows.generate.plan import RowPlan
 from etalis_py.executors.rows.generate.reaching import readers_of
-from etalis_py.executors.rows.generate.records import feed_event
+from etalis_py.executors.rows.generate.records import derive_event, take_events
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.operands import OperatorCode, operator_code
 from etalis_py.executors.rows.run.slicing import canonical_key, is_arranged
@@ -172,22 +173,9 @@ class Generator:
                     with w.block(f"{'if' if number == 0 else 'elif'} g == {number}:"):
                         self._feed(w, members, because, predicate)
                 self._feed(w, open_, because, None)
-            self._take_events(w)
+            if self.records:
+                take_events(w, code, self.records, derived=self._derives_events)
             self._run(w, reached, time_passes=True)
-
-    def _take_events(self, w: Writer) -> None:
-        """The events of the instant, each once, for EVENT."""
-        if not self.records:
-            return
-        code = self.code
-        arrived = code.of_runtime("arrived")
-        with w.block(f"for start, triples, stream, graph in {arrived}:"):
-            if self._derives_events:
-                w(f"{code.filled('whole')}.add((start, frozenset(triples), stream, graph))")
-            feed_event(w, code, self.records, {})
-        w(f"{arrived}.clear()")
-        for name in self.records:
-            weighing.compare(w, code, name, code.new(name), weighing.FEW)
 
     @property
     def _derives_events(self) -> bool:
@@ -497,16 +485,7 @@ class Generator:
                 with w.block("if x[0] != t:"):
                     w("continue")
             for template in output.template:
-                parts = [_written(n, frame) for n in (template.subject, template.predicate, template.object)]
-                w(f"s, p, o = {', '.join(parts)}")
-                variables = (
-                    (x, n) for x, n in zip("spo", (template.subject, template.predicate, template.object), strict=True)
-                )
-                tests = [letter for letter, n in variables if isinstance(n, alg.Var)]
-                if isinstance(template.subject, alg.Var):
-                    tests.append("""s[:1] != '"'""")
-                if isinstance(template.predicate, alg.Var):
-                    tests.append("p[:1] == '<'")
+                tests = make_triple(w, template, frame)
                 constant = template.predicate.term if isinstance(template.predicate, alg.Const) else None
                 leaves = [n for n in self.fed[name] if n in self.leaves]
                 targets = [n for n in leaves if feeds(template, output.stream, self.leaves[n])]
@@ -527,18 +506,4 @@ class Generator:
                             w(f"{code.of_runtime('remember')}(s, p, o, start, t, stream)")
                         self._feed(w, seeing, because, constant, later=later)
             if whole:
-                self._derive_event(w, name, whole, later)
-
-    def _derive_event(
-        self, w: Writer, name: str, nodes: Mapping[str, ir.Record], later: Mapping[str, str] | None
-    ) -> None:
-        """What one solution of a rule derives is one event, unless an equal one is there."""
-        known = self.code.filled("whole")
-        w("graph = ''", "event = (start, frozenset(triples), stream, graph)")
-        with w.block(f"if triples and event not in {known}:"):
-            w(f"{known}.add(event)", "triples = (*triples,)")
-            feed_event(w, self.code, nodes, later or {}, self.code.provenance(name, "x[-1]"))
-
-
-def _written(node: alg.Var | alg.Const, frame: Frame) -> str:
-    return repr(node.term) if isinstance(node, alg.Const) else frame.terms.get(node.name, "''")
+                derive_event(w, code, name, whole, later or {})
