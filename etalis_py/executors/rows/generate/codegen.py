@@ -77,11 +77,8 @@ class Generator:
         self.operators: dict[str, OperatorCode] = {}
         self.derives = any(self.fed.values())
         self.filled: frozenset[str] = frozenset()
-
-    @property
-    def _sources(self) -> dict[str, ir.Leaf | ir.Record]:
-        """The nodes that are made from no others: they see triples, or whole events."""
-        return {**self.leaves, **self.records}
+        # the nodes that are made from no others
+        self._sources: dict[str, ir.Leaf | ir.Record] = {**self.leaves, **self.records}
 
     # --- functions ---
 
@@ -106,10 +103,8 @@ class Generator:
         for name, node in self.nodes.items():
             if isinstance(node, (ir.Group, ir.Run)):
                 self._operator_code(name, node)
-        code = self.code
-        return RowPlan(
-            w.text() + "\n", names, code.names.objects, code.needs, tuple(code.stores.values()), self.operators
-        )
+        code, text = self.code, w.text() + "\n"
+        return RowPlan(text, names, code.names.objects, code.needs, tuple(code.stores.values()), self.operators)
 
     def _operator_code(self, name: str, node: ir.Group | ir.Run) -> None:
         if name not in self.operators:
@@ -174,13 +169,9 @@ class Generator:
                         self._feed(w, members, because, predicate)
                 self._feed(w, open_, because, None)
             if self.records:
-                take_events(w, code, self.records, derived=self._derives_events)
+                derived = not self.records.keys().isdisjoint(name for names in self.fed.values() for name in names)
+                take_events(w, code, self.records, derived=derived)
             self._run(w, reached, time_passes=True)
-
-    @property
-    def _derives_events(self) -> bool:
-        """Whether EVENT sees what some rule derives."""
-        return any(name in self.records for names in self.fed.values() for name in names)
 
     def _due(self, w: Writer) -> None:
         """The function for an instant without an event: the reports of deadlines, and what follows from them."""
