@@ -350,7 +350,7 @@ def line_blocks(
         gathers = patience is not None and patience.gathers
         if gathers:
             yield Burst(True)
-        yield from decoded(*block, on_error)
+        yield from decoded(*block, on_error, returns=returns)
         if gathers:
             yield Burst(False)
 
@@ -360,7 +360,7 @@ def whole_lines(
 ) -> Iterator[tuple[bytes, int] | None]:
     """Blocks of whole lines, each with the number of its first line; silences pass.
 
-    ``returns``: a carriage return alone ends a line, too, for the number of the next block.
+    ``returns``: a carriage return alone ends a line, too, for the numbers of lines.
     """
     rest: list[bytes] = []
     held = 0
@@ -395,33 +395,39 @@ def whole_lines(
 _LONG_LINE = "is this really a line-based format? name the right one"
 
 
-def decoded(whole: bytes, number: int, on_error: Callable[[StreamError], None]) -> Iterator[tuple[str, int]]:
+def decoded(
+    whole: bytes, number: int, on_error: Callable[[StreamError], None], *, returns: bool = False
+) -> Iterator[tuple[str, int]]:
     """Lines as text, with the number of the first; one that is not UTF-8 is reported and becomes empty.
 
-    The lines before it are given first, so that they are read even if the report ends the reading.
+    The lines before it are given first, so that they are read even if the report ends the reading.  For ``returns`` see
+    ``whole_lines``.
     """
     try:
         text = whole.decode("utf-8")
     except UnicodeDecodeError:
-        yield from _decoded_lines(whole, number, on_error)
+        yield from _decoded_lines(whole, number, on_error, returns=returns)
     else:
         yield text, number
 
 
-def _decoded_lines(whole: bytes, number: int, on_error: Callable[[StreamError], None]) -> Iterator[tuple[str, int]]:
+def _decoded_lines(
+    whole: bytes, number: int, on_error: Callable[[StreamError], None], *, returns: bool
+) -> Iterator[tuple[str, int]]:
     lines: list[str] = []
     begin = 0
-    for place, line in enumerate(whole.split(b"\n")):
+    for place, line in enumerate(whole.splitlines(keepends=True) if returns else io.BytesIO(whole)):
         try:
             lines.append(line.decode("utf-8"))
         except UnicodeDecodeError as error:
             if lines:
-                yield "\n".join(lines) + "\n", number + begin
+                yield "".join(lines), number + begin
             reason = f"byte {error.start + 1} of the line is not UTF-8"
-            shown = line.decode("utf-8", "backslashreplace")
+            content = line.rstrip(b"\r\n")
+            shown = content.decode("utf-8", "backslashreplace")
             on_error(StreamError(reason, line=number + place, text=shown, hint="convert the input to UTF-8"))
-            lines, begin = [""], place
-    yield "\n".join(lines), number + begin
+            lines, begin = [line[len(content) :].decode()], place
+    yield "".join(lines), number + begin
 
 
 def now() -> int:

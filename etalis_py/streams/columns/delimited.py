@@ -34,13 +34,13 @@ def csv_chunks(source: Source, mapping: RowMapping, context: Context, tabs: bool
 
     def by_rows(first: tuple[bytes, int], *, to_end: bool = False) -> Iterator[Chunk]:
         """Read a block with the row reader, and what follows up to the end of a row (or to the end)."""
-        block = decoded(*first, context.report)
+        block = decoded(*first, context.report, returns=True)
 
         def texts() -> Iterator[tuple[str, int]]:
             nonlocal block
             yield from block
             for more in blocks:
-                block = decoded(*more, context.report)
+                block = decoded(*more, context.report, returns=True)
                 yield from block
 
         # The row reader stops where a row ends with a text, of which a block has several if it is not all UTF-8.

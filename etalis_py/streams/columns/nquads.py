@@ -43,7 +43,7 @@ def _utf8(source: Source, context: Context) -> Iterator[tuple[bytes, int]]:
         try:
             whole.decode()
         except UnicodeDecodeError:
-            for text, first in decoded(whole, number, context.report):
+            for text, first in decoded(whole, number, context.report, returns=True):
                 yield text.encode(), first
         else:
             yield whole, number

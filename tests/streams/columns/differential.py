@@ -131,11 +131,11 @@ def _options(draws: Draws) -> dict[str, Any]:
     return options
 
 
-BLEMISHES = [b"\x00", b"\r", b"\n", b'"', b"\xef\xbb\xbf", b",", b" ", b"\\", b""]
+BLEMISHES = [b"\x00", b"\r", b"\n", b'"', b"\xef\xbb\xbf", b",", b" ", b"\\", b"", b"\xff", b"\xc3"]
 
 
-def _blemished(data: bytes, draws: Draws) -> bytes:
-    """A few bytes changed, now and then; it stays UTF-8, as what is not has tests of its own."""
+def _blemished(data: bytes, draws: Draws, *, as_text: bool = False) -> bytes:
+    """A few bytes changed, now and then; ``as_text``: it stays UTF-8."""
     if draws.random() > draws.odd:
         return data
     changed = bytearray(data)
@@ -145,7 +145,7 @@ def _blemished(data: bytes, draws: Draws) -> bytes:
     try:
         changed.decode()
     except UnicodeDecodeError:
-        return data
+        return data if as_text else bytes(changed)
     return bytes(changed)
 
 
@@ -314,7 +314,7 @@ def quads_input(draws: Draws) -> Input:
             lines.append(draws.choice(ODD_LINES))
     gap = draws.one([" "], ["\t", "  "])
     text = draws.one(["\n"], ["\r\n", "\r", "\n\n"]).join(lines).replace("> <", f">{gap}<") + draws.choice(["\n", ""])
-    return _blemished(text.encode(), draws), {"format": "nq", **_options(draws)}
+    return _blemished(text.encode(), draws, as_text=True), {"format": "nq", **_options(draws)}
 
 
 VALUES: list[tuple[pa.DataType, list[Any]]] = [
