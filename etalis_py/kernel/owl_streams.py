@@ -58,6 +58,4 @@ def _leaves(nodes: dict[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterable
         node = nodes[name]
         if isinstance(node, ir.Leaf):
             yield node
-        stack += [ref.node for ref in ir.refs(node)]
-        if isinstance(node, ir.Recall | ir.Outer):
-            stack += node.leaves
+        stack += ir.made_from(node)
