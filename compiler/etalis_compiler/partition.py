@@ -92,6 +92,8 @@ class Partitioner:
                 if node.order or node.limit is not None or node.offset:
                     return Found((), "ORDER BY, LIMIT and OFFSET count all solutions", name)
                 return self._kept(name, child, head, node.distinct, "DISTINCT compares its solutions")
+            case ir.Join() | ir.Absence() if node.leaves:
+                return Found((), "its EXISTS looks back at all occurrences", name)
             case ir.Join():
                 return self._joined(name, node, node.left, node.right, node.certain)
             case ir.Absence():

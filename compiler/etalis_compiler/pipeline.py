@@ -195,8 +195,8 @@ def _reachable(nodes: dict[str, ir.Node], outputs: Sequence[ir.Output]) -> dict[
             continue
         wanted.add(name)
         node = nodes[name]
-        stack.extend(ref.node for ref in ir.refs(node))
-        if isinstance(node, (ir.Recall, ir.Outer, ir.Group)):
+        stack.extend(ir.made_from(node))
+        if isinstance(node, ir.Group):
             stack.extend(node.leaves)
     return {name: node for name, node in nodes.items() if name in wanted}
 

@@ -156,6 +156,8 @@ class _Measure:
         left, right = self.known[node.left.node], self.known[node.right.node]
         if node.policy and node.op not in TOGETHER:  # else the policy chooses among the solutions of one instant
             return endless(_consumes(node.policy))
+        if node.leaves:
+            return endless("EXISTS looks back at all the past")
         span = min(_micros(node.bound), relations.longest(node.op, left.span, right.span))
         at_end = (right,) if node.op in RIGHT_LAST else (left, right) if node.op in TOGETHER else ()
         inside = (left,) if node.op in RIGHT_LAST else () if node.op in TOGETHER else (left, right)

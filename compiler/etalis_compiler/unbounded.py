@@ -45,6 +45,8 @@ def unbounded(rules: ir.Rules, names: Mapping[str, str]) -> tuple[Kept, ...]:
 
 
 def _kept(name: str, node: ir.Node, names: Mapping[str, str]) -> Iterator[Kept]:
+    if isinstance(node, ir.Join | ir.Absence) and node.leaves:
+        yield Kept(name, _history(node.leaves, names), _ABSENCE)
     match node:
         case ir.Join(op=Op.NEXT) if node.bound is None:
             of = f" for each {_variables(node.certain)}" if node.certain else ""

@@ -61,6 +61,4 @@ def _leaves(nodes: dict[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterable
             yield node
         if isinstance(node, ir.Record):
             yield from leaves_of(node)
-        stack += [ref.node for ref in ir.refs(node)]
-        if isinstance(node, ir.Recall | ir.Outer):
-            stack += node.leaves
+        stack += ir.made_from(node)

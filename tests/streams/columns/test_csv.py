@@ -137,6 +137,28 @@ def test_a_row_that_is_not_utf_8_is_refused_also_where_nobody_maps_it(on_error: 
     assert in_columns[1].errors == (on_error == "skip") or "is not UTF-8" in in_columns[3]
 
 
+@pytest.mark.parametrize("block", [1, 40, 1 << 22])
+def test_a_line_that_is_not_utf_8_is_counted_after_returns_and_loses_no_line_before_it(block: int) -> None:
+    """A carriage return alone ends a line: the bad one is line 4, and line 3 is read."""
+    data = b"a,b,t\n1,2,5\r3,4,6\r\xff,4,7\n5,6,8\n7,8,soon\n"
+    letters: list[tuple[int, str]] = []
+
+    class Letters:
+        def refused(self, error: StreamError) -> None:
+            letters.append((error.line, error.reason.partition(":")[0]))
+
+    def open_bytes() -> Any:
+        return read_stream(io.BytesIO(data), format="csv", mapping=ONE, on_error="skip", dead_letters=Letters())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(delimited, "BLOCK", block)
+        for bulk in (True, False):
+            letters.clear()
+            items = outcome(open_bytes, bulk=bulk)[0]
+            assert len(items) == 3
+            assert letters == [(4, "byte 1 of the line is not UTF-8"), (6, "the time cannot be read")]
+
+
 def test_the_mark_of_utf_8_is_dropped_only_at_the_beginning_of_a_file() -> None:
     data = "\ufeffa,b,t\n\ufeff,x,5\n\ufeffy,x,6\n"
     with pytest.MonkeyPatch.context() as patch:

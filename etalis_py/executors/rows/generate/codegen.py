@@ -56,6 +56,7 @@ class Generator:
         self.outputs = {output_id(o.query): (i, o) for i, o in enumerate(rules.outputs)}
         self.leaves = {n: node for n, node in self.nodes.items() if isinstance(node, ir.Leaf)}
         self.records = {n: node for n, node in self.nodes.items() if isinstance(node, ir.Record)}
+        self._sources: dict[str, ir.Leaf | ir.Record] = {**self.leaves, **self.records}
         self.places = {name: place for place, name in enumerate(self.leaves)}
         self.by_predicate: dict[str, list[str]] = {}
         self.anywhere: list[str] = []
@@ -77,8 +78,6 @@ class Generator:
         self.operators: dict[str, OperatorCode] = {}
         self.derives = any(self.fed.values())
         self.filled: frozenset[str] = frozenset()
-        # the nodes that are made from no others
-        self._sources: dict[str, ir.Leaf | ir.Record] = {**self.leaves, **self.records}
 
     # --- functions ---
 
