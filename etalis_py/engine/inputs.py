@@ -74,6 +74,8 @@ def opened(
     alone = isinstance(given, (Event, bytes, bytearray, type)) or is_record(given) or _is_column(kind)
     if alone or not isinstance(given, Iterable):
         raise TypeError(_refusal(given))
+    if hasattr(kind, "fetchone") and getattr(given, "description", None):
+        given = _named_rows(given)
     if not isinstance(given, Collection):
         if naming:
             given, reading["mapping"] = of_records(given, naming)
@@ -87,6 +89,12 @@ def opened(
             given, reading["mapping"] = of_records(given, naming)
         return read_stream(given, **reading)
     raise TypeError(_refusal_of_items(first, mapping or naming or None))
+
+
+def _named_rows(cursor: Any) -> Iterator[Any]:
+    """The rows of a cursor of SQL (PEP 249), whose description names their columns."""
+    names = [column[0] for column in cursor.description]
+    return (row if is_record(row) else dict(zip(names, row, strict=True)) for row in cursor)
 
 
 def _is_column(kind: type) -> bool:

@@ -160,7 +160,7 @@ def _is_name(column: Sequence[str]) -> bool:
 
 
 def _is_unique(column: Sequence[str]) -> bool:
-    return len(set(column)) == len(column)
+    return 1 < len(column) == len(set(column))
 
 
 def _repeats(column: Sequence[str]) -> bool:

@@ -77,7 +77,7 @@ def _candidates(cells: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, dict[
     others = [name for name in cells if name not in exact and name not in partly]
     for name in exact:
         column = cells[name]
-        if name not in numbers or _counts(column) or calendar_format(column, name) is not None:
+        if name not in numbers or _counts(column) or _is_epoch(column) or calendar_format(column, name) is not None:
             yield name, time_format(column, name)
     for name in (*partly, *others):
         if name not in numbers:

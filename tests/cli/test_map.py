@@ -54,6 +54,7 @@ SUBJECTS = {
     "codes that repeat": ("codes.csv", "at,thing,x\n1,t-7,1\n2,t-9,2\n3,t-7,3\n", ":{thing}"),
     "a status is no thing": ("status.csv", "at,sensor_status,x\n1,ok,1\n2,ok,2\n3,bad,3\n", "_:row"),
     "a measured value is no thing": ("value.csv", "at,car,x\n1,2.5,1\n2,2.5,2\n", "_:row"),
+    "a single row is no key": ("single.csv", "code,x\nA1,1\n", "_:row"),
     "numbers of things": ("number.csv", "at,sensor_id,x\n1,7,1\n2,8,2\n3,7,3\n", ":{sensor_id}"),
 }
 
@@ -97,6 +98,7 @@ TIMES = {
     "months first, by their order": ("day", ["01/02/2026", "01/03/2026", "02/01/2026"], {"time_format": "%m/%d/%Y"}),
     "seconds": ("t", ["0", "5", "3"], {}),
     "epoch": ("epoch", ["1769853600"], {}),
+    "a single time with a fraction": ("epoch", ["1769853600.25"], {}),
     "milliseconds": ("x1", ["1769853600000", "1769853601000"], {"time_unit": "ms"}),
     "milliseconds before 2001": ("ts", ["946684800000"], {"time_unit": "ms"}),
     "microseconds": ("ts", ["1769853600000000"], {"time_unit": "us"}),

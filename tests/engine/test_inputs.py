@@ -310,10 +310,18 @@ def paid_file() -> str:
     return "paid.csv"
 
 
+def cursor_of_tuples() -> Any:
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE t (at, card, city, amount)")
+    connection.executemany("INSERT INTO t VALUES (:at, :card, :city, :amount)", PAID)
+    return connection.execute("SELECT * FROM t")
+
+
 UNMAPPED: dict[str, Callable[[], Any]] = {
     "dicts": lambda: PAID,
     "an iterator of dicts": lambda: iter(PAID),
     "the rows of a CSV reader": lambda: csv.DictReader(opened(paid_file())),
+    "a cursor of SQL": cursor_of_tuples,
     "a frame of pandas": lambda: pd.DataFrame(PAID),
     "a frame of polars": lambda: pl.DataFrame(PAID),
     "a table": lambda: pa.Table.from_pylist(PAID),
@@ -336,7 +344,8 @@ def test_rows_are_read_by_the_columns_that_are_named(given: Callable[[], Any]) -
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in UNMAPPED if name not in ("an iterator of dicts", "the rows of a CSV reader")]
+    "name",
+    [name for name in UNMAPPED if name not in ("an iterator of dicts", "the rows of a CSV reader", "a cursor of SQL")],
 )
 def test_what_is_not_named_is_drafted_and_told_in_one_line(name: str) -> None:
     told = r"there is no mapping, so one is drafted: time \{at\}, subject :\{card\}$"
