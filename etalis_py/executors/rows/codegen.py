@@ -13,7 +13,6 @@ from contextlib import nullcontext
 from typing import assert_never
 
 from etalis_compiler.stratify import feeds, output_id
-from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.leaf_tests import predicates_of
 from etalis_rules.operators import Role, computes, inputs, looks_back, multiplies
@@ -22,8 +21,8 @@ from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, TOGETHER, Op
 from etalis_py.executors.rows import absence, blocks, inserting, joins, longest, weighing
 from etalis_py.executors.rows.because import Because
 from etalis_py.executors.rows.blocks import Code
+from etalis_py.executors.rows.deriving import Derivation, derive
 from etalis_py.executors.rows.feeding import feed, leaf_tests, may_see
-from etalis_py.executors.rows.frames import Frame
 from etalis_py.executors.rows.needs import OfOutput, Operator
 from etalis_py.executors.rows.operands import OperatorCode, operator_code
 from etalis_py.executors.rows.outer import outer
@@ -447,7 +446,7 @@ class Generator:
         if output.query in code.families:
             with blocks.parted(w, code, number, source):
                 if self.fed.get(name):
-                    self._derive(w, name, output, "rows", later, ())
+                    derive(w, code, self._derivation(name), "rows", later)
             return
         if labels:
             code.filled("made")
@@ -465,80 +464,10 @@ class Generator:
             with w.block(f"if {rows}:") if arranged else nullcontext():
                 w(f"{reports}.append(({code.position(number)}, t, {rows}))")
                 if output.form == "construct" and self.fed.get(name):
-                    self._derive(w, name, output, rows, later, labels)
+                    derive(w, code, self._derivation(name, labels), rows, later)
 
-    def _derive(
-        self,
-        w: Writer,
-        name: str,
-        output: ir.Output,
-        rows: str,
-        later: Mapping[str, str] | None,
-        labels: tuple[str, ...],
-    ) -> None:
-        """Each derived triple enters the stream, once per instant and interval; for STREAM, once in its stream."""
-        code = self.code
-        assert output.source is not None
-        frame = Frame(code.names)
-        frame.read(output.source, code.layouts[output.source.node], "x")
-        seen = code.filled("seen")
-        with w.block(f"for x in {rows}:"):
-            if labels:
-                number = self.outputs[name][0]
-                w(f"fresh = {code.need(f'fresh{number}', OfOutput(number, 'fresh'))}(x)")
-                for i, label in enumerate(labels):
-                    frame.terms[label] = f"fresh[{i}]"
-            w("start = x[1]", f"stream = {output.stream!r}")
-            whole = {n: self.records[n] for n in self.fed[name] if n in self.records}
-            if whole:
-                w("triples = {}")
-            late = code.is_late(output.source.node)
-            if late:
-                with w.block("if x[0] != t:"):
-                    w("continue")
-            for template in output.template:
-                parts = [_written(n, frame) for n in (template.subject, template.predicate, template.object)]
-                w(f"s, p, o = {', '.join(parts)}")
-                variables = (
-                    (x, n) for x, n in zip("spo", (template.subject, template.predicate, template.object), strict=True)
-                )
-                tests = [letter for letter, n in variables if isinstance(n, alg.Var)]
-                if isinstance(template.subject, alg.Var):
-                    tests.append("""s[:1] != '"'""")
-                if isinstance(template.predicate, alg.Var):
-                    tests.append("p[:1] == '<'")
-                constant = template.predicate.term if isinstance(template.predicate, alg.Const) else None
-                leaves = [n for n in self.fed[name] if n in self.leaves]
-                targets = [n for n in leaves if feeds(template, output.stream, self.leaves[n])]
-                if whole:
-                    with w.block(f"if {' and '.join(tests)}:") if tests else nullcontext():
-                        w("triples[s, p, o] = None")
-                because = f"{code.names.use('Because', Because)}({name!r}, (x[-1],))"
-                ways = {
-                    f"(s, p, o, start) not in {seen}": (seen, "", [n for n in targets if not self.leaves[n].stream]),
-                }
-                if in_stream := [n for n in targets if self.leaves[n].stream]:
-                    known = code.filled("seen in stream")
-                    ways[f"(s, p, o, start, stream) not in {known}"] = (known, ", stream", in_stream)
-                for new, (known, stream, seeing) in ways.items():
-                    with w.block(f"if {' and '.join([new, *tests])}:"):
-                        w(f"{known}.add((s, p, o, start{stream}))")
-                        if self.remembers:
-                            w(f"{code.of_runtime('remember')}(s, p, o, start, t, stream)")
-                        self._feed(w, seeing, because, constant, later=later)
-            if whole:
-                self._derive_event(w, name, whole, later)
-
-    def _derive_event(
-        self, w: Writer, name: str, nodes: Mapping[str, ir.Record], later: Mapping[str, str] | None
-    ) -> None:
-        """What one solution of a rule derives is one event, unless an equal one is there."""
-        known = self.code.filled("whole")
-        w("graph = ''", "event = (start, frozenset(triples), stream, graph)")
-        with w.block(f"if triples and event not in {known}:"):
-            w(f"{known}.add(event)", "triples = (*triples,)")
-            feed_event(w, self.code, nodes, later or {}, self.code.provenance(name, "x[-1]"))
-
-
-def _written(node: alg.Var | alg.Const, frame: Frame) -> str:
-    return repr(node.term) if isinstance(node, alg.Const) else frame.terms.get(node.name, "''")
+    def _derivation(self, name: str, labels: tuple[str, ...] = ()) -> Derivation:
+        number, output = self.outputs[name]
+        leaves = {n: self.leaves[n] for n in self.fed[name] if n in self.leaves}
+        records = {n: self.records[n] for n in self.fed[name] if n in self.records}
+        return Derivation(name, number, output, leaves, records, labels, self.remembers)
