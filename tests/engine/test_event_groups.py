@@ -38,6 +38,7 @@ TRACES = {
     "not exists": ("SELECT * { EVENT { ?s :temp ?t FILTER NOT EXISTS { ?s :hum ?h } } }", READINGS),
     "union": ("SELECT * { EVENT { { ?s :temp ?t } UNION { ?s :hum ?t } FILTER (?t > 21) } }", READINGS),
     "a path": ("SELECT * { EVENT { ?s :p+ ?x } }", (at(1, "a p b ; b p c"), at(2, "c p d"))),
+    "a negated path": ("SELECT * { EVENT { ?s !:p ?x } }", (at(1, "a p b ; a q b ; a r b"),)),
     "next": ("SELECT * { EVENT { ?s :temp ?t ; :hum ?h } NEXT EVENT { ?s :temp ?u } FILTER (?u > ?t) }", READINGS),
     "not": ("SELECT * { { { ?s :hum 40 } SEQ { ?s :temp 22 } } NOT { EVENT { ?s :temp 22 ; :hum 45 } } }", READINGS),
     "a deadline": (

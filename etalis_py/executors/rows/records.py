@@ -135,7 +135,9 @@ def evaluator(
     explain: bool,
 ) -> Evaluate:
     """The solutions of a pattern over an event; ``consequences`` of a triple are in the event as well."""
-    prepared = prepare(node.pattern, timed=True, of_event=True)
+    # A path is a set of ⟨from, to, hull⟩ also where no other triple pattern stands beside it.
+    sets = alg.transform(node.pattern, lambda part: alg.Block(part) if isinstance(part, alg.PathPattern) else None)
+    prepared = prepare(sets, timed=True, of_event=True)
     graph_name = node.graph.name if isinstance(node.graph, alg.Var) else ""
 
     def evaluate(
