@@ -438,7 +438,7 @@ def _dot(x: Explanation) -> Iterator[str]:
     yield "digraph rules {"
     yield "  rankdir=BT; node [fontname=Helvetica, fontsize=10, shape=box];"
     for name, node in sorted_nodes(x.rules):
-        shape = "ellipse" if isinstance(node, ir.Leaf) else "box"
+        shape = "ellipse" if isinstance(node, ir.Leaf | ir.Record) else "box"
         label = f"{x.names[name]} {_title(clauses, node)}".rstrip()
         yield f"  {x.names[name]} [shape={shape}, label={_quoted(label)}];"
         for below in ir.made_from(node):
@@ -449,6 +449,8 @@ def _dot(x: Explanation) -> Iterator[str]:
             yield f"  {x.names[output.source.node]} -> q{number};"
         if output.form == "construct":
             for name, node in x.rules.nodes:
-                if isinstance(node, ir.Leaf) and any(feeds(t, output.stream, node) for t in output.template):
+                if not isinstance(node, ir.Leaf | ir.Record):
+                    continue
+                if any(feeds(t, output.stream, node) for t in output.template):
                     yield f"  q{number} -> {x.names[name]} [style=dashed];"
     yield "}"

@@ -21,6 +21,8 @@ from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
 from etalis_rules.terms import RDF
 
+from etalis_py.kernel.batch import count_events
+
 if TYPE_CHECKING:
     from etalis_py.engine.program import Program
     from etalis_py.events import Event
@@ -58,6 +60,8 @@ class Census:
         self._seen: set[str] = set()
         self._came: set[str] = set()
         self._any = False
+        self._apart = list(_asking_for_several(program))
+        """The queries with EVENT over several triples, until an event comes that has several."""
 
     def see(self, events: Iterable[Event]) -> None:
         """Take note of a batch of events."""
@@ -65,6 +69,8 @@ class Census:
             self._note({triple[1] for event in events for triple in event.triples})
         if self._asks_streams():
             self._came |= {event.stream or self._unnamed for event in events}
+        if self._apart and any(len(event.triples) > 1 for event in events):
+            self._apart.clear()
         self._any = True
 
     def see_columns(self, columns: Columns) -> None:
@@ -74,6 +80,8 @@ class Census:
         if self._asks_streams():
             names = [""] if columns.stream is None else columns.stream.unique().to_pylist()
             self._came |= {name or self._unnamed for name in names}
+        if self._apart and count_events(columns) < len(columns):
+            self._apart.clear()
         self._any = True
 
     def _asks_streams(self) -> bool:
@@ -93,7 +101,14 @@ class Census:
         if not self._any:
             return ()
         streams = chain(self._no_reader() if unread else (), self._no_source())
-        return (*streams, *self._never_occurred(knowledge))
+        return (*streams, *self._never_occurred(knowledge), *self._single_triples(knowledge))
+
+    def _single_triples(self, knowledge: Any) -> Iterator[str]:
+        for query in self._apart if knowledge is None else ():
+            yield (
+                f"{query} asks in EVENT for several triples, and no event had more than one: give the rows of one "
+                "event the same number in the column event, or ask the group without EVENT"
+            )
 
     def _no_reader(self) -> Iterator[str]:
         if self._reads_all or not self._read:
@@ -136,6 +151,16 @@ def _patterns(program: Program) -> Iterator[alg.Pattern]:
     for plan in program.plans:
         yield alg.SubSelect(plan.select)
         yield from (match.pattern for match in plan.matches if isinstance(match.pattern, alg.Pattern))
+
+
+def _asking_for_several(program: Program) -> Iterator[str]:
+    """The queries with an EVENT that needs more than one triple, unless rules derive events for it."""
+    if any(query.template for query in program.compilation.queries):
+        return
+    for query in program.compilation.queries:
+        events = (part for part in alg.walk(query.algebra) if isinstance(part, alg.Record))
+        if any(sum(len(p.triples) for p in _mandatory(e) if isinstance(p, alg.BGP)) > 1 for e in events):
+            yield query.name
 
 
 def _mandatory(pattern: alg.Pattern) -> Iterator[alg.Pattern]:

@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 from etalis_compiler.diagnostics import QueryError
+from etalis_compiler.explain import explain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etalis_py import Engine, Event, Match, compile, event
 from etalis_py.events import Retraction
 from etalis_py.knowledge import load
+from etalis_py.spark.errors import SparkError
+from etalis_py.spark.plan.spec import spec_of
 from tests.engine.judge import engine_for, in_rows_and_columns
 from tests.engine.judge import run as run_engine
 from tests.oracle import event_strategies
@@ -35,6 +38,7 @@ TRACES = {
     "not exists": ("SELECT * { EVENT { ?s :temp ?t FILTER NOT EXISTS { ?s :hum ?h } } }", READINGS),
     "union": ("SELECT * { EVENT { { ?s :temp ?t } UNION { ?s :hum ?t } FILTER (?t > 21) } }", READINGS),
     "a path": ("SELECT * { EVENT { ?s :p+ ?x } }", (at(1, "a p b ; b p c"), at(2, "c p d"))),
+    "a negated path": ("SELECT * { EVENT { ?s !:p ?x } }", (at(1, "a p b ; a q b ; a r b"),)),
     "next": ("SELECT * { EVENT { ?s :temp ?t ; :hum ?h } NEXT EVENT { ?s :temp ?u } FILTER (?u > ?t) }", READINGS),
     "not": ("SELECT * { { { ?s :hum 40 } SEQ { ?s :temp 22 } } NOT { EVENT { ?s :temp 22 ; :hum 45 } } }", READINGS),
     "a deadline": (
@@ -157,6 +161,24 @@ def test_owl_over_streamed_triples_is_refused_inside_event(tmp_path: Path) -> No
         Engine(program, background=load([schema], entailment="owlrl"))
 
 
+def test_spark_and_why_not_refuse_what_they_would_take_apart() -> None:
+    program = compile("SELECT * { EVENT { ?s :temp ?t ; :hum ?h } }")
+    with pytest.raises(SparkError, match="EVENT"):
+        spec_of(program, "p", None)
+    with pytest.raises(ValueError, match="EVENT"):
+        program.why_not(READINGS)
+
+
+def test_an_answer_set_program_that_reads_events_is_refused_beside_event(tmp_path: Path) -> None:
+    routes = tmp_path / "routes.lp"
+    routes.write_text(
+        "%! prefix : <http://example.org/>\n%! event hot(S) from S :is :hot within PT10S over slot(S)\n%! slots 4\n"
+        "%! offers risk(S) as S a :AtRisk\nrisk(S) :- hot(S).\n"
+    )
+    with pytest.raises(ValueError, match="answer-set program"):
+        Engine(compile("SELECT * { EVENT { ?s :temp ?t ; :hum ?h } }"), background=load([routes]))
+
+
 def test_why_names_the_triples_of_the_record() -> None:
     engine = Engine(compile("PREFIX : <urn:> SELECT * { EVENT { ?s :temp ?t ; :hum ?h } }"), explain=True)
     (match,) = [*engine.push_all(READINGS[:1]), *engine.close()]
@@ -262,3 +284,16 @@ def test_pushed_events_are_whole() -> None:
 def test_every_push_closes_its_instant_where_that_is_asked_for() -> None:
     engine = Engine(compile("SELECT ?t ?h { EVENT { ?s :temp ?t ; :hum ?h } }"), eager=True)
     assert [len(engine.push(event(f":s :temp {i} ; :hum {i} .", i))) for i in range(3)] == [1, 1, 1]
+
+
+def test_check_and_explain_know_that_event_reads_what_rules_derive() -> None:
+    program = compile(
+        "CONSTRUCT { ?s :low ?t ; :high ?u } WHERE { { { ?s :temp ?t } NEXT { ?s :temp ?u } } WITHIN 5 s }"
+        "SELECT ?s ?t ?u { EVENT { ?s :low ?t ; :high ?u } }"
+    )
+    assert [d.code for d in program.check()] == []
+    text = str(program.explain())
+    assert "event({?s :low ?t . ?s :high ?u})" in text
+    assert "run in rows, because EVENT reads whole events" in text
+    assert "q2: one shard" in text
+    assert "style=dashed" in explain(program.rules()).to_dot()

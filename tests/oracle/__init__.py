@@ -84,6 +84,12 @@ Absence, NEXT, REPEAT
       variable that neither binds.  Of N only the BY variables count.  F and EXISTS do not go together.
   35. A side that may be timeless, or that is reported later than it ends, is refused beside NOT, NEXT and REPEAT.
 
+EVENT
+  36. P is evaluated without a policy; known is what the event is known at, also for what in P uses none of its triples.
+      A BGP in P is a set over all its variables and whether it uses the event; so is a path.
+  37. Conjuncts from outside never sink into P.  Its patterns are read positively, and only by rules' events without a
+      graph.
+
 Values
   30. Products and sums are exact; quotients (and AVG) have 34 significant digits, and one more for every power of ten
       by which the dividend is the greater, rounded half to even.  Results are canonical as in XSD 1.1 ("2" for the

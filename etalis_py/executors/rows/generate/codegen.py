@@ -13,7 +13,6 @@ from contextlib import nullcontext
 from typing import assert_never
 
 from etalis_compiler.stratify import feeds, output_id
-from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.leaf_tests import predicates_of
 from etalis_rules.operators import Role, computes, inputs, looks_back, multiplies
@@ -22,14 +21,13 @@ from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, TOGETHER, Op
 from etalis_py.executors.rows.generate import absence, blocks, inserting, joins, longest, weighing
 from etalis_py.executors.rows.generate.because import Because
 from etalis_py.executors.rows.generate.blocks import Code
-from etalis_py.executors.rows.generate.deriving import make_triple
+from etalis_py.executors.rows.generate.deriving import Derivation, derive
 from etalis_py.executors.rows.generate.feeding import feed, leaf_tests, may_see
-from etalis_py.executors.rows.generate.frames import Frame
 from etalis_py.executors.rows.generate.needs import OfOutput, Operator
 from etalis_py.executors.rows.generate.outer import outer
 from etalis_py.executors.rows.generate.plan import RowPlan
 from etalis_py.executors.rows.generate.reaching import readers_of
-from etalis_py.executors.rows.generate.records import derive_event, take_events
+from etalis_py.executors.rows.generate.records import feed_event
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.operands import OperatorCode, operator_code
 from etalis_py.executors.rows.run.slicing import canonical_key, is_arranged
@@ -56,7 +54,6 @@ class Generator:
         self.outputs = {output_id(o.query): (i, o) for i, o in enumerate(rules.outputs)}
         self.leaves = {n: node for n, node in self.nodes.items() if isinstance(node, ir.Leaf)}
         self.records = {n: node for n, node in self.nodes.items() if isinstance(node, ir.Record)}
-        self._sources: dict[str, ir.Leaf | ir.Record] = {**self.leaves, **self.records}
         self.places = {name: place for place, name in enumerate(self.leaves)}
         self.by_predicate: dict[str, list[str]] = {}
         self.anywhere: list[str] = []
@@ -78,6 +75,11 @@ class Generator:
         self.operators: dict[str, OperatorCode] = {}
         self.derives = any(self.fed.values())
         self.filled: frozenset[str] = frozenset()
+
+    @property
+    def _sources(self) -> dict[str, ir.Leaf | ir.Record]:
+        """The nodes that are made from no others: they see triples, or whole events."""
+        return {**self.leaves, **self.records}
 
     # --- functions ---
 
@@ -102,8 +104,10 @@ class Generator:
         for name, node in self.nodes.items():
             if isinstance(node, (ir.Group, ir.Run)):
                 self._operator_code(name, node)
-        code, text = self.code, w.text() + "\n"
-        return RowPlan(text, names, code.names.objects, code.needs, tuple(code.stores.values()), self.operators)
+        code = self.code
+        return RowPlan(
+            w.text() + "\n", names, code.names.objects, code.needs, tuple(code.stores.values()), self.operators
+        )
 
     def _operator_code(self, name: str, node: ir.Group | ir.Run) -> None:
         if name not in self.operators:
@@ -167,10 +171,27 @@ class Generator:
                     with w.block(f"{'if' if number == 0 else 'elif'} g == {number}:"):
                         self._feed(w, members, because, predicate)
                 self._feed(w, open_, because, None)
-            if self.records:
-                derived = not self.records.keys().isdisjoint(name for names in self.fed.values() for name in names)
-                take_events(w, code, self.records, derived=derived)
+            self._take_events(w)
             self._run(w, reached, time_passes=True)
+
+    def _take_events(self, w: Writer) -> None:
+        """The events of the instant, each once, for EVENT."""
+        if not self.records:
+            return
+        code = self.code
+        arrived = code.of_runtime("arrived")
+        with w.block(f"for start, triples, stream, graph in {arrived}:"):
+            if self._derives_events:
+                w(f"{code.filled('whole')}.add((start, frozenset(triples), stream, graph))")
+            feed_event(w, code, self.records, {})
+        w(f"{arrived}.clear()")
+        for name in self.records:
+            weighing.compare(w, code, name, code.new(name), weighing.FEW)
+
+    @property
+    def _derives_events(self) -> bool:
+        """Whether EVENT sees what some rule derives."""
+        return any(name in self.records for names in self.fed.values() for name in names)
 
     def _due(self, w: Writer) -> None:
         """The function for an instant without an event: the reports of deadlines, and what follows from them."""
@@ -425,7 +446,7 @@ class Generator:
         if output.query in code.families:
             with blocks.parted(w, code, number, source):
                 if self.fed.get(name):
-                    self._derive(w, name, output, "rows", later, ())
+                    derive(w, code, self._derivation(name), "rows", later)
             return
         if labels:
             code.filled("made")
@@ -443,57 +464,10 @@ class Generator:
             with w.block(f"if {rows}:") if arranged else nullcontext():
                 w(f"{reports}.append(({code.position(number)}, t, {rows}))")
                 if output.form == "construct" and self.fed.get(name):
-                    self._derive(w, name, output, rows, later, labels)
+                    derive(w, code, self._derivation(name, labels), rows, later)
 
-    def _derive(
-        self,
-        w: Writer,
-        name: str,
-        output: ir.Output,
-        rows: str,
-        later: Mapping[str, str] | None,
-        labels: tuple[str, ...],
-    ) -> None:
-        """Each derived triple enters the stream, once per instant and interval; for STREAM, once in its stream."""
-        code = self.code
-        assert output.source is not None
-        frame = Frame(code.names)
-        frame.read(output.source, code.layouts[output.source.node], "x")
-        seen = code.filled("seen")
-        with w.block(f"for x in {rows}:"):
-            if labels:
-                number = self.outputs[name][0]
-                w(f"fresh = {code.need(f'fresh{number}', OfOutput(number, 'fresh'))}(x)")
-                for i, label in enumerate(labels):
-                    frame.terms[label] = f"fresh[{i}]"
-            w("start = x[1]", f"stream = {output.stream!r}")
-            whole = {n: self.records[n] for n in self.fed[name] if n in self.records}
-            if whole:
-                w("triples = {}")
-            late = code.is_late(output.source.node)
-            if late:
-                with w.block("if x[0] != t:"):
-                    w("continue")
-            for template in output.template:
-                tests = make_triple(w, template, frame)
-                constant = template.predicate.term if isinstance(template.predicate, alg.Const) else None
-                leaves = [n for n in self.fed[name] if n in self.leaves]
-                targets = [n for n in leaves if feeds(template, output.stream, self.leaves[n])]
-                if whole:
-                    with w.block(f"if {' and '.join(tests)}:") if tests else nullcontext():
-                        w("triples[s, p, o] = None")
-                because = f"{code.names.use('Because', Because)}({name!r}, (x[-1],))"
-                ways = {
-                    f"(s, p, o, start) not in {seen}": (seen, "", [n for n in targets if not self.leaves[n].stream]),
-                }
-                if in_stream := [n for n in targets if self.leaves[n].stream]:
-                    known = code.filled("seen in stream")
-                    ways[f"(s, p, o, start, stream) not in {known}"] = (known, ", stream", in_stream)
-                for new, (known, stream, seeing) in ways.items():
-                    with w.block(f"if {' and '.join([new, *tests])}:"):
-                        w(f"{known}.add((s, p, o, start{stream}))")
-                        if self.remembers:
-                            w(f"{code.of_runtime('remember')}(s, p, o, start, t, stream)")
-                        self._feed(w, seeing, because, constant, later=later)
-            if whole:
-                derive_event(w, code, name, whole, later or {})
+    def _derivation(self, name: str, labels: tuple[str, ...] = ()) -> Derivation:
+        number, output = self.outputs[name]
+        leaves = {n: self.leaves[n] for n in self.fed[name] if n in self.leaves}
+        records = {n: self.records[n] for n in self.fed[name] if n in self.records}
+        return Derivation(name, number, output, leaves, records, labels, self.remembers)

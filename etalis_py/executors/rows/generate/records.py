@@ -16,7 +16,6 @@ from etalis_rules import program as ir
 from etalis_rules.records import Column, columns_of
 
 from etalis_py.events import Triple
-from etalis_py.executors.rows.generate import weighing
 from etalis_py.executors.rows.generate.because import Because
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.frames import Frame
@@ -50,27 +49,6 @@ def feed_event(
                 _straight(w, code, name, node, straight[name], new, because)
             else:
                 w(f"{new} += {code.helper('event', name, OfRecord(name))}(t, start, triples, stream, graph{more})")
-
-
-def take_events(w: Writer, code: Code, nodes: Mapping[str, ir.Record], *, derived: bool) -> None:
-    """Give the events of the instant to these nodes, each once; ``derived``: rules make events, too."""
-    arrived = code.of_runtime("arrived")
-    with w.block(f"for start, triples, stream, graph in {arrived}:"):
-        if derived:
-            w(f"{code.filled('whole')}.add((start, frozenset(triples), stream, graph))")
-        feed_event(w, code, nodes, {})
-    w(f"{arrived}.clear()")
-    for name in nodes:
-        weighing.compare(w, code, name, code.new(name), weighing.FEW)
-
-
-def derive_event(w: Writer, code: Code, name: str, nodes: Mapping[str, ir.Record], later: Mapping[str, str]) -> None:
-    """What one solution of a rule derives is one event, unless an equal one is there."""
-    known = code.filled("whole")
-    w("graph = ''", "event = (start, frozenset(triples), stream, graph)")
-    with w.block(f"if triples and event not in {known}:"):
-        w(f"{known}.add(event)", "triples = (*triples,)")
-        feed_event(w, code, nodes, later, code.provenance(name, "x[-1]"))
 
 
 def _tests(node: ir.Record) -> list[str]:
@@ -157,7 +135,9 @@ def evaluator(
     explain: bool,
 ) -> Evaluate:
     """The solutions of a pattern over an event; ``consequences`` of a triple are in the event as well."""
-    prepared = prepare(node.pattern, timed=True, of_event=True)
+    # A path is a set of ⟨from, to, hull⟩ also where no other triple pattern stands beside it.
+    sets = alg.transform(node.pattern, lambda part: alg.Block(part) if isinstance(part, alg.PathPattern) else None)
+    prepared = prepare(sets, timed=True, of_event=True)
     graph_name = node.graph.name if isinstance(node.graph, alg.Var) else ""
 
     def evaluate(
