@@ -234,12 +234,10 @@ def example_query(mapping: Mapping[str, Any], samples: Mapping[str, Sequence[str
     fullest = max(sum(bool(cell.strip()) for cell in samples[name]) for name in columns)
     some = [n for n in columns if sum(bool(c.strip()) for c in samples[n]) == fullest][:_SHOWN]
     subject = made[0]["subject"]
-    if subject != ROW and not _is_once(samples[subject[2:-1]], _instants(mapping, samples)):
-        some = some[:1]  # several columns would also join rows of one key and time
     names = local_names([subject[2:].strip("{}"), *some])
     about, *values = names.values()
     pattern = f"?{about} " + " ; ".join(f"{columns[name]} ?{names[name]}" for name in some)
     shown = " ".join(f"?{name}" for name in (values if subject == ROW else [about, *values]))
     if subject == ROW or len(some) == 1:
         return f"SELECT {shown} {{ {pattern} }}"
-    return f"SELECT {shown} {{ {{ {pattern} }} WITHIN 0 s }}"  # of one row: the same time
+    return f"SELECT {shown} {{ EVENT {{ {pattern} }} }}"  # of one row
