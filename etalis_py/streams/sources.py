@@ -426,7 +426,10 @@ def _decoded_lines(
             content = line.rstrip(b"\r\n")
             shown = content.decode("utf-8", "backslashreplace")
             on_error(StreamError(reason, line=number + place, text=shown, hint="convert the input to UTF-8"))
-            lines, begin = [line[len(content) :].decode("utf-8")], place
+            end = line[len(content) :].decode("utf-8")
+            if end == "\n" and lines and lines[-1].endswith("\r"):
+                end = "\r\n"  # a line feed alone would end the line before it
+            lines, begin = [end], place
     yield "".join(lines), number + begin
 
 
