@@ -36,7 +36,7 @@ from benchmarks.spark_runs import SECOND, Case, batch_run, case, write_parquet
 from benchmarks.workloads import w1_pairs
 from benchmarks.workloads.common import integer
 from etalis_py import Engine, Event, compile
-from etalis_py.spark.slots import MOST_SHARDS
+from etalis_py.spark.plan.slots import MOST_SHARDS
 
 CORES = (10, 32, 100, 320, 1_000, 3_200, 10_000)
 COLUMNS = (

@@ -20,8 +20,8 @@ from benchmarks.harness import InColumns, answers_of, timing
 from benchmarks.workloads.definition import Workload
 from benchmarks.workloads.limits import LIMITS, Codes, Limit
 from etalis_py import Engine, compile
+from etalis_py.engine.inputs import columns_of
 from etalis_py.events import Event
-from etalis_py.inputs import columns_of
 from etalis_py.kernel.batch import Columns
 from etalis_py.kernel.matches import Matches
 

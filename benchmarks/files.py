@@ -1,11 +1,17 @@
 """Whole runs from file to file, and reading and writing alone: events a second by format, on one core.
 
     python -m benchmarks.files [--events 200000] [--repeat 3] [--json FILE]
+    python -m benchmarks.files --spellings [--sizes 4,40] [--only TEXT] [--json FILE]
 
 The events are those of W2 (prices of fifty companies), one triple each, written once in each format.  For each format
 the same program reads the file, matches, and writes a file; the answers are compared with those of the first format.
 ``read`` is the reader alone (in columns and row by row), ``write`` the sink alone with the matches of the run, the rest
 of ``run`` is matching.  Processor time, the best of the repeats.
+
+With ``--spellings``: reading alone, every spelling of ``benchmarks.spellings`` in several sizes (in MB).  The events of
+the smallest are compared with those of the row reader.  The bar for a spelling is 300,000 triples/s, or a third
+of the first spelling of its format, whichever is less; ``growth`` is the time per byte at the largest size, relative to
+the smallest.
 """
 
 from __future__ import annotations
@@ -18,6 +24,8 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +33,15 @@ import pyarrow as pa
 from etalis_rules.terms import parts
 from pyarrow import parquet
 
+from benchmarks.spellings import SPELLINGS, Spelling
 from benchmarks.workloads import w2_stock
 from etalis_py import Engine, compile
 from etalis_py.cli.outputs import Outlet
+from etalis_py.engine.inputs import columns_of
 from etalis_py.events import Event
-from etalis_py.inputs import columns_of
 from etalis_py.kernel.matches import Matches
-from etalis_py.streams import open_sink, read_stream, render_datetime
+from etalis_py.streams import Stream, open_sink, read_stream, render_datetime
+from etalis_py.streams.columns.flat import events_of
 
 PROV = "<http://www.w3.org/ns/prov#generatedAtTime>"
 MAPPING = {
@@ -167,13 +177,65 @@ def measure(name: str, events: list[Event], folder: Path, repeat: int) -> tuple[
     return Result(name, sink, megabytes, len(events), len(ids), seconds, by_rows, in_columns, writing), ids
 
 
+def read_spelling(spelling: Spelling, size: float, repeat: int, *, checked: bool) -> tuple[int, float]:
+    """How many triples a text of this size has, and the seconds to read it."""
+    text, _ = spelling.text(int(size * 1e6))
+    data = text.encode()
+
+    def stream() -> Stream:
+        return read_stream(BytesIO(data), format=spelling.format, **spelling.options)
+
+    def read() -> int:
+        opened = stream()
+        for _ in opened.chunks(large=True):
+            pass
+        return opened.counters.triples
+
+    seconds, count = processor(read, repeat)
+    if checked:
+        columns = (events_of(c) if isinstance(c, pa.RecordBatch) else c for c in stream().chunks(large=True))
+        for one, other in zip(chain.from_iterable(columns), stream(), strict=True):
+            if one != other:
+                raise SystemExit(f"{spelling.format}, {spelling.name}: columns read {one}, rows {other}")
+    return count, seconds
+
+
+def read_spellings(sizes: list[float], only: str, repeat: int, json_file: str | None) -> None:
+    """Print the table of spellings."""
+    chosen = [one for one in SPELLINGS if only in f"{one.format} {one.name}"]
+    print(f"{'format':<8}{'spelling':<30}" + "".join(f"{f'{size:g} MB':>12}" for size in sizes) + f"{'growth':>8}")
+    fastest: dict[str, float] = {}
+    results = []
+    for spelling in chosen:
+        read_spelling(spelling, 0.1, 1, checked=False)  # compiles anything not compiled yet
+        rates, costs = [], []
+        for size in sizes:
+            count, seconds = read_spelling(spelling, size, repeat, checked=size == sizes[0])
+            rates.append(count / seconds)
+            costs.append(seconds / size)
+        bar = min(300_000, fastest.setdefault(spelling.format, rates[0]) / 3)
+        below = "" if min(rates) >= bar else "  below the bar"
+        shown = "".join(f"{rate:>12,.0f}" for rate in rates)
+        print(f"{spelling.format:<8}{spelling.name:<30}{shown}{costs[-1] / costs[0]:>8.2f}{below}", flush=True)
+        results.append({"format": spelling.format, "spelling": spelling.name, "rates": rates})
+    if json_file:
+        record = {"benchmark": "spellings", "python": sys.version.split()[0], "sizes": sizes, "results": results}
+        Path(json_file).write_text(json.dumps(record) + "\n", encoding="utf-8")
+
+
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description="whole runs from file to file, by format")
     parser.add_argument("--events", type=int, default=200_000)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--json", help="also write the results to this file")
+    parser.add_argument("--spellings", action="store_true", help="read every spelling of every text format")
+    parser.add_argument("--sizes", default="4,40", help="sizes for --spellings in MB, the smallest first")
+    parser.add_argument("--only", default="", help="the spellings whose format and name have this text")
     options = parser.parse_args(arguments)
     warnings.simplefilter("error")
+    if options.spellings:
+        read_spellings([float(size) for size in options.sizes.split(",")], options.only, options.repeat, options.json)
+        return
     events = w2_stock.events(options.events)
     results: list[Result] = []
     expected: list[str] = []

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Sequence
 import pyarrow as pa
 
 from etalis_py import Engine, Event, Match, compile
-from etalis_py.inputs import columns_of
+from etalis_py.engine.inputs import columns_of
 from etalis_py.kernel.batch import Columns
 
 NAMESPACE = "http://example.org/"

@@ -31,7 +31,7 @@ from etalis_py import Engine, Program, compile
 from etalis_py.events import Event
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.spark import end_of_stream, events_from_nquads, matches
-from etalis_py.spark.schema import FLAT_EVENTS
+from etalis_py.spark.input.schema import FLAT_EVENTS
 
 SECOND = 1_000_000
 WORKLOADS = {w.name: w for w in (w1_pairs.WORKLOAD, w2_stock.WORKLOAD, w4_rising.WORKLOAD)}

@@ -36,7 +36,7 @@ from benchmarks.workloads.common import integer
 from etalis_py import Engine, Event, compile
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.spark import matches
-from etalis_py.spark.schema import FLAT_EVENTS
+from etalis_py.spark.input.schema import FLAT_EVENTS
 
 SMALL, BATCHES = 1_000, 10
 LOADED = 1_000_000  # goals in a file

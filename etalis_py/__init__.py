@@ -11,17 +11,17 @@ Compile EP-SPARQL queries to a ``Program``, run it in an ``Engine``, and read ``
 
 from typing import TYPE_CHECKING
 
-from etalis_py.lazily import lazily
+from etalis_py.lazy_imports import lazily
 
 if TYPE_CHECKING:
     from etalis_compiler.diagnostics import QueryError
 
-    from etalis_py.engine import Engine
+    from etalis_py.engine.engine import Engine
+    from etalis_py.engine.program import Program, compile
+    from etalis_py.engine.running import run
     from etalis_py.events import Event, event
     from etalis_py.kernel.matches import Match, Matches
     from etalis_py.kernel.position import Counters
-    from etalis_py.program import Program, compile
-    from etalis_py.running import run
     from etalis_py.streams import read_stream
     from etalis_py.values.errors import BrokenEngine, EngineInUse, LimitExceeded
     from etalis_py.values.limits import Limits
@@ -30,13 +30,13 @@ else:
         __name__,
         {
             "etalis_compiler.diagnostics": ("QueryError",),
-            "etalis_py.engine": ("Engine",),
+            "etalis_py.engine.engine": ("Engine",),
             "etalis_py.events": ("Event", "event"),
             "etalis_py.values.limits": ("Limits",),
             "etalis_py.kernel.matches": ("Match", "Matches"),
             "etalis_py.kernel.position": ("Counters",),
-            "etalis_py.program": ("Program", "compile"),
-            "etalis_py.running": ("run",),
+            "etalis_py.engine.program": ("Program", "compile"),
+            "etalis_py.engine.running": ("run",),
             "etalis_py.streams": ("read_stream",),
             "etalis_py.values.errors": ("BrokenEngine", "EngineInUse", "LimitExceeded"),
         },

@@ -50,8 +50,8 @@ def test_what_is_loaded(code: str, most: int) -> None:
 
 def test_what_spark_asks_for_states_loads_no_engine() -> None:
     """It starts an interpreter for that at each level of each stream."""
-    unused = {"pandas", "pyarrow", "etalis_compiler", "etalis_py.engine"}
-    assert not loaded_by("import etalis_py.spark.deferred") & unused
+    unused = {"pandas", "pyarrow", "etalis_compiler", "etalis_py.engine.engine"}
+    assert not loaded_by("import etalis_py.spark.shard.deferred") & unused
 
 
 @pytest.mark.parametrize("package", [etalis_py, knowledge, spark, streams], ids=lambda package: package.__name__)

@@ -141,7 +141,7 @@ from etalis_py import event
 from etalis_py.spark import end_of_stream, events_from_events, events_from_jsonl, matches, session
 
 spark = session("local[1]", shards=1)
-ticks = [event(f":acme :price {x}", t, stream="http://example.org/ticks") for t, x in ((1, 10), (3, 12), (12, 1))]
+ticks = [event(f":acme :price {x}", t, stream="<http://example.org/ticks>") for t, x in ((1, 10), (3, 12), (12, 1))]
 if sys.argv[1] == "stream":
     lines = events_from_jsonl(spark.readStream.text("lines"))
     query = matches(sys.argv[2], lines).writeStream.format("memory").queryName("found")

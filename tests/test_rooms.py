@@ -17,32 +17,12 @@ PACKAGES = {
     "etalis_py": ROOT / "etalis_py",
 }
 
-API = {
-    "engine",
-    "program",
-    "planning",
-    "stages",
-    "storing",
-    "explanation",
-    "census",
-    "families",
-    "registry",
-    "inputs",
-    "taking",
-    "driver",
-    "running",
-    "rehearsal",
-    "warming",
-    "recorded",
-    "notebook",
-    "whynot",
-    "etalis_py",
-}
-"""What puts the rooms together for users: the modules at the top of the package."""
+API = {"engine", "warm_up", "notebook", "whynot", "etalis_py"}
+"""What puts the rooms together for users."""
 
 ALLOWED: dict[str, set[str]] = {
     "values": set(),
-    "events": {"streams"},  # the times of ``event(…, "2026-01-31T10:00:00Z")``
+    "events": {"streams", "values"},  # the times of ``event(…, "2026-01-31T10:00:00Z")``
     "knowledge": {"values", "events"},
     "sparql": {"values", "knowledge", "events"},
     "kernel": {"values", "knowledge", "events"},
@@ -56,15 +36,15 @@ ALLOWED: dict[str, set[str]] = {
 CORE = set(ALLOWED) - {"containers", "replays"}
 ALLOWED |= {
     **{name: (CORE - {name}) | (API - {name}) for name in API},
-    "inputs": {"containers", "events", "kernel", "streams"},
-    "testing": {"kernel", "events", "streams"} | API,
+    "engine": CORE | {"containers", "whynot", "notebook"},
+    "testing": {"kernel", "events", "executors.windows", "streams", "values"} | API,
     "spark": (CORE - {"executors.columns", "executors.rows"}) | {"containers"} | API,
     "editor": API,
     "cli": CORE | {"containers", "editor", "replays", "spark", "testing"} | API,
 }
-AHEAD = {("program", "whynot"), ("program", "notebook"), ("kernel", "notebook"), ("kernel", "streams")}
+AHEAD = {("engine", "whynot"), ("engine", "notebook"), ("kernel", "notebook"), ("kernel", "streams")}
 """Methods of a value that lead on to what explains, draws or tabulates it."""
-TOOLS = {"lazily", "compiled", "rdf", "etalis_rules", "etalis_compiler"}
+TOOLS = {"lazy_imports", "numba_cache", "etalis_rules", "etalis_compiler"}
 """What every room may know."""
 
 
@@ -123,7 +103,7 @@ def graph() -> dict[str, set[str]]:
 
 
 def room_of(module: str) -> str:
-    """``etalis_py.executors.rows.state`` is in ``executors.rows``; the other packages are rooms."""
+    """``etalis_py.executors.rows.run.state`` is in ``executors.rows``; the other packages are rooms."""
     package, *inner = module.split(".")
     if package != "etalis_py" or not inner:
         return package

@@ -255,7 +255,7 @@ def _unused(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic]:
     """A CONSTRUCT that no query reads, in a program that has other queries (else its user reads the triples)."""
     if all(o.form == "construct" for o in rules.outputs):
         return
-    leaves = [node for _, node in rules.nodes if isinstance(node, ir.Leaf)]
+    leaves = [node for _, node in rules.nodes if isinstance(node, ir.Leaf | ir.Record)]
     read = {n.spelling for q in compilation.queries for n in _predicates(q) if isinstance(n, ast.Term)}
     for query, output in zip(compilation.queries, rules.outputs, strict=True):
         if output.form != "construct" or any(feeds(t, output.stream, leaf) for t in output.template for leaf in leaves):

@@ -31,6 +31,8 @@ def is_correlated(pattern: alg.Pattern, outer: frozenset[str]) -> bool:
             hidden = (inside & outer) - frozenset(pattern.keys)
         case alg.SubSelect():
             return False
+        case alg.Record(inner):
+            return is_correlated(inner, outer)
         case _:
             hidden = frozenset()
     if hidden:

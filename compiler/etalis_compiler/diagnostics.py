@@ -20,6 +20,8 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
+from etalis_rules.messages import printable
+
 _SHOWN = 160  # characters of a line that are printed around the fault
 _LONGEST, _CHOICES = 40, 300  # limits on comparisons to find a misspelling
 
@@ -64,12 +66,13 @@ class Diagnostic:
         lines = [f"{self.source}:{self.line}:{self.column}: {self.severity}: {self.message}"]
         if self.excerpt:
             number, (first, stop) = str(self.line), self.marked
-            lead = "".join("\t" if c == "\t" else " " for c in self.excerpt[:first])
+            before, at = printable(self.excerpt[:first]), printable(self.excerpt[first:stop])
+            lead = "".join("\t" if c == "\t" else " " for c in before)
             lines.append(f"  {number} | {self.excerpt}")
-            lines.append(f"  {' ' * len(number)} | {lead}{'^' * max(1, stop - first)}")
+            lines.append(f"  {' ' * len(number)} | {lead}{'^' * max(1, len(at))}")
         if self.hint:
             lines.append(f"  hint: {self.hint}")
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
 
 def _clip(line: str, first: int, stop: int) -> tuple[str, tuple[int, int]]:

@@ -113,6 +113,8 @@ class _Finder:
                 yield from self.group(pattern, given, beside)
             case ast.GraphGroup(_, group) | ast.WindowGroup(_, group) | ast.StreamGroup(_, group, _):
                 yield from self.group(group, given, beside)
+            case ast.EventGroup(group):
+                yield from self.group(group, given)
             case ast.Minus(group) | ast.Current(group) | ast.Service(_, group, _):
                 yield from self.group(group, given)
             case ast.EventDeclaration(_, group, _) | ast.Match(ast.Group() as group):

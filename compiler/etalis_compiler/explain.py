@@ -102,7 +102,7 @@ def asked(node: ir.Node) -> tuple[alg.Pattern, ...]:
             return (*looked_up, *(() if node.background is None else (node.background,)))
         case ir.Recall():
             return (node.pattern,)
-        case ir.Leaf() | ir.Map() | ir.Join() | ir.Union() | ir.Absence() | ir.Run() | ir.Slice():
+        case ir.Leaf() | ir.Record() | ir.Map() | ir.Join() | ir.Union() | ir.Absence() | ir.Run() | ir.Slice():
             return tuple(looked_up)
         case _:
             assert_never(node)
@@ -119,7 +119,7 @@ def bounds(node: ir.Node) -> tuple[alg.Bound, ...]:
             return () if node.bound is None else (node.bound,)
         case ir.Group():
             return () if node.window is None else (node.window,)
-        case ir.Leaf() | ir.Union() | ir.Recall() | ir.Slice():
+        case ir.Leaf() | ir.Record() | ir.Union() | ir.Recall() | ir.Slice():
             return ()
         case _:
             assert_never(node)
@@ -229,6 +229,8 @@ def _title(clauses: Clauses, node: ir.Node) -> str:
     match node:
         case ir.Leaf():
             return clauses.triple(node, {v: v for v in node.head})
+        case ir.Record():
+            return f"EVENT: {clauses.event(node)}"
         case ir.Map():
             done = [*clauses.steps(node.steps, LEFT), *(["a set"] if node.distinct else [])]
             return ", ".join(done) or f"only {listed(node.head)}"
@@ -436,7 +438,7 @@ def _dot(x: Explanation) -> Iterator[str]:
     yield "digraph rules {"
     yield "  rankdir=BT; node [fontname=Helvetica, fontsize=10, shape=box];"
     for name, node in sorted_nodes(x.rules):
-        shape = "ellipse" if isinstance(node, ir.Leaf) else "box"
+        shape = "ellipse" if isinstance(node, ir.Leaf | ir.Record) else "box"
         label = f"{x.names[name]} {_title(clauses, node)}".rstrip()
         yield f"  {x.names[name]} [shape={shape}, label={_quoted(label)}];"
         for below in ir.made_from(node):
@@ -447,6 +449,8 @@ def _dot(x: Explanation) -> Iterator[str]:
             yield f"  {x.names[output.source.node]} -> q{number};"
         if output.form == "construct":
             for name, node in x.rules.nodes:
-                if isinstance(node, ir.Leaf) and any(feeds(t, output.stream, node) for t in output.template):
+                if not isinstance(node, ir.Leaf | ir.Record):
+                    continue
+                if any(feeds(t, output.stream, node) for t in output.template):
                     yield f"  q{number} -> {x.names[name]} [style=dashed];"
     yield "}"

@@ -84,12 +84,16 @@ class Partitioner:
         match node:
             case ir.Leaf():
                 return self._leaf(name, node)
+            case ir.Record():
+                return Found((), "EVENT reads whole events, which are not taken apart by a key", name)
             case ir.Map(head, child, _, distinct):
                 return self._kept(name, child, head, distinct, "its solutions are a set")
             case ir.Slice(head, child):
                 if node.order or node.limit is not None or node.offset:
                     return Found((), "ORDER BY, LIMIT and OFFSET count all solutions", name)
                 return self._kept(name, child, head, node.distinct, "DISTINCT compares its solutions")
+            case ir.Join() | ir.Absence() if node.leaves:
+                return Found((), "its EXISTS looks back at all occurrences", name)
             case ir.Join():
                 return self._joined(name, node, node.left, node.right, node.certain)
             case ir.Absence():

@@ -9,7 +9,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from . import ast
-from .binarize import Builder, Part, builder, lower_select
+from .binarize import Builder, Part, backwards, builder, holds_event, lower_select
 from .blocks import node_of
 from .diagnostics import Diagnostic, QueryError, Source
 from .faults import Fault, within_depth
@@ -164,6 +164,7 @@ def rules_of(
 def link(nodes: dict[str, ir.Node], outputs: Sequence[ir.Output], compilation: Compilation, policy: str) -> ir.Rules:
     """Put the nodes into evaluation order."""
     kept = _reachable(nodes, outputs)
+    _refuse_backwards(kept, outputs, compilation)
     try:
         timely_sides(kept)
         with within_depth():
@@ -175,6 +176,16 @@ def link(nodes: dict[str, ir.Node], outputs: Sequence[ir.Output], compilation: C
     return ir.Rules(tuple((name, kept[name]) for name in order), tuple(outputs), strata, policy)
 
 
+def _refuse_backwards(nodes: dict[str, ir.Node], outputs: Sequence[ir.Output], compilation: Compilation) -> None:
+    """Refuse EVENT where it would be looked for backwards, at the query that has it there."""
+    if not any(map(holds_event, (*nodes.values(), *outputs))):
+        return
+    for output in outputs:
+        if any(map(holds_event, (*_reachable(nodes, (output,)).values(), output))):
+            query = next((q for q in compilation.queries if q.name == output.query), compilation.queries[0])
+            raise located(backwards(), query.source, query.syntax)
+
+
 def _reachable(nodes: dict[str, ir.Node], outputs: Sequence[ir.Output]) -> dict[str, ir.Node]:
     wanted: set[str] = set()
     stack = [o.source.node for o in outputs if o.source is not None]
@@ -184,8 +195,8 @@ def _reachable(nodes: dict[str, ir.Node], outputs: Sequence[ir.Output]) -> dict[
             continue
         wanted.add(name)
         node = nodes[name]
-        stack.extend(ref.node for ref in ir.refs(node))
-        if isinstance(node, (ir.Recall, ir.Outer, ir.Group)):
+        stack.extend(ir.made_from(node))
+        if isinstance(node, ir.Group):
             stack.extend(node.leaves)
     return {name: node for name, node in nodes.items() if name in wanted}
 

@@ -66,7 +66,7 @@ class _Measure:
         self.fed = {
             name: [o for o in rules.outputs if o.form == "construct" and any(feeds(t, o.stream, n) for t in o.template)]
             for name, n in self.nodes.items()
-            if isinstance(n, ir.Leaf)
+            if isinstance(n, ir.Leaf | ir.Record)
         }
 
     def of_outputs(self) -> dict[str, Reach]:
@@ -104,7 +104,7 @@ class _Measure:
         if name in self.late and not isinstance(node, ir.Group):
             return self._late(node)
         match node:
-            case ir.Leaf():
+            case ir.Leaf() | ir.Record():
                 return self._leaf(name)
             case ir.Map():
                 return self._stepped(self.known[node.child.node], node.steps)
@@ -156,6 +156,8 @@ class _Measure:
         left, right = self.known[node.left.node], self.known[node.right.node]
         if node.policy and node.op not in TOGETHER:  # else the policy chooses among the solutions of one instant
             return endless(_consumes(node.policy))
+        if node.leaves:
+            return endless("EXISTS looks back at all the past")
         span = min(_micros(node.bound), relations.longest(node.op, left.span, right.span))
         at_end = (right,) if node.op in RIGHT_LAST else (left, right) if node.op in TOGETHER else ()
         inside = (left,) if node.op in RIGHT_LAST else () if node.op in TOGETHER else (left, right)

@@ -11,6 +11,7 @@ from .ast import (
     Combined,
     Current,
     EventDeclaration,
+    EventGroup,
     EventName,
     Exists,
     GraphGroup,
@@ -57,6 +58,8 @@ def in_scope(pattern: Any, events: Events = {}) -> set[str]:  # noqa: B006 (neve
                 waiting.append(group)
             case GraphGroup(graph=name, group=group) | StreamGroup(stream=name, group=group):
                 waiting += (name, group)
+            case EventGroup(group=group, graph=name):
+                waiting += (group,) if name is None else (name, group)
             case WindowGroup(window=name, group=group) | Service(endpoint=name, group=group):
                 waiting += (name, group)
             case Combined(operator=Operator.NOT, left=left):

@@ -170,12 +170,14 @@ class _Planner:
         return reached
 
     def _fed(self) -> dict[str, list[tuple[ir.Template, str]]]:
-        """For each CONSTRUCT the leaves that may see its triples, each with the template of such a triple."""
+        """For each CONSTRUCT the leaves and EVENTs that may see its triples, each with the template of the triple."""
         by_predicate: dict[str, list[str]] = {}  # leaves without a single predicate under the empty name
         for name, node in self.nodes.items():
             if isinstance(node, ir.Leaf):
                 fixed = isinstance(node.predicate, alg.Const) and not node.entailed
                 by_predicate.setdefault(node.predicate.term if fixed else "", []).append(name)  # type: ignore[union-attr]
+            elif isinstance(node, ir.Record):
+                by_predicate.setdefault("", []).append(name)
         fed: dict[str, list[tuple[ir.Template, str]]] = {}
         for output in self.rules.outputs:
             leaves = fed[output.query] = []
@@ -183,7 +185,7 @@ class _Planner:
                 predicate = template.predicate
                 groups = (predicate.term, "") if isinstance(predicate, alg.Const) else by_predicate
                 for leaf in (name for g in groups for name in by_predicate.get(g, ())):
-                    if feeds(template, output.stream, cast(ir.Leaf, self.nodes[leaf])):
+                    if feeds(template, output.stream, cast("ir.Leaf | ir.Record", self.nodes[leaf])):
                         leaves.append((template, leaf))
         return fed
 

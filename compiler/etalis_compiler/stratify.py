@@ -18,6 +18,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.leaf_tests import allows
 from etalis_rules.operators import decides_for_good, inputs, reports_late
+from etalis_rules.records import leaves_of
 
 from .faults import Fault
 
@@ -48,7 +49,9 @@ def edges(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterato
         yield Edge(output.source.node, output_id(output.query), limited, "LIMIT")
         if output.form == "construct":
             for identifier, node in nodes.items():
-                if isinstance(node, ir.Leaf) and any(feeds(t, output.stream, node) for t in output.template):
+                if isinstance(node, ir.Leaf | ir.Record) and any(
+                    feeds(t, output.stream, node) for t in output.template
+                ):
                     yield Edge(output_id(output.query), identifier, False)
 
 
@@ -78,8 +81,10 @@ def late_nodes(nodes: Mapping[str, ir.Node]) -> frozenset[str]:
     return frozenset(late)
 
 
-def feeds(template: ir.Template, stream: str, leaf: ir.Leaf) -> bool:
-    """Whether the leaf may see an instance of the template."""
+def feeds(template: ir.Template, stream: str, leaf: ir.Leaf | ir.Record) -> bool:
+    """Whether the leaf, or a pattern over the events of rules, may see an instance of the template."""
+    if isinstance(leaf, ir.Record):
+        return leaf.graph is None and any(feeds(template, stream, part) for part in leaves_of(leaf))
     if leaf.stream and leaf.stream != stream:
         return False
     if leaf.entailed:

@@ -21,6 +21,7 @@ from etalis_rules.terms import literal
 
 from . import ast
 from .blocks import Names, Scope, block_of, error, node_of
+from .events import Chosen, check_event, of_event
 from .faults import within_depth
 from .functions import check_function
 from .quoting import with_terms
@@ -144,6 +145,10 @@ def _pattern_parts(pattern: ast.Pattern | ast.Service, scope: Scope) -> tuple[al
             if isinstance(stream, ast.Var):
                 raise error(pattern.span, "stream", "STREAM needs the IRI of a stream", "name it: STREAM <s> {…}")
             return _group_parts(inner, replace(scope, stream=stream.spelling))
+        case ast.EventGroup(inner, name):
+            check_event(pattern, scope.graph is not None)
+            inside = _group(inner, replace(scope, stream="", graph=None))
+            return of_event(inside, Chosen(scope.stream, None if name is None else node_of(name))), ()
         case ast.Within(inner, bound):
             return alg.Within(_pattern(inner, scope), _bound(bound, pattern.span)), ()
         case ast.Combined():

@@ -45,6 +45,8 @@ def unbounded(rules: ir.Rules, names: Mapping[str, str]) -> tuple[Kept, ...]:
 
 
 def _kept(name: str, node: ir.Node, names: Mapping[str, str]) -> Iterator[Kept]:
+    if isinstance(node, ir.Join | ir.Absence) and node.leaves:
+        yield Kept(name, _history(node.leaves, names), _ABSENCE)
     match node:
         case ir.Join(op=Op.NEXT) if node.bound is None:
             of = f" for each {_variables(node.certain)}" if node.certain else ""
@@ -72,7 +74,7 @@ def _kept(name: str, node: ir.Node, names: Mapping[str, str]) -> Iterator[Kept]:
             yield from _groups(name, node)
         case ir.Join() | ir.Absence() | ir.Closure() | ir.Group():
             pass  # it has a window
-        case ir.Leaf() | ir.Map() | ir.Union() | ir.Slice():
+        case ir.Leaf() | ir.Record() | ir.Map() | ir.Union() | ir.Slice():
             pass  # it keeps nothing
         case _:
             assert_never(node)

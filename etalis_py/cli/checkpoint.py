@@ -13,7 +13,7 @@ from etalis_py.cli import options as shared
 from etalis_py.cli.errors import Failure, UsageError
 
 if TYPE_CHECKING:
-    from etalis_py.spark.checkpoints import Checkpoint
+    from etalis_py.spark.state.checkpoints import Checkpoint
 
 EXAMPLES = """\
 examples:
@@ -67,13 +67,13 @@ def _done(options: Namespace, given: bool) -> Checkpoint:
     from pyspark.errors import PySparkException
 
     from etalis_py.cli.spark import failure_of
-    from etalis_py.planning import knowledge_of
-    from etalis_py.spark.checkpoints import describe, move, state_of
+    from etalis_py.engine.rule_plans import knowledge_of
     from etalis_py.spark.errors import SparkError
-    from etalis_py.spark.options import Running
     from etalis_py.spark.pipeline import ShardWarning
+    from etalis_py.spark.plan.options import Running
     from etalis_py.spark.running import stopping
     from etalis_py.spark.sessions import session
+    from etalis_py.spark.state.checkpoints import describe, move, state_of
 
     program = shared.read_program(options) if given else None
     graphs = {} if program is None else shared.graph_files(program)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from etalis_py.driver import Driver, Step
+from etalis_py.engine.driver import Driver, Step
 from etalis_py.events import Event
 from etalis_py.streams import Burst, Punctuation
 

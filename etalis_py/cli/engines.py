@@ -16,10 +16,10 @@ from typing import ClassVar
 
 from etalis_compiler.diagnostics import Source
 
-from etalis_py.engine import Engine
+from etalis_py.engine.engine import Engine
+from etalis_py.engine.program import Program
 from etalis_py.events import Event
 from etalis_py.kernel.matches import Match
-from etalis_py.program import Program
 
 ROOM = 32
 """The rules and goals up to which an engine takes new kinds."""

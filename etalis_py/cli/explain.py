@@ -12,8 +12,8 @@ from etalis_py.cli import options as shared
 from etalis_py.cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from etalis_py.engine.program import Program
     from etalis_py.knowledge import Knowledge
-    from etalis_py.program import Program
 
 
 EXAMPLES = """\
@@ -74,7 +74,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def explain(options: Namespace) -> int:
     from etalis_py import Engine
-    from etalis_py.planning import knowledge_of
+    from etalis_py.engine.rule_plans import knowledge_of
 
     if options.engine == "spark" and (options.code or options.json or options.dot):
         raise UsageError("--engine spark says in words what runs where: leave --code, --dot and --json out")
@@ -112,7 +112,7 @@ def explain(options: Namespace) -> int:
 def _explain_spark(program: Program, options: Namespace, knowledge: Knowledge | None) -> None:
     """Print what runs where on Spark."""
     from etalis_py.cli.spark import parts_of, shards_of
-    from etalis_py.spark.placement import placement
+    from etalis_py.spark.plan.placement import placement
 
     shards = shards_of(options)
     lines = placement(parts_of(program, shards, knowledge, updates=options.updates), shards)

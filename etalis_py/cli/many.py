@@ -8,9 +8,9 @@ from etalis_compiler import ast
 from etalis_compiler.diagnostics import Source
 
 from etalis_py.cli.engines import Engines
-from etalis_py.engine import Engine
+from etalis_py.engine.engine import Engine
+from etalis_py.engine.program import Program, compile, family_of
 from etalis_py.knowledge import Knowledge
-from etalis_py.program import Program, compile, family_of
 from etalis_py.streams.clock import render_datetime
 
 _PREPARED = 256

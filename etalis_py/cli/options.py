@@ -13,7 +13,7 @@ from etalis_py.cli.errors import UsageError
 if TYPE_CHECKING:
     from etalis_compiler.diagnostics import Diagnostic, Source
 
-    from etalis_py.program import Program
+    from etalis_py.engine.program import Program
 
 BASE = "http://example.org/"  # base for relative IRIs
 POLICIES = ("unrestricted", "chronological", "recent")
@@ -154,6 +154,21 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         metavar="[NAME=]FILE",
         help="a TOML file that maps columns or keys to triples and time, for CSV, JSON lines, Parquet and Arrow; with "
         "NAME= for the stream of that name only; etalis map FILE drafts one",
+    )
+    streams.add_argument(
+        "--time",
+        dest="time_column",
+        default="",
+        metavar="COLUMN",
+        help="without a mapping: the column or key with the time of a row of CSV, JSON, Parquet or Arrow; the other "
+        "columns are properties of their names, as :price (default: drafted as by etalis map, and told)",
+    )
+    streams.add_argument(
+        "--subject",
+        dest="subject_column",
+        default="",
+        metavar="COLUMN",
+        help="without a mapping: the column or key that says what a row is about, or _:row for a node of its own",
     )
     streams.add_argument("--context", metavar="FILE", help="a JSON-LD context for plain JSON lines")
     streams.add_argument(

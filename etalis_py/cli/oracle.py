@@ -14,9 +14,9 @@ from etalis_py.cli.errors import UsageError
 from etalis_py.cli.running import report_unread
 
 if TYPE_CHECKING:
+    from etalis_py.engine.program import Program
     from etalis_py.events import Event
-    from etalis_py.program import Program
-    from etalis_py.recorded import Recorded
+    from etalis_py.testing.judge_recorded import Recorded
 
 RIGHT, NEVER_RIGHT = 0, 1
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -73,12 +73,12 @@ def oracle(options: Namespace) -> int:
     from etalis_compiler.rsp import Sliding
 
     from etalis_py.cli.sources import is_live, open_streams, split_name
+    from etalis_py.engine.program import compile
     from etalis_py.events import Event
     from etalis_py.executors.windows.refresh import MissingGraph
-    from etalis_py.program import compile
-    from etalis_py.recorded import Unjudgeable, which_t0
     from etalis_py.streams import StreamError, TimeError
     from etalis_py.streams.clock import clock_of
+    from etalis_py.testing.judge_recorded import Unjudgeable, which_t0
 
     shared.check_streams(options)
     if options.unit == 0:
@@ -134,9 +134,9 @@ def read_recording(path: str, unit: str) -> Iterator[Recorded]:
     """The answers of a recording, in order."""
     import msgspec
 
-    from etalis_py.recorded import Recorded
     from etalis_py.streams import StreamError, TimeError
     from etalis_py.streams.clock import clock_of
+    from etalis_py.testing.judge_recorded import Recorded
 
     decoder = msgspec.json.Decoder(float_hook=Decimal)
     open_row: Recorded | None = None  # rows that may continue
@@ -196,7 +196,7 @@ def _term(term: Any) -> str:
     import pyoxigraph as ox
     from etalis_rules.terms import iri, literal, triple
 
-    from etalis_py.rdf import spell_term
+    from etalis_py.values.oxigraph_terms import spell_term
 
     match term:
         case bool():

@@ -14,6 +14,7 @@ from etalis_py.cli.errors import UsageError
 from etalis_py.cli.sources import is_container
 from etalis_py.kernel.matches import Matches
 from etalis_py.streams import Match, open_sink
+from etalis_py.streams.errors import resolved
 
 MANY = 256  # least number of matches for columns; fewer are written one by one
 
@@ -67,7 +68,7 @@ def check_outputs(options: Namespace) -> None:
         name = getattr(options, option)
         if not name or name == "-" or "://" in name:
             continue
-        spelled, path = f"--{option.replace('_', '-')} {name}", Path(name).resolve()
+        spelled, path = f"--{option.replace('_', '-')} {name}", resolved(name)
         if any(one.samefile(path) for one in inputs if path.exists()):
             raise UsageError(f"{spelled}: the run reads this file: name another one")
         if path.exists() and not path.is_file():

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
-from etalis_py.engine import Engine
+from etalis_py.engine.engine import Engine
 from etalis_py.kernel.position import Kept
 
 EVERY = 0.25  # seconds between two updates of the line

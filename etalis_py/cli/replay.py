@@ -15,8 +15,8 @@ from etalis_py.cli import options as shared
 from etalis_py.cli.errors import Failure, UsageError
 
 if TYPE_CHECKING:
+    from etalis_py.engine.program import Program
     from etalis_py.knowledge import Knowledge
-    from etalis_py.program import Program
     from etalis_py.replays.replay import Found, Replay, Row
 
 Ids = Counter[tuple[str, str]]  # how often a query had a match with this id
@@ -173,7 +173,7 @@ def _on_local_engine(options: Namespace, replay: Replay, ids: Ids | None = None)
     from etalis_py.cli.interrupt import Interrupt
     from etalis_py.cli.outputs import Outlet, open_outlet
     from etalis_py.cli.progress import Progress, on_terminal
-    from etalis_py.driver import Driver, Step
+    from etalis_py.engine.driver import Driver, Step
     from etalis_py.kernel.matches import Match
 
     began = time.monotonic()

@@ -149,13 +149,13 @@ def run_once(options: Namespace) -> int:
         from etalis_py.cli import spark  # takes a while to import
 
         return spark.run(options)
-    from etalis_py.census import Census
     from etalis_py.cli.drive import drive, paced
     from etalis_py.cli.interrupt import Interrupt
     from etalis_py.cli.outputs import open_outlet
     from etalis_py.cli.progress import Progress, on_terminal
     from etalis_py.cli.sources import open_streams
-    from etalis_py.driver import Driver, Step
+    from etalis_py.engine.driver import Driver, Step
+    from etalis_py.engine.unseen_names import Census
     from etalis_py.streams import Clock, DeadLetters
     from etalis_py.streams.passing import EndingError
     from etalis_py.streams.updates import read_updates

@@ -11,7 +11,7 @@ from etalis_py.cli.errors import UsageError
 
 if TYPE_CHECKING:
     from etalis_py import Engine, Event
-    from etalis_py.program import Program
+    from etalis_py.engine.program import Program
     from etalis_py.streams import DeadLetters
 
 

@@ -18,17 +18,17 @@ from etalis_compiler.parser import parse
 from etalis_rules.printing import print_rules
 
 from etalis_py.cli.options import graph_files
-from etalis_py.driver import Driver, Step
-from etalis_py.engine import Engine
+from etalis_py.engine.driver import Driver, Step
+from etalis_py.engine.engine import Engine
+from etalis_py.engine.program import program_of
 from etalis_py.events import Event, Triple
 from etalis_py.kernel.matches import Match
 from etalis_py.knowledge import Knowledge, load
-from etalis_py.program import program_of
-from etalis_py.rdf import read_turtle
 from etalis_py.streams import Clock, Punctuation
 from etalis_py.streams.clock import clock_of
 from etalis_py.streams.write_table import show_term
 from etalis_py.values.errors import LimitExceeded
+from etalis_py.values.oxigraph_terms import read_turtle
 
 HELP = """\
 an event      1 :acme :price 10 .            at a time: seconds, or 2026-01-31T10:00:00Z

@@ -8,7 +8,7 @@ import stat
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from etalis_rules.calendar import SECOND
@@ -17,6 +17,7 @@ from etalis_rules.terms import iri
 from etalis_py.cli.errors import UsageError
 from etalis_py.streams import DeadLetters, Follow, Stream, merge, read_stream
 from etalis_py.streams.csv_mapping import RowMapping, read_mapping
+from etalis_py.streams.drafting import Naming, of_file
 from etalis_py.streams.kafka import parse_topic, read_kafka
 from etalis_py.streams.sockets import is_socket
 from etalis_py.streams.sources import FORMATS, MAPPED, WHOLE, format_of
@@ -85,11 +86,12 @@ def open_streams(
     mappings = mappings_of(options, [name for name, _ in named])
     reader = cache(lambda file: read_mapping(Path(file), prefixes))  # once, as it may be a pipe
     alone = len(sources) == 1
-    streams = [
-        _open(name, source, options, dead_letters, live, alone, prefixes, mapping, own, reader)
-        for name, source in named
-        for mapping, own in ((mappings.get(name, mappings.get("")), alone or name in mappings.keys() - {""}),)
-    ]
+    streams = []
+    for name, source in named:
+        file = mappings.get(name, mappings.get(""))
+        mapping = None if file is None else partial(reader, file)
+        own = alone or name in mappings.keys() - {""}
+        streams.append(_open(name, source, options, dead_letters, live, alone, prefixes, mapping, own))
     return (streams[0] if len(streams) == 1 else merge(streams)), live
 
 
@@ -128,13 +130,12 @@ def _open(
     live: bool,
     alone: bool,
     prefixes: Mapping[str, str] | None,
-    mapping: str | None,
+    mapping: Callable[[], RowMapping] | None,
     own: bool,
-    reader: Callable[[str], RowMapping],
 ) -> Stream:
     """One stream; ``alone``: it is the only one; ``own``: the mapping was given for this stream by name.
 
-    ``reader`` reads a mapping.
+    ``mapping`` reads the mapping, if it is needed.
     """
     if is_container(source):
         from etalis_py.containers.following import container_stream  # takes a while to import
@@ -154,7 +155,13 @@ def _open(
         )
     known = format_of(source)
     mapped = mapping is not None and (known in MAPPED or (own and not known))
-    if known == "csv" and mapping is None:
+    naming = Naming(options.time_column, options.subject_column)
+    drafted = None
+    if known in ("", *MAPPED) and mapping is None and options.context is None and not live and is_path(source):
+        drafted = of_file(source, naming, _note)
+    elif naming and alone:
+        raise UsageError("--time and --subject are for a file of rows without --mapping and --context")
+    if known == "csv" and mapping is None and drafted is None:
         raise UsageError(
             f"--stream {source}: a CSV stream needs --mapping FILE, which says what its columns mean; "
             f"etalis map {source} drafts one"
@@ -173,7 +180,7 @@ def _open(
         messages=True if options.messages else None,
         close_on_message=options.close_on_message,
         times="anywhere" if options.whole_document else "near",
-        mapping=reader(mapping) if mapped and mapping else None,
+        mapping=mapping() if mapped and mapping is not None else drafted,
         context=Path(options.context) if options.context is not None and known in ("jsonl", "") else None,
         prefixes=prefixes,
         in_order=False if live or _as_it_comes(options) else _note,

@@ -32,14 +32,14 @@ from etalis_py.cli.sources import is_live, open_streams, split_name
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from etalis_py.census import Census
+    from etalis_py.engine.program import Program
+    from etalis_py.engine.unseen_names import Census
     from etalis_py.events import Event
     from etalis_py.knowledge import Knowledge
-    from etalis_py.program import Program
     from etalis_py.replays.replay import Replay
-    from etalis_py.spark.options import RunOptions
-    from etalis_py.spark.parts import RoutedPart
-    from etalis_py.spark.results import SparkMatch, SparkRun
+    from etalis_py.spark.output.results import SparkMatch, SparkRun
+    from etalis_py.spark.plan.options import RunOptions
+    from etalis_py.spark.plan.parts import RoutedPart
 
 JAVA = 17  # the oldest version that Spark runs on
 NOTED = 1024  # events of which the census takes note at once
@@ -110,7 +110,7 @@ def java_version() -> int:
 
 def shards_of(options: Namespace) -> int:
     """The number of shards: as asked for, as in the checkpoint, or two per core."""
-    from etalis_py.spark.continued import read_state
+    from etalis_py.spark.state.continued import read_state
 
     state = read_state(Path(options.checkpoint)) if getattr(options, "checkpoint", None) else None
     return options.shards or (2 * (os.cpu_count() or 1) if state is None else state.shards)
@@ -132,7 +132,7 @@ def parts_of(program: Program, shards: int, knowledge: Any, *, updates: bool = F
     check_pyspark()
     from etalis_py.spark.errors import SparkError
     from etalis_py.spark.pipeline import plan
-    from etalis_py.spark.windows import WindowOptions
+    from etalis_py.spark.plan.windows import WindowOptions
 
     try:
         return plan(program, shards, knowledge, "rdf", None, WindowOptions(updates=updates))[1]
@@ -145,10 +145,10 @@ def parts_of(program: Program, shards: int, knowledge: Any, *, updates: bool = F
 
 def run(options: Namespace) -> int:
     """``etalis run --engine spark``."""
-    from etalis_py.census import Census
     from etalis_py.cli.outputs import open_outlet
     from etalis_py.cli.running import engine_for, reason_for, refuse_for_windows, report_left_out, report_unmet
-    from etalis_py.planning import knowledge_of
+    from etalis_py.engine.rule_plans import knowledge_of
+    from etalis_py.engine.unseen_names import Census
     from etalis_py.streams import DeadLetters
     from etalis_py.streams.updates import read_updates
 
@@ -253,7 +253,7 @@ class SparkWork:
         self, program: Program, events: Iterable[Any], late: Callable[[Event], None], **options: Unpack[RunOptions]
     ) -> Iterator[SparkRun]:
         """The run, once Spark has found all matches."""
-        from etalis_py.spark.options import Running
+        from etalis_py.spark.plan.options import Running
         from etalis_py.spark.running import open_run
 
         handle, name = tempfile.mkstemp(prefix="etalis-spark-", suffix=".log")

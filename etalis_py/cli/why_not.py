@@ -49,7 +49,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def why_not(options: Namespace) -> int:
     from etalis_py.cli.sources import is_live, open_streams, split_name
-    from etalis_py.planning import knowledge_of
+    from etalis_py.engine.rule_plans import knowledge_of
     from etalis_py.whynot.question import WrongQuestion
 
     shared.check_streams(options)

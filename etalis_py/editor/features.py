@@ -19,7 +19,7 @@ from etalis_compiler.printer import to_text
 from etalis_rules.spelling import PREFIXES
 
 from etalis_py.editor.operators import OPERATORS, WORDS
-from etalis_py.program import compile
+from etalis_py.engine.program import compile
 
 _WORD = re.compile(r"[\w?:-]+")
 _PIECE = re.compile(

@@ -42,6 +42,10 @@ OPERATORS: dict[str, Operator] = {
         "The match takes at most that long. After the WHERE clause of a grouped query: a sliding window.",
     ),
     "STREAM": Operator("STREAM <s> {A}", "Only events of that stream."),
+    "EVENT": Operator(
+        "EVENT {P}  or  EVENT ?g {P}  or  EVENT <g> {P}",
+        "What one event says: P over the triples of a single event and the background.",
+    ),
     "WINDOW": Operator("WINDOW :w {A}", "What the window holds."),
     "POLICY": Operator("USING POLICY recent", "Events are used up: by the latest partner, or the earliest."),
     "GETSTARTTIME": Operator("getSTARTTIME()", "When the solution of the group starts."),

@@ -32,7 +32,7 @@ def event(
     Event(start=5000000, end=5000000, triples=(('<http://example.org/a>', '<http://example.org/price>', \
 '"3"^^<http://www.w3.org/2001/XMLSchema#integer>'),), stream='', graph='')
     """
-    from etalis_py.rdf import read_turtle  # takes a while to import
+    from etalis_py.values.oxigraph_terms import read_turtle  # takes a while to import
 
     if not isinstance(triples, str):
         raise TypeError(f"an event is its triples, then its time, as in event(':a :price 3', 5), not {triples!r}")

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from etalis_py.compiled import kernel, section
 from etalis_py.kernel.hashing import fixed
 from etalis_py.kernel.words import copy_bytes, same_bytes, write_number
+from etalis_py.numba_cache import kernel, section
 
 _NUMBERS = 3 * 20 + 2
 """The bytes of an interval and an ordinal."""

@@ -122,6 +122,8 @@ def explainer(
                 return "aggregated over solutions that are not kept, for the query has no window"
             case ir.Group():
                 return "aggregated over"
+            case ir.Record():
+                return "EVENT: what one event says"
             case ir.Leaf() | ir.Union() | ir.Recall() | ir.Closure() | ir.Slice() | None:
                 return "derived"
             case unknown:

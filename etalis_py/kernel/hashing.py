@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from etalis_py.compiled import kernel, part, section
 from etalis_py.kernel.words import copy_bytes
+from etalis_py.numba_cache import kernel, part, section
 
 SIZE = 16  # bytes of a digest
 _BLOCK, _WORDS = 128, 16

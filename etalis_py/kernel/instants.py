@@ -46,7 +46,7 @@ class Instants(Steps):
         self._at = Position(now=start, closed=start)
         self._since_house = 0
         self._reports: list[tuple[int, int, Report]] = []  # with several stages: instant, stage, report
-        self._unread: list[Matches] = []  # matches of replaced stages, for the next call
+        self._unread: list[Matches] = []  # matches for the next call that the stages no longer hold
         self._revision: Revision | None = None
         self._quick: Dispatch | None = None  # the functions of an instant, if ``push`` may call them at once
         self._arrange((), [])
@@ -64,7 +64,7 @@ class Instants(Steps):
         self._unnamed = unnamed
         self._lockstep = lockstep
         self._dispatch: Dispatch | None = stages[0].executor.dispatch() if len(stages) == 1 else None
-        self._waits = bool(self.lateness) or self.options.eager or bool(self._unread)
+        self._keep_unread(self._unread)
         there = shapes.ordinary if isinstance(shapes, LazyShapes) else dict(enumerate(shapes))
         own = {number: shape.query for number, shape in there.items() if shape.once}
         self._once = shapes.once if isinstance(shapes, LazyShapes) else own
@@ -73,9 +73,14 @@ class Instants(Steps):
         self._at.pending = [Event._make((*e[:3], e[3] or unnamed, e[4])) for e in self._at.pending]
 
     def _set_aside(self) -> None:
-        """Keep what has been reported for the next call: other stages will number their outputs differently."""
+        """Take what has been reported out of the stages, for the next call."""
         matches = self._matches()
-        self._unread = [matches] if len(matches) else []
+        self._keep_unread([matches] if len(matches) else [])
+
+    def _keep_unread(self, unread: list[Matches]) -> None:
+        """The next call returns these first."""
+        self._unread = unread
+        self._waits = bool(self.lateness) or self.options.eager or bool(unread)
 
     def _settle(self) -> None:
         at = self._at
@@ -190,8 +195,8 @@ class Instants(Steps):
                 check_matches(reports, self.limits, self.render)
             self.counters.matches += count
         if self._unread:
-            matches, self._unread = as_one([*self._unread, matches]), []
-            self._waits = bool(self.lateness) or self.options.eager
+            matches = as_one([*self._unread, matches])
+            self._keep_unread([])
         return matches
 
     def _forget_reports(self) -> None:
@@ -200,8 +205,7 @@ class Instants(Steps):
             stage.executor.reports.clear()
             stage.executor.derived.clear()
         self._reports.clear()
-        self._unread = []
-        self._waits = bool(self.lateness) or self.options.eager
+        self._keep_unread([])
 
     # --- what is kept ---
 

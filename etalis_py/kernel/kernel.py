@@ -84,7 +84,7 @@ class Kernel(Instants):
         self._begin()
         error: Exception | None = None
         if isinstance(events, Columns):
-            self._take_columns(events)
+            error = self._take_columns(events)
         else:
             with few_collections(events):
                 error = self._take(events)
@@ -99,14 +99,16 @@ class Kernel(Instants):
             self._take_ordered(events)
         return self._matches()
 
-    def _take_columns(self, columns: Columns) -> None:
-        """Take events in columns; one by one if something is out of order or nothing runs in columns."""
+    def _take_columns(self, columns: Columns) -> Exception | None:
+        """Take events in columns; one by one if something is out of order or nothing runs in columns.
+
+        It returns the error to raise after the others have been taken, as ``_take`` does.
+        """
         at = self._at
         first, last, in_order = extent(columns)
         begun = max(at.now, at.closed + 1)
         if not in_order or first < begun or not self._in_columns():
-            self._take(Batch(None, last, columns).rows)
-            return
+            return self._take(Batch(None, last, columns).rows)
         if self._unnamed:
             columns = on_stream(columns, self._unnamed)
         self.counters.events += count_events(columns)
@@ -120,6 +122,7 @@ class Kernel(Instants):
         self.counters.triples += len(opened) - sum(len(event.triples) for event in at.pending)
         if moved:
             self._pass(Batch(None, last - 1, closed))
+        return None
 
     @property
     def reads_columns(self) -> bool:
@@ -142,15 +145,17 @@ class Kernel(Instants):
         """Take events in the order of their ends, except for late ones."""
         if self._dispatch is not None and self._stages[0].executor.form == "columns":
             self._dispatch = self._stages[0].executor.dispatch()  # its goals move back into rows
-        if self._dispatch is None:
-            return self._gather(events)
         if not self.options.eager:
-            return self._feed(self._dispatch, events)
+            return self._pass_on(events)
         there, error = drawn(events)
         for event in there:
-            error = self._feed(self._dispatch, (event,)) or error
+            error = self._pass_on((event,)) or error
             self._close_instant()
         return error
+
+    def _pass_on(self, events: Iterable[Event]) -> Exception | None:
+        """Pass events to the functions of an instant, or on as batches."""
+        return self._gather(events) if self._dispatch is None else self._feed(self._dispatch, events)
 
     def _feed(self, dispatch: Dispatch, events: Iterable[Event]) -> Exception | None:
         """Pass events in order of their ends to the functions of an instant, one call per instant.

@@ -13,6 +13,7 @@ from etalis_compiler.diagnostics import Source
 from etalis_compiler.pipeline import CompiledQuery, compile_sources
 from etalis_compiler.stratify import feeds
 from etalis_rules import program as ir
+from etalis_rules.records import leaves_of
 
 from etalis_py.knowledge import Knowledge
 from etalis_py.knowledge.owl_rules import construct_rules
@@ -58,6 +59,6 @@ def _leaves(nodes: dict[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterable
         node = nodes[name]
         if isinstance(node, ir.Leaf):
             yield node
-        stack += [ref.node for ref in ir.refs(node)]
-        if isinstance(node, ir.Recall | ir.Outer):
-            stack += node.leaves
+        if isinstance(node, ir.Record):
+            yield from leaves_of(node)
+        stack += ir.made_from(node)

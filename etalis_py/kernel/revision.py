@@ -34,6 +34,7 @@ from etalis_py.events import Event, Retraction, UnexpectedRetraction
 from etalis_py.kernel.matches import Match, Matches, Revised, Shape, as_one
 from etalis_py.kernel.position import FOREVER, NEVER, Counters, Position, drawn
 from etalis_py.kernel.steps import Refused
+from etalis_py.kernel.withdrawing import withdraw
 from etalis_py.values.errors import LimitExceeded
 from etalis_py.values.limits import Limits
 
@@ -60,6 +61,7 @@ class Revisable(Protocol):
     def change(self, graph: str, add: list[Any], remove: list[Any]) -> Any: ...
     def save(self) -> bytes: ...
     def go_back(self, data: bytes, *, fitted: bool = False) -> None: ...
+    def _matches(self) -> Matches: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ class Revision:
         self.arrivals = 0
         self.points: list[Point] = []
         self._credit = 0.0  # the events' worth of work that may be spent on points
-        self.unreported: list[Matches] = []  # matches of updates, for the next call
+        self.unreported: list[Matches] = []  # matches of updates, and of calls that raised an error, for the next call
         self.restart()
 
     def restart(self) -> None:
@@ -371,6 +373,12 @@ class Revision:
         self.unreported.clear()
         self.engine.dead_letters.clear()
 
+    def unread(self) -> list[Matches]:
+        """What the next call returns first."""
+        if len(matches := self._recorded(self.engine._matches())):
+            self.unreported.append(matches)
+        return self.unreported
+
     def plain(self) -> dict[str, Any]:
         """The state to continue from: the first point, the input since then, and the time."""
         at = self.engine._at
@@ -460,22 +468,6 @@ def _applied(items: Sequence[Item], arrived: Iterable[Event]) -> tuple[list[Item
         (at[event.end] if event.end in wanted else rest).append(event)
     kept = [event for events in at.values() for event in events if event.triples]
     return sorted([*rest, *kept], key=_order), missing, withdrawn
-
-
-def withdraw(events: list[Event], retraction: Retraction) -> tuple[Any, ...]:
-    """Take the occurrences out of the events, in place; returns the triples that are in none of them.
-
-    A retraction that names a graph leaves events of other graphs alone.
-    """
-    gone = set(retraction.triples)
-    there = set()
-    for i, event in enumerate(events):
-        same = (event.start, event.end, event.stream) == (retraction.start, retraction.end, retraction.stream)
-        meant = same and ("" in (retraction.graph, event.graph) or retraction.graph == event.graph)
-        if meant and not gone.isdisjoint(event.triples):
-            there |= gone.intersection(event.triples)
-            events[i] = event._replace(triples=tuple(t for t in event.triples if t not in gone))
-    return tuple(t for t in retraction.triples if t not in there)
 
 
 def _order(item: Item) -> tuple[int, bool]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import part
+from etalis_py.numba_cache import part
 
 _ONE, _EIGHT = np.uint64(1), np.uint64(8)
 

@@ -8,7 +8,7 @@ or of Spark.
 
 from typing import TYPE_CHECKING
 
-from etalis_py.lazily import lazily
+from etalis_py.lazy_imports import lazily
 
 if TYPE_CHECKING:
     from etalis_py.knowledge.asp import LiveProgram, Outcome, static_answers

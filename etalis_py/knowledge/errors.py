@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from etalis_rules.messages import printable
+
 
 class KnowledgeError(ValueError):
     """Background knowledge that cannot be used; ``source`` and ``line`` say where (line 0: not known)."""
@@ -10,7 +12,7 @@ class KnowledgeError(ValueError):
         place = source
         if line:
             place += f"{', ' if place else ''}line {line}" + (f", column {column}" if column else "")
-        super().__init__((f"{place}: " if place else "") + problem + (f"\n  {hint}" if hint else ""))
+        super().__init__(printable((f"{place}: " if place else "") + problem + (f"\n  {hint}" if hint else "")))
         self.problem, self.source, self.line, self.column, self.hint = problem, source, line, column, hint
 
 

@@ -12,7 +12,8 @@ import re
 from collections.abc import Container, Iterable
 
 from etalis_py.knowledge.errors import KnowledgeError
-from etalis_py.values.limits import Limits
+from etalis_py.values.errors import LimitExceeded
+from etalis_py.values.limits import Limits, take_unpacked
 
 LONG = 1_000
 """Terms of more characters are added up."""
@@ -26,15 +27,15 @@ def unpacked(data: bytes, source: str, limits: Limits) -> bytes:
     """The content of a file, which may be compressed; raises what ``gzip`` raises if it is damaged."""
     if data[:2] != b"\x1f\x8b":
         return data
-    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-        content = file.read(limits.unpacked_bytes + 1)
-    if len(content) > limits.unpacked_bytes:
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            return take_unpacked(file.read, limits)
+    except LimitExceeded as error:
         raise KnowledgeError(
-            f"the file unpacks to more than {limits.unpacked_bytes:,} bytes",
+            f"the file {error}",
             source=source,
             hint="unpack it first if that is what it should have, or raise Limits(unpacked_bytes=…)",
-        )
-    return content
+        ) from None
 
 
 def allowance(data: bytes, limits: Limits) -> int:

@@ -27,8 +27,8 @@ from etalis_py.events import Triple
 from etalis_py.knowledge.errors import KnowledgeError
 from etalis_py.knowledge.growth import LONG, Growth, check_entities, unpacked
 from etalis_py.knowledge.triples import check_triple
-from etalis_py.rdf import spell_term
 from etalis_py.values.limits import LIMITS, Limits
+from etalis_py.values.oxigraph_terms import spell_term
 
 if TYPE_CHECKING:
     import rdflib

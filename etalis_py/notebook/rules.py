@@ -21,7 +21,7 @@ from etalis_rules.spelling import PREFIXES
 from etalis_py.executors.windows.explain import Explainer
 
 if TYPE_CHECKING:
-    from etalis_py.program import Program
+    from etalis_py.engine.program import Program
 
 _LINE, _CHARACTER, _COLUMN, _GAP = 15, 6.7, 34, 46
 _FILL = {"leaf": "#e8f1f8", "goal": "#fdf3dc", "query": "#e2f3ec"}

@@ -11,17 +11,13 @@ import everything of the run time; only the command line imports it.
 
 from typing import TYPE_CHECKING
 
-from etalis_py.lazily import lazily
+from etalis_py.lazy_imports import lazily
 
 if TYPE_CHECKING:
-    from etalis_py.spark.datasource import EventSource
     from etalis_py.spark.errors import SparkError
-    from etalis_py.spark.pipeline import ShardWarning, matches
-    from etalis_py.spark.running import SparkMatch, SparkResult, run_on_spark
-    from etalis_py.spark.schema import EVENTS, FLAT_EVENTS, MATCHES
-    from etalis_py.spark.sessions import session
-    from etalis_py.spark.sinks import to_kafka
-    from etalis_py.spark.sources import (
+    from etalis_py.spark.input.datasource import EventSource
+    from etalis_py.spark.input.schema import EVENTS, FLAT_EVENTS, MATCHES
+    from etalis_py.spark.input.sources import (
         end_of_stream,
         events_from_columns,
         events_from_events,
@@ -34,18 +30,22 @@ if TYPE_CHECKING:
         events_from_socket,
         events_from_source,
     )
+    from etalis_py.spark.output.sinks import to_kafka
+    from etalis_py.spark.pipeline import ShardWarning, matches
+    from etalis_py.spark.running import SparkMatch, SparkResult, run_on_spark
+    from etalis_py.spark.sessions import session
 else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            "etalis_py.spark.datasource": ("EventSource",),
+            "etalis_py.spark.input.datasource": ("EventSource",),
             "etalis_py.spark.errors": ("SparkError",),
             "etalis_py.spark.pipeline": ("ShardWarning", "matches"),
             "etalis_py.spark.running": ("SparkMatch", "SparkResult", "run_on_spark"),
-            "etalis_py.spark.schema": ("EVENTS", "FLAT_EVENTS", "MATCHES"),
+            "etalis_py.spark.input.schema": ("EVENTS", "FLAT_EVENTS", "MATCHES"),
             "etalis_py.spark.sessions": ("session",),
-            "etalis_py.spark.sinks": ("to_kafka",),
-            "etalis_py.spark.sources": (
+            "etalis_py.spark.output.sinks": ("to_kafka",),
+            "etalis_py.spark.input.sources": (
                 "end_of_stream",
                 "events_from_columns",
                 "events_from_events",

@@ -13,23 +13,15 @@ from typing import Any, Unpack
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from etalis_py.engine import Engine
-from etalis_py.families import GatheredQueries
+from etalis_py.engine.engine import Engine
+from etalis_py.engine.program import Program, compile, program_of
+from etalis_py.engine.query_families import GatheredQueries
 from etalis_py.knowledge import Knowledge, load
-from etalis_py.program import Program, compile, program_of
-from etalis_py.spark.batch import batch_operator
-from etalis_py.spark.cuts import AskedOfSpark, Measure, cut
-from etalis_py.spark.divided import with_families
 from etalis_py.spark.errors import SparkError
-from etalis_py.spark.identity import identity_of
-from etalis_py.spark.local_cuts import LookedUp
-from etalis_py.spark.local_files import local_files
-from etalis_py.spark.local_scans import local_answers
-from etalis_py.spark.offers import offers_of
-from etalis_py.spark.options import Matching, MatchOptions
-from etalis_py.spark.packing import PACKED, packer
-from etalis_py.spark.parts import RoutedPart, parts_of
-from etalis_py.spark.routing import (
+from etalis_py.spark.input.local_files import local_files
+from etalis_py.spark.input.local_scans import local_answers
+from etalis_py.spark.input.packing import PACKED, packer
+from etalis_py.spark.input.routing import (
     ends,
     flat_events,
     hand_on,
@@ -39,20 +31,28 @@ from etalis_py.spark.routing import (
     wanted_by,
     with_plain_names,
 )
-from etalis_py.spark.scans import answers_of, apart_of, prunes
-from etalis_py.spark.schema import CHANGE, RETRACT
+from etalis_py.spark.input.scans import answers_of, apart_of, prunes
+from etalis_py.spark.input.schema import CHANGE, RETRACT
+from etalis_py.spark.input.standing import NAME, QUERY_NAMES, changes_of, standing_part
+from etalis_py.spark.input.updates import NAMES as UPDATE_NAMES
+from etalis_py.spark.input.updates import check_updates, updates_for
+from etalis_py.spark.output.wire import wire_of, without_metrics
+from etalis_py.spark.plan.cuts import AskedOfSpark, Measure, cut
+from etalis_py.spark.plan.divided import with_families
+from etalis_py.spark.plan.identity import identity_of
+from etalis_py.spark.plan.local_cuts import LookedUp
+from etalis_py.spark.plan.offers import offers_of
+from etalis_py.spark.plan.options import Matching, MatchOptions
+from etalis_py.spark.plan.parts import RoutedPart, parts_of
+from etalis_py.spark.plan.shares import telling_of
+from etalis_py.spark.plan.skew import SkewWatch, measured
+from etalis_py.spark.plan.slots import MOST_SHARDS, by_slot
+from etalis_py.spark.plan.spec import ProgramSpec, pack, spec_of, with_updates
+from etalis_py.spark.plan.versions import prepared
+from etalis_py.spark.plan.windows import WindowOptions, plan_windows
 from etalis_py.spark.sessions import PARTITIONS, PROVIDER, ROCKSDB, use_this_python
-from etalis_py.spark.shares import telling_of
-from etalis_py.spark.shipping import Shipped, arrived, ship
-from etalis_py.spark.skew import SkewWatch, measured
-from etalis_py.spark.slots import MOST_SHARDS, by_slot
-from etalis_py.spark.spec import ProgramSpec, pack, spec_of, with_updates
-from etalis_py.spark.standing import NAME, QUERY_NAMES, changes_of, standing_part
-from etalis_py.spark.updates import NAMES as UPDATE_NAMES
-from etalis_py.spark.updates import check_updates, updates_for
-from etalis_py.spark.versions import prepared
-from etalis_py.spark.windows import WindowOptions, plan_windows
-from etalis_py.spark.wire import wire_of, without_metrics
+from etalis_py.spark.shard.batch import batch_operator
+from etalis_py.spark.shard.shipping import Shipped, arrived, ship
 
 One = Program | str | Path
 Programs = One | Mapping[str, One]
@@ -133,8 +133,8 @@ def planned_matches(
         slots = by_slot([routed.part for routed in here], partitions)
         wire = wire_of([routed.part for routed in here], names)
         if events.isStreaming:
-            from etalis_py.spark.deferred import Deferred
-            from etalis_py.spark.streaming import Work
+            from etalis_py.spark.shard.deferred import Deferred
+            from etalis_py.spark.shard.streaming import Work
 
             run = uuid.uuid4().hex
             work = Work(specs, slots, level, run, asked.metrics, job, asked.lateness, wire.tables, asked.revise)

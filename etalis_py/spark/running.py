@@ -20,9 +20,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from etalis_py.engine import Engine
+from etalis_py.engine.engine import Engine
 from etalis_py.events import Event, Retraction
-from etalis_py.spark.continued import (
+from etalis_py.spark.input.schema import ARROW_EVENTS, EVENTS
+from etalis_py.spark.input.updates import UPDATES, write_updates
+from etalis_py.spark.output.results import SparkMatch, SparkRun
+from etalis_py.spark.pipeline import Programs, compiled_programs, matches
+from etalis_py.spark.plan.options import Running, RunOptions
+from etalis_py.spark.sessions import PARTITIONS, session
+from etalis_py.spark.state.continued import (
     Continued,
     batches,
     go_on,
@@ -33,12 +39,6 @@ from etalis_py.spark.continued import (
     same_updates,
     write_state,
 )
-from etalis_py.spark.options import Running, RunOptions
-from etalis_py.spark.pipeline import Programs, compiled_programs, matches
-from etalis_py.spark.results import SparkMatch, SparkRun
-from etalis_py.spark.schema import ARROW_EVENTS, EVENTS
-from etalis_py.spark.sessions import PARTITIONS, session
-from etalis_py.spark.updates import UPDATES, write_updates
 from etalis_py.streams import Idle, Punctuation
 
 _AT_ONCE = 50_000

@@ -14,7 +14,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from etalis_py.spark.datasource import EventSource
+from etalis_py.spark.input.datasource import EventSource
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -74,7 +74,7 @@ def session(
     if master is not None:
         wanted["spark.master"] = master
         if master.startswith("local"):
-            wanted.setdefault("spark.python.daemon.module", "etalis_py.spark.daemon")
+            wanted.setdefault("spark.python.daemon.module", "etalis_py.spark.shard.daemon")
     if hasattr(socket, "AF_UNIX") and SparkContext._active_spark_context is None:
         wanted.setdefault(UNIX_SOCKETS, "true")
     if log is not None and SparkContext._gateway is None:

@@ -10,12 +10,13 @@ algebra, the expressions and its sources; nothing of rules, goals or streams.
 from etalis_py.sparql.errors import Unsupported
 from etalis_py.sparql.prepared import Clock, Prepared, prepare, solve
 from etalis_py.sparql.run import Bindings, Limits, Solution
-from etalis_py.sparql.sources import BackgroundSource, HistorySource, Occurrence, OccurrenceLog, Source
+from etalis_py.sparql.sources import BackgroundSource, EventSource, HistorySource, Occurrence, OccurrenceLog, Source
 
 __all__ = [
     "BackgroundSource",
     "Bindings",
     "Clock",
+    "EventSource",
     "HistorySource",
     "Limits",
     "Occurrence",

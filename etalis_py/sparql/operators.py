@@ -24,6 +24,7 @@ from etalis_rules.algebra import (
     Outer,
     PathPattern,
     Pattern,
+    Record,
     Runs,
     SubSelect,
     Table,
@@ -84,6 +85,11 @@ def compile_pattern(pattern: Pattern, env: Env, registry: Registry) -> Runner:
             raise Unsupported(
                 "NOT, NEXT and REPEAT are not looked for backwards; make a rule of them, CONSTRUCT { … } WHERE { … }, "
                 "and ask for the triple that it derives"
+            )
+        case Record():
+            raise Unsupported(
+                "EVENT is not looked for backwards, as events are taken apart in the history; make a rule of it, "
+                "CONSTRUCT { … } WHERE { EVENT { … } }, and ask for the triple that it derives"
             )
         case Union(left, right):
             return _union(compile_pattern(left, env, registry), compile_pattern(right, env, registry))

@@ -35,13 +35,17 @@ class Prepared:
 
     __slots__ = ("_meter", "_names", "_registry", "_run", "_substitute", "_variants", "_volatile", "pattern", "timed")
 
-    def __init__(self, pattern: Pattern, *, substitute: bool = False, timed: bool = False) -> None:
+    def __init__(
+        self, pattern: Pattern, *, substitute: bool = False, timed: bool = False, of_event: bool = False
+    ) -> None:
         self.pattern = standardise_apart(pattern if timed else cast(Pattern, without_blocks(pattern)))  # type: ignore[redundant-cast]
         self.timed = timed
         self._substitute = substitute
         self._names = mentioned(self.pattern)
         self._volatile = is_volatile(self.pattern)
-        self._registry = Registry(timed, lambda inner: Prepared(inner, substitute=True, timed=timed))
+        self._registry = Registry(
+            timed, lambda inner: Prepared(inner, substitute=True, timed=timed, of_event=of_event), of_event
+        )
         self._variants: dict[frozenset[str], Runner] = {}
         self._run: Run | None = None
         self._meter: Meter | None = None
@@ -140,9 +144,13 @@ def _substituting(pattern: Pattern, bound: frozenset[str], registry: Registry) -
     return run_substituted
 
 
-def prepare(pattern: Pattern, *, substitute: bool = False, timed: bool = False) -> Prepared:
-    """Compile a pattern for many evaluations.  ``timed``: a source may hold occurrences.  Raises ``Unsupported``."""
-    return Prepared(pattern, substitute=substitute, timed=timed)
+def prepare(pattern: Pattern, *, substitute: bool = False, timed: bool = False, of_event: bool = False) -> Prepared:
+    """Compile a pattern for many evaluations.  ``timed``: a source may hold occurrences.  Raises ``Unsupported``.
+
+    ``of_event``: the source is one event, and in every group the interval is the event's, the ``interval`` of the
+    context.
+    """
+    return Prepared(pattern, substitute=substitute, timed=timed, of_event=of_event)
 
 
 _prepared = lru_cache(maxsize=256)(prepare)

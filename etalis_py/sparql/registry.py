@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from etalis_rules.algebra import Exists, Expr, Pattern, subexpressions
 
@@ -14,6 +14,7 @@ from etalis_py.values.expressions import condition, term
 if TYPE_CHECKING:
     from etalis_py.sparql.prepared import Prepared
 
+T = TypeVar("T")
 Test = Callable[[dict[str, str], int, int, Any], bool]
 Value = Callable[[dict[str, str], int, int, Any], str]
 
@@ -21,10 +22,12 @@ Value = Callable[[dict[str, str], int, int, Any], str]
 class Registry:
     """Whether sources may be timed, and the prepared EXISTS patterns met so far."""
 
-    __slots__ = ("_by_identity", "_exists", "_prepare", "timed")
+    __slots__ = ("_by_identity", "_exists", "_of_event", "_prepare", "timed")
 
-    def __init__(self, timed: bool, prepare: Callable[[Pattern], Prepared]) -> None:
+    def __init__(self, timed: bool, prepare: Callable[[Pattern], Prepared], of_event: bool = False) -> None:
+        """``of_event``: every expression has the interval of the event, which is that of the context."""
         self.timed = timed
+        self._of_event = of_event
         self._prepare = prepare
         self._exists: dict[Pattern, Prepared] = {}
         # hashing a pattern walks it, which is too slow for each call
@@ -32,13 +35,24 @@ class Registry:
 
     def test(self, exprs: tuple[Expr, ...], visible: frozenset[str], env: Env) -> Test | None:
         """The expressions as one test that sees ``visible`` and substituted variables; None for no expressions."""
-        tests = [condition(e) for e in self._scoped(exprs, visible, env)]
+        tests = [self._timed(condition(e)) for e in self._scoped(exprs, visible, env)]
         if len(tests) <= 1:
             return tests[0] if tests else None
         return lambda mu, start, end, context: all(test(mu, start, end, context) for test in tests)
 
     def value(self, expr: Expr, visible: frozenset[str], env: Env) -> Value:
-        return term(self._scoped((expr,), visible, env)[0])
+        return self._timed(term(self._scoped((expr,), visible, env)[0]))
+
+    def _timed(self, compiled: Callable[[dict[str, str], int, int, Any], T]) -> Callable[..., T]:
+        """Inside EVENT every group has the interval of the event."""
+        if not self._of_event:
+            return compiled
+
+        def in_event(mu: dict[str, str], start: int, end: int, run: Any) -> T:
+            start, end = run.context.interval
+            return compiled(mu, start, end, run)
+
+        return in_event
 
     def _scoped(self, exprs: tuple[Expr, ...], visible: frozenset[str], env: Env) -> tuple[Expr, ...]:
         exprs = unseen(exprs, (mentioned_in(exprs) & env.seen) - visible - env.given)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sized
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
 from itertools import chain
 from operator import itemgetter
 from typing import Protocol
@@ -304,3 +304,58 @@ class HistorySource:
         if at is None or (self._at is not None and self._at <= at):
             return self
         return HistorySource(self._background, self._log, at)
+
+
+class EventSource:
+    """The triples of one event, and the background without them."""
+
+    __slots__ = ("_background", "_by_predicate", "_end", "_start", "_triples", "steps")
+
+    timed = True
+
+    def __init__(
+        self, background: Source, triples: Mapping[tuple[str, str, str], object], start: int, end: int
+    ) -> None:
+        self.steps = background.steps
+        self._background, self._triples, self._start, self._end = background, triples, start, end
+        self._by_predicate: dict[str, list[Occurrence]] = {}
+        for s, p, o in triples:
+            self._by_predicate.setdefault(p, []).append((s, p, o, start, end))
+
+    @property
+    def version(self) -> object:
+        return self
+
+    def match(
+        self, s: str | None, p: str | None, o: str | None, stream: str, graph: str | None
+    ) -> Iterable[Occurrence]:
+        if graph is not None:
+            return self._background.match(s, p, o, "", graph)
+        own = chain.from_iterable(self._by_predicate.values()) if p is None else self._by_predicate.get(p, ())
+        matching = [x for x in own if (s is None or x[0] == s) and (o is None or x[2] == o)]
+        return [*matching, *self._stored(s, p, o)]
+
+    def _stored(self, s: str | None, p: str | None, o: str | None) -> Iterable[Occurrence]:
+        """A triple of both is the event's."""
+        return (x for x in self._background.match(s, p, o, "", None) if x[:3] not in self._triples)
+
+    def count(self, s: str | None, p: str | None, o: str | None, graph: str | None) -> int:
+        known = self._background.count(s, p, o, graph)
+        return (
+            known if graph is not None else known + len(self._triples if p is None else self._by_predicate.get(p, ()))
+        )
+
+    def graph_names(self) -> Collection[str]:
+        return self._background.graph_names()
+
+    def nodes(self, stream: str, graph: str | None) -> Iterable[tuple[str, int, int]]:
+        if graph is not None:
+            return self._background.nodes("", graph)
+        own = {x: None for s, _, o in self._triples for x in (s, o)}
+        stored = {x: None for s, _, o, _, _ in self._stored(None, None, None) for x in (s, o)}
+        of_event = ((x, self._start, self._end) for x in own)
+        return chain(of_event, ((x, TIMELESS_START, TIMELESS_END) for x in stored))
+
+    def upto(self, at: int | None) -> EventSource:
+        """An event is complete when it comes."""
+        return self

@@ -8,7 +8,7 @@ and ``to_dict()``.
 
 from typing import TYPE_CHECKING
 
-from etalis_py.lazily import lazily
+from etalis_py.lazy_imports import lazily
 
 if TYPE_CHECKING:
     from etalis_py.streams.clock import Clock, TimeError, parse_datetime, parse_duration, render_datetime

@@ -17,8 +17,8 @@ from itertools import pairwise
 import pyoxigraph as ox
 from etalis_rules.terms import blanks_of, with_blanks
 
-from etalis_py.rdf import spell
 from etalis_py.streams.errors import StreamError
+from etalis_py.values.oxigraph_terms import spell
 
 Row = tuple[str, str, str, str]
 # The random labels that pyoxigraph gives to [] and ( … ): 128 bits, without leading zeros.

@@ -27,13 +27,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from etalis_rules.terms import RDF, RDFS, XSD
 
 from etalis_py.streams.blanks import Row
-from etalis_py.streams.clock import UNITS, Clock, TimeError, nearest
+from etalis_py.streams.clock import UNITS, Clock, nearest
+from etalis_py.streams.draft_times import time_format
 from etalis_py.streams.elements import Context, Item, withdrawn
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.message_elements import message_events
@@ -191,18 +192,39 @@ def _compile(table: Mapping[str, Any], name: str, known: Mapping[str, str]) -> R
 
 
 def csv_events(
-    blocks: Iterable[Block],
-    mapping: RowMapping,
-    context: Context,
-    tabs: bool,
-    columns: Sequence[str] = (),
-    *,
-    to_end: bool = True,
+    blocks: Iterable[Block], mapping: RowMapping, context: Context, tabs: bool, columns: Sequence[str] = ()
 ) -> Iterator[Item]:
     """The events of each row; a bad row is reported and left out whole.
 
-    ``columns`` are given if the header has been read already.  Without ``to_end`` the blocks are read up to the first
-    of them that ends with a row.
+    ``columns`` are given if the header has been read already.
+    """
+    columns = list(columns or mapping.columns)
+    for row in csv_rows(blocks, delimiter_of(mapping, tabs)):
+        if not isinstance(row, CsvRow):
+            yield row
+        elif columns or isinstance(row.cells, csv.Error):
+            yield from csv_row_events(row, columns, mapping, context)
+        else:
+            columns = header_columns(row.cells)
+            check_columns(columns, mapping, row.line)
+
+
+def delimiter_of(mapping: RowMapping, tabs: bool) -> str:
+    """What is between the cells."""
+    return mapping.delimiter or ("\t" if tabs else ",")
+
+
+class CsvRow(NamedTuple):
+    """A row that is not empty, and the line where it ends; or why it cannot be read."""
+
+    line: int
+    cells: list[str] | csv.Error
+
+
+def csv_rows(blocks: Iterable[Block], delimiter: str, *, to_end: bool = True) -> Iterator[CsvRow | Item]:
+    """The rows of CSV; silences and bursts pass.
+
+    Without ``to_end`` the blocks are read up to the first of them that ends with a row.
     """
     before = marked = 0
     marks: deque[Item] = deque()  # marks between the rows
@@ -236,31 +258,31 @@ def csv_events(
         marks.append(item)
         return "\n"
 
-    reader = csv.reader(lines(), delimiter=mapping.delimiter or ("\t" if tabs else ","), strict=True)
-    columns = list(columns or mapping.columns)
+    reader = csv.reader(lines(), delimiter=delimiter, strict=True)
     while True:
         begun = False
+        cells: list[str] | csv.Error
         try:
             cells = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            line = before + reader.line_num
-            context.report(StreamError(f"this is not CSV: {error}", line=line, hint="check the quotes"))
-            continue
-        line = before + reader.line_num - marked
-        if not cells:
-            if marks:
-                yield marks.popleft()
-            continue
-        if not columns:
-            columns = header_columns(cells)
-            check_columns(columns, mapping, line)
-            continue
-        if len(cells) < len(columns):
-            reason = f"a row of {len(cells)} cells where the header has {len(columns)}"
-            context.report(StreamError(reason, line=line, text=",".join(cells)))
-            continue
+            cells = error
+        if cells:
+            yield CsvRow(before + reader.line_num - (0 if isinstance(cells, csv.Error) else marked), cells)
+        elif marks:
+            yield marks.popleft()
+
+
+def csv_row_events(row: CsvRow, columns: Sequence[str], mapping: RowMapping, context: Context) -> Iterator[Item]:
+    """The events of a row; a bad one is reported."""
+    cells, line = row.cells, row.line
+    if isinstance(cells, csv.Error):
+        context.report(StreamError(f"this is not CSV: {cells}", line=line, hint="check the quotes"))
+    elif len(cells) < len(columns):
+        reason = f"a row of {len(cells)} cells where the header has {len(columns)}"
+        context.report(StreamError(reason, line=line, text=",".join(cells)))
+    else:
         yield from row_events(dict(zip(columns, cells, strict=False)), mapping, context, line, ",".join(cells))
 
 
@@ -348,13 +370,20 @@ def span_of_texts(texts: list[str], mapping: RowMapping, context: Context) -> Sp
         bounds = [_strptime(text, mapping) for text in texts]
         # The clock of the stream is one of dates, whatever the spelling in the file.
         context.times.of_text("1970-01-01")
-    except TimeError as error:
-        raise StreamError(f"the time cannot be read: {error}", hint="name its form with time_format") from None
     except ValueError as error:
-        raise StreamError(f"the time cannot be read: {error}", hint="check time_format") from None
+        raise StreamError(f"the time cannot be read: {error}", hint=_form_of(texts)) from None
     if bounds[0] > bounds[-1]:
         raise StreamError("the interval ends before it starts")
     return bounds[0], bounds[-1]
+
+
+def _form_of(texts: Sequence[str]) -> str:
+    """What a mapping must say about times that are spelled in a known way."""
+    form = time_format(texts)
+    if form is None:
+        return 'say how it is spelled, as a format of strptime: time_format = "%d.%m.%Y %H:%M"'
+    says = " and ".join(f'{key} = "{value}"' for key, value in form.items())
+    return f"in the mapping write {says}" if says else "such a time needs no time_format: leave it out of the mapping"
 
 
 def _strptime(text: str, mapping: RowMapping) -> int:

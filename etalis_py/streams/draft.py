@@ -1,144 +1,199 @@
-"""Drafts a mapping for a table: the column of the time, that of the subject, and a triple for every other column.
+"""Drafts a mapping for a table: the column of the time, what a row is about, and a triple for every other column.
 
-    subject = ":{company}"
     time = "{at}"
 
     [[triple]]
+    subject = ":{company}"
     predicate = ":price"
     object = "{price}"
 
-It is a draft, to be read and changed: no program can know what a column means.
+A row is about its key, if it has one: a name that many rows share.  Otherwise each row is a node of its own,
+``subject = "_:row"``.  It is a draft, to be read and changed: no program can know what a column means.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from etalis_py.streams.clock import TimeError, is_number, parse_datetime
+from etalis_compiler.diagnostics import closest
 
-_TIMES = ("time", "timestamp", "datetime", "date_time", "date", "at", "when", "ts", "created", "created_at", "end")
-_SUBJECTS = (
-    "id",
-    "key",
-    "name",
-    "symbol",
-    "ticker",
-    "company",
-    "sensor",
-    "device",
-    "station",
-    "user",
-    "customer",
-    "car",
-)
-_FORMATS = (
-    "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%Y/%m/%d",
-    "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%Y", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M", "%m/%d/%Y",
-    "%d/%m/%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%d/%m/%Y", "%Y%m%d%H%M%S", "%Y%m%d", "%Y-%m-%dT%H:%M",
-    "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S%z", "%d-%b-%Y", "%d %b %Y", "%b %d, %Y",
+from etalis_py.streams.clock import is_number
+from etalis_py.streams.draft_times import FoundTime, find_time, time_format, words_of
+from etalis_py.streams.errors import StreamError
+from etalis_py.streams.templates import HOLE
+
+ROWS = 2000
+"""The rows that are looked at."""
+ROW = "_:row"
+"""The subject that is a node of its own in each row."""
+
+_THINGS = (
+    "id", "key", "symbol", "ticker", "company", "sensor", "device", "station", "machine", "meter", "asset", "vehicle",
+    "truck", "bus", "car", "host", "server", "card", "account", "user", "customer", "client", "patient", "member",
+    "driver", "player", "team", "person", "employee", "phone", "session", "product", "item", "sku", "article",
+    "order", "hostname", "username", "uuid",
 )  # fmt: skip
-# The unit of a count since the epoch, by its number of digits: years 2001 to 2286.
-_EPOCHS = ((9, "s"), (12, "ms"), (15, "us"), (18, "ns"))
+_PLACES = ("name", "store", "shop", "site", "location", "room", "city", "region", "country")
+_HEADS = frozenset((*_THINGS, *_PLACES, "no", "nr", "number", "num", "code"))
+_FALSE_NAMES = frozenset(("first", "last", "given", "family", "middle", "full", "file", "field"))
+_IDENTIFIER = re.compile(r"(?=.*[A-Za-z])(?=.*[0-9])[A-Za-z0-9_.:/-]+")
+_NO_PART = re.compile(
+    "[^0-9A-Za-z_\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u2c00-\u2fef\u3001-\ud7ff]+"
+)
+_SHOWN = 3  # columns of the example query
 
 
-def draft(samples: Mapping[str, Sequence[str]], moments: Sequence[str] = ()) -> dict[str, Any]:
-    """A mapping for a table with these columns, given some of their cells.
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Cells of each column, the columns that have a type of time, and the delimiter of CSV if it is unusual."""
 
-    ``moments`` are the columns with a type of time.
+    cells: Mapping[str, list[str]]
+    moments: list[str] = field(default_factory=list)
+    delimiter: str = ""
+
+
+def draft(
+    samples: Mapping[str, Sequence[str]], moments: Sequence[str] = (), *, time: str = "", subject: str | None = ""
+) -> dict[str, Any]:
+    """A mapping for a table with these columns, given some of their cells, row by row ("" where one is empty).
+
+    ``moments`` are the columns with a type of time.  ``time`` and ``subject`` are columns, if they are known; a subject
+    of None, or ``_:row``, is a node of its own for each row.  A table without a time has none in its draft either: its
+    rows get the time of their arrival.
 
     >>> draft({"at": ["31.01.2026 10:00"], "company": ["acme"], "price": ["10"]})["time_format"]
     '%d.%m.%Y %H:%M'
     """
     cells = {name: [cell for cell in column if cell.strip()] for name, column in samples.items()}
-    mapping: dict[str, Any] = {}
-    used = _time(cells, moments, mapping)
-    left = [name for name in cells if name not in used and "{" not in name and "}" not in name]
-    subject = _subject(left, cells)
-    if subject is None:
-        mapping["subject"] = ":it"
+    usable = [name for name in cells if name.strip() and "{" not in name and "}" not in name]
+    found = _given_time(time, cells, moments) if time else find_time({name: cells[name] for name in usable}, moments)
+    used = frozenset[str]() if found is None else found.columns
+    left = [name for name in usable if name not in used] or usable
+    instants = None if found is None else _instants(found.mapping, samples)
+    if subject == "":
+        subject = _subject([name for name in left if cells[name]], samples, instants)
+    elif subject is None or subject.startswith("_:"):
+        subject = None
     else:
-        mapping["subject"] = f":{{{subject}}}"
-    values = [name for name in left if name != subject] or left
-    mapping["triple"] = [{"predicate": f":{_local(name)}", "object": f"{{{name}}}"} for name in values]
-    mapping["triple"][:1] = [{"subject": mapping.pop("subject"), **mapping["triple"][0]}] if mapping["triple"] else []
-    return mapping
+        _check_column("subject", subject, cells)
+    return {**({} if found is None else found.mapping), "triple": triples(left, subject)}
 
 
-def _time(cells: Mapping[str, Sequence[str]], moments: Sequence[str], mapping: dict[str, Any]) -> set[str]:
-    """Put the time into the mapping; returns the columns that it uses."""
-    names = [*moments, *sorted(cells, key=lambda name: (_rank(name, _TIMES), list(cells).index(name)))]
-    for name in names:
-        if name in moments:
-            mapping["time"] = f"{{{name}}}"
-            return {name}
-        column = cells[name]
-        if not column or (all(map(is_number, column)) and _rank(name, _TIMES) == len(_TIMES)):
-            continue
-        clock = _partner(name, cells)
-        texts = column if clock is None else [f"{day} {hour}" for day, hour in zip(column, cells[clock], strict=False)]
-        form = time_format(texts)
-        if form is None:
-            continue
-        mapping["time"] = f"{{{name}}}" if clock is None else f"{{{name}}} {{{clock}}}"
-        mapping |= form
-        return {name} if clock is None else {name, clock}
-    mapping["time"] = "{time}"  # no column has the time: the error message will say so
-    return set()
+def _given_time(name: str, cells: Mapping[str, Sequence[str]], moments: Sequence[str]) -> FoundTime:
+    """The time in a column that was named: how it is spelled is still to be found out."""
+    _check_column("time", name, cells)
+    form = {} if name in moments else time_format(cells[name], name) or {}
+    return FoundTime({"time": f"{{{name}}}", **form}, frozenset((name,)))
 
 
-def _partner(name: str, cells: Mapping[str, Sequence[str]]) -> str | None:
-    """The column with the time of day that belongs to a column of days."""
-    if "date" not in name.lower() and "day" not in name.lower():
-        return None
-    others = (other for other in cells if other != name and "time" in other.lower() and cells[other])
-    return next((other for other in others if all(re.fullmatch(r"\d{1,2}:\d{2}.*", c) for c in cells[other])), None)
+def _check_column(key: str, name: str, columns: Iterable[str]) -> None:
+    known = [*columns]
+    if name not in known:
+        near = closest(name, known)
+        raise StreamError(
+            f"there is no column {name!r} for the {key}",
+            hint=f"did you mean {near!r}?" if near else f"the columns are {', '.join(known)}",
+        )
 
 
-def time_format(texts: Sequence[str]) -> dict[str, str] | None:
-    """What a mapping must say about times spelled like these; None if they are not times.
+def triples(columns: Sequence[str], subject: str | None) -> list[dict[str, str]]:
+    """A triple for each column but that of the subject; without one, each row is a node of its own."""
+    predicates = local_names(columns)
+    values = [name for name in columns if name != subject] or list(columns)
+    made = [{"predicate": f":{predicates[name]}", "object": f"{{{name}}}"} for name in values]
+    made[:1] = [{"subject": ROW if subject is None else f":{{{subject}}}", **first} for first in made[:1]]
+    return made
 
-    >>> time_format(["2026-01-31T10:00:00Z"]), time_format(["1769853600000"]), time_format(["soon"])
-    ({}, {'time_unit': 'ms'}, None)
+
+# --- what a row is about ---
+
+
+def _subject(
+    names: Sequence[str], samples: Mapping[str, Sequence[str]], instants: Sequence[tuple[str, ...]] | None
+) -> str | None:
+    """The column that says what a row is about; None if each row is a thing of its own.
+
+    In order: a column whose name says that it names things, a column that tells the rows of one time apart (each city
+    has one row a day), a name or place that has one row at a time, and a column of identifiers that repeat.
     """
-    if all(map(is_number, texts)):
-        digits = {len(text.partition(".")[0].lstrip("+-")) for text in texts}
-        unit = next((unit for least, unit in _EPOCHS if digits and digits <= {least + 1, least + 2, least + 3}), "s")
-        return {} if unit == "s" else {"time_unit": unit}
-    try:
-        for text in texts:
-            parse_datetime(text.strip())
-        return {}
-    except TimeError:
-        pass
-    for form in _FORMATS:
-        try:
-            for text in texts:
-                datetime.strptime(text.strip(), form)
-        except ValueError:
-            continue
-        return {"time_format": form}
-    return None
+    if instants is None:  # nothing happens to the things of such a table: each row describes one
+        return next((name for name in names if _is_name(samples[name]) and _is_unique(samples[name])), None)
+    if any("[]" in name for name in names):
+        return None  # the elements of a list share the keys around it
+    things = sorted((n for n in names if _named(n, _THINGS) and not _is_measured(samples[n])), key=_rank)
+    repeated = [name for name in things if _repeats(samples[name])]
+    if repeated:
+        return repeated[0]
+    for name in names:
+        if _is_name(samples[name]) and _tells_apart(samples[name], instants):
+            return name
+    if things:
+        return things[0]
+    places = [n for n in names if _named(n, _PLACES) and _is_name(samples[n]) and _is_once(samples[n], instants)]
+    codes = [name for name in names if _repeats(samples[name]) and all(map(_IDENTIFIER.fullmatch, samples[name]))]
+    return next(iter((*places, *codes)), None)
 
 
-def _rank(name: str, known: Sequence[str]) -> int:
-    words = re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
-    return min((place for place, word in enumerate(known) if word in words or word == name.lower()), default=len(known))
+def _named(name: str, things: Sequence[str]) -> bool:
+    """Whether a name names such things: ``sensor``, ``sensor_id``, not ``sensor_type``, and not ``first_name``."""
+    words = words_of(name)
+    if not words or words[-1] not in _HEADS or (words[-1] == "name" and _FALSE_NAMES & set(words)):
+        return False
+    return any(word in things for word in words)
 
 
-def _subject(names: Sequence[str], cells: Mapping[str, Sequence[str]]) -> str | None:
-    """The column that says what a row is about: by its name, otherwise the first column of words."""
-    named = sorted(names, key=lambda name: _rank(name, _SUBJECTS))
-    if named and _rank(named[0], _SUBJECTS) < len(_SUBJECTS):
-        return named[0]
-    return next((name for name in names if cells[name] and not any(map(is_number, cells[name]))), None)
+def _rank(name: str) -> int:
+    return min(_THINGS.index(word) for word in words_of(name) if word in _THINGS)
 
 
-def _local(name: str) -> str:
-    """A column's name as the end of an IRI."""
-    return re.sub(r"[^A-Za-z0-9_]+", "_", name.strip()).strip("_") or "value"
+def _is_measured(column: Sequence[str]) -> bool:
+    """Whether a column has numbers that no thing is called by."""
+    return any(is_number(cell) and not cell.strip().isdigit() for cell in column)
+
+
+def _is_name(column: Sequence[str]) -> bool:
+    """Whether all cells of a column are there, and none is a number or a truth value."""
+    return not any(not cell.strip() or is_number(cell) or cell.lower() in ("true", "false") for cell in column)
+
+
+def _is_unique(column: Sequence[str]) -> bool:
+    return 1 < len(column) == len(set(column))
+
+
+def _repeats(column: Sequence[str]) -> bool:
+    there = [cell for cell in column if cell.strip()]
+    return len(set(there)) < len(there)
+
+
+def _tells_apart(column: Sequence[str], instants: Sequence[tuple[str, ...]]) -> bool:
+    """Whether several rows share most times, and each of them then has another of a few names."""
+    rows = len(column)
+    few = 1 < len(set(column)) <= rows / 2
+    return few and len(set(instants)) <= rows * 2 / 3 and _is_once(column, instants)
+
+
+def _is_once(column: Sequence[str], instants: Sequence[tuple[str, ...]]) -> bool:
+    """Whether each name has one row at a time."""
+    return len(set(zip(column, instants, strict=False))) == len(column)
+
+
+# --- how it is written ---
+
+
+def local_names(columns: Sequence[str]) -> dict[str, str]:
+    """The names of columns as ends of IRIs and names of variables, each a different one."""
+    names: dict[str, str] = {}
+    for column in columns:
+        name = whole = _NO_PART.sub("_", column.strip()).strip("_") or "value"
+        number = 1
+        while name in names.values():
+            number += 1
+            name = f"{whole}_{number}"
+        names[column] = name
+    return names
 
 
 def toml(mapping: Mapping[str, Any]) -> str:
@@ -146,8 +201,43 @@ def toml(mapping: Mapping[str, Any]) -> str:
     lines = [f"{key} = {_quoted(value)}" for key, value in mapping.items() if key != "triple"]
     for triple in mapping.get("triple", ()):
         lines += ["", "[[triple]]", *[f"{key} = {_quoted(value)}" for key, value in triple.items()]]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines).lstrip("\n") + "\n"
 
 
 def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t")
+    return f'"{escaped}"'
+
+
+def in_one_line(mapping: Mapping[str, Any]) -> str:
+    """What a draft takes for the time and for the subject."""
+    time = (
+        f"time {mapping['time']}" if "time" in mapping else "no column has a time, so rows have that of their arrival"
+    )
+    form = next((f" ({key} {mapping[key]})" for key in ("time_format", "time_unit") if key in mapping), "")
+    subject = mapping["triple"][0]["subject"]
+    about = "a node of its own for each row" if subject == ROW else subject
+    return f"{time}{form}, subject {about}"
+
+
+def _instants(mapping: Mapping[str, Any], samples: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
+    """The cells of the time in each row; without a time, no two are alike."""
+    columns = [samples[name] for name in HOLE.findall(mapping.get("time", ""))]
+    rows = len(next(iter(samples.values()), ()))
+    return list(zip(*columns, strict=False)) if columns else [(str(row),) for row in range(rows)]
+
+
+def example_query(mapping: Mapping[str, Any], samples: Mapping[str, Sequence[str]]) -> str:
+    """A query over columns of a draft that finds something: those that have a value in most rows."""
+    made = mapping["triple"]
+    columns = {one["object"][1:-1]: one["predicate"] for one in made}
+    fullest = max(sum(bool(cell.strip()) for cell in samples[name]) for name in columns)
+    some = [n for n in columns if sum(bool(c.strip()) for c in samples[n]) == fullest][:_SHOWN]
+    subject = made[0]["subject"]
+    names = local_names([subject[2:].strip("{}"), *some])
+    about, *values = names.values()
+    pattern = f"?{about} " + " ; ".join(f"{columns[name]} ?{names[name]}" for name in some)
+    shown = " ".join(f"?{name}" for name in (values if subject == ROW else [about, *values]))
+    if subject == ROW or len(some) == 1:
+        return f"SELECT {shown} {{ {pattern} }}"
+    return f"SELECT {shown} {{ EVENT {{ {pattern} }} }}"  # of one row

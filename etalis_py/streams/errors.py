@@ -6,11 +6,14 @@ import errno
 import os
 from pathlib import Path
 
+from etalis_rules.messages import printable
+
 
 class StreamError(ValueError):
     """Input that cannot be read: where it is, what was found, what to do.
 
-    ``line`` counts from 1 and is 0 if the input has no lines.  The command line turns it into exit code 1.
+    ``line`` counts from 1 and is 0 if the input has no lines.  The command line turns it into exit code 1.  As text it
+    has no control characters of the input; ``reason`` and ``text`` have them as they are.
     """
 
     def __init__(self, reason: str, *, source: str = "", line: int = 0, hint: str = "", text: str = "") -> None:
@@ -22,7 +25,7 @@ class StreamError(ValueError):
             f"{self.source}:{self.line}: " if self.source and self.line else f"{self.source}: " if self.source else ""
         )
         shown = f"\n  {self.text if len(self.text) <= 160 else self.text[:157] + '...'}" if self.text else ""
-        return f"{place}{self.reason}{shown}" + (f"\n  {self.hint}" if self.hint else "")
+        return printable(f"{place}{self.reason}{shown}" + (f"\n  {self.hint}" if self.hint else ""))
 
     def at(self, source: str, line: int, text: str = "") -> StreamError:
         """The same error, with the place filled in if it was not known."""
@@ -44,7 +47,7 @@ class SinkError(OSError):
 
     def __str__(self) -> str:
         place = f"{self.target}: " if self.target else ""
-        return f"{place}{self.reason}" + (f"\n  {self.hint}" if self.hint else "")
+        return printable(f"{place}{self.reason}" + (f"\n  {self.hint}" if self.hint else ""))
 
 
 class ClosedPipe(SinkError):

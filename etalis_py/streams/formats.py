@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from etalis_rules.terms import iri, with_blanks
+from etalis_rules.terms import with_blanks
 
 from etalis_py.streams.blanks import DocumentScope
 from etalis_py.streams.clock import TimeError
 from etalis_py.streams.csv_mapping import RowMapping, csv_events, read_mapping
-from etalis_py.streams.elements import (
-    Context,
-    Item,
-    document_events,
-    instant_events,
-    run_events,
-    whole_document_events,
-)
+from etalis_py.streams.documents import document_events, run_events, whole_document_events
+from etalis_py.streams.elements import Context, Item, instant_events
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.jelly import jelly_frames
+from etalis_py.streams.json_arrays import array_events, is_array
 from etalis_py.streams.jsonl import Reading, jsonl_events, read_context
 from etalis_py.streams.message_elements import log_events, message_events
 from etalis_py.streams.options import Options
@@ -50,7 +45,7 @@ def source_items(source: Source, document: str, context: Context, options: Optio
         raise StreamError(f"a context is for JSON lines; this is {FORMATS[format]}", hint="leave the context out")
     at = _instant(options.at, context, format)
     if format == "jsonl":
-        return jsonl_events(line_blocks(source, patience, context.report), context, json_reading(options, context))
+        return _json_items(source, context, json_reading(options, context))
     if format == "csv":
         rows = mapping_of(options, context)
         if rows is None:
@@ -123,6 +118,11 @@ def sniffed(source: Source, mapped: bool) -> str:
     return format or "nq"
 
 
+def _json_items(source: Source, context: Context, reading: Reading) -> Iterator[Item]:
+    blocks = line_blocks(source, context.patience, context.report)
+    yield from (array_events if is_array(source.peek()) else jsonl_events)(blocks, context, reading)
+
+
 def _instant(at: int | str | None, context: Context, format: str) -> Span | None:
     if at is None:
         return None
@@ -191,5 +191,5 @@ def json_reading(options: Options, context: Context) -> Reading:
     return Reading(
         mapping,
         "" if options.context is None else read_context(options.context),
-        " ".join(f"@prefix {name}: {iri(address)} ." for name, address in known.items()),
+        known,
     )

@@ -13,11 +13,11 @@ from typing import Any
 
 from etalis_rules.terms import iri, is_triple_of, literal, triple
 
-from etalis_py.rdf import MOST_NESTED, TOO_DEEP
 from etalis_py.streams.blanks import Row
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import parse_line, reason_of, split_lines
 from etalis_py.streams.sources import Source
+from etalis_py.values.oxigraph_terms import MOST_NESTED, TOO_DEEP
 
 _AGAIN = "fetch the file again; Jelly cannot be read on after an error"
 

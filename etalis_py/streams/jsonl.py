@@ -21,7 +21,7 @@ Plain objects are read by a *mapping* (``csv_mapping``; ``{sensor.id}`` is a key
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,6 @@ import pyoxigraph as ox
 from etalis_compiler.diagnostics import closest
 from etalis_rules.terms import FALSE, TRUE, XSD, iri, is_blank, is_iri, literal
 
-from etalis_py.rdf import spell
 from etalis_py.streams.blanks import Row
 from etalis_py.streams.clock import TimeError
 from etalis_py.streams.csv_mapping import RowMapping, retracts_row, row_events, rows_of
@@ -44,6 +43,7 @@ from etalis_py.streams.sources import Block, Burst, now
 from etalis_py.streams.templates import Typed, guess
 from etalis_py.streams.timing import Idle, Span
 from etalis_py.streams.turtle import parse_rows
+from etalis_py.values.oxigraph_terms import spell
 
 
 class Number(str):
@@ -74,7 +74,9 @@ def cell_of(value: Any, name: str) -> str:
     kind = "an object" if isinstance(value, dict) else "a list"
     raise StreamError(
         f"{name!r} is {kind}, which is not a value",
-        hint=f"name a key inside it, as {{{name}.key}}" if isinstance(value, dict) else "take it apart before",
+        hint=f"name a key inside it, as {{{name}.key}}"
+        if isinstance(value, dict)
+        else f"a record for each of its elements: {{{name}[]}}, or {{{name}[].key}}",
     )
 
 
@@ -82,14 +84,19 @@ def cell_of(value: Any, name: str) -> str:
 class Reading:
     """How objects become triples: by a mapping, or by a JSON-LD context (its text); otherwise they have ``triples``.
 
-    ``prefixes`` is put before Turtle: ``@prefix : <…> .``.
+    The prefixes are known in Turtle.
     """
 
     mapping: RowMapping | None = None
     context: str = ""
-    prefixes: str = f"@prefix : <{_BASE}> ."
+    names: Mapping[str, str] = field(default_factory=lambda: {"": _BASE})
     cell: Callable[[Any, str], str] = cell_of
     """The cell of a value, for the templates of a mapping; the second argument is its key."""
+    prefixes: str = field(init=False, default="")  # what is put before Turtle: ``@prefix : <…> .``
+
+    def __post_init__(self) -> None:
+        declared = (f"@prefix {name}: {iri(address)} ." for name, address in self.names.items())
+        object.__setattr__(self, "prefixes", " ".join(declared))
 
 
 def read_context(context: str | Path | Mapping[str, Any]) -> str:
@@ -175,7 +182,8 @@ def _record_items(record: dict[str, Any], line: str, number: int, context: Conte
         yield context.punctuation(_span(record["punctuate"], context)[1])
         return
     if reading.mapping is not None and ("triples" not in record or "triples" in reading.mapping.used):
-        yield from _mapped(record, reading, reading.mapping, number, line, context)
+        for one in elements_of(record, reading.mapping.used):
+            yield from _mapped(one, reading, reading.mapping, number, line, context)
         return
     if reading.context:
         rows = _expanded(line, reading.context)
@@ -190,12 +198,12 @@ def _record_items(record: dict[str, Any], line: str, number: int, context: Conte
             f"no 'triples' here, only {', '.join(map(repr, record)) or 'nothing'}", hint=_shape_hint(record)
         )
     if isinstance(triples, list) and all(isinstance(one, str) for one in triples):
-        triples = "\n".join(one if one.rstrip().endswith(".") else f"{one} ." for one in triples)
+        triples = joined(triples)
     if not isinstance(triples, str):
         raise StreamError("'triples' is neither a text nor a list of texts", hint=_SHAPE)
-    graph = _name(record.get("graph"), "graph")
+    graph = term_of(record.get("graph"), "graph")
     if record.get("stream") is not None:
-        context.stream = _name(record["stream"], "stream")
+        context.stream = term_of(record["stream"], "stream")
     rows = read_rows(triples, graph, reading.prefixes)
     span = _time(record, context)
     if span is None:
@@ -267,6 +275,38 @@ def value_of(record: Any, name: str) -> Any:
     return value_of(within, inner) if isinstance(within, dict) else None
 
 
+def elements_of(record: dict[str, Any], names: Iterable[str]) -> list[dict[str, Any]]:
+    """A record for each element of the list that these names reach into, as ``items[].sku``; otherwise the record.
+
+    >>> elements_of({"order": 7, "items": [{"sku": "a"}, {"sku": "b"}]}, ("items[].sku",))[1]["items[].sku"]
+    'b'
+    """
+    inside = [name for name in names if "[]" in name]
+    if not inside:
+        return [record]
+    lists = {name.partition("[]")[0] for name in inside}
+    if len(lists) > 1 or any(name.count("[]") > 1 for name in inside):
+        raise StreamError(
+            f"the mapping reaches into several lists: {', '.join(sorted(inside))}",
+            hint="a mapping makes a record of each element of one list: give each list a mapping of its own",
+        )
+    path = lists.pop()
+    elements = value_of(record, path)
+    if not isinstance(elements, list | None):
+        raise StreamError(
+            f"{path!r} is no list", hint=f"without [] it is {{{path}}}, or a key inside it {{{path}.key}}"
+        )
+    keys = {name: name.partition("[]")[2].removeprefix(".") for name in inside}
+    return [record | {name: _within(element, key) for name, key in keys.items()} for element in elements or ()]
+
+
+def _within(element: Any, key: str) -> Any:
+    """An element of a list, or what it has under a key."""
+    if not key:
+        return element
+    return value_of(element, key) if isinstance(element, dict) else None
+
+
 def _expanded(line: str, context: str) -> list[Row]:
     """The triples of a plain object by a JSON-LD context."""
     body = line.lstrip()[1:].lstrip()
@@ -280,12 +320,31 @@ def _expanded(line: str, context: str) -> list[Row]:
 _SHAPE = 'expected {"time": t, "triples": "N-Triples or Turtle"}'
 
 
+def has_triples(record: Mapping[Any, Any]) -> bool:
+    """Whether an object needs no mapping."""
+    return "triples" in record or "punctuate" in record
+
+
 def _shape_hint(record: dict[str, Any]) -> str:
     """A hint for an object without triples: a mapping that would read it."""
     samples = {name: [str(value)] for name, value in record.items() if not isinstance(value, (dict, list))}
     if len(samples) < 2:
         return _SHAPE
     return f"{_SHAPE}; a plain object needs a mapping, such as\n{toml(draft(samples)).rstrip()}"
+
+
+def joined(statements: Iterable[str]) -> str:
+    """Statements as one text; each may lack its full stop."""
+    return "\n".join(one if one.rstrip().endswith(".") else f"{one} ." for one in statements)
+
+
+def is_turtle(text: str) -> bool:
+    """Whether a text can be read as Turtle."""
+    try:
+        list(parse_rows(text, graphs=False))
+    except (SyntaxError, ValueError):
+        return False
+    return True
 
 
 def read_rows(text: str, graph: str, prefixes: str = "") -> list[Row]:
@@ -329,7 +388,7 @@ def _exact(value: object) -> object:
     return Decimal(value) if isinstance(value, Number) else value
 
 
-def _name(value: object, key: str) -> str:
+def term_of(value: object, key: str) -> str:
     if value is None or value == "":
         return ""
     if not isinstance(value, str):

@@ -17,9 +17,9 @@ from functools import lru_cache
 import pyoxigraph as ox
 from etalis_rules.terms import with_blanks
 
-from etalis_py.rdf import spell
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.sources import Block, Burst
+from etalis_py.values.oxigraph_terms import spell
 
 Quad = tuple[str, str, str, str, int, str]
 # In a message log: the message ends here; the message has a line that could not be read.
@@ -125,19 +125,17 @@ def read_quads(
                     number += 1
             elif s or other:
                 line = other or f"{s} {p} {o} {g} ."
-                special = _special(line, messages)
-                if special is _QUAD:
-                    try:
-                        quad = parse_line(line, graphs=graphs)
-                        yield (*quad, number, "") if blanks is None else _renamed(quad, blanks, number)
-                    except (SyntaxError, ValueError) as error:
-                        on_error(StreamError(reason_of(error), line=number, text=line))
-                        if messages:
-                            yield BROKEN
-                elif isinstance(special, str):
-                    on_error(StreamError(special, line=number, text=line, hint=MESSAGES_HINT))
-                elif special is not None:
-                    yield special
+                try:
+                    quad = read_line(line, graphs=graphs, messages=messages)
+                except StreamError as error:
+                    on_error(error.at("", number, line))
+                    if messages:
+                        yield BROKEN
+                    quad = None
+                if quad is not None and quad[0]:
+                    yield (*quad, number, "") if blanks is None else _renamed(quad, blanks, number)
+                elif quad is not None:
+                    yield END_OF_MESSAGE
             number += 1
 
 
@@ -153,29 +151,37 @@ def _renamed(quad: tuple[str, str, str, str], rename: Callable[[str], str], numb
     )
 
 
-_QUAD = ("quad", "", "", "", 0, "")
 NO_LOG = "found a message delimiter in what was taken for one document"
 MESSAGES_HINT = 'a message log starts with VERSION "1.2-messages", or is read with messages=True (--messages)'
 
 
-def _special(line: str, messages: bool | None) -> Quad | str | None:
-    """What a line is that the fast path refused: nothing, an end of message, a refusal, or a quad to be parsed."""
-    if not line or line.isspace():
-        return None
+def read_line(line: str, *, graphs: bool = True, messages: bool | None = None) -> tuple[str, str, str, str] | None:
+    """The terms of a line that the fast path refused; all are empty at the end of a message, None if nothing is there.
+
+    StreamError says what is wrong with it.
+    """
     first = line.lstrip()[:1]
-    if first == "#":
-        if messages is not False and MESSAGE_COMMENT.match(line):
-            return END_OF_MESSAGE if messages else NO_LOG
+    if not first:
         return None
-    if first in "VM":
-        match = _DIRECTIVE.fullmatch(line)
-        if match and match[1]:
-            if match[2].endswith("-messages") and not messages:
-                return "found the version of a message log in what was taken for one document"
+    if first == "#":
+        if messages is False or not MESSAGE_COMMENT.match(line):
             return None
-        if match:
-            return END_OF_MESSAGE if messages else NO_LOG
-    return _QUAD
+        if messages:
+            return "", "", "", ""
+        raise StreamError(NO_LOG, hint=MESSAGES_HINT)
+    if first in "VM" and (match := _DIRECTIVE.fullmatch(line)):
+        if not match[1]:
+            if messages:
+                return "", "", "", ""
+            raise StreamError(NO_LOG, hint=MESSAGES_HINT)
+        if match[2].endswith("-messages") and not messages:
+            reason = "found the version of a message log in what was taken for one document"
+            raise StreamError(reason, hint=MESSAGES_HINT)
+        return None
+    try:
+        return parse_line(line, graphs=graphs)
+    except (SyntaxError, ValueError) as error:
+        raise StreamError(reason_of(error)) from None
 
 
 def reason_of(error: Exception) -> str:

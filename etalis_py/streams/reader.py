@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Unpack
 
 from etalis_rules.terms import iri
 
-from etalis_py.compiled import can_compile, ready
+from etalis_py.numba_cache import can_compile, ready
 from etalis_py.streams.blanks import DocumentScope
 from etalis_py.streams.clock import Clock
 from etalis_py.streams.elements import (
@@ -22,6 +22,7 @@ from etalis_py.streams.elements import (
 )
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.formats import json_reading, live_items, looks_like_log, mapping_of, sniffed, source_items
+from etalis_py.streams.json_arrays import is_array
 from etalis_py.streams.merging import LiveMerge, in_turn
 from etalis_py.streams.options import Options, StreamOptions
 from etalis_py.streams.sockets import is_socket
@@ -34,7 +35,7 @@ from etalis_py.streams.sources import (
 from etalis_py.streams.timing import Arrival, TimeReader
 
 if TYPE_CHECKING:
-    from etalis_py.streams.columns.mapped import Chunk
+    from etalis_py.streams.columns.merging import Chunk
 
 MAX_OPEN_FILES = 400
 LARGE = 16 << 20
@@ -375,13 +376,16 @@ def _bulk(source: Source, document: str, context: Context, options: Options) -> 
     if format == "jsonl" and options.context is None and not context.close_on_message and can_compile():
 
         def objects() -> Iterator[Chunk]:
+            if is_array(source.peek(1)):  # more would split its first block
+                yield from in_lists(source_items(source, document, context, options))
+                return
             from etalis_py.streams.columns.json_lines import json_chunks  # takes a while to import
 
             yield from json_chunks(source, context, json_reading(options, context))
 
         return objects
     usual = options.messages is not True and options.times == "near" and options.at is None
-    if format == "nq" and usual and context.timing.after_graph and can_compile():
+    if format == "nq" and usual and context.timing.all and context.timing.distinct and can_compile():
 
         def quads() -> Iterator[Chunk]:
             if looks_like_log(source.peek()):

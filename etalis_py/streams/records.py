@@ -26,12 +26,23 @@ from etalis_py.streams.draft import draft
 from etalis_py.streams.elements import Context, Item
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.jsonl import Reading, cell_of, record_items, value_of
+from etalis_py.streams.samples import record_samples
 from etalis_py.streams.templates import Typed
 from etalis_py.values import encode
 from etalis_py.values.canonical import double_as_string
 
 _TIMES = ("time", "start", "end", "punctuate")
 _SAMPLES = 20
+
+
+class Untyped(Iterator[Any]):
+    """Rows whose values are untyped texts, as those of a ``csv.DictReader``."""
+
+    def __init__(self, rows: Iterable[Any]) -> None:
+        self._rows = iter(rows)
+
+    def __next__(self) -> Any:
+        return next(self._rows)
 
 
 def is_record(given: object) -> bool:
@@ -46,7 +57,7 @@ def record_events(records: Iterable[Any], context: Context, reading: Reading) ->
     """The events of records; a key of the mapping that none of a list of records has is an error."""
     if reading.mapping is not None and isinstance(records, Collection):
         _check_keys(reading.mapping, records)
-    reading = replace(reading, cell=untyped_cell if isinstance(records, csv.DictReader) else native_cell)
+    reading = replace(reading, cell=untyped_cell if isinstance(records, (csv.DictReader, Untyped)) else native_cell)
     for number, given in enumerate(records, 1):
         if not is_record(given):
             raise StreamError(
@@ -66,7 +77,7 @@ def record_events(records: Iterable[Any], context: Context, reading: Reading) ->
 
 
 def _check_keys(mapping: RowMapping, records: Collection[Any]) -> None:
-    absent = set(mapping.used)
+    absent = {name.partition("[]")[0] for name in mapping.used}  # of items[].sku a record has the list
     for record in filter(is_record, records):
         absent -= {name for name in absent if value_of(record, name) is not None or name in set(record.keys())}
         if not absent:
@@ -156,18 +167,12 @@ def _refuse_unmapped(record: Mapping[str, Any], records: Iterable[Any]) -> None:
     some = [record, *islice(records, 1, _SAMPLES)] if isinstance(records, Collection) else [record]
     raise StreamError(
         f"this record has the keys {', '.join(map(str, record)) or 'none'}, and no mapping says what they mean",
-        hint=f"give a mapping, for example mapping={record_draft([one for one in some if isinstance(one, Mapping)])!r}",
+        hint="name its columns, as time='at', subject='sensor', or give a mapping, for example "
+        f"mapping={record_draft([one for one in some if isinstance(one, Mapping)])!r}",
     )
 
 
 def record_draft(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """A mapping for records, by the first of them."""
-    samples: dict[str, list[str]] = {}
-    moments: dict[str, None] = {}
-    for record in records:
-        for name, value in record.items():
-            if isinstance(name, str) and value is not None and not isinstance(value, (dict, list)):
-                samples.setdefault(name, []).append(str(value))
-                if isinstance(value, date):
-                    moments[name] = None
-    return draft(samples, list(moments))
+    samples = record_samples(records)
+    return draft(samples.cells, samples.moments)

@@ -60,8 +60,8 @@ _TURTLE_START = re.compile(rb"^\s*(?:@prefix|@base|@version|prefix\s|base\s|[\w\
 
 def sniff(head: bytes) -> str:
     """The format that the first bytes look like, or ``""``."""
-    if re.match(rb"\s*\{\s*\"", head):
-        return "jsonl"
+    if re.match(rb"\s*(?:\[\s*)?\{\s*\"", head):
+        return "jsonl"  # or an array of objects
     if head.startswith((b"PAR1", b"ARROW1", b"\xff\xff\xff\xff")):
         return "parquet" if head.startswith(b"PAR1") else "arrow"
     if b"\x00" in head[:512] or any(byte < 9 for byte in head[:16]):
@@ -120,6 +120,11 @@ class Source:
     def path(self) -> str:
         """The file of this input, if it is opened here and read without unpacking; known after the first read."""
         return self.name if self._owned and not isinstance(self.raw, (gzip.GzipFile, Connection)) else ""
+
+    @property
+    def is_unpacked(self) -> bool:
+        """Whether its bytes are unpacked here; known after the first read."""
+        return isinstance(self.raw, gzip.GzipFile)
 
     def failure(self, error: Exception, line: int = 0) -> StreamError:
         if isinstance(error, StreamError):
@@ -345,7 +350,7 @@ def line_blocks(
         gathers = patience is not None and patience.gathers
         if gathers:
             yield Burst(True)
-        yield from decoded(*block, on_error)
+        yield from decoded(*block, on_error, returns=returns)
         if gathers:
             yield Burst(False)
 
@@ -390,33 +395,42 @@ def whole_lines(
 _LONG_LINE = "is this really a line-based format? name the right one"
 
 
-def decoded(whole: bytes, number: int, on_error: Callable[[StreamError], None]) -> Iterator[tuple[str, int]]:
+def decoded(
+    whole: bytes, number: int, on_error: Callable[[StreamError], None], *, returns: bool = False
+) -> Iterator[tuple[str, int]]:
     """Lines as text, with the number of the first; one that is not UTF-8 is reported and becomes empty.
 
-    The lines before it are given first, so that they are read even if the report ends the reading.
+    The lines before it are given first, so that they are read even if the report ends the reading.  ``returns``: a
+    carriage return alone ends a line, too.
     """
     try:
         text = whole.decode("utf-8")
     except UnicodeDecodeError:
-        yield from _decoded_lines(whole, number, on_error)
+        yield from _decoded_lines(whole.splitlines(keepends=True) if returns else io.BytesIO(whole), number, on_error)
     else:
         yield text, number
 
 
-def _decoded_lines(whole: bytes, number: int, on_error: Callable[[StreamError], None]) -> Iterator[tuple[str, int]]:
+def _decoded_lines(
+    whole: Iterable[bytes], number: int, on_error: Callable[[StreamError], None]
+) -> Iterator[tuple[str, int]]:
     lines: list[str] = []
     begin = 0
-    for place, line in enumerate(whole.split(b"\n")):
+    for place, line in enumerate(whole):
         try:
             lines.append(line.decode("utf-8"))
         except UnicodeDecodeError as error:
             if lines:
-                yield "\n".join(lines) + "\n", number + begin
+                yield "".join(lines), number + begin
             reason = f"byte {error.start + 1} of the line is not UTF-8"
-            shown = line.decode("utf-8", "backslashreplace")
+            content = line.rstrip(b"\r\n")
+            shown = content.decode("utf-8", "backslashreplace")
             on_error(StreamError(reason, line=number + place, text=shown, hint="convert the input to UTF-8"))
-            lines, begin = [""], place
-    yield "\n".join(lines), number + begin
+            end = line[len(content) :].decode("utf-8")
+            if end == "\n" and lines and lines[-1].endswith("\r"):
+                end = "\r\n"  # a line feed alone would end the line before it
+            lines, begin = [end], place
+    yield "".join(lines), number + begin
 
 
 def now() -> int:

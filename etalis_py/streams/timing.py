@@ -104,6 +104,13 @@ class Timing:
         """The predicate that alone times an element, whatever other statements there are; or ""."""
         return self.predicates[0] if self.predicates and not self.starts else ""
 
+    @property
+    def distinct(self) -> bool:
+        """Whether each predicate has only one meaning."""
+        return len({*self.all, *self.punctuations}) == sum(
+            map(len, (self.predicates, self.starts, self.ends, self.punctuations))
+        )
+
     def __post_init__(self) -> None:
         if len(self.starts) != len(self.ends):
             raise StreamError(

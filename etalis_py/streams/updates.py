@@ -19,9 +19,9 @@ import msgspec
 from etalis_rules.terms import iri
 
 from etalis_py.events import Triple
-from etalis_py.rdf import read_turtle
 from etalis_py.streams.clock import TimeError, clock_of
 from etalis_py.streams.errors import StreamError
+from etalis_py.values.oxigraph_terms import read_turtle
 
 Updates = str | os.PathLike[str] | Iterable[Mapping[str, Any]]
 """A file, or dicts as the lines of one."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from etalis_py.engine import Engine
+from etalis_py.engine.engine import Engine
+from etalis_py.engine.program import Program
 from etalis_py.events import Event, event
 from etalis_py.kernel.matches import Match, Matches
-from etalis_py.program import Program
 from etalis_py.testing.clock import MovableClock
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from etalis_py.values.errors import LimitExceeded
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +20,9 @@ class Limits:
     combined.  ``bytes``: the size of all goals, or of the new solutions of one node in one instant, estimated from a
     sample.  ``grounding_bytes`` and ``grounding_seconds``: of the grounding of one answer-set program.
 
-    Documents of the background: ``unpacked_bytes`` of a compressed file; ``expanded_bytes``: what entities and prefixes
-    may add to a document, if that is more than ten times its size; ``term_characters`` of one term.
+    Documents of the background: ``unpacked_bytes`` of a compressed file (of a stream, one that must be held whole may
+    have the default); ``expanded_bytes``: what entities and prefixes may add to a document, if that is more than ten
+    times its size; ``term_characters`` of one term.
     """
 
     goals: int = 50_000_000
@@ -36,3 +40,16 @@ class Limits:
 
 
 LIMITS = Limits()
+_AT_ONCE = 1 << 20
+
+
+def take_unpacked(read: Callable[[int], bytes], limits: Limits) -> bytes:
+    """All that ``read`` gives of compressed data: a few kilobytes of these may unpack to all the memory there is."""
+    parts: list[bytes] = []
+    left = limits.unpacked_bytes
+    while part := read(min(left + 1, _AT_ONCE)):
+        left -= len(part)
+        if left < 0:
+            raise LimitExceeded(f"unpacks to more than {limits.unpacked_bytes:,} bytes")
+        parts.append(part)
+    return b"".join(parts)

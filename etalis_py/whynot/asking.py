@@ -11,9 +11,9 @@ from etalis_compiler.rsp import WindowPlan
 from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
 
+from etalis_py.engine.program import Program
 from etalis_py.events import Event
 from etalis_py.kernel.matches import Match
-from etalis_py.program import Program
 from etalis_py.streams import Stream
 from etalis_py.streams.clock import Clock
 from etalis_py.values.expressions import condition
@@ -70,6 +70,11 @@ def why_not(
     if program.plans and query and query not in (names := [*(plan.name for plan in program.plans), *_names(program)]):
         raise ValueError(f"there is no query {query}; the program has {', '.join(names)}")
     asked = chosen(program.compilation.queries, query)
+    if any(isinstance(node, alg.Record) for node in alg.walk(asked.algebra)):
+        raise ValueError(
+            f"query {asked.name} has EVENT, which why-not cannot take apart: ask a query with a part of the "
+            "pattern, or the same group without EVENT"
+        )
     question = Question(asked, plan_of(asked.algebra), conditions_of(where, asked), span_of(at, clock))
     facts = facts_of(program, asked.name, events, clock, options)
     return _explained(program, question, facts, work, frozenset((asked.name,)))

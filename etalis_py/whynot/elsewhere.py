@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from etalis_rules import algebra as alg
 
+from etalis_py.engine.program import Program
 from etalis_py.events import Event
-from etalis_py.program import Program
 from etalis_py.whynot.likeness import slip_of
 from etalis_py.whynot.titles import Titles
 

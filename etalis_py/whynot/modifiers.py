@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from etalis_rules import algebra as alg
 
+from etalis_py.engine.program import Program
 from etalis_py.kernel.matches import Match
-from etalis_py.program import Program
 from etalis_py.sparql.run import Solution
 from etalis_py.whynot.condition import Condition
 from etalis_py.whynot.conditions import COMPARISONS

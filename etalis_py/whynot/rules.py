@@ -8,7 +8,7 @@ from etalis_compiler.pipeline import CompiledQuery
 from etalis_compiler.rsp import WindowPlan
 from etalis_rules import algebra as alg
 
-from etalis_py.program import Program
+from etalis_py.engine.program import Program
 from etalis_py.whynot.question import fixed
 from etalis_py.whynot.search import Search
 

@@ -15,7 +15,7 @@ from etalis_compiler import ast
 from etalis_compiler.pipeline import Compilation, CompiledQuery
 from etalis_rules import algebra as alg
 
-from etalis_py.engine import Engine
+from etalis_py.engine.engine import Engine
 from etalis_py.kernel.matches import Match
 from etalis_py.sparql import Clock as Moment
 from etalis_py.sparql import Limits, Prepared, Unsupported

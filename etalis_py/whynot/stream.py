@@ -11,12 +11,12 @@ from typing import Any
 
 from etalis_rules import algebra as alg
 
-from etalis_py.engine import Engine
+from etalis_py.engine.engine import Engine
+from etalis_py.engine.inputs import opened
+from etalis_py.engine.program import Program, compile
 from etalis_py.events import Dated, Event
-from etalis_py.inputs import opened
 from etalis_py.kernel.matches import Match
 from etalis_py.knowledge import Knowledge
-from etalis_py.program import Program, compile
 from etalis_py.sparql import BackgroundSource, HistorySource, Occurrence, OccurrenceLog
 from etalis_py.streams import Stream
 from etalis_py.streams.clock import Clock

@@ -16,10 +16,10 @@ from etalis_compiler.rsp import Sliding, WindowPlan
 from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
 
-from etalis_py.engine import Engine
+from etalis_py.engine.engine import Engine
+from etalis_py.engine.program import Program
 from etalis_py.events import Event
 from etalis_py.kernel.matches import Match
-from etalis_py.program import Program
 from etalis_py.sparql import BackgroundSource
 from etalis_py.sparql.run import Solution
 from etalis_py.streams.clock import Clock

@@ -58,6 +58,12 @@ class Clauses:
         text = f"{'entailed' if leaf.entailed else 'triple'}({inner})"
         return f"{text} in {self.spelling.text(leaf.stream)}" if leaf.stream else text
 
+    def event(self, node: ir.Record) -> str:
+        """The pattern over one event, with the stream or graph of the events if it has one."""
+        graph = "" if node.graph is None else f"{self._written(node.graph)}, "
+        text = f"event({graph}{self.pattern(node.pattern)})"
+        return f"{text} in {self.spelling.text(node.stream)}" if node.stream else text
+
     def _position(self, position: ir.Position, columns: Mapping[str, str]) -> str:
         match position:
             case alg.Var(name):
@@ -145,6 +151,8 @@ class Clauses:
         match node:
             case ir.Leaf():
                 return
+            case ir.Record():
+                yield self._rule(self._head(identifier, node, LEFT), [f"{self.event(node)}[{LEFT[0]},{LEFT[1]}]"])
             case ir.Map(head, child, steps, distinct):
                 body = [self.atom(child, LEFT), *self.steps(steps, LEFT)]
                 if distinct:

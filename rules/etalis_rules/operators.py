@@ -26,6 +26,7 @@ from .program import (
     Outer,
     Parameters,
     Recall,
+    Record,
     Ref,
     Rules,
     Run,
@@ -69,7 +70,7 @@ _CONSUMES = "a consuming policy"
 def inputs(node: Node) -> tuple[Input, ...]:
     """The inputs of a node, in the order of its parts."""
     match node:
-        case Leaf():
+        case Leaf() | Record():
             return ()
         case Map():
             return (Input(node.child),)
@@ -79,7 +80,8 @@ def inputs(node: Node) -> tuple[Input, ...]:
             return (Input(node.edge),)
         case Join():
             used = _CONSUMES if node.policy else ""
-            return Input(node.left, earlier=node.op in RIGHT_LAST, negative=used), Input(node.right, negative=used)
+            left = Input(node.left, earlier=node.op in RIGHT_LAST, negative=used)
+            return left, Input(node.right, negative=used), *_past(node.leaves)
         case Outer():
             left = Input(node.left, negative=_CONSUMES if node.policy else "")
             if node.right is None:
@@ -90,7 +92,9 @@ def inputs(node: Node) -> tuple[Input, ...]:
             used = _CONSUMES if node.policy else ""
             left = Input(node.left, earlier=node.right is not None or node.deadline is not None, negative=used)
             absent = Input(node.absent, Role.ABSENT, node.deadline is None, "the NOT of a deadline")
-            return (left, absent) if node.right is None else (left, absent, Input(node.right, negative=used))
+            if node.right is None:
+                return left, absent
+            return left, absent, Input(node.right, negative=used), *_past(node.leaves)
         case Run():
             child = Input(node.child)
             return (child,) if node.absent is None else (child, Input(node.absent, Role.ABSENT, earlier=True))

@@ -9,13 +9,15 @@ Each join node stands for a pair of EDBC rules for every side that can arrive la
 *goal-insertion rule*, by which an arriving solution asserts the goal that awaits its partner, and a *checking rule*,
 by which the partner finds it, and under a consuming policy retracts it.
 
-A node's ``id`` is a hash of its definition, so that programs can be compared, merged and stored.
+A node's ``id`` is a hash of its definition, so that programs can be compared, merged and stored.  The definition is
+what the node prints.  ``leaves`` of a join or an absence are not printed: they follow from the EXISTS among its steps,
+and a node without them keeps the id that it had before there were such fields.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from .algebra import AggregateCall, Bound, Const, Expr, OrderKey, Pattern, Var
@@ -140,6 +142,23 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
+class Record:
+    """EVENT: the solutions of a pattern over the triples of one event and the background, event by event.
+
+    Like a leaf it is made from no other node; what it reads are whole events.  ``stream`` and ``graph`` are those of
+    ``algebra.Record``.  ``alone``: no triple of the background can match the pattern.  ``entailed``: what the schema
+    derives from the triples of the event is in the event.
+    """
+
+    head: tuple[Name, ...]
+    pattern: Pattern
+    stream: Text = ""
+    graph: Var | Const | None = None
+    alone: bool = True
+    entailed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Map:
     """One body goal, then steps.  ``distinct``: the solutions of an instant are a set."""
 
@@ -155,7 +174,8 @@ class Join:
     """``op`` relates the two sides in time; ``policy`` is set where goals are consumed.
 
     ``certain`` are the shared variables that are bound on both sides in every solution: they index the goals.
-    ``bound`` limits end − start of the joined solution and lets goals expire.
+    ``bound`` limits end − start of the joined solution and lets goals expire.  Under a policy an EXISTS among the steps
+    is part of what makes a candidate; it is evaluated backwards over the occurrences of ``leaves``.
     """
 
     head: tuple[Name, ...]
@@ -167,6 +187,7 @@ class Join:
     bound: Bound | None = None
     policy: Text = ""
     owner: Text = ""
+    leaves: tuple[Text, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +232,7 @@ class Absence:
     """``left`` without a solution of ``absent`` inside it, between it and ``right``, or until ``deadline`` after it.
 
     ``certain`` are the shared variables of left and right that are bound in every solution, ``shared`` those of the
-    result and ``absent``.  ``bound`` limits end − start of the result and lets goals expire.
+    result and ``absent``.  ``bound`` limits end − start of the result and lets goals expire; ``leaves`` as in ``Join``.
     """
 
     head: tuple[Name, ...]
@@ -225,6 +246,7 @@ class Absence:
     bound: Bound | None = None
     policy: Text = ""
     owner: Text = ""
+    leaves: tuple[Text, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +341,7 @@ class Slice:
     owner: Text = ""
 
 
-Node = Leaf | Map | Join | Union | Outer | Absence | Run | Recall | Closure | Group | Slice
+Node = Leaf | Record | Map | Join | Union | Outer | Absence | Run | Recall | Closure | Group | Slice
 
 
 # --- output --------------------------------------------------------------------------------------------
@@ -378,7 +400,7 @@ class Rules:
 def refs(node: Node) -> tuple[Ref, ...]:
     """The nodes that a node is made from."""
     match node:
-        case Leaf():
+        case Leaf() | Record():
             return ()
         case Map() | Recall() | Group() | Slice():
             return (node.child,)
@@ -406,5 +428,5 @@ def identify(node: Node) -> str:
 
 def made_from(node: Node) -> tuple[str, ...]:
     """The ids of all nodes that a node reads: those of its refs, and the leaves whose history it looks back at."""
-    leaves = node.leaves if isinstance(node, (Outer, Recall)) else ()
+    leaves = node.leaves if isinstance(node, (Join, Outer, Absence, Recall)) else ()
     return (*(ref.node for ref in refs(node)), *leaves)

@@ -82,7 +82,7 @@ def test_a_file_that_changes_begins_anew(alerts: Alerts) -> None:
 
 def test_a_file_that_changes_is_compiled_once(alerts: Alerts, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = []
-    monkeypatch.setattr("etalis_py.program.gather", lambda texts, *_: compiled.extend(texts))
+    monkeypatch.setattr("etalis_py.engine.program.gather", lambda texts, *_: compiled.extend(texts))
     alerts.write("user2.rq", "SELECT ?x WHERE { :c2 :price ?x } ORDER BY ?x")
     assert alerts.look() == ["etalis: user2.rq: changed, begins anew"]
     assert [Path(text.name).name for text in compiled] == ["user2.rq"]

@@ -16,7 +16,7 @@ from etalis_py.cli.interrupt import Interrupt
 from etalis_py.cli.options import speed
 from etalis_py.cli.picture import SHOWN, Picture
 from etalis_py.cli.sources import split_name
-from etalis_py.driver import Driver, Step
+from etalis_py.engine.driver import Driver, Step
 from etalis_py.streams import Punctuation
 
 

@@ -61,6 +61,15 @@ def test_no_output_is_written_over_another_one(folder: Folder, option: str, othe
     assert folder.read("out.jsonl") == "kept\n"
 
 
+def test_an_output_that_is_a_link_to_itself_is_told(folder: Folder) -> None:
+    loop = folder.path / "loop.jsonl"
+    loop.symlink_to(loop)
+    done = folder.etalis("run", "rising.rq", "-s", "ticks.jsonl", "--sink", "loop.jsonl", code=1)
+    assert done.stderr == (
+        "etalis: loop.jsonl: this is a link that leads back to itself\n  remove the link, or choose another place\n"
+    )
+
+
 def test_several_outputs_may_go_nowhere(folder: Folder) -> None:
     folder.etalis("run", "rising.rq", "-s", "ticks.jsonl", "--sink", "/dev/null", "--dead-letters", "/dev/null")
 
@@ -94,13 +103,13 @@ def test_no_one_is_sent_to_dead_letters_that_could_not_be_written(
     )
 
 
-def test_a_table_of_other_columns_needs_a_mapping_and_the_command_that_drafts_one_is_told(folder: Folder) -> None:
-    parquet.write_table(pa.table({"when": [1], "door": ["front"]}), folder.path / "doors.parquet")
+def test_a_table_that_is_nearly_flat_is_told_which_column_it_lacks(folder: Folder) -> None:
+    parquet.write_table(pa.table({"end": [1], "s": [":a"], "p": [":p"]}), folder.path / "doors.parquet")
     done = folder.etalis("run", "rising.rq", "-s", "doors.parquet", code=1)
     assert done.stderr == (
-        "etalis: doors.parquet: this table has the columns when, door; it has no end, no s, no p, no o, so its rows "
-        "are not triples, and no mapping says what they mean\n"
-        "  a mapping is needed: --mapping FILE, or mapping= in Python; etalis map doors.parquet drafts one\n"
+        "etalis: doors.parquet: this table has the columns end, s, p; it has no o, so its rows are not triples, and no "
+        "mapping says what they mean\n"
+        "  add it; the columns of triples are end, s, p, o, and start, stream and graph where there are any\n"
     )
 
 

@@ -423,7 +423,7 @@ def test_after_control_c_what_py4j_logs_of_calls_that_were_cut_is_not_shown(capl
 
 def test_of_a_failure_the_error_that_was_raised_is_said() -> None:
     traceback = "An exception was thrown from the Python worker:\nTraceback (most recent call last):\n  File …\n"
-    assert failure_of(traceback + "etalis_py.spark.spec.SparkError: no\n  such thing\n\n SQLSTATE: 38000") == (
+    assert failure_of(traceback + "etalis_py.spark.plan.spec.SparkError: no\n  such thing\n\n SQLSTATE: 38000") == (
         "no such thing"
     )
     assert failure_of(traceback + "KeyError: 'x'\n\tat org.apache.spark…") == "Spark failed: KeyError: 'x'"

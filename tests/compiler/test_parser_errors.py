@@ -146,3 +146,12 @@ def test_lines_end_as_they_end_on_any_system() -> None:
 @pytest.mark.parametrize("text", ["SELECT * { ?s ?p '\\uD800' }", "SELECT * { ?s ?p '\\U00110000' }", "\ud800"])
 def test_code_points_that_are_no_characters(text: str) -> None:
     assert fault(text).code == "character"
+
+
+def test_control_characters_are_shown_as_escapes_with_the_caret_in_its_place() -> None:
+    source = Source("?x \x1b[31m !", "t")
+    assert str(source.diagnostic("error", "x", "no \x1b", 9, 10)).splitlines() == [
+        "t:1:10: error: no \\x1b",
+        "  1 | ?x \\x1b[31m !",
+        "    |             ^",
+    ]

@@ -151,6 +151,7 @@ def _compound_groups(inner: st.SearchStrategy) -> st.SearchStrategy:
             free,
             st.builds(ast.GraphGroup, VARIABLES | IRI_TERMS, free),
             st.builds(ast.StreamGroup, VARIABLES | IRI_TERMS, free, st.none() | WINDOWS),
+            st.builds(ast.EventGroup, free, st.none() | VARIABLES | IRI_TERMS),
             st.builds(ast.WindowGroup, VARIABLES | IRI_TERMS, free),
             st.builds(ast.Current, free),
         ),

@@ -23,7 +23,7 @@ from etalis_rules.relations import (
 )
 
 from etalis_py.executors.columns.joins import kernel_of
-from etalis_py.executors.rows.joins import tests_of as source_of
+from etalis_py.executors.rows.generate.joins import tests_of as source_of
 from etalis_py.sparql.operators import temporal
 
 Test = Callable[[int, int, int, int], bool]

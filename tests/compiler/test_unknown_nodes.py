@@ -22,7 +22,7 @@ from etalis_py.executors.columns.forms import by_instant, unsupported_node
 from etalis_py.executors.columns.identity import compared_columns
 from etalis_py.executors.columns.joins import kernel_of
 from etalis_py.executors.columns.network import network
-from etalis_py.executors.rows.layout import layouts
+from etalis_py.executors.rows.generate.layout import layouts
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,9 @@ def pattern_answers(case: dict[str, Any], policy: str) -> list[Any]:
         where = group(*where.elements, ast.Filter(ast.Binary(operator, node(left), node(right))))
     names = [v[1:] for v in case["select"]]
     query = ast.Query(ast.Select(tuple(ast.Projection(ast.Var(v)) for v in names)), where)
-    events = [Event(s, e, ((number(k), f"<urn:{name}>", number(i)),)) for name, (k, i), s, e in case["events"]]
+    events = [
+        Event._make((s, e, ((number(k), f"<urn:{name}>", number(i)),), "", "")) for name, (k, i), s, e in case["events"]
+    ]
     return rows(matches(ast.Document((query,)), events, policy), names)
 
 

@@ -15,8 +15,8 @@ import pytest
 from etalis_py.containers import ContainerError, ContainerSink, Follower, follow, token_for
 from etalis_py.containers.feed import between
 from etalis_py.containers.vocabulary import REL_FEED
+from etalis_py.engine.inputs import opened
 from etalis_py.events import Event
-from etalis_py.inputs import opened
 from etalis_py.streams import Patience, Stream
 from tests.containers.fake_runner import FakeMatch
 from tests.containers.server import Server

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from etalis_py import Engine, compile, event, run
-from etalis_py.census import Census
+from etalis_py.engine.unseen_names import Census
 
 PRICES = [event(":acme :price 3", 1, stream="<urn:ticks>"), event(":acme :volume 3", 2, stream="<urn:ticks>")]
 SLIP = "the predicate :pirce never occurred; did you mean :price? (spelt a little differently)"
@@ -105,3 +105,21 @@ def test_what_the_background_had_for_a_while_is_no_slip() -> None:
     engine.update(add=[("<urn:c>", "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>", "<http://example.org/Firm>")])
     census.see(PRICES)
     assert census.warnings(engine.knowledge) == ()
+
+
+def test_event_over_events_of_one_triple_each_is_told() -> None:
+    def told(query: str, given: object) -> tuple[str, ...]:
+        matches = run(query, given)
+        list(matches)
+        return matches.warnings
+
+    query, apart = "SELECT ?t { EVENT { ?s :temp ?t ; :hum ?h } }", [event(":s :temp 20", 1), event(":s :hum 40", 1)]
+    (warning,) = told(query, apart)
+    assert "no event had more than one" in warning
+    flat = {"end": [1, 1], "s": ["<urn:s>"] * 2, "p": [f"<http://example.org/{p}>" for p in ("temp", "hum")]}
+    table = pa.table({**flat, "o": ['"20"', '"40"']})
+    (warning,) = told(query, table)
+    assert "the column event" in warning
+    assert [m["t"] for m in run(query, table.append_column("event", pa.array([1, 1])))] == ["20"]
+    assert told(query, [event(":s :temp 20 ; :hum 40", 1)]) == ()
+    assert told("SELECT ?t { EVENT { ?s :temp ?t } }", apart[:1]) == ()

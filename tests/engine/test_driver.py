@@ -17,7 +17,7 @@ import pytest
 
 from etalis_py import Engine, Event, event, read_stream, run
 from etalis_py.cli.drive import drive, paced
-from etalis_py.driver import Driver, Step
+from etalis_py.engine.driver import Driver, Step
 from etalis_py.events import UnexpectedRetraction
 from etalis_py.streams import Burst, Idle, PassingTime, Patience, Punctuation, Stream, StreamError
 from etalis_py.streams.passing import EndingError

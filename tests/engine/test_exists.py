@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
+import pytest
+from etalis_rules import program as ir
+from etalis_rules.relations import Op
+
+from etalis_py import Engine, Event
 from tests.engine.judge import in_rows_and_columns
-from tests.oracle.traces import Short, at, run
+from tests.engine.judge import run as run_engine
+from tests.oracle.strategies import Case
+from tests.oracle.traces import Short, at, background, in_short, queries, run
 
 LEFT = "{ ?x :d ?v FILTER NOT EXISTS { ?x :in :u } }"
 ABSENT = "{ ?x :f ?w FILTER EXISTS { ?x :in :t } }"
@@ -41,3 +48,66 @@ def test_candidates_are_ordered_by_their_variables(policy: str, taken: int, mark
     rows = [(f"y={taken}", 1, 2)]
     assert run(text, *events, policy=policy) == rows
     assert in_rows_and_columns(text, *events, policy=policy) == [rows, rows]
+
+
+PAIR = "{ ?x :p ?y } SEQ { ?x :p ?v }"
+LOOPS = (at(0, "a p a ; a q a"), at(3, "a p a ; a p 1"))
+MARKED = (at(0, "a p b"), at(1, "a p c"), at(2, "b q 1"), at(3, "a r 1"), at(4, "a r 2"))
+
+
+@pytest.mark.parametrize("policy", ["recent", "chronological"])
+@pytest.mark.parametrize(
+    ("where", "events", "rows"),
+    [
+        (f"{{ {PAIR} FILTER EXISTS {{ ?x :q ?v }} }}", LOOPS, [("v=a x=a y=a", 0, 3)]),
+        (f"{{ {PAIR} FILTER NOT EXISTS {{ ?x :q ?v }} }}", LOOPS, [("v=1 x=a y=a", 0, 3)]),
+        ("{ ?x :p ?y } SEQ { ?x :r ?v } FILTER EXISTS { ?y :q ?z }", MARKED, [("v=1 x=a y=b", 0, 3)]),
+        ("{ ?x :p ?y } SEQ { ?x :r ?v } BIND(1 AS ?w) FILTER EXISTS { ?y :q ?z }", MARKED, [("v=1 w=1 x=a y=b", 0, 3)]),
+        (
+            "{ ?x :p ?y } SEQ NOT { ?x :n ?u } SEQ { ?x :r ?v } FILTER EXISTS { ?y :q ?z }",
+            MARKED,
+            [("v=1 x=a y=b", 0, 3)],
+        ),
+        ("{ { ?x :p ?y } SEQ { ?x :r ?v } FILTER EXISTS { ?y :q ?z } } WITHIN 3 s", MARKED, [("v=1 x=a y=b", 0, 3)]),
+        ("{ ?x :p ?y } SEQ { ?x :r ?v } FILTER (EXISTS { ?y :q ?z } && ?v > 1)", MARKED, [("v=2 x=a y=b", 0, 4)]),
+    ],
+)
+def test_a_candidate_satisfies_the_exists_of_its_join(
+    policy: str, where: str, events: tuple[Event, ...], rows: Any
+) -> None:
+    """An EXISTS decides what is a candidate: another one is taken instead, and what has failed is not consumed."""
+    text = f"SELECT * {{ {where} }}"
+    assert run(text, *events, policy=policy) == rows
+    assert in_rows_and_columns(text, *events, policy=policy) == [rows, rows]
+
+
+def test_what_is_known_beforehand_is_tested_beside_the_candidates() -> None:
+    """The right side is known from the background for one pair, and from the stream for the other."""
+    text = "SELECT * { { ?x :p ?y } SEQ { ?x :r ?v } FILTER EXISTS { ?y :q ?z } }"
+    known = background("a r 7")
+    rows = [("v=7 x=a y=b", 2, 2), ("v=1 x=a y=b", 2, 3)]
+    events = (at(0, "b q 1"), at(1, "a p c"), at(2, "a p b"), at(3, "a r 1"))
+    assert run(text, *events, policy="chronological", knowing=known) == rows
+    case = Case(queries(text), events, known, "chronological")
+    for executor in ("rows", "columns"):
+        [answer] = run_engine(case, executor=executor).values()
+        assert in_short(answer) == rows
+
+
+def test_the_occurrences_that_a_candidate_looks_back_at_are_stored() -> None:
+    text = "PREFIX : <urn:> SELECT * { { ?x :p ?y } SEQ { ?x :r ?v } FILTER EXISTS { ?y :q ?z } } USING POLICY recent"
+    for cut in range(len(MARKED)):
+        engine, later = Engine(text), Engine(text)
+        before = engine.push_all(MARKED[:cut])
+        later.restore(engine.snapshot())
+        found = [*before, *later.push_all(MARKED[cut:]), *later.close()]
+        assert [(m["v"], m["y"], m.start, m.end) for m in found] == [(1, "urn:b", 0, 3)]
+
+
+def test_joins_without_exists_keep_their_ids() -> None:
+    """A stored state is found by the ids of nodes."""
+    ref = ir.Ref("l", ("x",))
+    assert ir.identify(ir.Join(("x",), Op.SEQ, ref, ref, ("x",), policy="recent", owner="q#1")) == "je7e039f8ac6c"
+    assert (
+        ir.identify(ir.Absence(("x",), ref, ref, ref, ("x",), ("x",), policy="recent", owner="q#1")) == "a8f82b417138c"
+    )

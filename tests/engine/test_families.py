@@ -8,7 +8,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-import etalis_py.families as families
+import etalis_py.engine.query_families as families
 from etalis_py import Engine, compile, event
 from tests.draws import examples
 

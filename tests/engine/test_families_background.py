@@ -9,8 +9,8 @@ from etalis_rules.terms import RDF_TYPE, RDFS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import etalis_py.engine as engines
-import etalis_py.families as families
+import etalis_py.engine.engine as engines
+import etalis_py.engine.query_families as families
 from etalis_py import Engine, compile, event
 from tests.draws import examples
 from tests.engine.test_families import EXECUTOR, POLICY, SHAPES, answers, one_by_one, streams

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from etalis_py import Engine, compile, event
+from etalis_py.engine import query_families as families
 from tests.engine.test_families import answers, one_by_one
+
+
+@pytest.fixture(autouse=True)
+def from_two_on(monkeypatch):
+    monkeypatch.setattr(families, "FEWEST", 2)
 
 
 @pytest.mark.parametrize("executor", ["rows", "columns"])

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etalis_py.executors.rows.goals import GoalStore, Solution, write_insert, write_prune, write_retract
-from etalis_py.executors.rows.layout import Layout
-from etalis_py.executors.rows.writer import Writer
+from etalis_py.executors.rows.generate.layout import Layout
+from etalis_py.executors.rows.generate.writer import Writer
+from etalis_py.executors.rows.run.goals import GoalStore, Solution, write_insert, write_prune, write_retract
 from etalis_py.values import SparqlError
 
 KEYS = ("<a>", "<b>")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sqlite3
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,7 +126,6 @@ REFUSED = {
     "an address of Kafka without a topic": (Given(lambda: "kafka://h"), "write kafka://host:9092/topic"),
     "an address of another kind": (Given(lambda: "ftp://h/x.nq"), "known are paths, patterns, -, http(s)://, tcp://"),
     "a container with a mapping": (Given(lambda: "http://h/s/", MAPPING), "leave the mapping out"),
-    "CSV without a mapping": (Given(lambda: "t.csv"), "a CSV stream needs a mapping from columns to triples"),
     "a query": (Given(lambda: QUERY), "the query comes first: run(query, stream)"),
     "a program": (Given(lambda: compile(QUERY)), "the program comes first: run(program, stream)"),
     "a single event": (Given(lambda: EVENTS[0]), "put it into a list, [event(…)]"),
@@ -148,11 +149,6 @@ REFUSED = {
     "tuples like events": (Given(lambda: [(1, 1, (), "", "")]), "is no event: give event(':a :price 3', 5)"),
     "tuples with a mapping": (Given(lambda: [(1, "a", 1)], MAPPING), "[dict(zip(names, row)) for row in rows]"),
     "numbers": (Given(lambda: [1, 2]), "1 (int) is no event: give a list of event("),
-    "dicts without a mapping": (
-        Given(lambda: ROWS),
-        "this record has the keys at, c, x, and no mapping says what they mean\n  give a mapping, for example "
-        "mapping={'time': '{at}', 'triple': [{'subject': ':{c}', 'predicate': ':x', 'object': '{x}'}]}",
-    ),
     "a generator of dicts without a mapping": (Given(lambda: iter(ROWS)), "give records with a mapping, for example"),
     "dicts and something else": (Given(lambda: [*ROWS, 5], MAPPING), "the records:3: 5 (int) has no values by name"),
     "dicts with other keys": (
@@ -178,11 +174,6 @@ REFUSED = {
     ),
     "streams": (Given(lambda: [read_stream("t.jsonl")]), "several streams are merged by time"),
     "frames": (Given(lambda: [pd.DataFrame(ROWS)], MAPPING), "has no values by name: a mapping is for rows with names"),
-    "a frame without a mapping": (
-        Given(lambda: pd.DataFrame(ROWS)),
-        "give a mapping, for example mapping={'time': '{at}'",
-    ),
-    "a table without a mapping": (Given(lambda: pa.Table.from_pylist(ROWS)), "give a mapping, for example mapping="),
     "a frame with other columns": (
         Given(lambda: pd.DataFrame(ROWS), {**MAPPING, "object": "{y}"}),
         "uses the column 'y', which the file does not have\n  the columns are at, c, x",
@@ -301,3 +292,91 @@ def test_matches_show_times_as_what_was_pushed_spells_them() -> None:
         assert [m.start for m in found] == ["2026-01-30T10:00:00Z"]
     milliseconds = [{**ROWS[0], "at": 1_769_767_200_000}]
     assert [m.start for m in run(QUERY, milliseconds, mapping={**MAPPING, "time_unit": "ms"})] == [1_769_767_200_000]
+
+
+# --- rows without a mapping ---
+
+PAID = [
+    {"at": 1, "card": "c1", "city": "Wien", "amount": 10},
+    {"at": 2, "card": "c1", "city": "Graz", "amount": 500},
+    {"at": 3, "card": "c2", "city": "Linz", "amount": 7},
+]
+PAID_QUERY = "SELECT ?city ?amount { ?row :city ?city ; :amount ?amount }"
+PAID_RIGHT = [("Wien", 10, 1), ("Graz", 500, 2), ("Linz", 7, 3)]
+
+
+def paid_file() -> str:
+    pd.DataFrame(PAID).to_csv("paid.csv", index=False)
+    return "paid.csv"
+
+
+def cursor_of_tuples() -> Any:
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE t (at, card, city, amount)")
+    connection.executemany("INSERT INTO t VALUES (:at, :card, :city, :amount)", PAID)
+    return connection.execute("SELECT * FROM t")
+
+
+UNMAPPED: dict[str, Callable[[], Any]] = {
+    "dicts": lambda: PAID,
+    "an iterator of dicts": lambda: iter(PAID),
+    "the rows of a CSV reader": lambda: csv.DictReader(opened(paid_file())),
+    "a cursor of SQL": cursor_of_tuples,
+    "a frame of pandas": lambda: pd.DataFrame(PAID),
+    "a frame of polars": lambda: pl.DataFrame(PAID),
+    "a table": lambda: pa.Table.from_pylist(PAID),
+    "a reader of batches": lambda: pa.Table.from_pylist(PAID).to_reader(1),
+    "a CSV file": paid_file,
+}
+
+
+@pytest.mark.parametrize("given", UNMAPPED.values(), ids=UNMAPPED)
+def test_rows_are_read_by_the_columns_that_are_named(given: Callable[[], Any]) -> None:
+    """A record is a row, so its columns join with no other row's; by card, they do."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = list(run(PAID_QUERY, given(), time="at", subject=None))
+        assert [(m["city"], m["amount"], m.start) for m in found] == PAID_RIGHT
+        assert [m["x"] for m in run("SELECT ?x { :c1 :amount ?x }", given(), time="at", subject="card")] == [10, 500]
+        engine = Engine(PAID_QUERY)
+        pushed = [*engine.push_all(given(), time="at", subject=None), *engine.close()]
+        assert [(m["city"], m["amount"], m.start) for m in pushed] == PAID_RIGHT
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name in UNMAPPED if name not in ("an iterator of dicts", "the rows of a CSV reader", "a cursor of SQL")],
+)
+def test_what_is_not_named_is_drafted_and_told_in_one_line(name: str) -> None:
+    told = r"there is no mapping, so one is drafted: time \{at\}, subject :\{card\}$"
+    with pytest.warns(UserWarning, match=told):
+        assert [m["x"] for m in run("SELECT ?x { :c1 :amount ?x }", UNMAPPED[name]())] == [10, 500]
+
+
+def test_an_engine_drafts_nothing_because_the_next_rows_might_be_drafted_differently() -> None:
+    for given, told in (
+        (PAID, "name its columns, as time='at', subject='sensor', or give a mapping, for example mapping={'time'"),
+        (pd.DataFrame(PAID), "give a mapping, for example mapping={'time': '{at}'"),
+        (paid_file(), "a CSV stream needs a mapping from columns to triples"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(told)):
+            Engine(PAID_QUERY).push_all(given)
+    with pytest.raises(TypeError, match=r"name both columns, as time='at', subject='sensor'"):
+        Engine(PAID_QUERY).push_all(PAID, time="at")
+
+
+NAMED_WRONGLY: dict[str, tuple[Any, dict[str, Any], str]] = {
+    "no such column": (PAID, {"time": "when"}, "the records: there is no column 'when' for the time"),
+    "a column nearly named": (pd.DataFrame(PAID), {"subject": "crad"}, "did you mean 'card'?"),
+    "a mapping besides": (PAID, {"time": "at", "mapping": MAPPING}, "leave time= and subject= out"),
+    "events": (EVENTS, {"time": "at"}, "events are taken as they are"),
+    "an open file": (io.BytesIO(b"at,x"), {"time": "at"}, "columns are named for the path of a file"),
+    "triples": ("t.jsonl", {"time": "at"}, "these lines have their triples"),
+    "a pattern": ("part*.jsonl", {"time": "at"}, "columns are named for a single file"),
+}
+
+
+@pytest.mark.parametrize(("given", "named", "told"), NAMED_WRONGLY.values(), ids=NAMED_WRONGLY)
+def test_columns_that_cannot_be_named_are_told(given: Any, named: dict[str, Any], told: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=re.escape(told)):
+        list(run(PAID_QUERY, given, **named))

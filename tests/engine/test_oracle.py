@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.engine.judge import agree
-from tests.oracle import strategies
+from tests.oracle import event_strategies, strategies
 from tests.oracle.strategies import Case
 
 
@@ -106,4 +107,9 @@ def test_rules_with_deadlines_and_negation(case: Case) -> None:
 
 @given(strategies.policies_and_negation())
 def test_what_is_negated_sees_what_was_consumed(case: Case) -> None:
+    agree(case)
+
+
+@given(st.one_of(*(make() for make in event_strategies.ALL.values())))
+def test_event_among_all_operators(case: Case) -> None:
     agree(case)

@@ -22,7 +22,7 @@ from etalis_py.kernel.stored import SnapshotError
 from etalis_py.streams import open_sink
 from tests.draws import examples
 from tests.engine.judge import answers_of, difference, engine_for
-from tests.oracle import Endless, Refused, Undetermined, Unstratified, evaluation, strategies
+from tests.oracle import Endless, Refused, Undetermined, Unstratified, evaluation, event_strategies, strategies
 from tests.oracle.compare import same
 from tests.oracle.drawing import Draw
 from tests.oracle.strategies import Case
@@ -203,6 +203,13 @@ def test_allen_absence_and_runs(case: Case, data: Any) -> None:
 @settings(max_examples=EXAMPLES)
 @given(st.one_of(strategies.aggregates(), strategies.stratified(), strategies.recursion()), st.data())
 def test_aggregates_and_rules(case: Case, data: Any) -> None:
+    check(case, data)
+
+
+@settings(max_examples=EXAMPLES)
+@given(st.one_of(*(make() for make in event_strategies.ALL.values())), st.data())
+def test_events_asked_one_by_one(case: Case, data: Any) -> None:
+    """A withdrawal takes its triples out of every event of that interval and stream, and leaves the events whole."""
     check(case, data)
 
 

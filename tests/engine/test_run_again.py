@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from etalis_py import Event, event, run
-from etalis_py.running import Run
+from etalis_py.engine.running import Run
 from etalis_py.streams import StreamError
 
 QUERIES = [

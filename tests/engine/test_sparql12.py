@@ -11,7 +11,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from etalis_py import Engine, QueryError, compile, event
-from etalis_py.rdf import spell_term
+from etalis_py.values.oxigraph_terms import spell_term
 
 PREFIX = f"PREFIX : <http://example.org/> PREFIX rdf: <{RDF}> "
 GRAPH = """

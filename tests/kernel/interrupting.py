@@ -16,8 +16,8 @@ from typing import Any
 
 import etalis_py
 from etalis_py import BrokenEngine, Engine, Event, compile, event
+from etalis_py.engine.inputs import columns_of
 from etalis_py.events import Retraction
-from etalis_py.inputs import columns_of
 from etalis_py.kernel import garbage
 from etalis_py.kernel.kernel import Kernel
 from etalis_py.kernel.matches import Matches

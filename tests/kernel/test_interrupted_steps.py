@@ -10,6 +10,7 @@ import pytest
 
 from etalis_py import BrokenEngine, Engine, EngineInUse, Event, LimitExceeded, Limits, QueryError, event
 from etalis_py.events import UnexpectedRetraction
+from etalis_py.kernel.stored import SnapshotError
 from etalis_py.knowledge import KnowledgeError
 from tests.kernel.interrupting import KINDS, SECOND, draw_one, thing
 
@@ -250,3 +251,15 @@ def test_snapshots_beside_pushes_are_whole_or_refused() -> None:
     for state in kept[:: max(1, len(kept) // 5)]:
         later.restore(state)
         assert {m.id for m in later.push_all([e for e in events if e.end > later.closed_at + 1])} <= whole
+
+
+def test_state_of_another_engine_is_refused_and_the_engine_goes_on() -> None:
+    known = Engine(PAIR, background=[], journal=True)
+    known.update("", [thing("a")])
+    journal, state = known.take_journal(), known.snapshot()
+    engine = Engine(PAIR, journal=True)
+    engine.push(event(":c :p 1", 1))
+    for step in (lambda: engine.apply_journal(journal), lambda: engine.restore(state)):
+        with pytest.raises(SnapshotError, match="belongs to an engine with background knowledge"):
+            step()
+    assert len(engine.push(event(":c :q 2", 2)) + engine.close()) == 1

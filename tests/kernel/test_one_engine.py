@@ -13,6 +13,7 @@ import pytest
 
 from etalis_py import Engine, compile, event, run
 from etalis_py.events import Event
+from etalis_py.kernel.batch import Batch
 from etalis_py.kernel.options import EngineOptions, Options
 
 ROOT = Path(__file__).parents[2]
@@ -96,13 +97,22 @@ def test_an_event_that_ends_before_it_starts_keeps_nothing_back() -> None:
         assert engine.counters.events == 2
 
 
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_columns_with_an_event_that_ends_before_it_starts_are_an_error(executor: Any) -> None:
+    engine = Engine(FALLS, executor=executor)
+    wrong = Event(9_000_000, 8_000_000, EVENTS[0].triples, STREAM)
+    with pytest.raises(ValueError, match="swap the two"):
+        engine.push_all(Batch([EVENTS[0], wrong], wrong.end).columns)
+    assert engine.counters.events == 1
+
+
 def test_windows_do_not_close_at_every_push() -> None:
     with pytest.raises(ValueError, match="leave eager out"):
         Engine(COUNTS, eager=True)
 
 
 def test_a_program_is_lowered_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from etalis_py import program as module
+    from etalis_py.engine import program as module
 
     calls = []
     lower = module.rules_of

@@ -84,6 +84,12 @@ Absence, NEXT, REPEAT
       variable that neither binds.  Of N only the BY variables count.  F and EXISTS do not go together.
   35. A side that may be timeless, or that is reported later than it ends, is refused beside NOT, NEXT and REPEAT.
 
+EVENT
+  36. P is evaluated without a policy; known is what the event is known at, also for what in P uses none of its triples.
+      A BGP in P is a set over all its variables and whether it uses the event; so is a path.
+  37. Conjuncts from outside never sink into P.  Its patterns are read positively, and only by rules' events without a
+      graph.
+
 Values
   30. Products and sums are exact; quotients (and AVG) have 34 significant digits, and one more for every power of ten
       by which the dividend is the greater, rounded half to even.  Results are canonical as in XSD 1.1 ("2" for the
@@ -107,6 +113,7 @@ from .closure import Background, Endless, Occurrence, Triple, World, applied, cl
 from .expressions import Undetermined
 from .placement import placed
 from .plan import Plan, Refused, Unsupported, plan_query
+from .records import records
 from .reports import Report
 from .strata import Rule, Unstratified
 
@@ -191,7 +198,8 @@ def evaluation(
         else:
             others.append((i, query, plan, ruling))
     schema = frozenset(schema_entailment or ())
-    world = World(occurrences(events), frozenset(known.default), dict(known.named or {}), schema)
+    events = tuple(events)
+    world = World(occurrences(events), frozenset(known.default), dict(known.named or {}), schema, records(events))
     world = closure(rules, world)
     found: dict[int, Answer] = {}
     for rule in rules:

@@ -8,7 +8,7 @@ stratum by stratum, each to its least fixpoint.  Timeless derived triples become
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 
@@ -21,6 +21,7 @@ from .entailment import closed
 from .matching import Fact, Scope
 from .patterns import Dataset, Place, answers, may_match, scope_of
 from .plan import Plan, Without, plain_walk
+from .records import Record, with_consequences
 from .reports import Report, report
 from .solutions import AFTER, BEFORE, Instant, is_made
 from .strata import Rule, strata
@@ -51,6 +52,7 @@ class World:
     background: frozenset[Triple]
     named: dict[str, set[Triple]]
     schema: frozenset[Triple] = frozenset()
+    records: dict[Record, Instant] = field(default_factory=dict)
 
     def place(self, query: ast.Query, policy: str) -> Place:
         """What a query ranges over: its FROM clauses choose among the background graphs."""
@@ -65,6 +67,7 @@ class World:
             scope_of(everywhere, closed(default, self.schema)),
             {iri: scope_of({}, closed(triples, self.schema)) for iri, triples in named.items()},
             {iri: Scope(self._facts(iri)) for iri in streams},
+            with_consequences(self.records, self.schema),
         )
         return Place(dataset, dataset.default, policy)
 
@@ -149,7 +152,8 @@ def closure(rules: Sequence[Rule], world: World) -> World:
     past_the_end = 0
     while (following := _next_instant(rules, world, known, now)) is not None:
         now = following
-        known = _extended(known, {o: k for o, k in world.occurrences.items() if k == now})
+        arrived = {r: k for r, k in world.records.items() if k == now}
+        known = _extended(known, {o: k for o, k in world.occurrences.items() if k == now}, arrived)
         for stratum in order:
             known = _until_settled(known, partial(_round, stratum, now))
         past_the_end += now > max(world.occurrences.values())
@@ -189,19 +193,23 @@ def _timeless_round(order: list[list[Rule]], world: World) -> World:
             for row in applied(rule, reports_of(rule.query, rule.plan, world, rule.policy)):
                 if row.start is None and row.known == BEFORE:
                     background |= derived(rule, row)
-    return World(world.occurrences, background, world.named, world.schema)
+    return World(world.occurrences, background, world.named, world.schema, world.records)
 
 
 def _round(rules: list[Rule], now: Instant, world: World) -> World:
     """One application of the rules of a stratum: what they derive at this instant."""
     made: dict[Occurrence, Instant] = {}
+    whole: dict[Record, Instant] = {}
     for rule in rules:
         for row in applied(rule, reports_of(rule.query, rule.plan, world, rule.policy)):
             if row.known == now and row.start is not None and row.end is not None:
-                for s, p, o in derived(rule, row):
+                triples = derived(rule, row)
+                for s, p, o in triples:
                     made[(s, p, o, row.start, row.end, rule.stream)] = now
-    return _extended(world, made)
+                if triples:
+                    whole[Record(triples, row.start, row.end, rule.stream, "")] = now
+    return _extended(world, made, whole)
 
 
-def _extended(world: World, more: dict[Occurrence, Instant]) -> World:
-    return World(more | world.occurrences, world.background, world.named, world.schema)
+def _extended(world: World, more: dict[Occurrence, Instant], whole: dict[Record, Instant]) -> World:
+    return World(more | world.occurrences, world.background, world.named, world.schema, whole | world.records)

@@ -8,7 +8,7 @@ mandatory side always holds a triple pattern.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, TypeVar
 
@@ -47,6 +47,7 @@ class Palette:
     paths: bool = False
     graphs: bool = False
     streams: bool = False
+    events: bool = False  # EVENT {…}
     blanks: bool = True
     subselect: bool = True
     times: bool = True  # getDURATION and its like
@@ -219,6 +220,8 @@ class Pen:
     def wrapped(self, triples: ast.Triples) -> ast.Element:
         """The triples, or within GRAPH or STREAM."""
         group = ast.Group((triples,))
+        if self.palette.events and not self.chance(3):
+            return self.event()
         if self.palette.graphs and self.chance(3):
             name: ast.Var | ast.Term = ast.Var("g") if self.chance(2) else ast.Term(self.pick(GRAPHS))
             return ast.GraphGroup(name, group)
@@ -226,7 +229,37 @@ class Pen:
             return ast.StreamGroup(ast.Term(self.pick(STREAMS)), group)
         return triples
 
+    def event(self) -> ast.Element:
+        """EVENT, perhaps with a graph or in a stream."""
+        outside = self.palette
+        self.palette = replace(
+            outside,
+            pairs=("UNION", "UNION", "AND"),
+            absence=(),
+            optionals=("OPTIONAL",),
+            minus=True,
+            exists=True,
+            within=False,
+            streams=False,
+            subselect=False,
+            events=False,
+            paths=self.chance(8),
+            apart=outside.apart or not self.chance(4),
+        )
+        self.patterns, self.filters = self.patterns + 2, self.filters + 1
+        group = self.group(self.pick((0, 0, 0, 1)))
+        self.palette = outside
+        graph = self.pick((*(None,) * 6, ast.Var("g"), ast.Var("x"), ast.Term(GRAPHS[0])))
+        event = ast.EventGroup(group, graph)
+        if outside.streams and self.chance(2):
+            return ast.StreamGroup(ast.Term(self.pick(STREAMS)), ast.Group((event,)))
+        return event
+
     def side(self, depth: int) -> ast.Pattern:
+        if self.palette.events and self.chance(4):
+            event = self.event()
+            assert isinstance(event, ast.EventGroup | ast.StreamGroup)
+            return event
         group = self.group(depth)
         if self.palette.within and self.chance(8):
             return ast.Within(group, ast.Duration("duration", self.pick(("PT0S", "PT1S", "PT2S"))))

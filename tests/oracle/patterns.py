@@ -8,13 +8,13 @@ DESIGN §4.3's ``t'ω ≤ tω`` for OPTIONAL and F on the combined solution.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from etalis_compiler import ast
 
-from . import absence, policies, runs
+from . import absence, policies, records, runs
 from .expressions import Environment, holds, value_or_unbound
 from .matching import Fact, Scope, match_block
 from .plan import (
@@ -25,6 +25,7 @@ from .plan import (
     Filtered,
     InGraph,
     InStream,
+    OneEvent,
     Outer,
     Pair,
     Plan,
@@ -65,6 +66,7 @@ class Dataset:
     default: Scope
     graphs: dict[str, Scope] = field(default_factory=dict)
     streams: dict[str, Scope] = field(default_factory=dict)
+    records: Sequence[tuple[records.Record, Instant]] = ()
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,13 @@ class Place:
     scope: Scope
     policy: str = "unrestricted"
     timed: bool = True  # whether triples here may match occurrences
+    stream: str | None = None  # the stream that they are restricted to
+    moment: tuple[int, int, Instant] | None = None  # inside EVENT, that of the event
 
     def environment(self, solution: Solution, plan_variables: frozenset[str] = frozenset()) -> Environment:
         mu, start, end, known = solution[:4]
+        if self.moment is not None:
+            start, end, known = self.moment
         return Environment(dict(mu), start, end, known, self.exists, None, plan_variables)
 
     def exists(self, group: ast.Group, outer: Solution) -> bool:
@@ -86,6 +92,11 @@ class Place:
         plan = plan_group(substituted(group, mu))
         found = answers(plan, replace(self, policy="unrestricted"))
         return any(compatible(s.mu, outer.mu) and not_after(s, outer) for s in found)
+
+    @property
+    def waits(self) -> bool:
+        """Whether what is absent here may still come; an event is complete when it comes."""
+        return self.moment is None
 
     def fulfils(self, solution: Solution, when: tuple[Condition, ...]) -> bool:
         env = self.environment(solution)
@@ -114,7 +125,7 @@ def answers(plan: Plan, place: Place) -> list[Solution]:
         case Filtered(child, when):
             kept = [s for s in answers(child, place) if place.fulfils(s, when)]
             asked = [n.group for n in plain_walk(when) if isinstance(n, ast.Exists)]
-            waits = any(may_match(group, place.timed) for group in asked)
+            waits = place.waits and any(may_match(group, place.timed) for group in asked)
             return [_decided_late(s) for s in kept] if waits else kept
         case Extended(child, variable, expression):
             return [_extended(s, variable, expression, place) for s in answers(child, place)]
@@ -125,7 +136,9 @@ def answers(plan: Plan, place: Place) -> list[Solution]:
             return _scoped(name, child, inner, place.dataset.graphs)
         case InStream(name, child):
             inner = replace(place, timed=True)
-            return _scoped(name, child, inner, place.dataset.streams)
+            return _scoped(name, child, inner, place.dataset.streams, of_stream=True)
+        case OneEvent():
+            return records.of_one_event(plan, place, answers)
         case Sub(query, where):
             solutions = answers(where, replace(place, policy=query.policy or place.policy))
             reports = report(query, where, solutions, place.exists, may_match(where, place.timed))
@@ -164,14 +177,20 @@ def _children(node: object) -> Iterator[object]:
         yield from (getattr(node, name) for name in node.__dataclass_fields__ if name != "span")
 
 
-def _scoped(name: ast.Var | ast.Term, child: Plan, place: Place, scopes: dict[str, Scope]) -> list[Solution]:
+def _scoped(
+    name: ast.Var | ast.Term, child: Plan, place: Place, scopes: dict[str, Scope], of_stream: bool = False
+) -> list[Solution]:
     """GRAPH and STREAM: the child over one scope, or over each with its IRI bound to the variable."""
+
+    def inside(iri: str) -> Place:
+        return replace(place, scope=scopes.get(iri, Scope({})), stream=iri if of_stream else place.stream)
+
     if isinstance(name, ast.Term):
-        return answers(child, replace(place, scope=scopes.get(name.spelling, Scope({}))))
+        return answers(child, inside(name.spelling))
     found = []
     for iri in sorted(scopes):
         here = UNIT._replace(mu=((name.name, iri),))
-        for s in answers(child, replace(place, scope=scopes[iri])):
+        for s in answers(child, inside(iri)):
             if compatible(here.mu, s.mu):
                 found.append(combine(here, s))
     return found
@@ -235,7 +254,7 @@ def _outer(plan: Outer, place: Place) -> list[Solution]:
     else:
         pairs = _picked(plan, place.policy, mandatory, optional, fits)
     partnered = {i for i, _ in pairs}
-    late = may_match(plan.optional, place.timed)
+    late = place.waits and may_match(plan.optional, place.timed)
     alone = [_decided_late(m) if late else m for i, m in enumerate(mandatory) if i not in partnered]
     return [combine(mandatory[i], optional[j]) for i, j in pairs] + alone
 
@@ -259,7 +278,7 @@ def _difference(left: list[Solution], right: Plan, place: Place) -> list[Solutio
         domain = {v for v, _ in s.mu}
         return any(compatible(s.mu, o.mu) and not_after(o, s) and any(v in domain for v, _ in o.mu) for o in others)
 
-    late = may_match(right, place.timed)
+    late = place.waits and may_match(right, place.timed)
     return [_decided_late(s) if late else s for s in left if not removed(s)]
 
 

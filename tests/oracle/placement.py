@@ -20,6 +20,7 @@ from .plan import (
     InGraph,
     InStream,
     Lasting,
+    OneEvent,
     Outer,
     Pair,
     Plan,
@@ -58,6 +59,8 @@ def certain(plan: Plan) -> set[str]:
             return {v.name for i, v in enumerate(values.variables) if all(row[i] is not None for row in values.rows)}
         case InGraph(name, child) | InStream(name, child):
             return certain(child) | ({name.name} if isinstance(name, ast.Var) else set())
+        case OneEvent(child, graph):
+            return certain(child) | ({graph.name} if isinstance(graph, ast.Var) else set())
         case Sub(query, where):
             return _certain_of_query(query, where)
     return set()

@@ -121,6 +121,14 @@ class InStream:
 
 
 @dataclass(frozen=True, slots=True)
+class OneEvent:
+    """EVENT: the child over the triples of one event and the background."""
+
+    child: Plan
+    graph: ast.Var | ast.Term | None
+
+
+@dataclass(frozen=True, slots=True)
 class Sub:
     query: ast.Query
     where: Plan
@@ -140,6 +148,7 @@ Plan = (
     | Rows
     | InGraph
     | InStream
+    | OneEvent
     | Sub
 )
 
@@ -215,6 +224,8 @@ def _element(element: Any) -> Plan:
             return InGraph(graph, plan_group(group))
         case ast.StreamGroup(stream, group, None):
             return InStream(stream, plan_group(group))
+        case ast.EventGroup(group, graph):
+            return OneEvent(plan_group(group), graph)
         case ast.Within(pattern, bound):
             return Filtered(_element(pattern), (_bound(bound),))
         case ast.Combined(operator, left, right):
@@ -306,6 +317,8 @@ def variables(plan: Plan) -> set[str]:
             return {v.name for v in values.variables}
         case InGraph(name, child) | InStream(name, child):
             return variables(child) | ({name.name} if isinstance(name, ast.Var) else set())
+        case OneEvent(child, graph):
+            return variables(child) | ({graph.name} if isinstance(graph, ast.Var) else set())
         case Sub(query, where):
             return projected(query, where)
     return set()

@@ -80,6 +80,8 @@ def _element(e: ast.Element) -> str:
             return f"GRAPH {node(name)} {group(inner)}"
         case ast.StreamGroup(name, inner):
             return f"STREAM {node(name)} {group(inner)}"
+        case ast.EventGroup(inner, name):
+            return f"EVENT {group(inner)}" if name is None else f"EVENT {node(name)} {group(inner)}"
         case ast.Combined(operator, left, right):
             return f"{_element(left)} {operator.value} {_element(right)}"
         case ast.Within(pattern, bound):

@@ -20,6 +20,7 @@ from .plan import (
     Filtered,
     InGraph,
     InStream,
+    OneEvent,
     Outer,
     Pair,
     Plan,
@@ -183,6 +184,13 @@ def _read(plan: Plan, negative: bool, stream: str | None, background: Collection
             yield from _read(child, negative, None, background)
         case InStream(name, child):
             yield from _read(child, negative, name.spelling if isinstance(name, ast.Term) else "", background)
+        case OneEvent(_, graph) if graph is not None:
+            return  # derived events have no graph name
+        case OneEvent(child):
+            # An event is complete when it comes, so nothing in it is read negatively.
+            for p in (n for n in ast.walk(child) if isinstance(n, ast.TriplePattern)):
+                for shape in shapes(p):
+                    yield Reading(shape, stream or None, negative)
         case Sub(query, where):
             whole = negative or is_aggregated(query) or query.limit is not None or bool(query.offset)
             yield from _read(where, whole, stream, background)
@@ -214,7 +222,7 @@ def certainly_timed(plan: Plan, stream: str | None, background: Collection[Tripl
     match plan:
         case Block(patterns):
             return stream is not None and any(_timed(p, stream, background) for p in patterns)
-        case Without() | Runs() | Pair("NEXT"):
+        case Without() | Runs() | OneEvent() | Pair("NEXT"):
             return True  # sides that may be timeless are refused
         case Pair(_, left, right):
             return certainly_timed(left, stream, background) or certainly_timed(right, stream, background)

@@ -82,7 +82,9 @@ def pattern_answers(case: dict, policy: str) -> list:
         operator, left, right = case["filter"]
         where = group(*where.elements, ast.Filter(ast.Binary(operator, node(left), node(right))))
     shown = tuple(ast.Projection(ast.Var(v[1:])) for v in case["select"])
-    events = [Event(s, e, ((number(k), f"<urn:{name}>", number(i)),)) for name, (k, i), s, e in case["events"]]
+    events = [
+        Event._make((s, e, ((number(k), f"<urn:{name}>", number(i)),), "", "")) for name, (k, i), s, e in case["events"]
+    ]
     (rows,) = answers(ast.Query(ast.Select(shown), where), events, policy=policy).values()
     return sorted(
         [[plain(row.bindings[v[1:]]) for v in case["select"]], row.start, row.end]

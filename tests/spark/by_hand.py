@@ -9,12 +9,12 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py import Event, Program
-from etalis_py.spark.answers import Row, single
-from etalis_py.spark.parts import RoutedPart
+from etalis_py.spark.input.schema import COLUMNS
+from etalis_py.spark.output.answers import Row, single
+from etalis_py.spark.output.wire import Wire
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.schema import COLUMNS
-from etalis_py.spark.shard import Shard
-from etalis_py.spark.wire import Wire
+from etalis_py.spark.plan.parts import RoutedPart
+from etalis_py.spark.shard.shard import Shard
 
 PLACES = ("subject", "predicate", "object")
 

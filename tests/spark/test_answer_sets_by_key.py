@@ -13,7 +13,7 @@ from etalis_py import Engine, Event, compile, event
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.spark import events_from_events, matches
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.shard import Shard
+from etalis_py.spark.shard.shard import Shard
 from tests.draws import examples
 from tests.spark.by_hand import run_by_hand
 from tests.spark.programs import ids_by_program, write_batches

@@ -14,7 +14,8 @@ from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
 
 from etalis_py import Event, compile, event
-from etalis_py.spark import MATCHES, ShardWarning, SparkError, events_from_events, matches, run_on_spark, wire
+from etalis_py.spark import MATCHES, ShardWarning, SparkError, events_from_events, matches, run_on_spark
+from etalis_py.spark.output import wire
 from tests.oracle import printing
 from tests.oracle.strategies import Case
 from tests.spark.drawing import DRAWN, is_accepted

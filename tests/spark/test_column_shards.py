@@ -9,15 +9,15 @@ import pytest
 
 import etalis_py.executors.columns.executor
 from etalis_py import Event, compile
-from etalis_py.spark import batch
-from etalis_py.spark.answers import single
-from etalis_py.spark.batch import FedShard, batch_operator
-from etalis_py.spark.parts import RoutedPart
+from etalis_py.spark.input.schema import END, EVENT, LAST, PASSED, RETRACT
+from etalis_py.spark.output.answers import single
+from etalis_py.spark.output.wire import wire_of
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.schema import END, EVENT, LAST, PASSED, RETRACT
-from etalis_py.spark.shard import Shard
-from etalis_py.spark.slots import by_slot
-from etalis_py.spark.wire import wire_of
+from etalis_py.spark.plan.parts import RoutedPart
+from etalis_py.spark.plan.slots import by_slot
+from etalis_py.spark.shard import batch
+from etalis_py.spark.shard.batch import FedShard, batch_operator
+from etalis_py.spark.shard.shard import Shard
 from tests.spark.by_hand import public, routed
 from tests.spark.programs import GLOBAL, SHARDED, embedded, stream
 

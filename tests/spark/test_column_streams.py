@@ -14,17 +14,18 @@ import pytest
 
 import etalis_py.executors.columns.executor
 from etalis_py import Event
-from etalis_py.spark import shard, stored, streaming
-from etalis_py.spark.identity import identity_of
-from etalis_py.spark.packing import packer
-from etalis_py.spark.parts import RoutedPart
+from etalis_py.spark.input.packing import packer
+from etalis_py.spark.input.schema import END, EVENT, LAST, PASSED
+from etalis_py.spark.output.wire import wire_of
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.schema import END, EVENT, LAST, PASSED
-from etalis_py.spark.shard import TOO_LATE, Shard
-from etalis_py.spark.slots import by_slot
-from etalis_py.spark.states import declared
-from etalis_py.spark.streaming import ShardProcessor, Work
-from etalis_py.spark.wire import wire_of
+from etalis_py.spark.plan.identity import identity_of
+from etalis_py.spark.plan.parts import RoutedPart
+from etalis_py.spark.plan.slots import by_slot
+from etalis_py.spark.shard import shard, streaming
+from etalis_py.spark.shard.shard import TOO_LATE, Shard
+from etalis_py.spark.shard.streaming import ShardProcessor, Work
+from etalis_py.spark.state import stored
+from etalis_py.spark.state.states import declared
 from tests.spark.by_hand import routed
 from tests.spark.programs import SECOND, SHARDED, embedded, stream
 from tests.spark.test_column_shards import SCHEMA, row

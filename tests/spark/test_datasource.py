@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from etalis_py import Event
 from etalis_py.spark import EVENTS, EventSource, SparkError, events_from_source
-from etalis_py.spark import files as growing
+from etalis_py.spark.input import files as growing
 from etalis_py.streams import StreamError, read_stream
 from tests.containers.server import Server
 from tests.draws import examples

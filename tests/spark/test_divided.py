@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-import etalis_py.families as families
+import etalis_py.engine.query_families as families
 from etalis_py import Engine, Event, Program, compile, event
 from etalis_py.spark import EVENTS, events_from_events, matches, run_on_spark
-from etalis_py.spark.answers import single
-from etalis_py.spark.parts import RoutedPart
+from etalis_py.spark.output.answers import single
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.shard import Shard
+from etalis_py.spark.plan.parts import RoutedPart
+from etalis_py.spark.shard.shard import Shard
 from tests.draws import examples
 from tests.engine.test_families import POLICY, streams, texts
 from tests.spark.programs import write_batches

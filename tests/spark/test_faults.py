@@ -13,9 +13,10 @@ import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 
-from etalis_py.spark import MATCHES, deferred
-from etalis_py.spark.deferred import Deferred
-from etalis_py.spark.streaming import ShardProcessor, Work
+from etalis_py.spark import MATCHES
+from etalis_py.spark.shard import deferred
+from etalis_py.spark.shard.deferred import Deferred
+from etalis_py.spark.shard.streaming import ShardProcessor, Work
 from tests.spark.programs import PROGRAMS, SHARDED, expected, ids_by_program, stream, write_batches
 from tests.spark.test_streaming import THE_END, cut, run
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from etalis_py import Engine, Event, compile
-from etalis_py.spark import SparkError, stored
-from etalis_py.spark.identity import differences
+from etalis_py.spark import SparkError
 from etalis_py.spark.pipeline import plan
+from etalis_py.spark.plan.identity import differences
+from etalis_py.spark.state import stored
 from tests.spark.programs import SECOND, SHARDED, embedded, stream
 from tests.spark.test_stored import Job, Store
 
@@ -56,7 +57,7 @@ def test_queries_may_come_and_go_within_a_stage(before: str, now: str, shards: i
 
 
 def test_a_description_reads_back() -> None:
-    from etalis_py.spark.identity import decoded
+    from etalis_py.spark.plan.identity import decoded
 
     for text in SHARDED.values():
         identity = Job(text, shards=3).identity

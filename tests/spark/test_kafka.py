@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from benchmarks.workloads import w1_pairs
 from etalis_py import Engine, Event
 from etalis_py.spark import events_from_kafka, matches, to_kafka
-from etalis_py.spark.schema import END_OF_STREAM
+from etalis_py.spark.input.schema import END_OF_STREAM
 from tests.kafka.broker import PARTITIONS, Broker, broker
 from tests.spark.programs import SECOND, embedded, stream
 from tests.spark.test_page import snippet

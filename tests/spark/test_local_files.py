@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import random
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +17,22 @@ from etalis_rules import program as ir
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-import etalis_py.spark.scans
-import etalis_py.spark.slices
+import etalis_py.spark.input.scans
+import etalis_py.spark.shard.slices
 from etalis_py import Event
 from etalis_py.spark import SparkError, matches
-from etalis_py.spark.choosing import asked_of, keys_in, own_of
-from etalis_py.spark.expressions import all_of
-from etalis_py.spark.local_files import NEVER, FileReader, LocalFiles, RowGroup, local_files, runs_of
-from etalis_py.spark.local_scans import _lean, groups_of, local_operator
-from etalis_py.spark.nulls import has_null
-from etalis_py.spark.parts import Part, RoutedPart
+from etalis_py.spark.input.choosing import asked_of, keys_in, own_of
+from etalis_py.spark.input.expressions import all_of
+from etalis_py.spark.input.local_files import NEVER, FileReader, LocalFiles, RowGroup, local_files, runs_of
+from etalis_py.spark.input.local_scans import _lean, groups_of, local_operator
+from etalis_py.spark.input.nulls import has_null
+from etalis_py.spark.input.routing import keys_of, scanned
+from etalis_py.spark.output.wire import wire_of
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.routing import keys_of, scanned
-from etalis_py.spark.wire import wire_of
+from etalis_py.spark.plan.parts import Part, RoutedPart
 from tests.spark.by_hand import public
 from tests.spark.programs import SHARDED, embedded, ids_by_program, stream
+from tests.streams.test_foreign_files import with_a_wrong_histogram
 
 TEXT = SHARDED["seq"]
 COLUMNS = ("end", "start", "stream", "s", "p", "o")
@@ -305,7 +308,7 @@ def test_files_in_order_of_time_may_be_large(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their rows are taken piece by piece, and none is held: so they are read whatever their size."""
-    monkeypatch.setattr(etalis_py.spark.scans, "MOST_BYTES", 2_000)
+    monkeypatch.setattr(etalis_py.spark.input.scans, "MOST_BYTES", 2_000)
     events = sorted(stream(24, 300), key=lambda event: event.end)
     pq.write_table(table(events), tmp_path / "events.parquet", row_group_size=25)
     file = spark.read.parquet(str(tmp_path / "events.parquet"))
@@ -321,8 +324,8 @@ def test_files_in_order_of_time_may_be_large(
 def test_rows_come_in_order_of_time_whatever_the_order_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str
 ) -> None:
-    monkeypatch.setattr(etalis_py.spark.local_scans, "AT_ONCE", 30)
-    monkeypatch.setattr(etalis_py.spark.local_files, "AT_ONCE", 30)
+    monkeypatch.setattr(etalis_py.spark.input.local_scans, "AT_ONCE", 30)
+    monkeypatch.setattr(etalis_py.spark.input.local_files, "AT_ONCE", 30)
     events = sorted(stream(25, 200), key=lambda event: event.end)
     rows = table(events)
     if order == "in no order":
@@ -440,3 +443,22 @@ def test_a_file_that_is_gone_by_then_is_named(spark: SparkSession, tmp_path: Pat
         SparkError, match=r"events\.parquet is gone since the query was planned: make the DataFrame anew"
     ):
         FileReader(files)
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    """Arrow ends the process if it is asked what such a file says of its columns, so one process is set apart."""
+    path = tmp_path / "events.parquet"
+    path.write_bytes(with_a_wrong_histogram())
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as apart:
+        error = apart.submit(outcome, str(path)).result()
+    assert error.startswith(f"{path} is damaged: Definition level histogram size mismatch")
+    assert error.endswith("; fetch or write it again")
+
+
+def outcome(path: str) -> str:
+    """The error of reading a file that has only the column ``o``, or nothing."""
+    try:
+        FileReader(LocalFiles((path,), {"o": "o"}))
+    except SparkError as error:
+        return str(error)
+    return ""

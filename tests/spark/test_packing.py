@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from etalis_py.spark import packing
-from etalis_py.spark.packing import packer, split, unpack
-from etalis_py.spark.rows import in_order, sorted_out
-from etalis_py.spark.schema import DERIVED, END, EVENT, EVERY_SLOT, LAST, PASSED, ROUTED
+from etalis_py.spark.input import packing
+from etalis_py.spark.input.packing import packer, split, unpack
+from etalis_py.spark.input.rows import in_order, sorted_out
+from etalis_py.spark.input.schema import DERIVED, END, EVENT, EVERY_SLOT, LAST, PASSED, ROUTED
 
 TYPES = dict(
     zip(

@@ -101,7 +101,7 @@ def test_workers_begin_with_the_engine_loaded(spark: SparkSession) -> None:
         "def modules(batches):\n"
         "    import sys, pyarrow\n"
         "    for batch in batches:\n"
-        "        yield pyarrow.record_batch({'loaded': ['etalis_py.engine' in sys.modules]})\n",
+        "        yield pyarrow.record_batch({'loaded': ['etalis_py.engine.engine' in sys.modules]})\n",
         scope,
     )
     frame = spark.range(1).mapInArrow(scope["modules"], "loaded boolean")  # type: ignore[arg-type]

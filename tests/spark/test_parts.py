@@ -8,9 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from etalis_py import compile
-from etalis_py.spark.parts import Part
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.slots import murmur3, slots_of
+from etalis_py.spark.plan.parts import Part
+from etalis_py.spark.plan.slots import murmur3, slots_of
 from tests.draws import examples
 from tests.engine.judge import engine_for
 from tests.oracle import printing, strategies

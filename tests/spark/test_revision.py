@@ -15,10 +15,11 @@ from pyspark.sql import SparkSession
 from etalis_py import Event
 from etalis_py.events import Retraction
 from etalis_py.kernel.position import NEVER
-from etalis_py.spark import deferred, events_from_events, matches, run_on_spark
-from etalis_py.spark.answers import single
+from etalis_py.spark import events_from_events, matches, run_on_spark
+from etalis_py.spark.output.answers import single
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.shard import Shard
+from etalis_py.spark.shard import deferred
+from etalis_py.spark.shard.shard import Shard
 from tests.draws import examples
 from tests.spark.by_hand import routed
 from tests.spark.programs import PROGRAMS, SECOND, SHARDED, embedded, stream, write_batches

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from etalis_py.spark import daemon
 from etalis_py.spark.sessions import UNIX_SOCKETS
+from etalis_py.spark.shard import daemon
 
 
 @pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="this system has no Unix sockets")

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from etalis_py import Event
 from etalis_py.spark import EVENTS, matches, run_on_spark
 from etalis_py.spark.errors import SkewWarning
-from etalis_py.spark.skew import count_keys
+from etalis_py.spark.plan.skew import count_keys
 from tests.spark.programs import SECOND, write_batches
 from tests.spark.test_streaming import THE_END
 

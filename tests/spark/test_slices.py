@@ -22,22 +22,22 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import etalis_py.executors.columns.executor
-import etalis_py.spark.local_cuts
+import etalis_py.spark.plan.local_cuts
 from etalis_py import Engine, Event, LimitExceeded, Program, compile
 from etalis_py.spark import events_from_events, matches
-from etalis_py.spark.answers import single
-from etalis_py.spark.cuts import AskedOfSpark, Measure, cut
 from etalis_py.spark.errors import SkewWarning
-from etalis_py.spark.local_cuts import LookedUp
-from etalis_py.spark.local_files import local_files
-from etalis_py.spark.parts import Part, RoutedPart
+from etalis_py.spark.input.local_files import local_files
+from etalis_py.spark.input.routing import flat_events
+from etalis_py.spark.input.scans import scan_operator
+from etalis_py.spark.input.schema import LAST
+from etalis_py.spark.output.answers import single
+from etalis_py.spark.output.results import order_columns
+from etalis_py.spark.output.wire import wire_of
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.results import order_columns
-from etalis_py.spark.routing import flat_events
-from etalis_py.spark.scans import scan_operator
-from etalis_py.spark.schema import LAST
-from etalis_py.spark.slices import SlicedShard, in_slices
-from etalis_py.spark.wire import wire_of
+from etalis_py.spark.plan.cuts import AskedOfSpark, Measure, cut
+from etalis_py.spark.plan.local_cuts import LookedUp
+from etalis_py.spark.plan.parts import Part, RoutedPart
+from etalis_py.spark.shard.slices import SlicedShard, in_slices
 from tests.draws import examples
 from tests.engine.judge import engine_for
 from tests.oracle import printing, strategies
@@ -269,7 +269,7 @@ def test_cuts_divide_a_batch_evenly(
 
     The ends of a large batch in many pieces are told by what the file says of these.
     """
-    monkeypatch.setattr(etalis_py.spark.local_cuts, "MOST_ROWS", 0 if large else 1 << 18)
+    monkeypatch.setattr(etalis_py.spark.plan.local_cuts, "MOST_ROWS", 0 if large else 1 << 18)
     ends = [n * SECOND for n in range(10_000) for _ in range(1 + 4 * (n >= 5_000))]
     names = {"s": ["<urn:x>"] * 30_000, "p": ["<urn:p>"] * 30_000, "o": ["<urn:o>"] * 30_000}
     pq.write_table(pa.table({"end": ends, **names}), tmp_path / "events.parquet", row_group_size=1_000)

@@ -25,9 +25,9 @@ from etalis_py.spark import (
     events_from_rate,
     events_from_socket,
     matches,
-    reading,
 )
-from etalis_py.spark.reading import statement_batches
+from etalis_py.spark.input import reading
+from etalis_py.spark.input.reading import statement_batches
 from etalis_py.streams import read_stream
 from tests.spark.programs import embedded
 

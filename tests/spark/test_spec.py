@@ -12,7 +12,7 @@ from etalis_compiler.rewrites.reorder import AS_WRITTEN
 from etalis_py import Program, compile
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.spark import SparkError
-from etalis_py.spark.spec import ProgramSpec, engine_of, meaning, spec_of, unpack
+from etalis_py.spark.plan.spec import ProgramSpec, engine_of, meaning, spec_of, unpack
 
 SEQ = "SELECT * { ?x <a> ?y } SEQ { ?x :q ?z } SEQ { ?x :r ?w }"
 OTHER = "PREFIX : <urn:other/> SELECT * { ?x <a> ?y } SEQ { ?x :q ?z }"

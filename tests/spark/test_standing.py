@@ -12,11 +12,11 @@ from pyspark.sql import Row, SparkSession
 
 from etalis_py import Engine, Event, event
 from etalis_py.spark import EVENTS, SparkError, events_from_events, matches
-from etalis_py.spark.answers import single
-from etalis_py.spark.parts import Part
-from etalis_py.spark.schema import STANDING
-from etalis_py.spark.spec import ProgramSpec
-from etalis_py.spark.standing import NAME, StandingEngine, StandingShard
+from etalis_py.spark.input.schema import STANDING
+from etalis_py.spark.input.standing import NAME, StandingEngine, StandingShard
+from etalis_py.spark.output.answers import single
+from etalis_py.spark.plan.parts import Part
+from etalis_py.spark.plan.spec import ProgramSpec
 from tests.draws import examples
 from tests.spark.programs import SECOND, write_batches
 

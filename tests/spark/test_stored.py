@@ -11,15 +11,15 @@ import pytest
 
 from etalis_py import Event
 from etalis_py.kernel.stored import JOURNAL, written
-from etalis_py.spark import stored
-from etalis_py.spark.answers import single
 from etalis_py.spark.errors import SparkError
-from etalis_py.spark.identity import JobIdentity, identity_of
-from etalis_py.spark.parts import RoutedPart
+from etalis_py.spark.output.answers import single
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.shard import Shard
-from etalis_py.spark.states import declared
-from etalis_py.spark.stored import StoredShard
+from etalis_py.spark.plan.identity import JobIdentity, identity_of
+from etalis_py.spark.plan.parts import RoutedPart
+from etalis_py.spark.shard.shard import Shard
+from etalis_py.spark.state import stored
+from etalis_py.spark.state.states import declared
+from etalis_py.spark.state.stored import StoredShard
 from tests.spark.programs import SECOND, SHARDED, embedded, stream
 
 

@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from etalis_py import Event, compile
 from etalis_py.spark import EVENTS, matches, run_on_spark
+from etalis_py.spark.input.schema import END_OF_STREAM
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.schema import END_OF_STREAM
 from tests.oracle import printing
 from tests.oracle.strategies import Case
 from tests.spark.drawing import DRAWN, is_accepted

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from etalis_py import Engine, Event, Program
 from etalis_py.kernel.stored import SnapshotError
-from etalis_py.spark.answers import single
+from etalis_py.spark.output.answers import single
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.shard import Shard
-from etalis_py.spark.spec import fingerprint
+from etalis_py.spark.plan.spec import fingerprint
+from etalis_py.spark.shard.shard import Shard
 from tests.draws import examples
 from tests.spark.windowed import KEYED, PROGRAMS, SECOND, compiled, embedded, stream, windowed_queries
 

@@ -10,11 +10,11 @@ from zlib import crc32
 from hypothesis import strategies as st
 
 from etalis_py import Engine, Event, Program, compile
-from etalis_py.spark.answers import Row, single
-from etalis_py.spark.parts import RoutedPart
+from etalis_py.spark.output.answers import Row, single
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.shard import Shard
-from etalis_py.spark.windows import WindowOptions
+from etalis_py.spark.plan.parts import RoutedPart
+from etalis_py.spark.plan.windows import WindowOptions
+from etalis_py.spark.shard.shard import Shard
 from tests.spark.by_hand import PLACES, wants
 
 SECOND = 1_000_000

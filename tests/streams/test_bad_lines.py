@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +13,10 @@ import pytest
 
 from etalis_py import run
 from etalis_py.events import Event
-from etalis_py.streams import Stream, StreamError, read_stream, reader
+from etalis_py.knowledge.errors import KnowledgeError
+from etalis_py.streams import SinkError, Stream, StreamError, read_stream, reader
 
+from .columns.reading import Refused
 from .conftest import brief
 
 GOOD = 1000
@@ -101,3 +104,77 @@ def test_a_line_that_is_not_utf_8_ends_the_reading_there_or_is_skipped(
     assert results[0][1] == 5
     assert len(results[0][0]) == 59
     assert all(result == results[0] for result in results)
+
+
+RED = "\x1b[31m"
+COLOURED = {
+    "nq": f"<urn:a> <urn:p> nonsense{RED} .",
+    "nt": f"<urn:a> <urn:p{RED}> <urn:b> .",
+    "trig": f"<urn:g> {{ <urn:a> <urn:p> oops{RED} }}",
+    "jsonl": f'{{"time": 1, "triples": "{RED}"}}',
+    "csv": f"a,t\nb,soon{RED}",
+}
+
+
+@pytest.mark.parametrize("form", COLOURED)
+def test_a_line_in_a_message_does_not_control_the_terminal(form: str) -> None:
+    mapping = {"subject": ":x", "predicate": ":p", "object": "{a}", "time": "{t}"} if form == "csv" else None
+    with pytest.raises(StreamError) as caught:
+        list(read_stream(io.BytesIO(COLOURED[form].encode()), format=form, mapping=mapping))
+    shown = str(caught.value)
+    assert "\\x1b[31m" in shown
+    assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize("text", ["a\x1b[31mb", "a\rb", "a\x9b31mb", "a\x07b", "a\u202eb"])
+def test_no_control_character_of_an_input_is_in_an_error(text: str) -> None:
+    for error in (StreamError(text, text=text), SinkError(text), KnowledgeError(text)):
+        shown = str(error)
+        assert "a\\" in shown
+        assert all(character.isprintable() or character == "\n" for character in shown)
+
+
+@pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
+@pytest.mark.parametrize("format", ["csv", "nq", "nt"])
+def test_a_line_that_a_carriage_return_ends_is_left_out_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str, columns: bool
+) -> None:
+    """Of lines that end with a carriage return, only the one that is not UTF-8 is left out, with its number."""
+    if columns:
+        monkeypatch.setattr(reader, "LARGE", 1)
+    head = HEADS.get(format, "").replace("\n", "\r").encode()
+    before, after = (LINES[format](x).replace("\n", "\r").encode() for x in (1, 2))
+    path = tmp_path / f"s.{format}"
+    path.write_bytes(head + before + b"\r\xff\r" + after + b"\r")
+    letters = Refused()
+    events = [item for item in opened(path, on_error="skip", dead_letters=letters) if isinstance(item, Event)]
+    assert [event.triples[0][2][1:2] for event in events] == ["1", "2"]
+    line = (head + before).count(b"\r") + 2
+    assert [error.split("\n")[:2] for error in letters.errors] == [
+        [f"{path}:{line}: byte 1 of the line is not UTF-8", "  \\xff"]
+    ]
+
+
+class FullDisk:
+    """Cannot keep what is refused."""
+
+    def refused(self, error: StreamError) -> None:
+        raise SinkError("no space left on device", target="letters.jsonl")
+
+
+@pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
+@pytest.mark.parametrize("format", ["csv", "jsonl", "nq"])
+def test_what_was_complete_before_a_bad_line_that_cannot_be_kept_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str, columns: bool
+) -> None:
+    """The error is not one of the stream, but ends its reading as well."""
+    if columns:
+        monkeypatch.setattr(reader, "LARGE", 1)
+    path = tmp_path / f"s.{format}"
+    path.write_bytes(text(format, BAD["syntax"]))
+    stream = opened(path, on_error="skip", dead_letters=FullDisk())
+    items = iter(stream)
+    complete = GOOD - (format == "nq")
+    assert [type(next(items)) for _ in range(complete)] == [Event] * complete
+    with pytest.raises(SinkError, match="no space left"):
+        next(items)

@@ -5,6 +5,7 @@ What is looked for includes the end of the process, so they are read in processe
 
 from __future__ import annotations
 
+import gzip
 import io
 import multiprocessing
 import os
@@ -15,6 +16,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
 from random import randrange
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +24,11 @@ import pytest
 from pyarrow import ipc, parquet
 
 from etalis_py import read_stream
-from etalis_py.cli.mapping import draft_of
 from etalis_py.streams import StreamError
+from etalis_py.streams.columns import files
 from etalis_py.streams.columns.checked import DAMAGED
+from etalis_py.streams.samples import file_samples
+from etalis_py.values.limits import Limits
 
 from .damaged import KINDS, NATIVE
 
@@ -161,12 +165,12 @@ def test_a_damaged_column_that_nothing_uses_is_left_alone() -> None:
 def test_what_a_parquet_file_says_of_its_columns_may_be_damaged(elsewhere: Executor, tmp_path: Path) -> None:
     """Arrow ends the process if it is asked what the file says of such a column."""
     path = tmp_path / "d.parquet"
-    path.write_bytes(_with_a_wrong_histogram())
+    path.write_bytes(with_a_wrong_histogram())
     error = elsewhere.submit(outcome, str(path)).result()
     assert error.startswith(f"{path}: this is no Parquet file: Definition level histogram size mismatch")
 
 
-def _with_a_wrong_histogram() -> bytes:
+def with_a_wrong_histogram() -> bytes:
     """A Parquet file in which the histogram of a column without nulls has two entries."""
     sink = io.BytesIO()
     schema = pa.schema([pa.field("o", pa.string(), nullable=True)])
@@ -191,9 +195,9 @@ def test_two_columns_of_one_name_are_an_error() -> None:
 
 
 def draft_of_file(path: str) -> str:
-    """The error of drafting a mapping for a file, or the draft."""
+    """The error of sampling a file to draft a mapping for it, or its cells."""
     try:
-        return str(draft_of(path))
+        return str(file_samples(path).cells)
     except StreamError as error:
         return str(error)
 
@@ -203,3 +207,23 @@ def test_no_mapping_is_drafted_for_a_damaged_file(elsewhere: Executor, tmp_path:
     path.write_bytes(FILES["mapped.arrow"]())
     error = elsewhere.submit(draft_of_file, str(path)).result()
     assert error.startswith(f"{path}: the column 'price' is damaged: ")
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "arrows"])
+def test_a_compressed_file_that_must_be_whole_is_unpacked_up_to_a_limit(form: str, tmp_path: Path) -> None:
+    path, sink, table = tmp_path / f"bomb.{form}.gz", io.BytesIO(), flat(pa.array([f'"{"x" * 100_000}"'] * 3))
+    if form == "parquet":
+        parquet.write_table(pa.table(table), sink, compression="none", use_dictionary=False)
+    else:
+        with (ipc.new_file if form == "arrow" else ipc.new_stream)(sink, table.schema) as writer:
+            writer.write_batch(table)
+    path.write_bytes(gzip.compress(sink.getvalue()))
+    assert path.stat().st_size < 10_000
+    what = "a message of the stream" if form == "arrows" else "the file"
+    with patch.object(files, "LIMITS", Limits(unpacked_bytes=200_000)), pytest.raises(StreamError) as caught:
+        list(read_stream(path))
+    assert str(caught.value) == (
+        f"{path}: {what} unpacks to more than 200,000 bytes\n"
+        "  it has to be held as a whole: unpack it first if that is what it should have"
+    )
+    assert len(list(read_stream(path))) == 3

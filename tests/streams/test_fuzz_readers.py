@@ -22,10 +22,10 @@ from etalis_rules.terms import XSD
 
 from etalis_py import Event, read_stream
 from etalis_py.knowledge import KnowledgeError, load
-from etalis_py.rdf import spell
 from etalis_py.streams import StreamError
 from etalis_py.streams.messages import Messages
 from etalis_py.streams.options import Options
+from etalis_py.values.oxigraph_terms import spell
 
 TIME = f'"2026-01-01T00:00:0%d.5Z"^^<{XSD}dateTime>'
 GENERATED = "<http://www.w3.org/ns/prov#generatedAtTime>"

@@ -29,6 +29,7 @@ from etalis_py.streams import (
     Punctuation,
     Stream,
     StreamError,
+    documents,
     elements,
     merge,
     merging,
@@ -349,7 +350,7 @@ class Endless:
 
 
 def test_an_endless_stream_is_read_as_it_comes_in_constant_memory(monkeypatch) -> None:
-    monkeypatch.setattr(elements, "REMEMBERED", 500)
+    monkeypatch.setattr(documents, "REMEMBERED", 500)
     source = Endless()
     with read_stream(source, format="nq") as live:
         next(live)
@@ -367,10 +368,10 @@ def test_an_endless_stream_is_read_as_it_comes_in_constant_memory(monkeypatch) -
 def test_silence_completes_a_timed_element_first_and_any_other_later() -> None:
     context = context_for_tests()
     quads = [("<urn:a>", "<urn:p>", "<urn:b>", "<urn:g>", 1, ""), None, None]
-    found = list(elements.document_events(quads, context))
+    found = list(documents.document_events(quads, context))
     assert [type(item).__name__ for item in found] == ["Idle", "Event", "Idle"]
     timed = [quads[0], ("<urn:g>", GENERATED_AT_TIME, '"5"', "", 2, ""), None]
-    found = list(elements.document_events(timed, context))
+    found = list(documents.document_events(timed, context))
     assert [type(item).__name__ for item in found] == ["Event", "Idle"]
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etalis_py import Engine, compile, event, run
-from etalis_py.driver import fall_due
+from etalis_py.engine.driver import fall_due
 from etalis_py.streams import Idle, PassingTime, Patience, Punctuation, read_stream, up_to
 from etalis_py.streams.sources import with_ticks
 

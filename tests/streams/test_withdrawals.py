@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 
 from etalis_py import Engine, Event
-from etalis_py.driver import Driver
+from etalis_py.engine.driver import Driver
+from etalis_py.engine.running import run
 from etalis_py.events import Retraction
-from etalis_py.running import run
 from etalis_py.streams import StreamError, kafka, read_stream
 from etalis_py.streams.kafka import Topic, _Reader
 from etalis_py.streams.messages import Messages

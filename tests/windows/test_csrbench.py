@@ -17,7 +17,7 @@ import pytest
 from etalis_py import Engine, Program, compile
 from etalis_py.events import Event, event
 from etalis_py.executors.windows.executor import Answer
-from etalis_py.recorded import Recorded, which_t0, with_t0
+from etalis_py.testing.judge_recorded import Recorded, which_t0, with_t0
 
 HERE = Path(__file__).parents[2].parent / "shared" / "conformance" / "csrbench"
 MS = 1000

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import windows
-from etalis_py import compile, engine, program
+from etalis_py import compile
+from etalis_py.engine import engine, program
 from etalis_py.executors.windows import times
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ import pytest
 from etalis_rules.terms import XSD, literal
 
 from etalis_py import event
-from etalis_py.recorded import Recorded, same_rows, which_t0
+from etalis_py.testing.judge_recorded import Recorded, same_rows, which_t0
 
 
 def number(text: str, kind: str = "integer") -> str:

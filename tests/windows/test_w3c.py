@@ -17,9 +17,9 @@ from etalis_compiler.parser import parse
 from etalis_rules.terms import XSD
 
 from etalis_py import Engine, Event, Match
+from etalis_py.engine.program import program_of
 from etalis_py.knowledge import load
 from etalis_py.knowledge.loading import read
-from etalis_py.program import program_of
 from tests.conformance import w3c
 from tests.windows.small import SECOND
 

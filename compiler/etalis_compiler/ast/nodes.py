@@ -143,6 +143,14 @@ class StreamGroup(Spanned):
 
 
 @dataclass(frozen=True, slots=True)
+class EventGroup(Spanned):
+    """``EVENT {…}``: what one event says; ``EVENT ?g {…}`` binds its graph name, ``EVENT <g> {…}`` asks for one."""
+
+    group: Group
+    graph: Var | Term | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class WindowGroup(Spanned):
     """``WINDOW :w {…}``."""
 
@@ -253,7 +261,7 @@ class Match(Spanned):
     pattern: EventPattern | Group
 
 
-Pattern = Group | StreamGroup | WindowGroup | GraphGroup | Current | Combined | SeqNot | Repeat | Within
+Pattern = Group | StreamGroup | EventGroup | WindowGroup | GraphGroup | Current | Combined | SeqNot | Repeat | Within
 # --- queries ---------------------------------------------------------------------------------------------------
 
 
@@ -407,6 +415,7 @@ Element = (
     | GraphGroup
     | Service
     | StreamGroup
+    | EventGroup
     | WindowGroup
     | Current
     | Combined

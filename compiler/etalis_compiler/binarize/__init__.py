@@ -23,6 +23,7 @@ which collects the nodes and lowers the patterns below (``Builder.lower``), and 
 
 from .builder import Above, Builder, Part
 from .patterns import builder
+from .records import backwards, holds_event
 from .selects import lower_select
 
-__all__ = ["Above", "Builder", "Part", "builder", "lower_select"]
+__all__ = ["Above", "Builder", "Part", "backwards", "builder", "holds_event", "lower_select"]

@@ -7,6 +7,7 @@ from etalis_rules import program as ir
 
 from ..faults import Fault
 from .builder import Above, Builder, Part, map_ref, reads, steps
+from .exists import watched
 
 
 def timed(part: Part, operator: str) -> ir.Ref:
@@ -52,6 +53,7 @@ def lower_absence(pattern: alg.Absence, above: Above, b: Builder) -> Part:
         steps=steps(conditions, bound if right is None else None),
         bound=bound,
         policy=policy,
+        leaves=watched(filter(alg.has_exists, conditions), b),
     )
     return Part(b.add(node), None)
 

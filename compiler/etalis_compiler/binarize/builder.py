@@ -105,13 +105,13 @@ class Builder:
 
     def add(self, node: ir.Node) -> ir.Ref:
         """The node in its canonical form, as seen from the query (columns carry the query's variable names)."""
-        if self.consuming and isinstance(node, ir.Leaf):
+        if self.consuming and isinstance(node, ir.Leaf | ir.Record):
             # A leaf consumes nothing and can be shared; its columns keep their alphabetical order.
             head = tuple(sorted(node.head))
             others = [name for name in dict.fromkeys(_mentioned(node)) if name not in head]
             order = {name: f"~{i}" for i, name in enumerate((*head, *others))}
             return self._store(alg.rename(replace(node, head=head), order), head)
-        if self.consuming and not isinstance(node, ir.Leaf):
+        if self.consuming and not isinstance(node, ir.Leaf | ir.Record):
             self.serial += 1
             node = replace(node, head=tuple(sorted(node.head)), owner=f"{self.query}#{self.serial}")
             return self._store(node, node.head)
@@ -135,6 +135,8 @@ def _mentioned(node: ir.Node) -> Iterable[str]:
             for position in (node.subject, node.predicate, node.object):
                 if isinstance(position, alg.Var):
                     yield position.name
+        case ir.Record():
+            yield from (name for part in alg.walk((node.pattern, node.graph)) for name in own_names(part))
         case ir.Group():
             yield from (a.variable for a in node.aggregates)
             yield from (name for name, _ in node.extends)

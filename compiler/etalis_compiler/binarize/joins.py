@@ -9,6 +9,7 @@ from etalis_rules.relations import Op
 from ..late import settled
 from .absence import timed
 from .builder import Above, Builder, Names, Part, guard, look_up, steps, unite
+from .exists import filter_exists, watched
 
 
 def lower_join(pattern: alg.Join, above: Above, b: Builder) -> Part:
@@ -32,20 +33,29 @@ def lower_join(pattern: alg.Join, above: Above, b: Builder) -> Part:
         timed(right, "NEXT")
     settled(left.late)
     settled(right.late)
-    branches: list[ir.Ref] = []
+    asking = tuple(c for c in conditions if alg.has_exists(c))  # only under a policy: see ``takes``
+    plain = above._replace(conditions=tuple(c for c in conditions if c not in asking))
+    pairs: list[ir.Ref] = []
     if left.timed is not None and right.timed is not None:
         columns = frozenset(left.timed.columns) | frozenset(right.timed.columns)
         head = tuple(sorted(columns if b.consuming else columns & wanted))
-        node = ir.Join(head, op, left.timed, right.timed, tuple(sorted(certain)), steps(conditions), bound, policy)
-        branches.append(b.add(node))
+        tests = steps((*plain.conditions, *asking))
+        leaves = watched(asking, b)
+        sides = (left.timed, right.timed, tuple(sorted(certain)))
+        pairs.append(b.add(ir.Join(head, op, *sides, tests, bound, policy, leaves=leaves)))
+    looked: list[ir.Ref] = []
     if left.timed is not None and right.timeless is not None:
-        branches.append(look_up(left.timed, right.timeless, above, b))
+        looked.append(look_up(left.timed, right.timeless, plain, b))
     if left.timeless is not None and right.timed is not None:
-        branches.append(look_up(right.timed, left.timeless, above, b))
+        looked.append(look_up(right.timed, left.timeless, plain, b))
     timeless = None
     if left.timeless is not None and right.timeless is not None:
-        timeless = guard(alg.conjoin(left.timeless, right.timeless), conditions)
-    return Part(unite(branches, wanted, b), timeless)
+        timeless = guard(alg.conjoin(left.timeless, right.timeless), plain.conditions)
+    if not asking or not (looked or timeless is not None):
+        return Part(unite([*pairs, *looked], wanted, b), timeless)
+    # What is timeless is no candidate.
+    rest = filter_exists(Part(unite(looked, wanted, b), timeless), alg.certain(pattern), b, asking)
+    return rest._replace(timed=unite(pairs if rest.timed is None else [*pairs, rest.timed], wanted, b))
 
 
 def _decisive(read: Names, ordering: Names, key: Names | None) -> Names:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.relations import Op
 
 from ..knowledge import KnowledgeSummary
 from ..late import settled
@@ -16,6 +18,7 @@ from .exists import filter_exists, is_streamed, mark_all
 from .joins import lower_join
 from .outer import lower_minus, lower_outer
 from .paths import lower_path
+from .records import lower_record
 from .selects import lower_subselect
 from .triples import lower_bgp, lower_block
 
@@ -37,7 +40,12 @@ def lower_pattern(pattern: alg.Pattern, above: Above, b: Builder) -> Part:
             if bound is not None and bound.months != own_bound.months:
                 return mapped(b.lower(child, needed | reads(conditions), (), own_bound), above, b)
             return b.lower(child, needed, conditions, tighter(bound, own_bound))
-    if any(map(alg.has_exists, conditions)) and not isinstance(pattern, alg.SubSelect):
+    if any(map(alg.has_exists, conditions)) and not isinstance(pattern, alg.SubSelect) and not takes(pattern, b):
+        if isinstance(pattern, alg.Extend) and b.consuming:
+            # What a join below may consume depends on every conjunct that does not read this variable.
+            sunk = tuple(c for c in conditions if pattern.variable not in alg.variables(c) and not _is_volatile(c))
+            pattern = replace(pattern, child=alg.Filter(pattern.child, sunk)) if sunk else pattern
+            conditions = tuple(c for c in conditions if c not in sunk)
         plain = tuple(c for c in conditions if not alg.has_exists(c))
         marked = tuple(c for c in conditions if alg.has_exists(c))
         inner = b.lower(pattern, needed | reads(marked) & alg.scope(pattern), plain, bound)
@@ -50,6 +58,16 @@ def lower_pattern(pattern: alg.Pattern, above: Above, b: Builder) -> Part:
         wanted |= b.ordering(pattern)
     part: Part = lowering(pattern, Above(wanted, conditions, bound), b)
     return _without_hidden(part, needed, b) if b.consuming else part
+
+
+def takes(pattern: alg.Pattern, b: Builder) -> bool:
+    """Whether the pattern takes one of several candidates, so that a condition on it is part of what makes one."""
+    match pattern:
+        case alg.Join(op):
+            return b.consuming and op is not Op.AND
+        case alg.Absence(right=right):
+            return b.consuming and right is not None
+    return False
 
 
 def _without_hidden(part: Part, needed: Names, b: Builder) -> Part:
@@ -114,6 +132,7 @@ _LOWERINGS: dict[type, Any] = {
     alg.BGP: lower_bgp,
     alg.PathPattern: lower_path,
     alg.Block: lower_block,
+    alg.Record: lower_record,
     alg.GraphNames: _lower_timeless,
     alg.Table: _lower_timeless,
     alg.Join: lower_join,

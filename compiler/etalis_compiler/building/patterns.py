@@ -14,6 +14,7 @@ from ..ast import (
     Combined,
     Current,
     EventDeclaration,
+    EventGroup,
     EventName,
     EventSequence,
     EventUnary,
@@ -313,6 +314,9 @@ class PatternBuilder(WindowBuilder):
         if window is not None:
             self.dialects.add("cqels")
         return StreamGroup(stream, group, window, span=Span(start, end))
+
+    def event_group(self, args: list[Any], start: int, end: int) -> EventGroup:
+        return EventGroup(args[1], args[0], span=Span(start, end))
 
     def window_group(self, args: list[Any], start: int, end: int) -> WindowGroup:
         return WindowGroup(args[0], args[1], span=Span(start, end))

@@ -167,6 +167,8 @@ class _Rewriter:
         while stack:
             here = stack.pop()
             node = self.before[here]
+            if isinstance(node, ir.Record):
+                raise Unfit
             self.nodes[here] = node
             stack.extend(ir.made_from(node))
         return _Carrying(name, ())
@@ -200,7 +202,7 @@ class _Rewriter:
                 return self._run(node, wanted)
             case ir.Slice():
                 return self._slice(node, wanted)
-            case ir.Recall() | ir.Closure():
+            case ir.Recall() | ir.Closure() | ir.Record():
                 raise Unfit
             case _:
                 assert_never(node)
@@ -321,7 +323,7 @@ class _Rewriter:
         return hidden.isdisjoint(columns)
 
     def _join(self, node: ir.Join, wanted: frozenset[int]) -> _Carrying:
-        if any(isinstance(step, ir.Background) for step in node.steps):
+        if node.leaves or any(isinstance(step, ir.Background) for step in node.steps):
             raise Unfit
         # What is next, and what is consumed, is decided for each query by itself.
         apart = bool(node.policy) or node.op is Op.NEXT
@@ -362,7 +364,7 @@ class _Rewriter:
         return self._joined(ir.Ref(self.add(shared), columns), node.head, steps[first:], wanted, ())
 
     def _absence(self, node: ir.Absence, wanted: frozenset[int]) -> _Carrying:
-        if self.read(node.deadline) or any(isinstance(s, ir.Background) for s in node.steps):
+        if node.leaves or self.read(node.deadline) or any(isinstance(s, ir.Background) for s in node.steps):
             raise Unfit
         tests = node.steps if node.right is None else self._tests(node)
         read = self.read(tests) | wanted

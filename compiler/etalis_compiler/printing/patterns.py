@@ -13,6 +13,7 @@ from ..ast import (
     Duration,
     Element,
     EventDeclaration,
+    EventGroup,
     EventName,
     EventPattern,
     EventSequence,
@@ -98,6 +99,8 @@ class PatternPrinter(TermPrinter):
             case StreamGroup(stream=name, group=group, window=window):
                 head = f"STREAM {self.node(name)}"
                 return led(head if window is None else f"{head} {self.window(window)}", self.group(group))
+            case EventGroup(group=group, graph=graph):
+                return led("EVENT" if graph is None else f"EVENT {self.node(graph)}", self.group(group))
             case Current(group=group):
                 return led("CURRENT", self.group(group))
             case WindowGroup(window=name, group=group):

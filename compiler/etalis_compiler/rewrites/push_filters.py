@@ -35,7 +35,7 @@ def push_filters(pattern: alg.Pattern) -> alg.Pattern:
                 else:
                     child = sunk
             return _filter(child, tuple(kept))
-        case alg.BGP() | alg.PathPattern() | alg.GraphNames() | alg.Table() | alg.Known():
+        case alg.BGP() | alg.PathPattern() | alg.GraphNames() | alg.Table() | alg.Known() | alg.Record():
             return pattern
         case alg.Within(child, _) | alg.Block(child):
             return replace(pattern, child=push_filters(child))
@@ -109,9 +109,9 @@ def _sink(condition: alg.Expr, pattern: alg.Pattern) -> alg.Pattern | None:
 def _place(condition: alg.Expr, tells_unbound: bool, pattern: alg.Pattern) -> alg.Pattern | None:
     needed = alg.variables(condition)
     match pattern:
-        case alg.BGP() | alg.PathPattern() | alg.Block() if needed <= alg.certain(pattern):
+        case alg.BGP() | alg.PathPattern() | alg.Block() | alg.Record() if needed <= alg.certain(pattern):
             return alg.Filter(pattern, (condition,))
-        case alg.Filter(child, conditions) if isinstance(child, alg.BGP | alg.PathPattern | alg.Block):
+        case alg.Filter(child, conditions) if isinstance(child, alg.BGP | alg.PathPattern | alg.Block | alg.Record):
             return alg.Filter(child, (condition, *conditions)) if needed <= alg.certain(child) else None
         case alg.Filter(child, _) | alg.Within(child, _):
             below = _place(condition, tells_unbound, child)

@@ -83,6 +83,8 @@ def certainly_timed(pattern: alg.Pattern, knowledge: KnowledgeSummary) -> bool:
             return graph is None and any(stream or not knowledge.may_hold(triple) for triple in triples)
         case alg.PathPattern() | alg.GraphNames() | alg.Table():
             return False
+        case alg.Record():
+            return True  # it uses an occurrence of its event
         case alg.Absence() | alg.Runs() | alg.Join(Op.NEXT):
             return True  # sides that may be timeless have been refused
         case alg.Join(_, left, right):
@@ -130,7 +132,7 @@ def _push(pattern: alg.Pattern, bound: alg.Bound | None, around: Surroundings) -
             pushed = _push(child, tighter(bound, own), around)
             # A bound in months is not comparable with one in microseconds: both stay.
             return alg.Within(pushed, own) if own.months else pushed
-        case alg.BGP() | alg.PathPattern():
+        case alg.BGP() | alg.PathPattern() | alg.Record():
             return _within(pattern, bound)
         case alg.Block(child):
             return _within(alg.Block(_push(child, bound, around)), bound)

@@ -98,7 +98,7 @@ class _Reorder:
                 return result
             case alg.BGP(triples) if self.order == "cost":
                 return replace(p, triples=tuple(sorted(triples, key=self._triple_rate)))
-            case alg.BGP() | alg.PathPattern() | alg.GraphNames() | alg.Table():
+            case alg.BGP() | alg.PathPattern() | alg.GraphNames() | alg.Table() | alg.Record():
                 return p
             case alg.SubSelect(select):
                 return alg.SubSelect(replace(select, pattern=self.pattern(select.pattern)))

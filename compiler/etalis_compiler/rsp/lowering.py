@@ -43,6 +43,7 @@ _FORMS = {ast.Select: "select", ast.Construct: "construct", ast.Ask: "ask", ast.
 def plan_query(query: ast.Query, name: str, source: Source, facts: tuple[Fact, ...] = ()) -> WindowPlan:
     """The plan of a windowed query; ``facts`` are those of its program.  Raises ``QueryError``."""
     try:
+        _refuse_events(query)
         with within_depth():
             return _Lowering(query, name, facts).plan()
     except Fault as fault:
@@ -52,9 +53,22 @@ def plan_query(query: ast.Query, name: str, source: Source, facts: tuple[Fact, .
 def plan_fact(query: ast.Query, name: str, source: Source) -> Fact:
     """The plan of a CONSTRUCT FACT query.  Raises ``QueryError``."""
     try:
+        _refuse_events(query)
         return _fact(query, name)
     except Fault as fault:
         raise located(fault, source, query) from None
+
+
+def _refuse_events(query: ast.Query) -> None:
+    """The items of a window are taken apart."""
+    event = next((node for node in ast.walk(query) if isinstance(node, ast.EventGroup)), None)
+    if event is not None:
+        raise Fault(
+            "event-window",
+            "EVENT stands in a query over windows or in a fact, which see the triples of their items, not the items",
+            "make a rule of it, CONSTRUCT { … } WHERE { EVENT { … } }, and ask for the triples that it derives",
+            event.span,
+        )
 
 
 def _fact(query: ast.Query, name: str) -> Fact:

@@ -84,10 +84,10 @@ def unit_of_rule(query: CompiledQuery) -> Unit:
 
 def _read(pattern: alg.Pattern) -> Iterable[tuple[str, Nodes]]:
     """The streams and triples that a pattern looks for outside stored graphs."""
-    for part in alg.subpatterns(pattern):
-        if isinstance(part, alg.BGP) and part.graph is None:
+    for part in alg.read_of_stream(pattern):
+        if isinstance(part, alg.BGP):
             yield from ((part.stream, _nodes(triple)) for triple in part.triples)
-        elif isinstance(part, alg.PathPattern) and part.graph is None:
+        else:
             yield part.stream, ANYTHING
 
 

@@ -52,6 +52,8 @@ def divide(rules: ir.Rules, knowledge: Any = None) -> Division:
     """Divide these rules, which run over this background."""
     if getattr(knowledge, "programs", ()):
         return all_in_rows(rules, "an answer-set program reads events")
+    if any(isinstance(node, ir.Record) for _, node in rules.nodes):
+        return all_in_rows(rules, "EVENT reads whole events")
     net = network(rules)
     own = _own_reasons(net)
     if not any(own.values()):

@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING, Any, Literal
 from etalis_rules import program as ir
 from etalis_rules.operators import looks_back
 
-from etalis_py.compiled import ready
 from etalis_py.events import Triple
 from etalis_py.executors.columns.division import Division, all_in_rows, divide, keeps_goals_only, rules_of_part
 from etalis_py.executors.columns.network import RowPart
-from etalis_py.executors.rows.apart import NodeFunction, function_of, write_node
-from etalis_py.executors.rows.codegen import write
-from etalis_py.executors.rows.dump import OF_TABLES
-from etalis_py.executors.rows.executor import RowExecutor
-from etalis_py.executors.rows.families import Gathered, Member
-from etalis_py.executors.rows.goals import rebuilt
-from etalis_py.executors.rows.partial import PartialRules
-from etalis_py.executors.rows.runtime import Runtime
+from etalis_py.executors.rows.generate.apart import NodeFunction, function_of, write_node
+from etalis_py.executors.rows.generate.codegen import write
+from etalis_py.executors.rows.run.dump import OF_TABLES
+from etalis_py.executors.rows.run.executor import RowExecutor
+from etalis_py.executors.rows.run.families import Gathered, Member
+from etalis_py.executors.rows.run.goals import rebuilt
+from etalis_py.executors.rows.run.partial import PartialRules
+from etalis_py.executors.rows.run.runtime import Runtime
 from etalis_py.kernel.batch import as_reported
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import Counters
 from etalis_py.kernel.protocol import Batch, Dispatch, Kept, Row
+from etalis_py.numba_cache import ready
 
 if TYPE_CHECKING:
     from etalis_py.executors.columns.parts import TriplesOf
@@ -112,7 +112,7 @@ class ColumnExecutor(RowExecutor):
 
     # --- time ---
 
-    def dispatch(self) -> Dispatch | None:  # type: ignore[override]
+    def dispatch(self) -> Dispatch | None:
         if self.always and self.reason is None:
             return None
         self.to_rows()

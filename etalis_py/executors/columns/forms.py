@@ -27,6 +27,8 @@ def unsupported_node(node: ir.Node) -> str | None:
             return _unsupported_expressions(key.expression for key in order)
         case ir.Run():
             return _unsupported_expressions(node.condition)
+        case ir.Record():
+            return "EVENT reads whole events"
         case ir.Leaf() | ir.Union() | ir.Recall() | ir.Closure():
             return None
         case _:
@@ -53,8 +55,8 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
             return _picked_by_instant(node)
         case ir.Leaf() | ir.Map() | ir.Union() | ir.Outer() | ir.Absence() | ir.Closure() | ir.Group() | ir.Slice():
             return None
-        case ir.Recall():
-            return None  # looks_back
+        case ir.Recall() | ir.Record():
+            return None  # looks back, or has no form in columns
         case _:
             assert_never(node)
 

@@ -19,7 +19,7 @@ from etalis_rules.leaf_tests import predicates_of
 from etalis_py.executors.columns.instants import NodeOperator, rows_of
 from etalis_py.executors.columns.tables import Table, together
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.executors.rows.apart import NodeFunction
+from etalis_py.executors.rows.generate.apart import NodeFunction
 from etalis_py.sparql import OccurrenceLog
 
 

@@ -97,7 +97,7 @@ def _wanted(node: ir.Node, above: set[str]) -> set[str]:
             return wanted | _sources(node.steps, wanted)
         case ir.Group():
             return wanted | set(node.keys)
-        case ir.Leaf() | ir.Outer() | ir.Run() | ir.Recall() | ir.Closure() | ir.Slice():
+        case ir.Leaf() | ir.Record() | ir.Outer() | ir.Run() | ir.Recall() | ir.Closure() | ir.Slice():
             return wanted
         case _:
             assert_never(node)

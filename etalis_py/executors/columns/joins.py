@@ -30,7 +30,7 @@ from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.store import GoalStore, Keys, doubled, spelled_columns
 from etalis_py.executors.columns.tables import Table, canonical, first_end, in_order, together
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.executors.rows.inserting import relation_of
+from etalis_py.executors.rows.generate.inserting import relation_of
 from etalis_py.kernel.batch import Row
 from etalis_py.kernel.goals import goals_table, terms_of, times_of
 

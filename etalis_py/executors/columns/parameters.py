@@ -20,7 +20,7 @@ from etalis_py.executors.columns.lookups import Answers
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.vectors import Vector
-from etalis_py.executors.rows.families import Relation, as_float
+from etalis_py.executors.rows.run.families import Relation, as_float
 from etalis_py.sparql import BackgroundSource
 
 _NUMERIC = (INTEGER, DECIMAL, DOUBLE)

@@ -17,7 +17,7 @@ from etalis_py.executors.columns.network import RowPart
 from etalis_py.executors.columns.reports import TableReport
 from etalis_py.executors.columns.tables import Table, together
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.executors.rows.partial import PartialRules
+from etalis_py.executors.rows.run.partial import PartialRules
 from etalis_py.kernel.batch import Report, Row
 from etalis_py.sparql import OccurrenceLog
 

@@ -24,7 +24,7 @@ from etalis_py.executors.columns.network import Network, Rounds
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.tables import Table, together
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.executors.rows.runtime import Runtime
+from etalis_py.executors.rows.run.runtime import Runtime
 
 
 class Seen:

@@ -32,11 +32,11 @@ from etalis_py.executors.columns.store import GoalStore, Keys
 from etalis_py.executors.columns.tables import Table, distinct, together
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.windowed import WindowedOperator, is_windowed
-from etalis_py.executors.rows.apart import NodeFunction
-from etalis_py.executors.rows.needs import OfOutput
-from etalis_py.executors.rows.partial import PartialRules
-from etalis_py.executors.rows.runtime import Runtime
-from etalis_py.executors.rows.weighing import FEW
+from etalis_py.executors.rows.generate.apart import NodeFunction
+from etalis_py.executors.rows.generate.needs import OfOutput
+from etalis_py.executors.rows.generate.weighing import FEW
+from etalis_py.executors.rows.run.partial import PartialRules
+from etalis_py.executors.rows.run.runtime import Runtime
 from etalis_py.kernel.batch import Columns, Report, Row, are_rows
 from etalis_py.sparql import OccurrenceLog
 
@@ -394,7 +394,7 @@ def _operator(
             return WindowedOperator(node, terms, operator(name), lambda rows: give(name, rows), compared=compared)
         case ir.Group() | ir.Slice() | ir.Closure():
             return InstantOperator(operator(name), len(node.head), terms)
-        case ir.Run() | ir.Recall():
+        case ir.Run() | ir.Recall() | ir.Record():
             raise TypeError(f"{name} goes from instant to instant")
         case _:
             assert_never(node)

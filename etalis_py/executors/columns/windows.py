@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from etalis_compiler.rsp import Fact, WindowPlan
 from etalis_rules import algebra as alg
 
-from etalis_py.compiled import ready
 from etalis_py.executors.columns.executor import ENOUGH
 from etalis_py.executors.columns.suited import unsuited_steps
 from etalis_py.executors.windows import times
@@ -23,6 +22,7 @@ from etalis_py.kernel.batch import as_reported, count_events
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import NEVER, Counters
 from etalis_py.kernel.protocol import Batch, Kept
+from etalis_py.numba_cache import ready
 
 if TYPE_CHECKING:
     from etalis_py.executors.columns.sliding import SlidingGroups

@@ -13,6 +13,8 @@ from etalis_py.streams.columns.frames import ROWS
 from etalis_py.streams.csv_mapping import RowMapping
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.sources import Source
+from etalis_py.values.errors import LimitExceeded
+from etalis_py.values.limits import LIMITS, take_unpacked
 
 _MAGIC = b"ARROW1"
 _BLOCK = 1 << 22  # most bytes at once: a damaged file asks for any number
@@ -45,14 +47,14 @@ def _parquet(source: Source, mapping: RowMapping | None) -> tuple[pa.Schema, Ite
     names = [name for name in checked_names(schema) if mapping is None or name in mapping.used]
     kinds = [(name, schema.field(name).type) for name in names if names.count(name) == 1]
     texts = [name for name, kind in kinds if pa.types.is_string(kind) or pa.types.is_large_string(kind)]
-    _touch(whole, metadata, texts)
+    touch(whole, metadata, texts)
     coded = [name for name in texts if name not in too_large(metadata, texts)]
     file = parquet.ParquetFile(whole, metadata=metadata, read_dictionary=coded)
     columns = None if mapping is None else names
     return schema, file.iter_batches(batch_size=ROWS, columns=columns, use_threads=False)
 
 
-def _touch(whole: Any, metadata: parquet.FileMetaData, names: list[str]) -> None:
+def touch(whole: Any, metadata: parquet.FileMetaData, names: list[str]) -> None:
     """Look at what the file says of these columns: raises an error of Arrow if it is damaged.
 
     ``metadata.row_group(i).column(j)`` would end the process instead.  To prepare to read ahead, Arrow looks at all of
@@ -79,7 +81,16 @@ def _whole(source: Source) -> Any:
     source.peek(1)
     if source.path:
         return source.path
-    return pa.py_buffer(b"".join(iter(source.read_some, b"")))
+    if not source.is_unpacked:
+        return pa.py_buffer(b"".join(iter(source.read_some, b"")))
+    try:
+        return pa.py_buffer(take_unpacked(source.read_some, LIMITS))
+    except LimitExceeded as error:
+        raise _too_large(f"the file {error}") from None
+
+
+def _too_large(reason: str) -> StreamError:
+    return StreamError(reason, hint="it has to be held as a whole: unpack it first if that is what it should have")
 
 
 class _Reading:
@@ -92,6 +103,8 @@ class _Reading:
 
     def read(self, size: int = -1) -> bytes:
         parts = []
+        if size > LIMITS.unpacked_bytes and self._source.is_unpacked:
+            raise _too_large(f"a message of the stream unpacks to more than {LIMITS.unpacked_bytes:,} bytes")
         while size:
             part = self._source.read_some(min(size, _BLOCK) if size > 0 else _BLOCK)
             if not part:

@@ -16,8 +16,10 @@ from etalis_py.streams.clock import Clock
 from etalis_py.streams.columns.canonical import canonical
 from etalis_py.streams.columns.checked import checked, checked_names
 from etalis_py.streams.columns.flat import NAMES, TERMS, events_of, flat_batch
-from etalis_py.streams.columns.mapped import Chunk, Table, mapped
+from etalis_py.streams.columns.mapped import Table, mapped
+from etalis_py.streams.columns.merging import Chunk
 from etalis_py.streams.columns.native import NotNative, plain, spelled
+from etalis_py.streams.columns.sampled import frame_samples
 from etalis_py.streams.columns.times import native_times
 from etalis_py.streams.csv_mapping import RowMapping, check_columns, row_events
 from etalis_py.streams.draft import draft, toml
@@ -100,19 +102,8 @@ def _check_flat(schema: pa.Schema, batch: pa.RecordBatch, file: str) -> None:
 
 def frame_draft(batch: pa.RecordBatch) -> dict[str, Any]:
     """A mapping for a table by its types and first rows."""
-    head = batch.slice(0, 20)
-    samples: dict[str, Sequence[str]] = {}
-    moments = []
-    for field, column in zip(head.schema, head.columns, strict=True):
-        if field.name.startswith("__"):
-            continue
-        try:
-            samples[field.name] = [cell for cell in spelled(column).cells() if cell is not None]
-        except NotNative:
-            continue
-        if pa.types.is_timestamp(field.type):
-            moments.append(field.name)
-    return draft(samples, moments)
+    samples = frame_samples(batch)
+    return draft(samples.cells, samples.moments)
 
 
 def _flat(batch: pa.RecordBatch, first: int, context: Context) -> Iterator[Chunk]:

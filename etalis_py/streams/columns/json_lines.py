@@ -1,53 +1,50 @@
-"""JSON lines → the flat form: whole blocks are decoded at once; the N-Quads scanner cuts their triples, or a mapping
-reads their keys in columns.
+"""JSON lines → the flat form: whole blocks are decoded at once; a compiled loop reads their triples, or a mapping their
+keys in columns.
 
-A usual line has ``time`` and ``triples`` in canonical N-Triples without blank nodes or, with a mapping, only values
-that are texts, numbers and booleans.  Every other line goes through the row reader.
+A usual line has a time and usual triples (``turtle``) or, with a mapping, only values that are texts, numbers and
+booleans.  Every other line goes through the row reader.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import repeat
 from operator import attrgetter
 from typing import Any
 
 import msgspec
 import numpy as np
 import pyarrow as pa
-from msgspec import UNSET
+from etalis_rules.terms import is_blank
+from msgspec import UNSET, UnsetType
 
-from etalis_py.streams.columns import scanning
 from etalis_py.streams.columns.filling import guessed
 from etalis_py.streams.columns.flat import constant, flat_batch
-from etalis_py.streams.columns.mapped import Chunk, Rows, Table, given, mapped
+from etalis_py.streams.columns.mapped import Rows, Table, given, mapped
+from etalis_py.streams.columns.merging import Chunk
 from etalis_py.streams.columns.native import Column, spelled
-from etalis_py.streams.columns.nquads import SHORTEST, gathered
 from etalis_py.streams.columns.times import Times, native_times, spelled_times
+from etalis_py.streams.columns.turtle import Forms, forms_of, triples_of
 from etalis_py.streams.csv_mapping import RowMapping, read_mapping
 from etalis_py.streams.elements import Context, Item, in_lists
-from etalis_py.streams.errors import StreamError
-from etalis_py.streams.jsonl import Number, Reading, cell_of, jsonl_events, line_events
+from etalis_py.streams.jsonl import Number, Reading, cell_of, is_turtle, joined, line_events, term_of, value_of
 from etalis_py.streams.sources import Source, byte_blocks, decoded, whole_lines
 from etalis_py.streams.templates import text_template
 
 BLOCK = 1 << 22
-_OTHER = ("start", "end", "graph", "stream", "punctuate", "retract", "retracted")
 _SPECIAL = {"punctuate", "retract", "retracted", "triples", "time", "start", "end"}
 _BOUNDARY = re.compile(rb"\}[ \t\r]*+\n[ \t\r]*+(?=\{)")
-_PRESENT = {"punctuate", "triples"}  # these keys count even if their value is null
 _TIME = text_template("{time}")
 # The mapping for the times of plain lines: no format, no zone.
 _PLAIN = read_mapping({"subject": ":s", "predicate": ":p", "object": ":o", "time": "{time}"})
 
 
-class _Line(msgspec.Struct):
+class _Line(msgspec.Struct, gc=False):
     """A line of the usual shape."""
 
-    triples: str
-    time: Any = None
+    triples: Any
+    time: Any = UNSET
     start: Any = None
     end: Any = None
     graph: Any = None
@@ -60,31 +57,25 @@ class _Line(msgspec.Struct):
 def json_chunks(source: Source, context: Context, reading: Reading) -> Iterator[Chunk]:
     """The events of JSON lines, in order."""
     decoder = _decoder(reading)
+    in_lists = reading.mapping is not None and any("[]" in name for name in reading.mapping.used)
+    forms = forms_of(reading.names, is_turtle(reading.prefixes))
     for block in whole_lines(source, byte_blocks(source, BLOCK)):
         assert block is not None
-        whole, number = block
-        records = None
-        if decoder is not None and _is_line_by_line(whole):
-            try:
-                whole.decode()
-                records = decoder.decode_lines(whole)
-            except (UnicodeDecodeError, msgspec.DecodeError):
-                pass  # the row reader says what is wrong, and reads the rest
-        if records is None or len(records) != whole.count(b"\n") + (not whole.endswith(b"\n")):
-            yield from in_lists(jsonl_events(decoded(whole, number, context.report), context, reading))
-            continue
-        lines = _Lines(whole, number, context, reading)
+        lines = _Lines(*block, context, reading)
+        records, odd = lines.records(decoder)
+        if in_lists:
+            odd[:] = True  # a record for each element of a list: the row reader makes them
         if reading.mapping is None:
-            yield from _triples(records, lines, context)
+            yield from _triples(records, odd, lines, context, forms)
         else:
-            yield from _objects(records, reading.mapping, lines, context)
+            yield from _objects(records, odd, reading.mapping, lines, context)
 
 
 def _is_line_by_line(whole: bytes) -> bool:
     """Whether every line begins and ends with a brace, so that none has less than an object: the decoder of a block
     does not look at lines.
     """
-    if whole[:1] != b"{" or whole.rstrip()[-1:] != b"}":
+    if whole.lstrip(b" \t\r")[:1] != b"{" or whole.rstrip()[-1:] != b"}":
         return False
     data = np.frombuffer(whole, np.uint8)
     ends = np.flatnonzero(data[:-1] == ord("\n"))
@@ -93,70 +84,163 @@ def _is_line_by_line(whole: bytes) -> bool:
 
 
 class _Lines:
-    """Lines of a block for the row reader."""
+    """The lines of a block: their records and, for the row reader, the lines themselves."""
 
     def __init__(self, whole: bytes, number: int, context: Context, reading: Reading) -> None:
         self._whole, self._number, self._context, self._reading = whole, number, context, reading
         self._lines: list[bytes] = []
+        self._places: list[int] | None = None  # of the lines that are not blank, if some are
 
-    def __call__(self, places: Sequence[int]) -> Iterator[Item]:
+    def records(self, decoder: Any) -> tuple[Sequence[Any], Any]:
+        """The records, one for each line that is not blank, and which of them only the row reader understands."""
+        if _is_line_by_line(self._whole):
+            try:
+                self._whole.decode()
+                records = decoder.decode_lines(self._whole)
+                if len(records) == self._whole.count(b"\n") + (not self._whole.endswith(b"\n")):
+                    return records, np.zeros(len(records), np.bool_)
+            except (UnicodeDecodeError, msgspec.DecodeError):
+                pass
+        lines = self._split()
+        self._places = [place for place, line in enumerate(lines) if line and not line.isspace()]
+        records, nothing = [], decoder.decode(b'{"triples":""}' if self._reading.mapping is None else b"{}")
+        odd = np.zeros(len(self._places), np.bool_)
+        for n, place in enumerate(self._places):
+            try:
+                lines[place].decode()
+                records.append(decoder.decode(lines[place]))
+            except (UnicodeDecodeError, msgspec.DecodeError):
+                records.append(nothing)
+                odd[n] = True
+        return records, odd
+
+    def _split(self) -> list[bytes]:
         if not self._lines:
             self._lines = self._whole.split(b"\n")
-        for place in places:
-            line = self._lines[place].decode()
-            if line and not line.isspace():
-                yield from line_events(line, self._number + place, self._context, self._reading)
+        return self._lines
+
+    def __call__(self, records: Sequence[int]) -> Iterator[Item]:
+        """What the row reader makes of some records."""
+        lines, places, context = self._split(), self._places, self._context
+        for record in records:
+            place = record if places is None else places[record]
+            number = self._number + place
+            for line, _ in decoded(lines[place], number, context.report):
+                if line and not line.isspace():
+                    yield from line_events(line, number, context, self._reading)
 
 
 def _decoder(reading: Reading) -> Any:
-    """The decoder of a line; None if a mapping reaches into nested objects."""
+    """The decoder of a line."""
     mapping = reading.mapping
     if mapping is None:
         return msgspec.json.Decoder(_Line, float_hook=Number)
-    names = sorted(mapping.used | _SPECIAL)
-    if any("." in name for name in names):
-        return None
-    absent = dict.fromkeys(_PRESENT - mapping.used, UNSET)
-    fields = [(f"f{i}", Any, msgspec.field(default=absent.get(name), name=name)) for i, name in enumerate(names)]
-    return msgspec.json.Decoder(msgspec.defstruct("Plain", fields), float_hook=Number)
+    present = {name for name in mapping.used if "." in name} | {"punctuate", *({"triples"} - mapping.used)}
+    fields = [
+        (f"f{i}", Any, msgspec.field(default=UNSET if name in present else None, name=name))
+        for i, name in enumerate(_keys(mapping))
+    ]
+    return msgspec.json.Decoder(msgspec.defstruct("Plain", fields, gc=False), float_hook=Number)
+
+
+def _keys(mapping: RowMapping) -> list[str]:
+    """The keys of an object that matter; ``sensor.id`` is inside ``sensor``, unless it is a key itself."""
+    outer = {name.partition(".")[0] for name in mapping.used if "." in name}
+    return sorted(mapping.used | outer | _SPECIAL)
 
 
 def _of_kind(values: Sequence[Any]) -> set[type]:
     return set(map(type, values))
 
 
+def _mark(values: Sequence[Any], nothing: Any, odd: Any) -> None:
+    """Mark the records that have a value."""
+    if _of_kind(values) != {type(nothing)}:
+        odd |= np.fromiter((value is not nothing for value in values), bool, len(values))
+
+
 # --- triples ---
 
 
-def _triples(records: Sequence[Any], lines: _Lines, context: Context) -> Iterator[Chunk]:
+def _triples(records: Sequence[Any], odd: Any, lines: _Lines, context: Context, forms: Forms) -> Iterator[Chunk]:
     """Lines with triples."""
-    size = len(records)
-    times = [record.time for record in records]
-    odd = np.zeros(size, bool)
-    for name in _OTHER:
-        absent = UNSET if name in _PRESENT else None
-        values = list(map(attrgetter(name), records))
-        if _of_kind(values) != {type(absent)}:
-            odd |= np.fromiter((value is not absent for value in values), bool, size)
     first = 0
-    while context.times.clock is None and first < size:
+    while context.times.clock is None and first < len(records):
         yield from in_lists(lines([first]))
         first += 1
-    if first == size:
+    records, odd = records[first:], odd[first:].copy()
+    size = len(records)
+    if not size:
         return
-    read = _read_times(times, context)
-    rows, usual = _scanned([record.triples for record in records], odd)
-    sure = read.sure & usual
-    skipped = np.arange(size) < first
-    kept = sure[rows[0][:, 8]] & ~skipped[rows[0][:, 8]]
-    batch = _flat(rows[0][kept], rows[1], read, context)
-    nothing = np.zeros(size, np.int64)
-    after = Rows(batch, rows[0][kept][:, 8] - first, nothing, rows[2][first:])
-    yield from given(after, sure[first:], lambda places: lines([first + place for place in places]), context)
+    for name in ("retract", "retracted"):
+        _mark(list(map(attrgetter(name), records)), None, odd)
+    _mark(list(map(attrgetter("punctuate"), records)), UNSET, odd)
+    times = _read_times(_times_of(records), context)
+    texts = list(map(attrgetter("triples"), records))
+    if _of_kind(texts) != {str}:
+        texts = [_text(text, n, odd) for n, text in enumerate(texts)]
+    defaults = {"graph": "", "stream": context.stream}
+    names = {name: _names(list(map(attrgetter(name), records)), name, odd, defaults[name]) for name in defaults}
+    triples = triples_of(texts, odd, forms)
+    sure = times.sure & triples.usual
+    kept = sure[triples.record]
+    record, terms = triples.record, triples.terms
+    if not kept.all():
+        record, terms = record[kept], [term.filter(pa.array(kept)) for term in terms]
+    count = len(record)
+    more = {name: None if column is None else column.take(pa.array(record)) for name, column in names.items()}
+    if context.stream and more["stream"] is None:
+        more["stream"] = constant(context.stream, count)
+    several = count > 1 and bool((record[1:] == record[:-1]).any())
+    more["event"] = pa.array(record) if several else None
+    batch = flat_batch(times.end[record], times.start[record], terms, **more)
+    rows = Rows(batch, record, np.zeros(size, np.int64), triples.repeated)
+    yield from given(rows, sure, lambda places: lines([first + place for place in places]), context)
+
+
+def _text(triples: Any, record: int, odd: Any) -> str:
+    """The text of ``triples``; one of another shape is odd."""
+    if isinstance(triples, list) and all(isinstance(one, str) for one in triples):
+        return joined(triples)
+    if isinstance(triples, str):
+        return triples
+    odd[record] = True
+    return ""
+
+
+def _names(values: Sequence[Any], key: str, odd: Any, default: str) -> pa.DictionaryArray | None:
+    """A column of names of graphs or streams, with the default where a line has none; None if no line has one.
+
+    Values that are no names, and blank nodes, are odd.
+    """
+    kinds = _of_kind(values)
+    if kinds == {type(None)}:
+        return None
+    if not kinds <= {str, type(None)}:
+        odd |= np.fromiter((not isinstance(value, str | None) for value in values), bool, len(values))
+        values = [value if isinstance(value, str) else None for value in values]
+    column = pa.array(values, pa.string()).dictionary_encode()
+    names: list[str] = column.dictionary.to_pylist()
+    index = column.indices.fill_null(len(names))
+    blank = [*map(is_blank, names), False]
+    if any(blank):
+        odd |= np.array(blank)[np.asarray(index)]
+    terms = [*(term_of(name, key) for name in names), default]
+    return pa.DictionaryArray.from_arrays(index, pa.array(terms, pa.string()))
+
+
+def _times_of(records: Sequence[Any]) -> list[Any]:
+    """The times of lines as JSON has them: ``time``, otherwise a list of ``start`` and ``end``; None without one."""
+    times = [record.time for record in records]
+    if UnsetType in _of_kind(times):
+        bounds = zip(map(attrgetter("start"), records), map(attrgetter("end"), records), strict=True)
+        pairs = [None if start is None or end is None else [start, end] for start, end in bounds]
+        times = [pair if time is UNSET else time for time, pair in zip(times, pairs, strict=True)]
+    return times
 
 
 def _read_times(values: Sequence[Any], context: Context) -> Times:
-    """The times of lines: whole numbers or spellings, otherwise left to the row reader."""
+    """The times of lines: numbers, spellings, or lists of two; anything else is left to the row reader."""
     size = len(values)
     kinds = _of_kind(values)
     if kinds == {int}:
@@ -167,104 +251,85 @@ def _read_times(values: Sequence[Any], context: Context) -> Times:
         if times is not None:
             return times
     if kinds == {str}:
-        return spelled_times(pa.array(values, pa.string()), _PLAIN, context)
-    nothing = np.zeros(size, np.int64)
-    return Times(nothing, nothing, np.zeros(size, bool))
+        encoded = pa.array(values, pa.string())
+        return spelled_times(encoded, _PLAIN, context)
+    if kinds == {Number}:
+        times = spelled_times(pa.array(values, pa.string()), _PLAIN, context)
+        clock = context.times.clock
+        return times if clock is not None and clock.kind == "integer" else _unknown(size)
+    if kinds == {list} and all(len(value) == 2 for value in values):
+        start, end = (_read_times([value[place] for value in values], context) for place in (0, 1))
+        return Times(start.start, end.end, start.sure & end.sure & (start.start <= end.end))
+    times = _unknown(size)
+    if len(kinds) > 1:
+        for kind in kinds & {int, str, Number, list}:
+            places = [place for place, value in enumerate(values) if type(value) is kind]
+            some = _read_times([values[place] for place in places], context)
+            for column, part in zip(times, some, strict=True):
+                column[places] = part
+    return times
 
 
-def _scanned(texts: Sequence[str], odd: Any) -> tuple[tuple[Any, Any, Any], Any]:
-    """The triples of the records (places of terms, the bytes, how many are repeated), and which records are usual."""
-    size = len(texts)
-    whole = "\n".join(texts).encode()
-    data = np.frombuffer(whole + b"\n\0\0\0\0", np.uint8)
-    counts = np.fromiter(map(str.count, texts, repeat("\n")), np.int64, size) + 1
-    record = np.repeat(np.arange(size), counts)
-    begins = np.flatnonzero(data[:-4] == 10) + 1
-    rows = np.empty((len(whole) // SHORTEST + 1, 9), np.int64)
-    repeated, places = np.zeros(size, np.int64), np.empty(8, np.int64)
-    usual = ~odd
-    count = place = line = 0
-    while True:
-        count, stop = scanning.scan_triples(
-            data,
-            place,
-            line,
-            scanning.CLASSES,
-            scanning.STRING,
-            scanning.LANG_STRING,
-            scanning.DIR_LANG_STRING,
-            record,
-            places,
-            rows,
-            count,
-            repeated,
-        )
-        if stop < 0:
-            break
-        at = int(record[stop])
-        usual[at] = False
-        line = int(counts[: at + 1].sum())
-        if line >= len(record):
-            break
-        place = int(begins[line - 1])
-    scanned = rows[:count]
-    return (scanned, data, repeated), usual
-
-
-def _flat(rows: Any, data: Any, times: Times, context: Context) -> pa.RecordBatch:
-    record = rows[:, 8]
-    count = len(rows)
-    several = bool(len(np.unique(record)) < count)
-    return flat_batch(
-        times.end[record],
-        times.start[record],
-        [gathered(data, rows, place) for place in (0, 2, 4)],
-        stream=constant(context.stream, count) if context.stream else None,
-        event=pa.array(record) if several else None,
-    )
+def _unknown(size: int) -> Times:
+    return Times(np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, bool))
 
 
 # --- plain objects ---
 
 
-def _objects(records: Sequence[Any], mapping: RowMapping, lines: _Lines, context: Context) -> Iterator[Chunk]:
+def _objects(records: Sequence[Any], odd: Any, mapping: RowMapping, lines: _Lines, context: Context) -> Iterator[Chunk]:
     """Plain objects by a mapping."""
-    names = sorted(mapping.used | _SPECIAL)
-    values = {name: list(map(attrgetter(f"f{i}"), records)) for i, name in enumerate(names)}
-    absent = {type(None)}
-    odd = any(_of_kind(values[name]) != absent for name in {"retract", "retracted"} - mapping.used)
-    odd |= any(_of_kind(values[name]) != {type(UNSET)} for name in _PRESENT - mapping.used)
+    odd = odd.copy()
+    keys = {name: list(map(attrgetter(f"f{i}"), records)) for i, name in enumerate(_keys(mapping))}
+    values = {name: _inside(name, keys) for name in mapping.used | _SPECIAL}
+    for name in {"retract", "retracted"} - mapping.used:
+        _mark(values[name], None, odd)
+    for name in {"punctuate", *({"triples"} - mapping.used)}:
+        _mark(values[name], UNSET, odd)
     if not mapping.times:
-        odd |= any(_of_kind(values[name]) != absent for name in ("start", "end"))
+        for name in ("start", "end"):
+            _mark(values[name], None, odd)
         mapping = replace(mapping, times=(_TIME,), used=mapping.used | {"time"})
     needed = [values[name] for name in mapping.columns_of_terms]
     if needed and all(None in column or "" in column for column in needed):
-        odd |= any(all(value is None or value == "" for value in row) for row in zip(*needed, strict=True))
-    joined = {hole for template in mapping.times if not template.is_hole for hole in template.holes}
-    odd |= any(None in values[hole] or "" in values[hole] for hole in joined)  # the row reader asks for all of them
-    try:
-        columns = {} if odd else {name: _column(values[name], name) for name in mapping.used}
-    except StreamError:
-        odd = True
-    if odd:
-        yield from in_lists(lines(range(len(records))))
-        return
+        odd |= np.fromiter((not any(map(_is_there, row)) for row in zip(*needed, strict=True)), bool, len(records))
+    for template in mapping.times:
+        if not template.is_hole:  # the row reader asks for all of its keys
+            for hole in template.holes:
+                if None in values[hole] or "" in values[hole]:
+                    odd |= np.fromiter((not _is_there(value) for value in values[hole]), bool, len(records))
+    columns = {name: _column(values[name], name, odd) for name in mapping.used}
     native = {
         hole: pa.array(values[hole], pa.int64())
         for template in mapping.times
         for hole in template.holes
-        if _of_kind(values[hole]) == {int} and all(-(2**63) <= value < 2**63 for value in values[hole])
+        if _of_kind(values[hole]) == {int} and min(values[hole]) >= -(2**63) and max(values[hole]) < 2**63
     }
 
     def begun() -> bool:
         """Whether there is an event, or the row reader has said why there is none."""
         return bool(context.counters.events or context.unmade)
 
-    yield from mapped(Table(columns, native, len(records), lines), mapping, context, begun)
+    yield from mapped(Table(columns, native, len(records), lines, odd), mapping, context, begun)
 
 
-def _column(values: Sequence[Any], name: str) -> Column:
-    """The values of a key; raises StreamError if one cannot be a cell."""
+def _is_there(value: Any) -> bool:
+    return value is not None and value != ""
+
+
+def _inside(name: str, keys: Mapping[str, list[Any]]) -> list[Any]:
+    """The values of a key, or of a key inside another one."""
+    if "." not in name:
+        return keys[name]
+    outer, _, inner = name.partition(".")
+    return [
+        value_of(within, inner) if own is UNSET and isinstance(within, dict) else None if own is UNSET else own
+        for own, within in zip(keys[name], keys[outer], strict=True)
+    ]
+
+
+def _column(values: Sequence[Any], name: str, odd: Any) -> Column:
+    """The values of a key; records in which one cannot be a cell are odd."""
     kinds = _of_kind(values) - {type(None)}
     if kinds == {str} or kinds == {bool}:
         return spelled(pa.array(values, pa.string() if kinds == {str} else pa.bool_()))
@@ -272,8 +337,19 @@ def _column(values: Sequence[Any], name: str) -> Column:
         texts = values if kinds == {Number} else [None if value is None else str(value) for value in values]
         encoded = pa.array(texts, pa.string()).dictionary_encode()
         return Column(encoded.indices, encoded.dictionary, guessed(encoded.dictionary))
-    cells = [None if value is None else cell_of(value, name) for value in values]
-    distinct: dict[tuple[str, str], int] = {}
-    index = [None if c is None else distinct.setdefault((c, c.term), len(distinct)) for c in cells]  # type: ignore[attr-defined]
-    texts, terms = zip(*distinct, strict=True) if distinct else ((), ())
+    distinct: dict[tuple[type, Any], int] = {}
+    cells: dict[tuple[str, str], int] = {}
+    index: list[int | None] = []
+    for n, value in enumerate(values):
+        if value is None or isinstance(value, list | dict | UnsetType):
+            odd[n] |= value is not None
+            index.append(None)
+            continue
+        place = distinct.get((type(value), value))
+        if place is None:
+            cell = cell_of(value, name)
+            place = cells.setdefault((cell, cell.term), len(cells))  # type: ignore[attr-defined]
+            distinct[type(value), value] = place
+        index.append(place)
+    texts, terms = zip(*cells, strict=True) if cells else ((), ())
     return Column(pa.array(index, pa.int32()), pa.array(texts, pa.string()), pa.array(terms, pa.string()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,25 +16,26 @@ import pyarrow.compute as pc
 
 from etalis_py.streams.columns.filling import fill
 from etalis_py.streams.columns.flat import constant, flat_batch
+from etalis_py.streams.columns.merging import Chunk, merged
 from etalis_py.streams.columns.native import Column
 from etalis_py.streams.columns.times import Times, native_times, spelled_times
 from etalis_py.streams.csv_mapping import RowMapping, states
 from etalis_py.streams.elements import Context, Item, in_lists
 from etalis_py.streams.templates import Template
 
-Chunk: TypeAlias = list[Item] | pa.RecordBatch
-
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """Some rows of a source.  ``columns`` are the cells of those columns that the mapping uses, ``native`` the original
-    columns, if they have types; ``by_rows`` reads the rows at given places with the row reader.
+    columns, if they have types; ``by_rows`` reads the rows at given places with the row reader, as it has to read those
+    that are ``odd``.
     """
 
     columns: Mapping[str, Column]
     native: Mapping[str, pa.Array]
     size: int
     by_rows: Callable[[Sequence[int]], Iterator[Item]]
+    odd: Any = None
 
     def since(self, first: int) -> Table:
         """The table without its first rows."""
@@ -42,8 +43,8 @@ class Table:
             return self
         columns = {n: Column(c.index.slice(first), c.texts, c.terms) for n, c in self.columns.items()}
         native = {name: column.slice(first) for name, column in self.native.items()}
-        by_rows = self.by_rows
-        return Table(columns, native, self.size - first, lambda places: by_rows([first + i for i in places]))
+        by_rows, odd = self.by_rows, None if self.odd is None else self.odd[first:]
+        return Table(columns, native, self.size - first, lambda places: by_rows([first + i for i in places]), odd)
 
 
 def mapped(
@@ -64,19 +65,35 @@ def mapped(
     times = _times(table, mapping, context)
     if mapping.retract is not None:
         times = times._replace(sure=times.sure & _stated(table, mapping.retract))
+    if table.odd is not None:
+        times = times._replace(sure=times.sure & ~table.odd)
     yield from given(_batch(table, times, mapping, context), times.sure, table.by_rows, context)
 
 
 def given(
     rows: Rows, sure: Any, by_rows: Callable[[Sequence[int]], Iterator[Item]], context: Context
 ) -> Iterator[Chunk]:
-    """The rows of a table in order, counted; those that are not sure are read by the row reader."""
+    """The rows of a table in order, counted; those that are not sure are read by the row reader.  An error is raised
+    after the rows before it.
+    """
     at = 0
-    for place in np.flatnonzero(~sure).tolist():
-        yield from _between(rows, at, place, context)
-        yield from in_lists(by_rows([place]))
-        at = place + 1
-    yield from _between(rows, at, len(sure), context)
+    failure: BaseException | None = None
+    others: list[tuple[int, list[Item]]] = []
+    try:
+        for place in np.flatnonzero(~sure).tolist():
+            _count(rows, at, place, context)
+            at = place + 1
+            items: list[Item] = []
+            others.append((place, items))
+            items.extend(by_rows([place]))
+        _count(rows, at, len(sure), context)
+        at = len(sure)
+    except (Exception, KeyboardInterrupt) as error:
+        failure = error
+    cut = int(np.searchsorted(rows.row, at))
+    yield from merged(rows.batch.slice(0, cut), rows.row[:cut], others)
+    if failure is not None:
+        raise failure
 
 
 def _stated(table: Table, retract: Template) -> Any:
@@ -120,6 +137,11 @@ class Rows:
     row: Any
     missing: Any
     repeated: Any
+
+    @property
+    def end(self) -> Any:
+        """The ends of the triples."""
+        return np.asarray(self.batch.column("end"))
 
 
 def _batch(table: Table, times: Times, mapping: RowMapping, context: Context) -> Rows:
@@ -208,20 +230,18 @@ def _repeated(terms: list[pa.DictionaryArray], present: Any, size: int, width: i
     return repeated.ravel()
 
 
-def _between(rows: Rows, first: int, last: int, context: Context) -> Iterator[pa.RecordBatch]:
-    """The rows of a table from ``first`` to ``last``, counted."""
+def _count(rows: Rows, first: int, last: int, context: Context) -> None:
+    """Count the rows of a table from ``first`` to ``last``."""
     if first >= last:
         return
     begin, end = np.searchsorted(rows.row, (first, last)).tolist()
-    part = rows.batch.slice(begin, end - begin)
-    counters = context.counters
-    events = len(np.unique(rows.row[begin:end])) if "event" in part.schema.names else end - begin
+    counters, row = context.counters, rows.row[begin:end]
+    events = int((row[1:] != row[:-1]).sum()) + 1 if end > begin else 0
     counters.messages += last - first
     counters.empty += last - first - events
     counters.events += events
     counters.triples += end - begin
     counters.missing += int(rows.missing[first:last].sum())
     counters.duplicates += int(rows.repeated[first:last].sum())
-    if len(part):
-        context.latest = max(context.latest, int(np.asarray(part.column("end")).max()))
-        yield part
+    if events:
+        context.latest = max(context.latest, int(rows.end[begin:end].max()))

@@ -1,15 +1,15 @@
-"""N-Quads in bytes → the places of terms, and which lines form a timed graph: loops compiled by Numba.
+"""N-Triples and N-Quads in bytes → the places of terms: loops compiled by Numba.
 
-A line is *usual* if ``quads.split_lines`` takes it as canonical and its IRIs are ASCII.  An *element* is a graph whose
-lines are consecutive and include its time: all its quads, and ``g p "time"^^xsd:dateTime`` in the default graph.  An
-element is complete where a usual line of another graph begins; at anything else the scan stops before the element.
+A line is *usual* if it is a statement that ``_statement`` can cut: a large part of the grammar, but no triple terms, no
+escapes in IRIs, and only the common forms of authorities, language tags and labels.  Its terms are canonical as they
+stand, except that an object may have to be respelled (``\\u`` escapes, capitals in its language tag), which is marked.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel, part, section
+from etalis_py.numba_cache import kernel, part, section
 
 SAFE, SCHEME, ALPHA, HOST, HEX, LABEL, DIGIT = 1, 2, 4, 8, 16, 32, 64
 
@@ -35,12 +35,25 @@ CLASSES = _classes()
 STRING = np.frombuffer(b"<http://www.w3.org/2001/XMLSchema#string>", np.uint8)
 LANG_STRING = np.frombuffer(b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString>", np.uint8)
 DIR_LANG_STRING = np.frombuffer(b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#dirLangString>", np.uint8)
-DATE_TIME = np.frombuffer(b"<http://www.w3.org/2001/XMLSchema#dateTime>", np.uint8)
-INTEGER = np.frombuffer(b"<http://www.w3.org/2001/XMLSchema#integer>", np.uint8)
+MESSAGE = np.frombuffer(b"@message", np.uint8)
+
+
+@part
+def _letter(data, i):
+    """The place after a character beyond ASCII that any IRI may have, or -1; the bytes are UTF-8."""
+    c = data[i]
+    if c < 0xE0:
+        return i + 2 if c > 0xC2 or data[i + 1] >= 0xA0 else -1
+    if c < 0xEE:
+        return i + 3
+    d, e = data[i + 1], data[i + 2]
+    if c != 0xEF or d < 0xA4 or (d == 0xB7 and 0x90 <= e <= 0xAF) or (d == 0xBF and e >= 0xB0):
+        return -1
+    return i + 3
 
 
 @kernel
-def _iri(data, i, classes):
+def iri_end(data, i, classes):
     """The place after an IRI, or -1."""
     i += 1
     if not classes[data[i]] & 4:
@@ -75,7 +88,11 @@ def _iri(data, i, classes):
         c = data[i]
         if c == 62:
             return i + 1
-        if c == 37 and classes[data[i + 1]] & 16 and classes[data[i + 2]] & 16:
+        if c >= 0xC2:
+            i = _letter(data, i)
+            if i < 0:
+                return -1
+        elif c == 37 and classes[data[i + 1]] & 16 and classes[data[i + 2]] & 16:
             i += 3
         elif c == 35 and not fragment:
             fragment = True
@@ -85,7 +102,7 @@ def _iri(data, i, classes):
 
 
 @part
-def _same(data, begin, end, other):
+def same(data, begin, end, other):
     if end - begin != len(other):
         return False
     for k in range(len(other)):  # noqa: SIM110 (compiled)
@@ -95,7 +112,7 @@ def _same(data, begin, end, other):
 
 
 @part
-def _equal(data, a, a_end, b, b_end):
+def equal(data, a, a_end, b, b_end):
     if a_end - a != b_end - b:
         return False
     for k in range(a_end - a):  # noqa: SIM110 (compiled)
@@ -105,8 +122,54 @@ def _equal(data, a, a_end, b, b_end):
 
 
 @section
-def _literal(data, i, classes, string, lang, dir_lang):
-    """The place after a literal, or -1."""
+def _escape(data, i, classes):
+    """The place after an escape with a number, or -1; surrogates are no characters."""
+    width = 4 if data[i + 1] == 117 else 8
+    number = 0
+    for k in range(width):
+        c = data[i + 2 + k]
+        if not classes[c] & 16:
+            return -1
+        number = number * 16 + (c - 48 if c <= 57 else (c | 32) - 87)
+    if 0xD800 <= number <= 0xDFFF or number > 0x10FFFF:
+        return -1
+    return i + 2 + width
+
+
+@section
+def _language(data, i, at):
+    """The place after a language tag with at most a script and a region, or -1; one with capitals is marked."""
+    part = length = 0
+    letters = digits = True
+    while True:
+        c = data[i]
+        if 97 <= c <= 122 or 65 <= c <= 90:
+            digits = False
+            if c <= 90:
+                at[8] = 1
+        elif 48 <= c <= 57:
+            letters = False
+        else:
+            if part == 0:
+                if not letters or not 2 <= length <= 3:
+                    return -1
+                part = 1
+            elif part == 1 and letters and length == 4:
+                part = 2
+            elif part <= 2 and ((letters and length == 2) or (digits and length == 3)):
+                part = 3
+            else:
+                return -1
+            if c != 45:
+                return i
+            length, letters, digits = -1, True, True
+        i += 1
+        length += 1
+
+
+@section
+def literal_end(data, i, classes, string, lang, dir_lang, at):
+    """The place after a literal, or -1.  Its term ends at ``at[5]``: the datatype xsd:string is not written."""
     i += 1
     while True:
         c = data[i]
@@ -115,51 +178,49 @@ def _literal(data, i, classes, string, lang, dir_lang):
         if c == 92:
             c = data[i + 1]
             # t b n r f " \
-            if c != 116 and c != 98 and c != 110 and c != 114 and c != 102 and c != 34 and c != 92:
+            if c == 116 or c == 98 or c == 110 or c == 114 or c == 102 or c == 34 or c == 92:
+                i += 2
+                continue
+            at[8] = 1
+            if c == 39:
+                i += 2
+                continue
+            if c != 117 and c != 85:
                 return -1
-            i += 2
+            i = _escape(data, i, classes)
+            if i < 0:
+                return -1
         elif c < 32 or c == 127:
             return -1
         else:
             i += 1
     i += 1
+    at[5] = i
     if data[i] == 94:
         if data[i + 1] != 94 or data[i + 2] != 60:
             return -1
         begin = i + 2
-        i = _iri(data, begin, classes)
-        if i < 0 or _same(data, begin, i, string) or _same(data, begin, i, lang) or _same(data, begin, i, dir_lang):
+        i = iri_end(data, begin, classes)
+        if i < 0 or same(data, begin, i, lang) or same(data, begin, i, dir_lang):
             return -1
-        return i
-    if data[i] == 64:
-        i += 1
-        begin = i
-        while 97 <= data[i] <= 122:
-            i += 1
-        if not 2 <= i - begin <= 3:
-            return -1
-        if data[i] == 45:
-            i += 1
-            begin = i
-            while 97 <= data[i] <= 122:
-                i += 1
-            if i - begin != 2:
-                return -1
-        if data[i] != 32 and data[i] != 9:
-            return -1
+        if not same(data, begin, i, string):
+            at[5] = i
+    elif data[i] == 64:
+        i = _language(data, i + 1, at)
+        at[5] = i
     return i
 
 
 @part
 def _blank(data, i, classes):
-    """The place after a blank node, or -1."""
+    """The place after a blank node, or -1; a label with a point or a dash is not usual."""
     if data[i + 1] != 58:
         return -1
     i += 2
     begin = i
     while classes[data[i]] & 32:
         i += 1
-    return i if i > begin else -1
+    return i if i > begin and (data[i] == 32 or data[i] == 9 or data[i] == 60) else -1
 
 
 @part
@@ -169,243 +230,115 @@ def _gap(data, i):
     return i
 
 
+@part
+def line_end(data, i):
+    while data[i] != 10:
+        i += 1
+    return i
+
+
 @kernel
 def _statement(data, i, classes, string, lang, dir_lang, at):
-    """The place of the line break after a usual line, whose terms are put into ``at``, or -1; the last two places are
-    equal if there is no graph.
+    """The place of the line break after a usual line, whose terms are put into ``at``, or -1.
+
+    ``at[6]`` and ``at[7]`` are equal if there is no graph; ``at[8]`` is 1 if the object has to be respelled.
     """
+    i = _gap(data, i)
     at[0] = i
+    at[8] = 0
     if data[i] == 60:
-        i = _iri(data, i, classes)
-    elif data[i] == 95:
-        i = _blank(data, i, classes)
-    else:
-        return -1
-    if i < 0 or (data[i] != 32 and data[i] != 9):
-        return -1
-    at[1] = i
-    i = _gap(data, i)
-    at[2] = i
-    if data[i] != 60:
-        return -1
-    i = _iri(data, i, classes)
-    if i < 0 or (data[i] != 32 and data[i] != 9):
-        return -1
-    at[3] = i
-    i = _gap(data, i)
-    at[4] = i
-    if data[i] == 60:
-        i = _iri(data, i, classes)
-    elif data[i] == 34:
-        i = _literal(data, i, classes, string, lang, dir_lang)
+        i = iri_end(data, i, classes)
     elif data[i] == 95:
         i = _blank(data, i, classes)
     else:
         return -1
     if i < 0:
         return -1
-    at[5] = i
-    after = _gap(data, i)
-    at[6] = after
-    at[7] = after
-    if after > i and (data[after] == 60 or data[after] == 95):
-        i = _iri(data, after, classes) if data[after] == 60 else _blank(data, after, classes)
+    at[1] = i
+    i = _gap(data, i)
+    at[2] = i
+    if data[i] != 60:
+        return -1
+    i = iri_end(data, i, classes)
+    if i < 0:
+        return -1
+    at[3] = i
+    i = _gap(data, i)
+    at[4] = i
+    if data[i] == 34:
+        i = literal_end(data, i, classes, string, lang, dir_lang, at)
+    else:
+        if data[i] == 60:
+            i = iri_end(data, i, classes)
+        elif data[i] == 95:
+            i = _blank(data, i, classes)
+        else:
+            return -1
+        at[5] = i
+    if i < 0:
+        return -1
+    i = _gap(data, i)
+    at[6] = i
+    at[7] = i
+    if data[i] == 60 or data[i] == 95:
+        i = iri_end(data, i, classes) if data[i] == 60 else _blank(data, i, classes)
         if i < 0:
             return -1
         at[7] = i
-        after = _gap(data, i)
-    if data[after] != 46:
+        i = _gap(data, i)
+    if data[i] != 46:
         return -1
-    after = _gap(data, after + 1)
-    return after if data[after] == 10 else -1
+    i = _gap(data, i + 1)
+    if data[i] == 35:
+        i = line_end(data, i)
+    return i if data[i] == 10 else -1
 
 
-@part
-def _digits(data, i, count):
-    """The number with ``count`` digits, or -1."""
-    number = 0
-    for k in range(count):
-        digit = data[i + k] - 48
-        if digit < 0 or digit > 9:
-            return -1
-        number = number * 10 + digit
-    return number
-
-
-@section
-def days_from_civil(year, month, day):
-    """Days since 1970-01-01; -1 << 40 if there is no such day."""
-    longest = 31
-    if month == 4 or month == 6 or month == 9 or month == 11:
-        longest = 30
-    elif month == 2:
-        longest = 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
-    if not 1 <= month <= 12 or not 1 <= day <= longest:
-        return -1 << 40
-    if month <= 2:
-        year -= 1
-    era = year // 400
-    of_era = year - era * 400
-    of_year = (153 * (month + (9 if month <= 2 else -3)) + 2) // 5 + day - 1
-    return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719468
-
-
-NO_TIME = -(2**63)
+LINE, RESPELLED, BEGIN, END, WIDTH = 8, 9, 10, 11, 12
+UNUSUAL, NOTHING = -1, -2
 
 
 @kernel
-def date_time(data, i, end, date_time_type):
-    """Microseconds of a dateTime literal in the usual spelling, or NO_TIME."""
-    if end - i < 23 + len(date_time_type) or data[i] != 34:
-        return NO_TIME
-    i += 1
-    year, month, day = _digits(data, i, 4), _digits(data, i + 5, 2), _digits(data, i + 8, 2)
-    hour, minute, second = _digits(data, i + 11, 2), _digits(data, i + 14, 2), _digits(data, i + 17, 2)
-    if year < 0 or month < 0 or day < 0 or hour < 0 or hour > 23:
-        return NO_TIME
-    if minute < 0 or minute > 59 or second < 0 or second > 59:
-        return NO_TIME
-    if data[i + 4] != 45 or data[i + 7] != 45 or data[i + 10] != 84 or data[i + 13] != 58 or data[i + 16] != 58:
-        return NO_TIME
-    days = days_from_civil(year, month, day)
-    if days == -1 << 40:
-        return NO_TIME
-    i += 19
-    micros = 0
-    if data[i] == 46:
-        i += 1
-        scale = 100_000
-        while 48 <= data[i] <= 57 and scale > 0:
-            micros += (data[i] - 48) * scale
-            scale //= 10
-            i += 1
-        if scale == 100_000:
-            return NO_TIME
-    if data[i] != 90 or data[i + 1] != 34 or data[i + 2] != 94 or data[i + 3] != 94:
-        return NO_TIME
-    if not _same(data, i + 4, end, date_time_type):
-        return NO_TIME
-    return ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 1_000_000 + micros
+def cut_lines(data, classes, string, lang, dir_lang, message, at, rows, unusual):
+    """Cut all lines.  ``data`` ends with a line break and some zeros; ``at`` has room for nine numbers.
 
-
-@section
-def whole_number(data, i, end, times, integer_type):
-    """Microseconds of an integer literal that counts units of ``times`` microseconds, or NO_TIME."""
-    tail = len(integer_type) + 3
-    count = end - i - 1 - tail
-    if data[i] != 34 or not 1 <= count <= 18 or times > 1_000_000 or not _same(data, end - tail + 3, end, integer_type):
-        return NO_TIME
-    number = _digits(data, i + 1, count)
-    if number < 0 or number > 9_000_000_000_000_000_000 // times:
-        return NO_TIME
-    return number * times
-
-
-@kernel
-def scan(data, i, classes, string, lang, dir_lang, predicate, times, time_type, at, rows, elements):
-    """Scan elements from place ``i`` on.  ``data`` ends with a line break and some zeros.
-
-    ``times`` is 0 in a stream of dates, otherwise the microseconds in a unit.  ``at`` has room for the eight places of
-    a line.  ``rows`` gets the places of the terms and the number of the element for each triple, ``elements`` the times
-    of the elements.  Returns how many of both are complete, the place and the number of the first line that is not,
-    whether the end was reached, and how many triples were left out because their element has them already.
+    ``rows`` gets, for every line but blank ones and comments, the eight places of its terms, the number of the line
+    from 0, whether the object has to be respelled (``UNUSUAL``: the line is for another reader), and where the line
+    begins and ends.  ``unusual`` gets the numbers of these rows.  A comment that may delimit ``message`` is unusual.
+    Returns how many there are of both.
     """
     size = len(data) - 4
-    row = element = row_done = repeated = repeated_done = 0
-    open_at = i
-    line = open_line = 0
-    graph, graph_end, time = np.int64(0), np.int64(0), NO_TIME
+    i = line = row = others = 0
     while i < size:
-        if data[i] == 10:
-            i += 1
-            line += 1
-            continue
-        end = _statement(data, i, classes, string, lang, dir_lang, at)
-        if end < 0:
-            return row_done, element, open_at, open_line, False, repeated_done
-        if at[7] > at[6]:
-            if graph_end == 0 or not _equal(data, graph, graph_end, at[6], at[7]):
-                if graph_end:
-                    if time == NO_TIME:
-                        return row_done, element, open_at, open_line, False, repeated_done
-                    elements[element] = time
-                    element += 1
-                    row_done, repeated_done = row, repeated
-                open_at, open_line = i, line
-                graph, graph_end, time = at[6], at[7], NO_TIME
-            again = False
-            for earlier in range(row_done, row):
-                if (
-                    _equal(data, rows[earlier, 4], rows[earlier, 5], at[4], at[5])
-                    and _equal(data, rows[earlier, 2], rows[earlier, 3], at[2], at[3])
-                    and _equal(data, rows[earlier, 0], rows[earlier, 1], at[0], at[1])
-                ):
-                    again = True
+        begin = i
+        i = _gap(data, i)
+        if data[i] == 35:
+            after = _gap(data, i + 1)
+            delimits = True
+            for k in range(len(message)):
+                if data[after + k] != message[k]:
+                    delimits = False
                     break
-            if again:
-                repeated += 1
-            else:
-                if row - row_done >= 64:
-                    return row_done, element, open_at, open_line, False, repeated_done
-                for k in range(8):
-                    rows[row, k] = at[k]
-                rows[row, 8] = element
-                row += 1
-        else:
-            if not graph_end or time != NO_TIME or not _equal(data, graph, graph_end, at[0], at[1]):
-                return row_done, element, open_at, open_line, False, repeated_done
-            if not _same(data, at[2], at[3], predicate):
-                return row_done, element, open_at, open_line, False, repeated_done
-            if times == 0:
-                time = date_time(data, at[4], at[5], time_type)
-            else:
-                time = whole_number(data, at[4], at[5], times, time_type)
-            if time == NO_TIME:
-                return row_done, element, open_at, open_line, False, repeated_done
-        i = end + 1
-        line += 1
-    return row_done, element, open_at, open_line, True, repeated_done
-
-
-@kernel
-def scan_triples(data, i, line, classes, string, lang, dir_lang, lines, at, rows, row, repeated):
-    """Scan usual triples without blank nodes, from place ``i`` in line ``line``; ``lines`` has the record of each line.
-
-    ``at`` has room for the eight places of a line.  ``rows`` gets, from number ``row`` on, the places of the terms and
-    the number of the record for each triple; ``repeated`` counts the triples that a record has already.  Returns how
-    many triples there are afterwards, and the first line that is not usual, or -1 at the end.
-    """
-    size = len(data) - 4
-    first, record = row, -1
-    while i < size:
-        if data[i] == 10:
-            i += 1
-            line += 1
-            continue
-        end = _statement(data, i, classes, string, lang, dir_lang, at)
-        if lines[line] != record:
-            first, record = row, lines[line]
-        if end < 0 or at[7] > at[6] or data[at[0]] == 95 or data[at[4]] == 95 or row - first >= 64:
-            return first, line
-        again = False
-        for earlier in range(first, row):
-            if (
-                _equal(data, rows[earlier, 4], rows[earlier, 5], at[4], at[5])
-                and _equal(data, rows[earlier, 2], rows[earlier, 3], at[2], at[3])
-                and _equal(data, rows[earlier, 0], rows[earlier, 1], at[0], at[1])
-            ):
-                again = True
-                break
-        if again:
-            repeated[record] += 1
-        else:
+            if not delimits:
+                i = line_end(data, i)
+        if data[i] != 10:
+            end = _statement(data, begin, classes, string, lang, dir_lang, at)
+            if end < 0:
+                end = line_end(data, i)
+                at[8] = UNUSUAL
+                unusual[others] = row
+                others += 1
             for k in range(8):
                 rows[row, k] = at[k]
-            rows[row, 8] = record
+            rows[row, LINE] = line
+            rows[row, RESPELLED] = at[8]
+            rows[row, BEGIN] = begin
+            rows[row, END] = end
             row += 1
-        i = end + 1
+            i = end
+        i += 1
         line += 1
-    return row, -1
+    return row, others
 
 
 @kernel
@@ -413,63 +346,9 @@ def scan_statements(data, ends, classes, string, lang, dir_lang, at, rows):
     """Put the eight places of the terms of each usual line into ``rows``; for any other line they stay as they are.
 
     Line n is ``data[ends[n]:ends[n + 1]]``, including its line break, and ``data`` ends with the last line.  ``at`` has
-    room for the eight places of a line.
+    room for nine numbers.  A line whose object has to be respelled is not usual here.
     """
     for n in range(len(rows)):
-        if _statement(data, ends[n], classes, string, lang, dir_lang, at) == ends[n + 1] - 1:
+        if _statement(data, ends[n], classes, string, lang, dir_lang, at) == ends[n + 1] - 1 and at[8] == 0:
             for k in range(8):
                 rows[n, k] = at[k]
-
-
-@kernel
-def lengths(rows, count, place, ends):
-    """The running total of the lengths of a term, from 0."""
-    total = 0
-    ends[0] = 0
-    for i in range(count):
-        total += rows[i, place + 1] - rows[i, place]
-        ends[i + 1] = total
-    return total
-
-
-@kernel
-def gather(data, rows, count, place, ends, out):
-    """The bytes of one term of each row, one after another."""
-    for i in range(count):
-        to, begin = ends[i], rows[i, place]
-        for k in range(ends[i + 1] - to):
-            out[to + k] = data[begin + k]
-
-
-# --- literals that are canonical as they stand ---
-
-_TYPES = tuple(
-    f"^^<http://www.w3.org/2001/XMLSchema#{name}>".encode()
-    for name in ("integer", "decimal", "double", "dateTime", "boolean", "date", "float")
-)
-TYPES = np.frombuffer(b"".join(_TYPES), np.uint8)
-TYPE_ENDS = np.cumsum([0, *map(len, _TYPES)])
-
-
-@kernel
-def mark_plain_literals(data, ends, types, type_ends, plain):
-    """Mark ``data[ends[i]:ends[i + 1]]`` if it is a printable text without escapes, plain or of one of ``types``."""
-    for i in range(len(plain)):
-        at, end = ends[i], ends[i + 1]
-        plain[i] = False
-        if end - at < 2 or data[at] != 34:
-            continue
-        at += 1
-        while at < end and data[at] >= 32 and data[at] <= 126 and data[at] != 34 and data[at] != 92:
-            at += 1
-        if at == end or data[at] != 34:
-            continue
-        at += 1
-        for k in range(len(type_ends) - 1):
-            first, last = type_ends[k], type_ends[k + 1]
-            same = end - at == last - first
-            while same and first < last:
-                same = types[first] == data[at + first - type_ends[k]]
-                first += 1
-            plain[i] = plain[i] or same
-        plain[i] = plain[i] or at == end

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from etalis_py.streams.columns import scanning
-from etalis_py.streams.columns.nquads import gathered
+from etalis_py.streams.columns.gathering import gathered
 
 
 def usual_statements(texts: pa.Array) -> tuple[list[pa.StringArray], Any]:
@@ -32,7 +32,7 @@ def usual_statements(texts: pa.Array) -> tuple[list[pa.StringArray], Any]:
         scanning.STRING,
         scanning.LANG_STRING,
         scanning.DIR_LANG_STRING,
-        np.zeros(8, np.int64),
+        np.zeros(9, np.int64),
         rows,
     )
     return [gathered(data, rows, place) for place in (0, 2, 4, 6)], rows[:, 1] == rows[:, 0]

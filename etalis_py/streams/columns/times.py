@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from etalis_rules.calendar import DAY, HOUR, SECOND
 from etalis_rules.durations import RATIOS
 
+from etalis_py.numba_cache import ready
 from etalis_py.streams.clock import Clock
 from etalis_py.streams.csv_mapping import RowMapping, span_of_texts
 from etalis_py.streams.elements import Context
@@ -32,6 +33,7 @@ _ISO = ("Y", "m", "d", "H", "M", "S")
 _LARGEST = 2**63 - 1
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
+MANY = 1024  # distinct times that are worth a compiled loop
 
 
 class Times(NamedTuple):
@@ -47,6 +49,9 @@ def spelled_times(texts: pa.StringArray, mapping: RowMapping, context: Context) 
     clock = context.times.clock
     assert clock is not None
     size = len(texts)
+    if not mapping.time_format and size >= MANY and ready():
+        start, end, sure = spelled_spans(texts, clock)
+        return _one_by_one(texts, start, end, sure, mapping, context)
     if mapping.time_format:
         # Where the clock of the stream counts numbers, the row reader refuses every date.
         micros, sure = _formatted(texts, mapping) if clock.kind == "datetime" else _nothing(size)
@@ -54,7 +59,11 @@ def spelled_times(texts: pa.StringArray, mapping: RowMapping, context: Context) 
         micros, sure = _dates(texts, _USUAL, None, None)
     else:
         micros, sure = _numbers(texts, clock)
-    start = end = micros
+    return _one_by_one(texts, micros, micros, sure, mapping, context)
+
+
+def _one_by_one(texts: pa.StringArray, start: Any, end: Any, sure: Any, mapping: RowMapping, context: Context) -> Times:
+    """The times, with those that are not sure read by the row reader."""
     if not sure.all():
         start, end, sure = start.copy(), end.copy(), sure.copy()
         for place in np.flatnonzero(~sure).tolist():
@@ -64,8 +73,21 @@ def spelled_times(texts: pa.StringArray, mapping: RowMapping, context: Context) 
             except StreamError:
                 continue  # the row reader says so, with the line
             sure[place] = True
-    assert len(start) == size
     return Times(start, end, sure)
+
+
+def spelled_spans(texts: pa.StringArray, clock: Clock) -> tuple[Any, Any, Any]:
+    """Times and intervals in usual spellings, read by a compiled loop."""
+    from etalis_py.streams.columns import moments  # takes a while to import
+
+    size = len(texts)
+    start, end, sure = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.bool_)
+    unit, per = (0, 1) if clock.kind == "datetime" else RATIOS[clock.unit]
+    ends = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + size + 1]
+    data = np.frombuffer(texts.buffers()[2] or b"\0", np.uint8)
+    data.flags.writeable = ends.flags.writeable = False
+    moments.spans(data, ends, unit, per, np.empty(2, np.int64), start, end, sure)
+    return start, end, sure
 
 
 def _nothing(size: int) -> tuple[Any, Any]:

@@ -11,11 +11,11 @@ from typing import Any
 from etalis_rules.terms import RDF, XSD, iri_value, is_triple_of, literal, parts, triple_parts
 from etalis_rules.terms import triple as spelled
 
-from etalis_py.rdf import MOST_NESTED, TOO_DEEP
 from etalis_py.values.bounds import fitting
 from etalis_py.values.codec import decode
 from etalis_py.values.errors import SparqlError, Unbound, type_error
 from etalis_py.values.functions.iris import resolve
+from etalis_py.values.oxigraph_terms import MOST_NESTED, TOO_DEEP
 from etalis_py.values.types import NUMERIC, BlankValue, IriValue, LangString, TripleValue
 
 _LANGUAGE_TAG = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")

@@ -129,6 +129,20 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
+class Record:
+    """``EVENT {P}``: the solutions of P over the triples of one event and the background, that use one of the event.
+
+    ``stream`` restricts it to the events of one stream; ``graph`` to those of one graph, or is bound to the graph's
+    name.  P is evaluated for each event by itself, so it is no part of the pattern around it: what walks over patterns
+    stops here.
+    """
+
+    pattern: Pattern
+    stream: Text = ""
+    graph: Var | Const | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class GraphNames:
     """``GRAPH ?g {}``: one timeless solution per named background graph.
 
@@ -293,6 +307,7 @@ Pattern = (
     | PathPattern
     | Block
     | Known
+    | Record
     | GraphNames
     | Table
     | Join

@@ -19,6 +19,7 @@ from .nodes import (
     Outer,
     PathPattern,
     Pattern,
+    Record,
     Runs,
     SubSelect,
     Table,
@@ -66,6 +67,8 @@ def scope(pattern: Pattern) -> frozenset[str]:
             return node_variables(subject, object, graph)
         case GraphNames(graph, inner, child):
             return node_variables(graph) | (frozenset() if child is None else scope(child) - node_variables(inner))
+        case Record(child, _, graph):
+            return node_variables(graph) | scope(child)
         case Table(names, _):
             return frozenset(names)
         case Minus(left, _, _):
@@ -91,6 +94,8 @@ def certain(pattern: Pattern) -> frozenset[str]:
     match pattern:
         case GraphNames(graph, inner, child) if child is not None:
             return node_variables(graph) | (certain(child) - node_variables(inner))
+        case Record(child, _, graph):
+            return node_variables(graph) | certain(child)
         case BGP() | PathPattern() | GraphNames():
             return scope(pattern)
         case Table(names, rows):

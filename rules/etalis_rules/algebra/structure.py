@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TypeVar
 
 from ..relations import Op
@@ -27,6 +28,7 @@ from .nodes import (
     Path,
     PathPattern,
     Pattern,
+    Record,
     Repeat,
     Runs,
     SubSelect,
@@ -42,7 +44,7 @@ def children(pattern: Pattern) -> tuple[Pattern, ...]:
     match pattern:
         case GraphNames(_, _, child) if child is not None:
             return (child,)
-        case BGP() | PathPattern() | GraphNames() | Table():
+        case BGP() | PathPattern() | GraphNames() | Table() | Record():
             return ()
         case Filter(child, _) | Within(child, _) | Extend(child, _, _) | Block(child) | Known(child):
             return (child,)
@@ -67,6 +69,22 @@ def subpatterns(pattern: Pattern) -> Iterator[Pattern]:
         for part in subexpressions(expression):
             if isinstance(part, Exists):
                 yield from subpatterns(part.pattern)
+
+
+def read_of_event(record: Record) -> Iterator[BGP | PathPattern]:
+    """The patterns inside EVENT that may match triples of the event, those inside EXISTS included."""
+    for part in subpatterns(record.pattern):
+        if isinstance(part, BGP | PathPattern) and part.graph is None:
+            yield replace(part, stream=record.stream)
+
+
+def read_of_stream(pattern: Pattern) -> Iterator[BGP | PathPattern]:
+    """The triple patterns and paths outside stored graphs, those inside EXISTS and EVENT included, parents first."""
+    for part in subpatterns(pattern):
+        if isinstance(part, Record):
+            yield from read_of_event(part)
+        elif isinstance(part, BGP | PathPattern) and part.graph is None:
+            yield part
 
 
 def expressions(pattern: Pattern) -> tuple[Expr, ...]:

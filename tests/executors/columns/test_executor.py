@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from etalis_py import Engine, Event, LimitExceeded, Limits, compile, event, run
+from etalis_py.engine.inputs import columns_of
 from etalis_py.executors.columns import executor as executor_of_columns
 from etalis_py.executors.columns import frames, rules
-from etalis_py.inputs import columns_of
 from etalis_py.kernel.batch import Batch, Columns
 from etalis_py.streams.columns.flat import batch_of
 from tests.executors.columns.judge import batches, rule_executors

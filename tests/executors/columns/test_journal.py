@@ -10,7 +10,8 @@ import pytest
 from etalis_compiler.diagnostics import QueryError
 from hypothesis import given, settings
 
-from etalis_py import Engine, Event, compile, driver
+from etalis_py import Engine, Event, compile
+from etalis_py.engine import driver
 from etalis_py.executors.columns import executor, rules
 from etalis_py.kernel.batch import Batch
 from tests.draws import examples

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etalis_py import Engine, Event, compile
+from etalis_py.engine.program import Program
 from etalis_py.executors.columns import extremes, sliding
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER
 from etalis_py.executors.columns.windows import ColumnWindowExecutor
 from etalis_py.kernel.batch import Batch
-from etalis_py.program import Program
 from etalis_py.values.canonical import decimal_lexical
 from etalis_py.values.errors import LimitExceeded
 from etalis_py.values.exact import quotient

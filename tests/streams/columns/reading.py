@@ -11,6 +11,16 @@ from etalis_py.streams import Stream, StreamError
 from etalis_py.streams.columns.flat import events_of
 
 
+class Refused:
+    """Keeps what was refused."""
+
+    def __init__(self) -> None:
+        self.errors: list[str] = []
+
+    def refused(self, error: StreamError) -> None:
+        self.errors.append(str(error))
+
+
 def outcome(open_stream: Callable[[], Stream], *, bulk: bool) -> tuple[Any, ...]:
     """Everything that can be seen of a stream, whichever way it is read."""
     items: list[Any] = []

@@ -87,7 +87,19 @@ def test_columns_read_what_rows_read(name: str, on_error: str, data: st.DataObje
         lambda r: ",".join(f'"{c}"' if '"' in c else c for c in r[:4]) + r[4]
     )
     rows = data.draw(st.lists(row, max_size=12))
-    check("a,b,t,u\n" + "".join(rows), MAPPINGS[name], on_error=on_error)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(delimited, "PART", data.draw(st.sampled_from([40, delimited.PART])))
+        check("a,b,t,u\n" + "".join(rows), MAPPINGS[name], on_error=on_error)
+
+
+@pytest.mark.parametrize("line", ["", "7,8,9,10,11", '"7\n7",8,9,10', "7,8", '"7"7,8,9,10'])
+def test_an_unusual_line_does_not_take_its_neighbours_out_of_columns(line: str) -> None:
+    rows = [f"a,{n},{n},{n}" for n in range(300)]
+    text = "a,b,t,u\n" + "\n".join([*rows[:150], line, *rows[150:]]) + "\n"
+    mapping = MAPPINGS["one triple"]
+    stream = read_stream(io.BytesIO(text.encode()), format="csv", mapping=mapping, on_error="skip")
+    assert [type(chunk).__name__ for chunk in stream.chunks(large=True)] == ["list", "RecordBatch"]
+    check(text, mapping, on_error="skip")
 
 
 @pytest.mark.parametrize(
@@ -124,6 +136,28 @@ def test_a_row_that_is_not_utf_8_is_refused_also_where_nobody_maps_it(on_error: 
     in_columns = outcome(open_bytes, bulk=True)
     assert in_columns == outcome(open_bytes, bulk=False)
     assert in_columns[1].errors == (on_error == "skip") or "is not UTF-8" in in_columns[3]
+
+
+@pytest.mark.parametrize("block", [1, 40, 1 << 22])
+def test_a_line_that_is_not_utf_8_is_counted_after_returns_and_loses_no_line_before_it(block: int) -> None:
+    """A carriage return alone ends a line: the bad one is line 4, and line 3 is read."""
+    data = b"a,b,t\n1,2,5\r3,4,6\r\xff,4,7\n5,6,8\n7,8,soon\n"
+    letters: list[tuple[int, str]] = []
+
+    class Letters:
+        def refused(self, error: StreamError) -> None:
+            letters.append((error.line, error.reason.partition(":")[0]))
+
+    def open_bytes() -> Any:
+        return read_stream(io.BytesIO(data), format="csv", mapping=ONE, on_error="skip", dead_letters=Letters())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(delimited, "BLOCK", block)
+        for bulk in (True, False):
+            letters.clear()
+            items = outcome(open_bytes, bulk=bulk)[0]
+            assert len(items) == 3
+            assert letters == [(4, "byte 1 of the line is not UTF-8"), (6, "the time cannot be read")]
 
 
 def test_the_mark_of_utf_8_is_dropped_only_at_the_beginning_of_a_file() -> None:

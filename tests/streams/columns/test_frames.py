@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import ipc, parquet
 
-from etalis_py import compile, run
+from etalis_py import Engine, compile, run
 from etalis_py.events import Event
 from etalis_py.streams import Clock, StreamError, read_stream, spelling
 from etalis_py.streams.columns import canonical
@@ -196,7 +196,7 @@ def test_a_program_runs_over_a_frame() -> None:
     (match,) = run(program, pl.DataFrame(PRICES), mapping=MAPPING)
     assert (match["x"], match["y"], match.end) == (10, 12, "2026-01-31T10:00:07Z")
     with pytest.raises(StreamError, match="mapping="):
-        list(run(program, pd.DataFrame(PRICES)))
+        Engine(program).push_all(pd.DataFrame(PRICES))
 
 
 def test_a_time_of_two_columns_may_have_numbers() -> None:

@@ -6,12 +6,15 @@ import io
 import json
 from typing import Any
 
+import numpy as np
 import pytest
+from etalis_rules.terms import RDF, XSD
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etalis_py.streams import Clock, StreamError, read_stream
-from etalis_py.streams.columns import json_lines
+from etalis_py.streams.columns import json_lines, turtle
+from etalis_py.streams.jsonl import Reading, read_rows
 from tests.draws import examples
 
 from .reading import outcome
@@ -20,12 +23,21 @@ TRIPLES = [
     "<urn:a> <urn:p> <urn:b> .", '<urn:a> <urn:p> "1" .\n',
     '<urn:a> <urn:p> "1" .\n<urn:a> <urn:p> "1" .\n<urn:b> <urn:p> "2" .', "<urn:a> <urn:p> <urn:b>", ":a :p 1 .",
     "_:a <urn:p> _:b .", "", " \n", "nonsense", "<urn:a> <urn:p> <urn:b> <urn:g> .", "<urn:ä> <urn:p> 1 .",
-    ["<urn:a> <urn:p> <urn:b>"], 7,
+    ["<urn:a> <urn:p> <urn:b>"], 7, "<urn:a> <urn:p> 5 .", ":a a :B ; :p 1, 2.5, true .",
+    ':a :p "1" . <http://example.org/a> :p "1" .',
+    [":a :p 1", ":a :p 1 ."], [":a :p 1", 5], ':a :p "x"@EN, "caf\\u00e9" . # more',
 ]  # fmt: skip
-TIMES = [5, 6, "7", 8.5, "1/4", [9, 10], None, "soon", True, 10**30, "2026-01-31T10:00:00Z"]
-MORE = [{}] * 8 + [{"graph": "urn:g"}, {"stream": "urn:t"}, {"punctuate": 3}, {"start": 1, "end": 2}, {"other": 1}]
+TIMES = [
+    5, 6, "7", 8.5, "1/4", [9, 10], None, "soon", True, 10**30, "2026-01-31T10:00:00Z", [10, 9], [1], ["1", 2.5], 1e3,
+    "1/PT5S", "2026-01-31T10:00:00+01:00", ["2026-01-31", "2026-02-01"],
+]  # fmt: skip
+MORE = [{}] * 8 + [
+    {"graph": "urn:g"}, {"stream": "urn:t"}, {"punctuate": 3}, {"start": 1, "end": 2}, {"other": 1}, {"graph": "_:g"},
+    {"graph": ""}, {"graph": 5}, {"stream": "<urn:t>", "graph": "urn:x y"}, {"retract": True}, {"retract": "no"},
+    {"start": 2, "end": 1}, {"start": 1}, {"end": None}, {"punctuate": None}, {"time": None},
+]  # fmt: skip
 ODD = ["", "  ", "{", "[1]", "{} {}", '{"time": 1, "triples": "<urn:a> <urn:p> <urn:b> ."}  ', "\udcff"]
-VALUES = ["acme", "12", "", " ", 12, 1.5, "1.50", True, None, [1], {"x": 1}, 10**30, "ä"]
+VALUES = ["acme", "12", "", " ", 12, 1.5, "1.50", True, None, [1], {"x": 1}, {"x": {"y": "z"}}, 10**30, "ä", 1, 1.0]
 MAPPINGS: list[dict[str, Any]] = [
     {"subject": ":{a}", "predicate": ":p", "object": "{b}"},
     {"subject": ":{a}", "predicate": ":p", "object": '"{b}"@en', "time": "{t}"},
@@ -37,6 +49,7 @@ MAPPINGS: list[dict[str, Any]] = [
         ],
     },
     {"subject": ":{a.x}", "predicate": ":p", "object": "{b}"},
+    {"subject": ":{b}", "predicate": ":p", "object": "{a.x.y}", "time": "{t}"},
 ]  # fmt: skip
 
 
@@ -79,10 +92,67 @@ def test_objects_in_columns_are_those_in_rows(on_error: str, mapping: dict[str, 
     times = data.draw(st.sampled_from([TIMES[:2], TIMES[2:3], TIMES]))
     record = st.fixed_dictionaries(
         {},
-        optional=dict.fromkeys("ab", st.sampled_from(values))
+        optional=dict.fromkeys(["a", "b", "a.x"], st.sampled_from(values))
         | dict.fromkeys(["time", "t", "u"], st.sampled_from(times)),
     )
     check(data.draw(lines_of(record)), mapping=mapping, on_error=on_error)
+
+
+TOKENS = [
+    ":a", ":b-c", ":1", ":", ":-a", ":c.d", "x:y", "xsd:integer", "<urn:a>", "<urn:ä>", "<a>", "a",
+    "5", "-5", "+5.", "5.5", ".5", "5e3", "1.e5", "5.5E-3", "true", "false", "falsex", '"x"', '"x"@en', '"x"@en-GB',
+    '"x"^^xsd:integer', "_:b", "'x'", '"x"^^xsd:string', '"x"^^<urn:t>', '"x"^^rdf:langString', r'"\u0061"', r'"\n\""',
+    '"', "[]", "(1)", '"""x"""', "# c\n", "",
+]  # fmt: skip
+NAMES = {"": "http://example.org/", "xsd": XSD, "rdf": RDF, "x": "urn:x:"}
+TEXTS = st.lists(
+    st.tuples(
+        st.sampled_from(TOKENS[:4] + TOKENS[8:9]) | st.sampled_from(TOKENS),
+        st.sampled_from([":p", "a", "<urn:p>", "x:y"]) | st.sampled_from(TOKENS),
+        st.lists(st.sampled_from(TOKENS[12:26]) | st.sampled_from(TOKENS), min_size=1, max_size=3),
+        st.sampled_from([" ", "\t", "\n", "\r\n", "  "]),
+        st.sampled_from([" ,", ",", " ; :q ", ";a ", ", "]),
+        st.sampled_from([" .", ".", " . ", ".\n", " ;.", "", " . # c"]),
+    ),
+    max_size=3,
+)
+
+
+@settings(max_examples=150)
+@given(texts=st.lists(TEXTS, min_size=1, max_size=4))
+def test_a_usual_text_is_what_the_parser_of_turtle_reads(texts: list[Any]) -> None:
+    written = [
+        "".join(f"{s}{gap}{p}{gap}{(comma + gap).join(objects)}{end}" for s, p, objects, gap, comma, end in parts)
+        for parts in texts
+    ]
+    reading = Reading(names=NAMES)
+    triples = turtle.triples_of(written, np.zeros(len(written), bool), turtle.forms_of(NAMES, known=True))
+    columns = [column.to_pylist() for column in triples.terms]
+    for number in np.flatnonzero(triples.usual).tolist():
+        here = np.flatnonzero(triples.record == number).tolist()
+        rows = [row[:3] for row in read_rows(written[number], "", reading.prefixes)]
+        assert [tuple(column[n] for column in columns) for n in here] == list(dict.fromkeys(rows))
+        assert len(rows) - len(here) == triples.repeated[number]
+
+
+def test_short_turtle_is_usual() -> None:
+    written = [":a a :B ; :p 5, -2.5, 1e3, true .", '<urn:a> <urn:p> "x"@en-GB, "1"^^xsd:decimal .\n:b :q x:c .']
+    triples = turtle.triples_of(written, np.zeros(2, bool), turtle.forms_of(NAMES, known=True))
+    assert triples.usual.all()
+    assert np.bincount(triples.record).tolist() == [5, 3]
+
+
+def test_prefixes_that_cannot_be_read_leave_n_triples_alone() -> None:
+    texts = ['<urn:a> <urn:p> "1" .', "<urn:a> <urn:p> 1 ."]
+    check([json.dumps({"time": 1, "triples": text}) for text in texts], prefixes={"1x": "urn:x:"}, on_error="skip")
+
+
+def test_corrections_among_many_lines_do_not_cut_the_batch_into_lines() -> None:
+    lines = [{"time": n, "triples": ":a :p 1 ."} | ({} if n % 7 else {"retract": True}) for n in range(1, 700)]
+    data = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    chunks = list(read_stream(io.BytesIO(data), format="jsonl").chunks(large=True))
+    assert len(chunks) <= 2
+    check([json.dumps(line) for line in lines])
 
 
 @pytest.mark.parametrize("mapping", [None, MAPPINGS[0]])
@@ -145,3 +215,12 @@ def test_why_no_event_was_made_is_told_of_large_files_as_well(clock: Clock | Non
         assert (
             stream.warnings[0].partition("; ")[2].startswith("the mapping uses b, which the first line does not have")
         )
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["rows", "columns"])
+def test_an_empty_stream_is_the_unnamed_one(large: bool) -> None:
+    names: list[dict[str, Any]] = [{}, {"stream": None}, {"stream": ""}, {"stream": "urn:t"}]
+    lines = [{"time": 1, "triples": ":a :p 1 ."} | name for name in names]
+    data = "".join(json.dumps(line) + "\n" for line in lines * 2).encode()
+    events = outcome(lambda: read_stream(io.BytesIO(data), format="jsonl", name="urn:s"), bulk=large)[0]
+    assert [event.stream for event in events] == ["<urn:s>", "<urn:s>", "", "<urn:t>"] * 2

@@ -3,84 +3,120 @@
 from __future__ import annotations
 
 import io
+from itertools import count
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etalis_py.streams import read_stream
+from etalis_py.streams import StreamError, documents, read_stream
 from etalis_py.streams.clock import render_datetime
-from etalis_py.streams.columns import nquads, scanning
-from etalis_py.streams.quads import split_lines
+from etalis_py.streams.columns import elements, moments, nquads, scanning
+from etalis_py.streams.columns.lines import CONSTANTS, canonical_literal
+from etalis_py.streams.quads import parse_line
 from tests.draws import examples
 
-from .reading import outcome
+from .documents import FROM, PROV, PUNCTUATE, TO, XSD, drawn
+from .reading import Refused, outcome
 
-PROV = "<http://www.w3.org/ns/prov#generatedAtTime>"
-XSD = "http://www.w3.org/2001/XMLSchema#"
 TERMS = [
-    "<urn:a>", "<urn:b>", "<http://example.org/a?b=%20#c>", "<urn:ä>", "<http://a:99999/>", '"1"',
-    f'"1"^^<{XSD}integer>', '"ä \\" \\\\ \\n"', '"x"@en', '"x"@EN', f'"x"^^<{XSD}string>',
-    "_:b1", "_:b.1", '"\\u0061"', "<>", "12", '"\x7f"',
-]  # fmt: skip
-TIMES = [
-    '"{}"^^<XSDdateTime>',
-    '"{}"^^<XSDdateTimeStamp>',
-    '"{}"',
-    '"2026-02-30T10:00:00Z"^^<XSDdateTime>',
-    '"17"^^<XSDinteger>',
-    "<urn:x>",
-]
-ODD = [
-    "", " ", "# a comment", "# @message", "MESSAGE", "nonsense", "<urn:a> <urn:p> .", '<urn:g1> <urn:note> "about" .',
-    "<urn:x> <urn:p> <urn:y> .", f'<urn:g2> {PROV} "2026-01-01T00:00:00Z"^^<{XSD}dateTime> .',
-    "<urn:g1> <http://www.w3.org/ns/rsp#punctuate> <http://www.w3.org/ns/rsp#now> .", "_:g <urn:p> <urn:o> _:g .",
-    f'_:g {PROV} "2026-01-01T00:00:00.5Z"^^<{XSD}dateTime> .',
+    "<urn:a>", "<urn:b>", "<http://example.org/a?b=%20#c>", "<urn:ä>", "<urn:\u0080>", "<urn:\ue000>", "<urn:\uffef>",
+    "<urn:\ufff0>", "<urn:\ufdd0>", "<urn:\U0001f600>", "<http://a:99999/>", '"1"', f'"1"^^<{XSD}integer>',
+    '"ä \\" \\\\ \\n"', '"x"@en', '"x"@EN', '"x"@zh-Hant-TW', '"x"@en-001', '"x"@a-b', '"x"@en-', '"x"@en-GB-en',
+    f'"x"^^<{XSD}string>', "_:b1", "_:b.1", '"\\u0061"', '"\\U00110000"', '"\\u0001"', '"\\\'"', "<>", "12",
+    '"\x7f"', '"\\uD800"',
 ]  # fmt: skip
 
 
 def check(text: str, **options: Any) -> None:
-    def open_text() -> Any:
-        return read_stream(
-            io.BytesIO(text.encode("utf-8", "surrogateescape")), format="nq", now=lambda: 1000, **options
-        )
+    """Both readers give the same items, counts and errors, in the same order."""
 
-    assert outcome(open_text, bulk=True) == outcome(open_text, bulk=False)
+    def seen(bulk: bool) -> Any:
+        refused, clock = Refused(), count(1000)
+        options["dead_letters"] = refused
 
+        def open_text() -> Any:
+            source = io.BytesIO(text.encode("utf-8", "surrogateescape"))
+            return read_stream(source, format="nq", now=lambda: next(clock), **options)
 
-@st.composite
-def documents(draw: st.DrawFn) -> str:
-    lines = []
-    number = draw(st.integers(0, 3))
-    spelling = draw(st.sampled_from([TIMES[0]] * 4 + TIMES[2:5:2]))
-    for _ in range(draw(st.integers(1, 12))):
-        number += draw(st.integers(0, 2))
-        graph = f"<urn:g{number}>"
-        term = st.sampled_from(TERMS[:8]) | st.sampled_from(TERMS)
-        quads = [
-            f"<urn:{draw(st.sampled_from('ab'))}> <urn:p> {draw(term)} {graph} ."
-            for _ in range(draw(st.integers(1, 3)))
-        ]
-        usual = draw(st.integers(0, 9)) > 0
-        literal = (spelling if usual else draw(st.sampled_from(TIMES))).replace("XSD", XSD)
-        moment = render_datetime(1_767_225_600_000_000 + 250_000 * number)
-        time = [f"{graph} {PROV} {literal.format(moment)} ."] if draw(st.integers(0, 9)) else []
-        lines += [*quads, *time] if draw(st.integers(0, 9)) else [*time, *quads]
-        if not draw(st.integers(0, 5)):
-            lines.append(draw(st.sampled_from(ODD)))
-    end = draw(st.sampled_from(["\n", "\n", "\r\n"]))
-    return end.join(lines) + draw(st.sampled_from(["", end]))
+        return outcome(open_text, bulk=bulk), refused.errors
+
+    assert seen(bulk=True) == seen(bulk=False)
 
 
-@pytest.mark.parametrize("on_error", ["stop", "skip"])
-@settings(max_examples=examples(2 / 5))
-@given(text=documents(), block=st.sampled_from([64, 300, 1 << 20]), few=st.sampled_from([1, 2, 64]))
-def test_columns_read_what_rows_read(on_error: str, text: str, block: int, few: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nquads, "BLOCK", block)
-        patch.setattr(nquads, "_FEW", few)
-        check(text, on_error=on_error)
+def both(text: str, **options: Any) -> list[Any]:
+    """The events, which both readers give."""
+    check(text, **options)
+    return list(read_stream(io.BytesIO(text.encode()), format="nq", now=lambda: 0, **options))
+
+
+@pytest.mark.parametrize("seeds", [range(first, first + 60) for first in range(0, 240, 60)], ids=str)
+def test_columns_read_what_rows_read_in_any_order_and_shape(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in seeds:
+        text, options = drawn(seed)
+        chosen = Random(seed)
+        monkeypatch.setattr(nquads, "BLOCK", chosen.choice([64, 300, 2000, 1 << 20]))
+        monkeypatch.setattr(nquads, "_FEW", chosen.choice([1, 2, 64]))
+        remembered = chosen.choice([3, 10, 100_000])
+        monkeypatch.setattr(documents, "REMEMBERED", remembered)
+        monkeypatch.setattr(elements, "REMEMBERED", remembered)
+        check(text, **options)
+
+
+def quad(graph: str, value: int) -> str:
+    return f'<urn:a> <urn:p> "{value}" <urn:{graph}> .\n'
+
+
+def time(graph: str, second: int, predicate: str = PROV) -> str:
+    return f'<urn:{graph}> {predicate} "2026-01-01T00:00:{second:02}Z"^^<{XSD}dateTime> .\n'
+
+
+def seconds(events: list[Any]) -> list[tuple[int, str]]:
+    """The time and the first object of each event."""
+    return [((event.end - 1_767_225_600_000_000) // 1_000_000, event.triples[0][2]) for event in events]
+
+
+def test_a_piece_has_the_last_time_of_its_graph() -> None:
+    text = quad("g", 1) + time("g", 1) + quad("h", 2) + time("h", 2)
+    text += quad("g", 3) + time("g", 5) + quad("h", 4) + quad("g", 6)
+    assert seconds(both(text)) == [(1, '"1"'), (2, '"2"'), (5, '"3"'), (2, '"4"'), (5, '"6"')]
+
+
+def test_a_graph_goes_on_after_statements_about_others() -> None:
+    text = time("g", 1) + quad("g", 1) + '<urn:x> <urn:q> "1" .\n<urn:y> <urn:q> "2" .\n' + quad("g", 2)
+    timed = [one for one in both(text) if one.graph]
+    assert seconds(timed) == [(1, '"1"'), (1, '"2"')]
+
+
+def test_a_time_is_remembered_for_as_many_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "REMEMBERED", 2)
+    monkeypatch.setattr(elements, "REMEMBERED", 2)
+    begin, others = quad("g", 1) + time("g", 1), [quad(f"h{n}", n) + time(f"h{n}", n) for n in range(2, 4)]
+    (again,) = (event for event in both(begin + others[0] + quad("g", 9)) if event.triples[0][2] == '"9"')
+    assert seconds([again]) == [(1, '"9"')]
+    (late,) = (event for event in both(begin + "".join(others) + quad("g", 9)) if event.triples[0][2] == '"9"')
+    assert late.end == 0  # the time of its arrival
+
+
+@pytest.mark.parametrize("fault", ["\udcff", f"<urn:g> {PUNCTUATE} <urn:x> .", "nonsense"])
+def test_what_is_complete_before_a_fault_is_given(fault: str) -> None:
+    text = quad("g", 1) + time("g", 1) + quad("h", 2) + time("h", 2) + fault + "\n" + quad("i", 3) + time("i", 3)
+    check(text)
+    stream = read_stream(io.BytesIO(text.encode("utf-8", "surrogateescape")), format="nq")
+    assert seconds([next(stream)]) == [(1, '"1"')]
+    with pytest.raises(StreamError, match=":5: "):
+        list(stream)
+
+
+def test_intervals_and_other_predicates_stay_in_columns() -> None:
+    text = "".join(quad(f"g{n}", n) + time(f"g{n}", n, FROM) + time(f"g{n}", n + 1, TO) for n in range(50))
+    chunks = list(
+        read_stream(io.BytesIO(text.encode()), format="nq", start_predicate=FROM, end_predicate=TO).chunks(large=True)
+    )
+    assert sum(len(chunk) for chunk in chunks if not isinstance(chunk, list)) >= 49
+    check(text, start_predicate=FROM, end_predicate=TO)
 
 
 LINES = st.builds(
@@ -93,22 +129,21 @@ LINES = st.builds(
 
 @settings(max_examples=examples(4 / 3))
 @given(line=LINES)
-def test_a_usual_line_is_one_of_the_canonical_lines(line: str) -> None:
-    at = scanning.np.zeros(8, "int64")
+def test_a_usual_line_is_one_that_the_parser_takes(line: str) -> None:
+    at = scanning.np.zeros(9, "int64")
     data = scanning.np.frombuffer(line.encode() + b"\n\0\0\0\0", "uint8")
-    constants = (scanning.CLASSES, scanning.STRING, scanning.LANG_STRING, scanning.DIR_LANG_STRING)
-    if scanning._statement(data, 0, *constants, at) >= 0:
+    if scanning._statement(data, 0, *CONSTANTS, at) >= 0:
         terms = [line.encode()[at[k] : at[k + 1]].decode() for k in (0, 2, 4, 6)]
-        assert split_lines(line)[0][:4] == tuple(terms)
-    elif line.isascii():
-        assert not split_lines(line)[0][0]
+        if at[8]:
+            terms[2] = canonical_literal(terms[2])
+        assert parse_line(line) == tuple(terms)
 
 
 @given(micros=st.integers(-62_167_219_200_000_000, 253_402_300_799_999_999))
 def test_a_usual_time_is_its_microseconds(micros: int) -> None:
-    literal = f'"{render_datetime(micros)}"^^<{XSD}dateTime>'.encode()
-    data = scanning.np.frombuffer(literal + b" .\n\0\0\0\0", "uint8")
-    assert scanning.date_time(data, 0, len(literal), scanning.DATE_TIME) == micros
+    text = render_datetime(micros).encode()
+    data = scanning.np.frombuffer(text + b" .\n\0\0\0\0", "uint8")
+    assert moments.date(data, 0, len(text)) == micros
 
 
 def test_bytes_that_are_no_text_are_reported_with_their_line() -> None:
@@ -122,12 +157,29 @@ def test_bytes_that_are_no_text_are_reported_with_their_line() -> None:
 
 @pytest.mark.parametrize("clock", ["dates", "numbers"])
 def test_a_large_document_goes_through_columns(clock: str) -> None:
-    def time(i: int) -> str:
+    def moment(i: int) -> str:
         return f'"{i}"^^<{XSD}integer>' if clock == "numbers" else f'"{render_datetime(i * 250_000)}"^^<{XSD}dateTime>'
 
-    text = "".join(f'<urn:a> <urn:p> "{i}" <urn:g{i}> .\n<urn:g{i}> {PROV} {time(i)} .\n' for i in range(5000))
+    text = "".join(f'<urn:a> <urn:p> "{i}" <urn:g{i}> .\n<urn:g{i}> {PROV} {moment(i)} .\n' for i in range(5000))
     stream = read_stream(io.BytesIO(text.encode()), format="nq")
     chunks = list(stream.chunks(large=True))
-    assert [type(chunk).__name__ for chunk in chunks] == ["list", "RecordBatch", "list"]
+    # The last graph is only complete at the end.
+    assert {type(chunk).__name__ for chunk in chunks[:-1]} == {"RecordBatch"}
+    assert len(chunks) <= 4
+    assert len(chunks[-1]) == 1
     assert stream.counters.events == 5000
     check(text)
+
+
+def test_a_graph_as_long_as_many_blocks_is_read_in_time_that_grows_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nquads, "BLOCK", 1000)
+    cut, scanned = nquads.cut, list[int]()
+
+    def counting(parts: Any, *more: Any) -> Any:
+        scanned.append(sum(map(len, parts)))
+        return cut(parts, *more)
+
+    monkeypatch.setattr(nquads, "cut", counting)
+    text = time("g", 1) + "".join(quad("g", n) for n in range(5000)) + quad("h", 1) + time("h", 1)
+    assert len(both(text)[0].triples) == 5000
+    assert sum(scanned) < 4 * len(text)

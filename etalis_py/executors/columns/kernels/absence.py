@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from etalis_py.compiled import kernel, section
 from etalis_py.executors.columns.kernels.goals import AT, HIGH, LOW, copy_goal
 from etalis_py.executors.columns.kernels.joining import first_from
+from etalis_py.numba_cache import kernel, section
 
 
 @section

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from etalis_py.compiled import kernel, part, section
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, DOUBLE, INTEGER, OTHER, TIME
+from etalis_py.numba_cache import kernel, part, section
 
 FAILED = 7
 FALSE, TRUE, ERROR, ASK = 0, 1, 2, 3

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel, part, section
 from etalis_py.executors.columns.kernels.goals import AT, HIGH, LOW, copy_goal, retract
 from etalis_py.executors.columns.kernels.joining import (
     ANY,
@@ -20,6 +19,7 @@ from etalis_py.executors.columns.kernels.joining import (
     next_passing,
     passing_before,
 )
+from etalis_py.numba_cache import kernel, part, section
 
 NOTHING, OLDER = -1, -2
 """What a row has taken if not a row of the batch: nothing, or an older goal."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel, part
+from etalis_py.numba_cache import kernel, part
 
 AT, LOW, HIGH, ROOM = 0, 1, 2, 3
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel, part, section
 from etalis_py.executors.columns.kernels.goals import AT, HIGH, LOW, copy_goal
+from etalis_py.numba_cache import kernel, part, section
 
 BEFORE, ANY, UNTIL = 0, 1, 2
 """Relations: x ends before y starts; no condition; x ends no later than y."""

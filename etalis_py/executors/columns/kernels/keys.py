@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel, part
 from etalis_py.executors.columns.kernels.ahead import AHEAD, fetch
+from etalis_py.numba_cache import kernel, part
 
 _FIRST = np.uint64(0x9E3779B97F4A7C15)
 _SECOND = np.uint64(0xD6E8FEB86659FD93)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from etalis_py.compiled import kernel
+from etalis_py.numba_cache import kernel
 
 
 @kernel

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel, section
 from etalis_py.executors.columns.kernels.rounding import FAILED_TO_ROUND, round_decimal
 from etalis_py.kernel.words import load_word
+from etalis_py.numba_cache import kernel, section
 
 OTHER, INTEGER, DECIMAL, DOUBLE, TIME, UNDECIDED, LONG_DOUBLE = 0, 1, 2, 3, 4, 5, 6
 """The kinds of a term; no term has one of the last two once it has been decided."""

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import kernel, part, section
 from etalis_py.executors.columns.kernels.goals import AT, HIGH, LOW
 from etalis_py.executors.columns.kernels.joining import BEFORE, first_from
 from etalis_py.executors.columns.kernels.keys import hash_row, same_row
+from etalis_py.numba_cache import kernel, part, section
 
 _MIX = np.uint64(0xD6E8FEB86659FD93)
 NO_ROWS, NO_KEYS, NO_SEEN = -1, -2, -3

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from etalis_py.compiled import part, section
+from etalis_py.numba_cache import part, section
 
 LEAST, MOST = -342, 308
 FAILED_TO_ROUND = -1.0

@@ -1,0 +1,35 @@
+"""EVENT: a node without parts, for it reads whole events."""
+
+from __future__ import annotations
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+from ..faults import Fault
+from .builder import Above, Builder, Part, mapped
+
+
+def lower_record(pattern: alg.Record, above: Above, b: Builder) -> Part:
+    """The node, and the filters above it.  It has no timeless solutions: each uses an occurrence of its event."""
+    read = [t for part in alg.read_of_event(pattern) if isinstance(part, alg.BGP) for t in part.triples]
+    paths = any(isinstance(part, alg.PathPattern) for part in alg.read_of_event(pattern))
+    knows = b.summary.predicates is None or bool(b.summary.predicates)
+    alone = not any(map(b.summary.may_hold, read)) and not (paths and knows)
+    head = tuple(sorted(alg.scope(pattern) & above.needed))
+    node = ir.Record(head, pattern.pattern, pattern.stream, pattern.graph, alone, b.summary.entailed)
+    return mapped(Part(b.add(node), None), above, b)
+
+
+def holds_event(part: ir.Node | ir.Output) -> bool:
+    """Whether a node or an output has EVENT in a pattern that it evaluates over the history."""
+    return any(isinstance(n, alg.Record) for n in alg.walk(part))
+
+
+def backwards() -> Fault:
+    """EVENT in a pattern that is evaluated over the history, in which events are taken apart."""
+    return Fault(
+        "not-backwards",
+        "EVENT stands in a pattern that is looked for backwards, such as an EXISTS that reads variables from outside "
+        "in a filter of its own, or beside a part that may come from the background alone",
+        "make a rule of it, CONSTRUCT { … } WHERE { EVENT { … } }, and ask for the triple that it derives",
+    )

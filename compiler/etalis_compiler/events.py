@@ -1,0 +1,115 @@
+"""``EVENT {…}``: what may stand in it, and what of it can be evaluated outside.
+
+A filter, a BIND or inline rows that are written at the top level of EVENT say the same beside it: its solutions have
+the interval of the event in either place.  What is left inside is most often a plain set of triple patterns, which is
+read like a row of a table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from etalis_rules import algebra as alg
+from etalis_rules.relations import Op
+
+from . import ast
+from .blocks import error
+from .faults import Fault
+
+_BESIDE = "write it beside EVENT, between groups: EVENT {…} SEQ EVENT {…}"
+
+
+def check_event(event: ast.EventGroup, inside_graph: bool) -> None:
+    """Refuse what has no meaning for a single event, and what is not evaluated there."""
+    if inside_graph:
+        raise error(
+            event.span,
+            "event-graph",
+            "EVENT stands inside GRAPH, which reads stored graphs, not the stream",
+            "write EVENT <graph> { … } for the events of one graph, or GRAPH inside EVENT for stored triples",
+        )
+    for node in ast.walk(event.group):
+        if (fault := _refused(node)) is not None:
+            raise fault
+
+
+def _refused(node: object) -> Fault | None:
+    match node:
+        case ast.Combined(operator) if operator not in (ast.Operator.AND, ast.Operator.UNION):
+            return _temporal(node, operator.value)
+        case ast.SeqNot():
+            return _temporal(node, "SEQ NOT")
+        case ast.Repeat():
+            return _temporal(node, "REPEAT")
+        case ast.Within():
+            message = "WITHIN stands inside EVENT, and all triples of one event have the event's interval"
+            return error(node.span, "event-within", message, "write it after the braces: EVENT {…} WITHIN 10 s")
+        case ast.StreamGroup():
+            message = "STREAM stands inside EVENT, and an event comes in one stream"
+            return error(node.span, "event-stream", message, "choose the events outside: STREAM <s> { EVENT {…} }")
+        case ast.EventGroup():
+            message = "EVENT stands inside EVENT, which reads one event and the background"
+            return error(node.span, "event-event", message, "close the first one before: EVENT {…} EVENT {…}")
+        case ast.Query():
+            message = "a sub-SELECT inside EVENT is not evaluated"
+            hint = (
+                "put EVENT into the sub-SELECT: { SELECT … WHERE { EVENT {…} } }, or derive what it tells by CONSTRUCT"
+            )
+            return error(node.span, "event-select", message, hint)
+        case ast.Service():
+            return error(node.span, "service", "SERVICE is not executed", "load the data as background knowledge")
+        case ast.Call(name) if name.upper() in alg.DRAWN:
+            message = f"{name}() draws a value, which is not done inside EVENT"
+            return error(
+                node.span, "event-drawn", message, "write the BIND or FILTER after the braces: EVENT {…} BIND(…)"
+            )
+    return None
+
+
+def _temporal(node: ast.Combined | ast.SeqNot | ast.Repeat, word: str) -> Fault:
+    message = f"{word} stands inside EVENT, and all triples of one event have the event's interval"
+    return error(node.span, "event-temporal", message, _BESIDE)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which events: those of a stream (empty: any) and of a graph (or with the name of their graph)."""
+
+    stream: str
+    graph: alg.Var | alg.Const | None
+
+
+def of_event(pattern: alg.Pattern, chosen: Chosen) -> alg.Pattern:
+    """EVENT over a pattern, with as little as possible inside."""
+    match pattern:
+        case alg.Filter(child, conditions):
+            beside = tuple(c for c in conditions if _may_leave(c, child, chosen))
+            inside = tuple(c for c in conditions if c not in beside)
+            if inside:
+                event: alg.Pattern = alg.Record(alg.Filter(child, inside), chosen.stream, chosen.graph)
+            else:
+                event = of_event(child, chosen)
+            return alg.Filter(event, beside) if beside else event
+        case alg.Extend(child, variable, expression):
+            if _may_leave(expression, child, chosen) and alg.Var(variable) != chosen.graph:
+                return alg.Extend(of_event(child, chosen), variable, expression)
+        case alg.Union(left, right):
+            return alg.Union(of_event(left, chosen), of_event(right, chosen))
+        case alg.Join(Op.AND, left, alg.Table() as table):
+            return alg.Join(Op.AND, of_event(left, chosen), table)
+        case alg.Join(Op.AND, alg.Table() as table, right):
+            return alg.Join(Op.AND, table, of_event(right, chosen))
+    return alg.Record(pattern, chosen.stream, chosen.graph)
+
+
+def _may_leave(expression: alg.Expr, child: alg.Pattern, chosen: Chosen) -> bool:
+    """Whether an expression says the same beside EVENT.
+
+    Not if it has an EXISTS, or sees the graph's name there only, or compares the event's time with something outside.
+    """
+    timed = alg.operators(expression) & alg.INTERVAL
+    if alg.has_exists(expression) or (timed and not alg.variables(expression) <= alg.scope(child)):
+        return False
+    graph = chosen.graph
+    hidden = isinstance(graph, alg.Var) and graph.name not in alg.certain(child)
+    return not (hidden and isinstance(graph, alg.Var) and graph.name in alg.variables(expression))

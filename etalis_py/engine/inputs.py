@@ -1,0 +1,239 @@
+"""What may be given where events are wanted: it is recognised and opened, or refused with what to give instead.
+
+    path, address, frame, dicts …  ──▶ Stream
+    list or iterator of events     ──▶ as it is
+    anything else                  ──▶ TypeError
+
+``run``, ``Engine.push_all`` and ``Engine.push`` come here.  A list of events costs a look at the first.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import reprlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, Any
+
+from etalis_py.events import Event
+from etalis_py.kernel.batch import Columns
+from etalis_py.streams import Burst, Idle, Punctuation, Stream, StreamError, read_stream
+from etalis_py.streams.drafting import UNNAMED, Naming, of_file, of_frame, of_records
+from etalis_py.streams.options import StreamOptions
+from etalis_py.streams.records import is_record, record_draft
+from etalis_py.streams.sockets import is_socket
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SIGNALS = (Punctuation, Idle, Burst)
+_ITEMS = (Event, *_SIGNALS)
+_QUERY = re.compile(r"\b(?:SELECT|ASK|CONSTRUCT|DESCRIBE|REGISTER)\b.*\{", re.IGNORECASE | re.DOTALL)
+_WANTED = (
+    "give a list of event(':a :price 3', 5), the path or address of a stream, a table or frame, or a list of dicts, "
+    "these with time=… and subject=…, or mapping=…"
+)
+_MAPPED = "a mapping is for tables, frames, dicts, CSV, JSON lines, Parquet and Arrow"
+
+
+def opened(
+    given: Any,
+    mapping: Any = None,
+    naming: Naming = UNNAMED,
+    *,
+    drafts: bool = True,
+    in_order: bool = True,
+    revise: bool = False,
+    prefixes: Mapping[str, str] | None = None,
+) -> Stream | Iterable[Any]:
+    """What was given, as a stream or as events.
+
+    Rows are read by the ``mapping``, or else by the columns that are named and, if there may be ``drafts``, by a draft.
+    ``in_order``: what is complete is put in order of time.  ``revise``: events may be withdrawn.  ``prefixes`` are
+    known in mappings and in Turtle.
+    """
+    if naming and mapping is not None:
+        raise TypeError("a mapping says which columns have the time and the subject: leave time= and subject= out")
+    if isinstance(given, Stream):
+        if mapping is not None or naming:
+            raise TypeError(f"{_MAPPED}, not for a stream that is open: read_stream(…, mapping=…)")
+        return given
+    if naming and not drafts and not (naming.time and naming.subject != ""):
+        raise TypeError("name both columns, as time='at', subject='sensor'; subject=None makes a node of each row")
+    reading: StreamOptions = {"mapping": mapping, "in_order": in_order, "prefixes": prefixes}
+    if isinstance(given, (str, os.PathLike)):
+        return _of_source(given, reading, naming if drafts or naming else None, revise)
+    kind = type(given)
+    if not _is_column(kind) and (hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "read")):
+        if mapping is None and (drafts or naming) and hasattr(kind, "__arrow_c_stream__"):
+            given, reading["mapping"] = of_frame(given, naming)
+        elif naming:
+            raise TypeError("columns are named for the path of a file, not for an open one: give mapping=…")
+        return read_stream(given, **reading)
+    alone = isinstance(given, (Event, bytes, bytearray, type)) or is_record(given) or _is_column(kind)
+    if alone or not isinstance(given, Iterable):
+        raise TypeError(_refusal(given))
+    if hasattr(kind, "fetchone") and getattr(given, "description", None):
+        given = _named_rows(given)
+    if not isinstance(given, Collection):
+        if naming:
+            given, reading["mapping"] = of_records(given, naming)
+            mapping = reading["mapping"] or naming
+        return _first_checked(iter(given)) if mapping is None else read_stream(given, **reading)
+    first = next(iter(given), None)
+    if not len(given) or (isinstance(first, _ITEMS) and mapping is None and not naming):
+        return given
+    if is_record(first):
+        if mapping is None and (drafts or naming):
+            given, reading["mapping"] = of_records(given, naming)
+        return read_stream(given, **reading)
+    raise TypeError(_refusal_of_items(first, mapping or naming or None))
+
+
+def _named_rows(cursor: Any) -> Iterator[Any]:
+    """The rows of a cursor of SQL (PEP 249), whose description names their columns."""
+    names = [column[0] for column in cursor.description]
+    return (row if is_record(row) else dict(zip(names, row, strict=True)) for row in cursor)
+
+
+def _is_column(kind: type) -> bool:
+    """Whether it is a class of arrays: of NumPy, Arrow, a series of pandas or polars."""
+    array = hasattr(kind, "__arrow_c_array__") and not hasattr(kind, "schema")
+    return array or any(hasattr(kind, name) for name in ("dtype", "to_frame", "num_chunks"))
+
+
+def _of_source(given: str | os.PathLike[str], reading: StreamOptions, naming: Naming | None, revise: bool) -> Stream:
+    """A path, a pattern, or an address; without a ``naming`` no mapping is drafted."""
+    source = os.fspath(given)
+    if not isinstance(source, str):
+        raise TypeError(f"a path is a text or a Path, not {source!r}")
+    if _QUERY.search(source):
+        raise TypeError("this is a query, and a stream is wanted; the query comes first: run(query, stream)")
+    if not source.strip() or (re.search(r"\s", source) and not os.path.exists(source) and "*" not in source):
+        raise TypeError(
+            f"{reprlib.repr(source)} is no file: a stream is given by the name of its file; statements become an event "
+            "by event(':a :price 3', 5), and the text of a file is read by read_stream(io.BytesIO(text.encode()))"
+        )
+    if source.startswith(("http://", "https://")):
+        if reading.get("mapping") is not None:
+            raise StreamError(f"a container has graphs, and {_MAPPED}", source=source, hint="leave the mapping out")
+        from etalis_py.containers.following import container_stream  # takes a while to import
+
+        return container_stream(source, revise=revise)
+    if source.startswith("kafka://"):
+        from etalis_py.streams.kafka import read_kafka  # takes a while to import
+
+        reading.pop("in_order", None)
+        return read_kafka(source, **reading)
+    if "://" in source and not is_socket(source):
+        raise StreamError(
+            "this kind of address is not known",
+            source=source,
+            hint="known are paths, patterns, -, http(s)://, tcp://host:port and kafka://host:port/topic",
+        )
+    if reading.get("mapping") is None and naming is not None and not is_socket(source):
+        reading["mapping"] = of_file(source, naming)
+    return read_stream(source, **reading)
+
+
+def _first_checked(items: Iterator[Any]) -> Iterator[Any]:
+    """The items; the first is looked at when it comes, the others cost nothing."""
+
+    def parts() -> Iterator[Iterable[Any]]:
+        for first in items:
+            if not isinstance(first, _ITEMS):
+                raise TypeError(_refusal_of_items(first, None))
+            yield (first,)
+            break
+        yield items
+
+    return chain.from_iterable(parts())
+
+
+def check_items(items: Iterable[Any]) -> None:
+    """Raise TypeError for the first of these items that is no event."""
+    for number, item in enumerate(items, 1):
+        if isinstance(item, _SIGNALS):
+            raise TypeError(
+                f"item {number} of the events is a {type(item).__name__}: tell the engine with advance(time)"
+            )
+        if not isinstance(item, Event):
+            raise TypeError(f"item {number} of the events is none: {_refusal_of_items(item, None)}")
+
+
+# --- what to give instead ---
+
+
+def _shown(given: object) -> str:
+    return f"{reprlib.repr(given)} ({type(given).__name__})"
+
+
+def _refusal(given: Any) -> str:
+    """What to give instead of something that is no stream."""
+    if isinstance(given, Event):
+        return f"{_shown(given)} is a single event, and a stream is wanted: put it into a list, [event(…)]"
+    if isinstance(given, (bytes, bytearray)):
+        return "bytes are wanted as a file: read_stream(io.BytesIO(data), format=…)"
+    if is_record(given) and isinstance(given, dict):
+        return f"a single dict is one record: put it into a list, [record], {_with_mapping(given)}"
+    if _is_column(type(given)):
+        return f"{type(given).__name__} is no table: make a frame of it, with names for its columns, and give mapping=…"
+    if hasattr(given, "queries") and hasattr(given, "explain"):
+        return "this is a program, and a stream is wanted; the program comes first: run(program, stream)"
+    return f"a stream of events is wanted, found {_shown(given)}: {_WANTED}"
+
+
+def _refusal_of_items(item: Any, mapping: Any) -> str:
+    """What to give instead of a list or iterator of such items."""
+    if isinstance(item, _ITEMS):
+        return f"{_MAPPED}; events are taken as they are: leave the mapping out"
+    if isinstance(item, str):
+        return (
+            f"{reprlib.repr(item)} is a text, not an event: event(':a :price 3', 5) makes one of statements; a file is "
+            "given by its name alone, several by a pattern or as merge([read_stream(…), read_stream(…)])"
+        )
+    if is_record(item):
+        return f"{_shown(item)} is a record, not an event: give records {_with_mapping(item)}"
+    if isinstance(item, Stream):
+        return "several streams are merged by time: from etalis_py.streams import merge; merge([…])"
+    if isinstance(item, (tuple, list)):
+        return (
+            f"{_shown(item)} is no event: give event(':a :price 3', 5), or rows with names and a mapping, "
+            "[dict(zip(names, row)) for row in rows]"
+        )
+    if mapping is not None:
+        return f"{_shown(item)} has no values by name: a mapping is for rows with names, such as dicts"
+    return f"{_shown(item)} is no event: {_WANTED}"
+
+
+def _with_mapping(record: Any) -> str:
+    return f"with a mapping, for example mapping={record_draft([record] if isinstance(record, dict) else [])!r}"
+
+
+# --- whole streams at once ---
+
+
+def parts_of(stream: Stream) -> Iterator[list[Event] | Columns | Punctuation]:
+    """What a stream with an end has, many events at a time."""
+    if stream.idle is not None:
+        stream.close()
+        raise TypeError(f"{stream.source} is a live stream, which need not end: run(query, stream) gives its matches")
+    for chunk in stream.chunks():
+        if not isinstance(chunk, list):
+            if len(chunk):
+                yield columns_of(chunk)
+            continue
+        for events, items in groupby(chunk, key=lambda item: isinstance(item, Event)):
+            if events:
+                yield list(items)
+            else:
+                yield from (item for item in items if isinstance(item, Punctuation))
+
+
+def columns_of(batch: pa.RecordBatch) -> Columns:
+    """A batch in the flat form as columns of events."""
+    times = (batch.column(name).to_numpy() for name in ("end", "start"))
+    there = batch.schema.names
+    more = (batch.column(name) if name in there else None for name in ("stream", "event", "graph"))
+    return Columns(*times, *(batch.column(name) for name in "spo"), *more)

@@ -1,0 +1,479 @@
+"""Many queries of few kinds: texts that differ only in constants are compiled once.
+
+``gather`` sorts texts into families by their wording, compiles one text of each, and of the others keeps only the name
+and the constants.  The result is a ``Compilation`` like any other: its ``queries`` are all of them, each compiled by
+itself.  An ``Engine`` takes the families as they are if it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from operator import itemgetter
+from typing import Any, overload
+
+from etalis_compiler import ast
+from etalis_compiler.diagnostics import Diagnostic, QueryError, Source
+from etalis_compiler.families import Template, Wording, template_of_text, wording_of
+from etalis_compiler.families.parameters import Unfit
+from etalis_compiler.knowledge import NO_KNOWLEDGE, KnowledgeSummary
+from etalis_compiler.parser import parse
+from etalis_compiler.pipeline import Compilation, CompiledQuery, compile_documents, link, query_name, rules_of
+from etalis_compiler.rewrites.reorder import AS_WRITTEN, Coupling
+from etalis_compiler.rsp import is_windowed
+from etalis_rules import program as ir
+
+from etalis_py.executors.rows.run.families import Families, Family, Gathered, Member, Running, member
+
+FEWEST = 4
+"""The least number of texts of one wording in a program that are compiled as one: from here on an event costs less than
+if each ran by itself (``benchmarks.many_queries``)."""
+REPEATED = FEWEST
+"""The number of texts of one wording, added to an engine one by one, at which the last one starts a family."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The queries of a program that one template stands for; ``policy`` applies if the query names none."""
+
+    template: Template
+    members: Sequence[Member]
+    policy: str
+    plain: bool = True
+    """Whether no base, prefixes or join order were given from outside when its texts were read."""
+
+    @property
+    def query(self) -> CompiledQuery:
+        """The query that stands for all."""
+        query = self.template.query
+        return replace(query, syntax=replace(query.syntax, policy=query.syntax.policy or self.policy))
+
+    @property
+    def name(self) -> str:
+        """The name of the family; it includes the policy, since other goals are kept under another one."""
+        return self.name_by(self.policy)
+
+    def name_by(self, policy: str) -> str:
+        """Its name if this policy applies where the query names none."""
+        return f"{self.template.name} {self.template.query.syntax.policy or policy}"
+
+    def rules(self, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> tuple[dict[str, ir.Node], ir.Output]:
+        """The nodes and the output for all queries together."""
+        rules = self.template.rules(self.name, self.policy, knowledge)
+        return rules.nodes, rules.output
+
+    def __str__(self) -> str:
+        """How many queries it has, and which."""
+        names = [row[0] for row in self.members]
+        few = ", ".join(names) if len(names) < 5 else f"{names[0]}, {names[1]}, … {names[-1]}"
+        return f"{names[0]} stands for {len(names):,} queries that differ in constants only: {few}"
+
+    def moved(self, by: int, policy: str) -> Group:
+        """The same after ``by`` other queries, run by this policy if the query names none."""
+        return replace(self, members=self.rows(by), policy=policy)
+
+    def rows(self, by: int) -> Sequence[Member]:
+        """Its rows, after ``by`` other queries."""
+        if not by:
+            return self.members
+        at = 1 + len(self.template.places)
+        return tuple([(*row[:at], row[at] + by, *row[at + 1 :]) for row in self.members])
+
+    def fits(self, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> bool:
+        """Whether there are rules for all together, by this policy and with this background, however it changes."""
+        try:
+            self.rules(knowledge)
+            if knowledge.changes:
+                self.rules(replace(knowledge, predicates=None))
+        except (QueryError, Unfit):
+            return False
+        return True
+
+    def compiled(self, most: int | None = None) -> Iterator[tuple[int, CompiledQuery]]:
+        """Its queries, or at most ``most`` of them, each compiled by itself, with their places in the program."""
+        shared = self.query
+        for place, name, text in islice(self.texts(), most):
+            document = parse(text.text, base=shared.base, prefixes=dict(shared.prefixes))
+            (query,) = compile_documents([(document, text)], shared.coupling).queries
+            policy = query.syntax.policy or self.policy
+            yield place, replace(query, name=name, syntax=replace(query.syntax, policy=policy))
+
+    def texts(self) -> Iterator[tuple[int, str, Source]]:
+        """The place in the program, the name and the text of each query."""
+        count = len(self.template.places)
+        for row in self.members:
+            yield row[1 + count], row[0], Source(self.template.text_of(row[0], row[1 : 1 + count]))
+
+
+def one_by_one(queries: Iterable[CompiledQuery]) -> tuple[str, ...]:
+    """The note on queries that are alike but run one by one."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for query in queries:
+        wording = wording_of(query.source)
+        if wording is not None:
+            alike.setdefault(wording.pieces, []).append(query.name)
+    some = [names for names in alike.values() if len(names) >= FEWEST]
+    return tuple(f"{names[0]} and {len(names) - 1:,} that are worded like it run one by one" for names in some)
+
+
+class GatheredQueries(Compilation):
+    """A compilation in which many queries exist only as rows of constants.
+
+    ``rest`` are the queries that are compiled by themselves, ``places`` their places in the program.
+    """
+
+    __slots__ = ("_expanded", "_size", "groups", "places", "rest")
+
+    def __init__(
+        self,
+        rest: Sequence[CompiledQuery],
+        places: Sequence[int],
+        groups: Sequence[Group],
+        warnings: tuple[Diagnostic, ...] = (),
+        size: int | None = None,
+    ) -> None:
+        """``size`` is the number of places taken, including those of queries that are gone."""
+        for name, value in (
+            ("rest", tuple(rest)),
+            ("places", tuple(places)),
+            ("groups", tuple(groups)),
+            ("warnings", warnings),
+            ("_expanded", None),
+            ("_size", size),
+        ):
+            object.__setattr__(self, name, value)
+
+    rest: tuple[CompiledQuery, ...]
+    places: tuple[int, ...]
+    groups: tuple[Group, ...]
+    _expanded: tuple[CompiledQuery, ...] | None
+    _size: int | None
+
+    @property
+    def size(self) -> int:
+        """The number of places taken."""
+        return sum((len(g.members) for g in self.groups), len(self.rest)) if self._size is None else self._size
+
+    def without(self, gone: frozenset[str]) -> GatheredQueries:
+        """The same without these queries, none of which is a row of a running family; the others stay in place."""
+        alone = [(q, place) for q, place in zip(self.rest, self.places, strict=True) if q.name not in gone]
+        left = gone.difference(query.name for query in self.rest)
+        groups = []
+        for group in self.groups:
+            members = group.members
+            if left and not isinstance(members, Running):
+                members = tuple([row for row in members if row[0] not in left])
+            groups += [replace(group, members=members)] if len(members) else []
+        return GatheredQueries([q for q, _ in alone], [p for _, p in alone], groups, self.warnings, self.size)
+
+    def running(self, families: Families) -> GatheredQueries:
+        """The same while these families run: the members are always those that run at the moment."""
+        there = families.relations
+        groups = [replace(g, members=Running(there[g.name])) if g.name in there else g for g in self.groups]
+        return GatheredQueries(self.rest, self.places, groups, self.warnings, self.size)
+
+    def sized(self, size: int) -> GatheredQueries:
+        """The same with ``size`` places taken; families with no query running any more are left out."""
+        groups = [group for group in self.groups if len(group.members)]
+        return GatheredQueries(self.rest, self.places, groups, self.warnings, size)
+
+    def run_by(self, policy: str) -> GatheredQueries:
+        """The same, with a policy for queries that name none; queries that are no family under it run one by one."""
+        groups = [group.moved(0, policy) for group in self.groups]
+        fits = [group.policy == policy for group in self.groups]
+        return self._with(groups, [same or group.fits() for same, group in zip(fits, groups, strict=True)])
+
+    def beside(self, knowledge: KnowledgeSummary) -> GatheredQueries:
+        """The same with this background; queries that are no family with it run one by one."""
+        if knowledge is NO_KNOWLEDGE:
+            return self
+        return self._with(self.groups, [group.fits(knowledge) for group in self.groups])
+
+    def _with(self, groups: Sequence[Group], fits: Sequence[bool]) -> GatheredQueries:
+        """The same with those of the groups that fit; the queries of the others run one by one."""
+        alone = list(zip(self.places, self.rest, strict=True))
+        for group, fit in zip(groups, fits, strict=True):
+            alone += () if fit else group.compiled()
+        alone.sort(key=itemgetter(0))
+        rest, places = [q for _, q in alone], [place for place, _ in alone]
+        kept = [group for group, fit in zip(groups, fits, strict=True) if fit]
+        return GatheredQueries(rest, places, kept, self.warnings, self.size)
+
+    def with_hidden(self, queries: Sequence[CompiledQuery]) -> GatheredQueries:
+        """The same with queries that only feed others: their reports have no place in the program."""
+        places = [-len(self.groups) - 1 - i for i in range(len(queries))]
+        return GatheredQueries((*self.rest, *queries), (*self.places, *places), self.groups, self.warnings, self.size)
+
+    @property
+    def kinds(self) -> tuple[CompiledQuery, ...]:
+        """The queries that are compiled by themselves, and one for each family."""
+        return (*self.rest, *(group.query for group in self.groups))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the queries, in the order of the program."""
+        named = [(place, query.name) for place, query in zip(self.places, self.rest, strict=True)]
+        for group in self.groups:
+            count = len(group.template.places)
+            named += [(row[1 + count], row[0]) for row in group.members]
+        return tuple(name for _, name in sorted(named))
+
+    @property
+    def queries(self) -> tuple[CompiledQuery, ...]:
+        """All queries, each compiled by itself, on demand."""
+        if self._expanded is None:
+            object.__setattr__(self, "_expanded", self._compiled(None))
+        return self._expanded or ()
+
+    @property
+    def samples(self) -> Compilation:
+        """The queries that are compiled by themselves, and the first of each family."""
+        return Compilation(self._compiled(1), self.warnings)
+
+    def _compiled(self, most: int | None) -> tuple[CompiledQuery, ...]:
+        """The queries, with at most ``most`` of each family."""
+        every = list(zip(self.places, self.rest, strict=True))
+        for group in self.groups:
+            every += group.compiled(most)
+        return tuple(query for _, query in sorted(every, key=itemgetter(0)))
+
+    @property
+    def families(self) -> Gathered:
+        """The families in the form that an executor takes."""
+        families = (Family(g.name, g.template.is_numeric, g.members) for g in self.groups)
+        return Gathered(tuple(families), self.places)
+
+    def rules(self, policy: str, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> ir.Rules | None:
+        """The rules of all queries, those of a family as one; None if they can only be ordered query by query."""
+        try:
+            alone = rules_of(Compilation(self.rest), knowledge, policy)
+            nodes, outputs = dict(alone.nodes), list(alone.outputs)
+            for group in self.groups:
+                shared, output = group.rules(knowledge)
+                nodes |= shared
+                outputs.append(output)
+            return link(nodes, outputs, Compilation(self.kinds), policy)
+        except (QueryError, Unfit):
+            return None
+
+
+def together(parts: Iterable[tuple[Compilation, str]]) -> GatheredQueries:
+    """Several compilations as one, each with its policy."""
+    rest: list[CompiledQuery] = []
+    places: list[int] = []
+    groups: dict[str, tuple[Group, list[Sequence[Member]]]] = {}
+    warnings: list[Diagnostic] = []
+    before = 0
+    for part, policy in parts:
+        gathered = part if isinstance(part, GatheredQueries) else GatheredQueries(part.queries, (), ())
+        queries, some = gathered.rest, gathered.groups
+        at = gathered.places if gathered is part else range(len(queries))
+        rest += (replace(q, syntax=replace(q.syntax, policy=q.syntax.policy or policy)) for q in queries)
+        places += (before + place for place in at)
+        size = len(queries)
+        for group in some:
+            known = groups.setdefault(group.name, (group, []))
+            known[1].append(group.rows(before))
+        before += gathered.size if gathered is part else size
+        warnings += part.warnings
+    every = []
+    for group, rows in groups.values():
+        # A family without anything new keeps the very same object for its rows, which shows that nothing needs
+        # comparing.
+        every.append(replace(group, members=rows[0] if len(rows) == 1 else tuple(chain.from_iterable(rows))))
+    return GatheredQueries(rest, places, every, tuple(warnings), before)
+
+
+class Documents(Sequence[tuple[ast.Document, Source]]):
+    """The texts of a program with their syntax, parsed on demand."""
+
+    def __init__(self, make: Callable[[], Iterable[tuple[ast.Document, Source]]]) -> None:
+        self._make = make
+        self._documents: tuple[tuple[ast.Document, Source], ...] | None = None
+
+    def _all(self) -> tuple[tuple[ast.Document, Source], ...]:
+        if self._documents is None:
+            self._documents = tuple(self._make())
+        return self._documents
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[ast.Document, Source]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[tuple[ast.Document, Source]]: ...
+    def __getitem__(self, index: Any) -> Any:
+        return self._all()[index]
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._all() == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._all())
+
+
+# --- making families -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How texts are read: base and prefixes, coupling and policy."""
+
+    base: str
+    prefixes: Mapping[str, str]
+    coupling: Coupling
+    policy: str
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing is given from outside."""
+        return not self.base and not self.prefixes and self.coupling == AS_WRITTEN
+
+    def template(self, source: Source, wording: Wording) -> Template | None:
+        """The template of the family of a text, if it can have one."""
+        return template_of_text(
+            source, wording, base=self.base, prefixes=self.prefixes, coupling=self.coupling, policy=self.policy
+        )
+
+    def document(self, source: Source) -> ast.Document:
+        """The syntax of a text."""
+        return parse(source.text, source=source.name, base=self.base, prefixes=self.prefixes)
+
+
+def gather(
+    texts: Sequence[Source], reading: Reading, fewest: int | None = None
+) -> tuple[GatheredQueries, Documents] | None:
+    """The compilation of texts many of which are alike; None if none are, or if some have windows.
+
+    ``fewest``: the least size of a family, instead of ``FEWEST``.
+    """
+    fewest = FEWEST if fewest is None else fewest
+    if len(texts) < fewest:
+        return None
+    chosen = _chosen(texts, reading, fewest)
+    if not chosen:
+        return None
+    documents: dict[int, ast.Document] = {}
+    for i, text in enumerate(texts):
+        if i not in chosen:
+            documents[i] = reading.document(text)
+            if any(map(is_windowed, documents[i].queries)):
+                return None
+    return _numbered(texts, documents, chosen, reading)
+
+
+def _chosen(texts: Sequence[Source], reading: Reading, fewest: int) -> dict[int, tuple[Template, tuple[str, ...]]]:
+    """The texts that belong to families, each with the template and its constants."""
+    alike: dict[tuple[str, ...], list[tuple[int, tuple[str, ...]]]] = {}
+    for i, text in enumerate(texts):
+        wording = wording_of(text)
+        if wording is not None:
+            alike.setdefault(wording.pieces, []).append((i, wording.constants))
+    chosen: dict[int, tuple[Template, tuple[str, ...]]] = {}
+    pending = list(alike.values())
+    while pending:
+        some = pending.pop()
+        if len(some) < fewest:
+            continue
+        # A window of length 0 does not show its unit, so another text stands for all, if there is one.
+        first, example = min(some, key=lambda one: one[1].count("0"))
+        source = texts[first]
+        wording = wording_of(source)
+        template = None if wording is None else reading.template(source, wording)
+        if template is None:
+            continue
+        families: dict[Any, list[tuple[int, tuple[str, ...]]]] = {}
+        for i, given in some:
+            families.setdefault(template.likeness(given), []).append((i, given))
+        own = families.pop(template.likeness(example))
+        if len(own) >= fewest:
+            _choose(chosen, own, template)
+        pending += families.values()
+    return chosen
+
+
+def _choose(
+    chosen: dict[int, tuple[Template, tuple[str, ...]]],
+    members: Sequence[tuple[int, tuple[str, ...]]],
+    template: Template,
+) -> None:
+    known: dict[str, str] = {}
+    for i, given in members:
+        constants = template.constants_of(given)
+        if constants is not None:
+            terms = [known.setdefault(term, term) for term in constants]
+            name = (given[template.named],) if template.named >= 0 else ()
+            chosen[i] = template, (*name, *terms)
+
+
+def _numbered(
+    texts: Sequence[Source],
+    documents: Mapping[int, ast.Document],
+    chosen: Mapping[int, tuple[Template, tuple[str, ...]]],
+    reading: Reading,
+) -> tuple[GatheredQueries, Documents] | None:
+    """Names and places, as if each text had been compiled by itself."""
+    names: dict[str, None] = {}
+    rest: list[tuple[ast.Document, Source]] = []
+    places: list[int] = []
+    warnings: list[Diagnostic] = []
+    rows: dict[str, tuple[Template, list[Member]]] = {}
+
+    def take(name: str, text: Source) -> int:
+        if name in names:
+            raise text.error("duplicate-name", f"two queries are named {name}", 0, 1, hint="rename one of them")
+        names[name] = None
+        return len(names) - 1
+
+    for i, text in enumerate(texts):
+        if i in chosen:
+            template, constants = chosen[i]
+            if template.named >= 0:
+                name, *constants = constants  # type: ignore[assignment]
+            else:
+                name = query_name(template.query.syntax, text, 1, len(names))
+            place = take(name, text)
+            _, family = rows.setdefault(template.name, (template, []))
+            family.append(member(name, constants, place, template.is_numeric))
+            continue
+        document = documents[i]
+        warnings += document.warnings
+        queries = []
+        for syntax in document.queries:
+            name = query_name(syntax, text, len(document.queries), len(names))
+            places.append(take(name, text))
+            register = syntax.register or ast.Register("QUERY", name, span=syntax.span)
+            queries.append(replace(syntax, register=register))
+        rest.append((replace(document, queries=tuple(queries)), text))
+    alone = compile_documents(rest, reading.coupling)
+    groups = [Group(template, tuple(members), reading.policy, reading.plain) for template, members in rows.values()]
+    compilation = GatheredQueries(alone.queries, places, groups, tuple(warnings))
+    if compilation.rules(reading.policy) is None:
+        return None
+
+    def every() -> Iterable[tuple[ast.Document, Source]]:
+        texts = []
+        before = 0
+        for document, text in rest:
+            texts.append((places[before], (document, text)))
+            before += len(document.queries)
+        for group in groups:
+            texts += [(place, (reading.document(text), text)) for place, _, text in group.texts()]
+        return [one for _, one in sorted(texts, key=itemgetter(0))]
+
+    return compilation, Documents(every)
+
+
+__all__ = [
+    "Documents",
+    "GatheredQueries",
+    "Group",
+    "Member",
+    "Reading",
+    "gather",
+    "member",
+    "one_by_one",
+    "together",
+]

@@ -1,0 +1,236 @@
+"""Running a program over a stream from start to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Unpack
+
+from etalis_py.engine.driver import Driver
+from etalis_py.engine.engine import Engine, Given
+from etalis_py.engine.inputs import opened
+from etalis_py.engine.program import program_from
+from etalis_py.engine.unseen_names import Census
+from etalis_py.events import Event
+from etalis_py.kernel.matches import Match, Matches, Revised, Tabular, as_one
+from etalis_py.kernel.options import EngineOptions
+from etalis_py.streams import Stream
+from etalis_py.streams.drafting import Naming
+from etalis_py.streams.updates import Updates, updates_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KEPT = 1000
+"""The number of late events that a run keeps."""
+_FEW = 3  # queries that are shown by name
+_TAKEN = (
+    "the matches of this run have been taken already; to use them several times, keep them: "
+    "matches = run(…).collect(), then list(matches), matches.to_pandas(), matches.to_arrow(query=…)"
+)
+
+
+class Run(Tabular, Iterator[Match]):
+    """The matches of a run as they arise, or all of them as a table."""
+
+    def __init__(self, driver: Driver, census: Census, stream: object, on_late: Callable[[Event], None] | None) -> None:
+        self._driver, self._engine = driver, driver.engine
+        self._census, self._stream, self._on_late = census, stream, on_late
+        self._dead_letters: list[Event] = []
+        self._steps = self._followed(self._driven())
+        self._matches = self._one_by_one()
+        self._last: Matches | None = None  # what the last step gave
+        self._gone = ""  # why some matches cannot be had again
+        self._collected: Matches | None = None
+        self._tables: dict[str | None, pa.Table] = {}
+
+    def _followed(self, steps: Iterator[Matches]) -> Iterator[Matches]:
+        try:
+            for matches in steps:
+                self._last = matches
+                yield matches
+        except Exception:
+            self._gone = "this run has ended with an error: run it again over input without it"
+            raise
+
+    def _one_by_one(self) -> Iterator[Match]:
+        for matches in self._steps:
+            if len(matches):
+                self._gone = _TAKEN
+                yield from matches
+
+    def __iter__(self) -> Iterator[Match]:
+        """The matches that are still to come; once they have been collected, all of them, as often as wanted."""
+        if self._collected is not None:
+            return iter(self._collected)
+        if self._tables:
+            raise ValueError(_TAKEN)
+        return self._matches
+
+    def __next__(self) -> Match:
+        return next(self._matches)
+
+    def __repr__(self) -> str:
+        """What runs over what, and how far it has got; nothing is run for it."""
+        engine, stream = self._engine, self._stream
+        queries = [query for program in engine.programs.values() for query in program.queries]
+        named = ", ".join(queries[:_FEW]) + f", … ({len(queries):,} queries)" * (len(queries) > _FEW)
+        over = stream.source if isinstance(stream, Stream) else f"a {type(stream).__name__}"
+        counters = engine.counters
+        how = "ended" if engine.finished else "iterate over it, or take all with .collect() or .to_pandas()"
+        return f"<Run of {named} over {over}: {counters.events:,} events, {counters.matches:,} matches so far; {how}>"
+
+    def _driven(self) -> Iterator[Matches]:
+        """The matches of each step; late events are set aside."""
+        for step in self._driver.steps():
+            for event in step.late:
+                if len(self._dead_letters) < KEPT:
+                    self._dead_letters.append(event)
+                if self._on_late is not None:
+                    self._on_late(event)
+            yield step.matches
+
+    @property
+    def late(self) -> int:
+        """The number of events so far that came after their instant was over (or withdrew nothing)."""
+        return self._engine.counters.late
+
+    @property
+    def dead_letters(self) -> tuple[Event, ...]:
+        """The late events themselves, the first thousand of them; ``run(…, on_late=…)`` is given all of them.
+
+        >>> from etalis_py import event
+        >>> matches = run("SELECT ?x { ?c :p ?x }", [event(":c :p 1", 5), event(":c :p 2", 3)])
+        >>> [m["x"] for m in matches], matches.late, [late.end for late in matches.dead_letters]
+        ([1], 1, [3000000])
+        """
+        return tuple(self._dead_letters)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is probably not intended: late events, and streams and predicates that no event has had so far.
+
+        A predicate is named with the most similar one that occurred.
+
+        >>> from etalis_py import event
+        >>> matches = run("SELECT ?x { ?c :pirce ?x }", [event(":acme :price 3", 1)])
+        >>> list(matches), matches.warnings
+        ([], ('the predicate :pirce never occurred; did you mean :price? (spelt a little differently)',))
+        """
+        unmade = self._stream.warnings if isinstance(self._stream, Stream) else ()
+        unmet = self._census.warnings(self._engine.knowledge)
+        return (*self._left_out(), *self._driver.warnings, *unmade, *self._engine.warnings, *unmet)
+
+    def _left_out(self) -> Iterator[str]:
+        if late := self.late:
+            events, were = ("event", "was") if late == 1 else ("events", "were")
+            option, withdrew = (
+                ("revise", ", or withdrew what never was,") if self._engine.options.revise else ("lateness", "")
+            )
+            yield (
+                f"{late:,} {events} came too late{withdrew} and {were} left out: see dead_letters, or on_late=…; "
+                f"{option}=…, in microseconds, allows for more"
+            )
+
+    def collect(self) -> Matches:
+        """All matches that are still to come: a notebook shows them as a table, or as a timeline.
+
+        Called again, it gives the same matches, and so do iteration and all tables from then on.
+
+        >>> from etalis_py import event
+        >>> matches = run("SELECT ?x { ?c :p ?x }", [event(":c :p 1", 1), event(":c :p 2", 2)]).collect()
+        >>> len(matches), matches.timeline()
+        (2, <timeline of 2 matches>)
+        """
+        if self._collected is None:
+            if self._gone == _TAKEN and not self._engine.finished:
+                rest = list(self._matches)
+                assert self._last is not None
+                self._collected = Revised(self._last.shapes, rest)
+            else:
+                self._collected = as_one(list(self._rest()))
+        return self._collected
+
+    def _rest(self) -> Iterator[Matches]:
+        """The steps that are still to come; if there are none, the last one, which had no matches."""
+        if self._gone or self._tables:
+            raise ValueError(self._gone or _TAKEN)
+        return self._steps if self._last is None else chain((self._last,), self._steps)
+
+    def to_arrow(self, *, query: str | None = None) -> pa.Table:
+        """The matches that are still to come as a table, the same whenever it is called; see ``Matches.to_arrow``."""
+        from etalis_py.kernel.tabular import arrow_table  # takes a while to import
+
+        if self._collected is None and self._gone == _TAKEN and not self._engine.finished:
+            self.collect()  # the rest of a step is no step
+        if self._collected is not None:
+            return self._collected.to_arrow(query=query)
+        if query not in self._tables:
+            self._tables[query] = arrow_table(self._rest(), query)
+        return self._tables[query]
+
+
+def run(
+    program: Given,
+    stream: Stream | Iterable[Event] | Any,
+    /,
+    *,
+    mapping: Any = None,
+    time: str = "",
+    subject: str | None = "",
+    until: int | str | datetime | None = None,
+    updates: Updates | None = None,
+    on_late: Callable[[Event], None] | None = None,
+    **options: Unpack[EngineOptions],
+) -> Run:
+    """The matches of a program over a stream, as the instants close; ``options`` are those of ``Engine``.
+
+    A stream is what ``read_stream`` gives, a list or iterator of events, a path, a pattern, an address (``http://``,
+    ``tcp://``, ``kafka://``), a frame (a table of pyarrow, pandas or polars) of the flat form (``end``, ``s``, ``p``,
+    ``o``), or, with a ``mapping`` from its columns or keys to triples, any other frame and any list or iterator of
+    dicts.  A file or frame that is not in order of time is sorted first, with a warning, unless late events are allowed
+    (``lateness``, ``revise``) or it was opened with ``in_order=False``.
+
+    Without a mapping, ``time`` and ``subject`` are the columns of a table or the keys of dicts that say when a row was
+    and what it is about; every other column is a property, ``:price``.  A ``subject`` of None makes each row a node of
+    its own.  What is not given of them is drafted as ``etalis map`` does, and a warning says how.
+
+    ``until`` ends the run: microseconds since the epoch, a datetime (without a zone: UTC), or a time as the stream
+    spells it, such as ``"2026-01-31T10:00:00Z"``.  Events after it are not read, and whatever depends on time alone
+    (windows, absences) is reported if it falls due up to then.  A time that the stream cannot have is an error, and one
+    before its first event a warning.  While a live stream (``read_stream(…, idle=1.0)``) is silent, event time follows
+    the wall clock: see ``streams.PassingTime``.
+
+    ``updates`` change the background while the stream runs: a file of JSON lines, or dicts of the same form, in order
+    of time: ``{"time": 10, "add": ":a a :Firm .", "remove": …, "graph": …}``.  An update holds from the first instant
+    after its time.
+
+    Events that come too late are counted in ``Run.late``; ``on_late`` is called with each of them.
+
+    An error in the input, or of an iterator, is raised after the matches of the events before it.
+
+    >>> from etalis_py import event
+    >>> [m["x"] for m in run("SELECT ?x { ?c :p ?x }", [event(":c :p 1", 1), event(":c :p 2", 2)])]
+    [1, 2]
+    >>> rows = [{"at": 1, "city": "Wien", "amount": 10}, {"at": 2, "city": "Graz", "amount": 5}]
+    >>> [m["city"] for m in run("SELECT ?city { ?row :city ?city ; :amount 5 }", rows, time="at", subject=None)]
+    ['Graz']
+    """
+    compiled = program_from(program)
+    revise = bool(options.get("revise"))
+    in_order = not (revise or options.get("lateness"))
+    stream = opened(
+        stream, mapping, Naming(time, subject), revise=revise, in_order=in_order, prefixes=compiled.prefixes
+    )
+    if isinstance(stream, Stream):
+        options.setdefault("render", lambda us: stream.clock.render(us))
+    if updates is not None:
+        options.setdefault("changes", True)
+        if options.get("background") is None:
+            options["background"] = []
+    engine = Engine(compiled, **options)
+    census = Census(compiled)
+    changes = () if updates is None else updates_of(updates, stream.unit if isinstance(stream, Stream) else "s")
+    driver = Driver(engine, stream, until=until, updates=changes, census=census)
+    return Run(driver, census, stream, on_late)

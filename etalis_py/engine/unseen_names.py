@@ -1,0 +1,202 @@
+"""Streams and predicates that a program asks for but no event has had: they are probably misspelt.
+
+The census runs beside the engine, a batch at a time.  It looks at predicates until every one that the program asks for
+has occurred, so it costs a correct program next to nothing.
+
+>>> from etalis_py import compile, event
+>>> census = Census(compile("SELECT ?x { ?c :pirce ?x }"))
+>>> census.see([event(":acme :price 3", 1)])
+>>> census.warnings()
+('the predicate :pirce never occurred; did you mean :price? (spelt a little differently)',)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from etalis_rules import algebra as alg
+from etalis_rules.spelling import Spelling
+from etalis_rules.terms import RDF
+
+from etalis_py.kernel.batch import count_events
+
+if TYPE_CHECKING:
+    from etalis_py.engine.program import Program
+    from etalis_py.events import Event
+    from etalis_py.kernel.batch import Columns
+
+MOST = 2000  # names kept for comparison
+_VOCABULARIES = (RDF, "http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2002/07/owl#")
+
+
+class Census:
+    """Compares the streams and predicates that occurred with those that a program asks for.
+
+    A predicate that every answer needs is reported if it never occurred; one that may be missing (in OPTIONAL, UNION,
+    MINUS, NOT EXISTS) is reported only if a similar name did.  State: the distinct names, at most ``MOST`` of each.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._term = Spelling(program.prefixes).term
+        units = program.units
+        reads = {stream for unit in units for stream, _ in unit.reads}
+        makes = {triple[1] for unit in units for triple in unit.makes} | {
+            triple.predicate.term if isinstance(triple.predicate, alg.Const) else ""
+            for query in program.compilation.queries
+            for triple in query.template
+        }
+        patterns = list(_patterns(program))
+        self._needed = {p for pattern in patterns for p in _predicates(_mandatory(pattern))}
+        every = {p for pattern in patterns for p in _predicates(alg.read_of_stream(pattern))}
+        # A rule whose predicate is a variable may derive any predicate.
+        self._missing = set() if "" in makes else every - makes
+        self._reads_all = "" in reads
+        self._streams = reads - {"", *(unit.stream for unit in units)}
+        self._read = reads
+        self._unnamed = program.unnamed
+        self._seen: set[str] = set()
+        self._came: set[str] = set()
+        self._any = False
+        self._apart = list(_asking_for_several(program))
+        """The queries with EVENT over several triples, until an event comes that has several."""
+
+    def see(self, events: Iterable[Event]) -> None:
+        """Take note of a batch of events."""
+        if self._missing:
+            self._note({triple[1] for event in events for triple in event.triples})
+        if self._asks_streams():
+            self._came |= {event.stream or self._unnamed for event in events}
+        if self._apart and any(len(event.triples) > 1 for event in events):
+            self._apart.clear()
+        self._any = True
+
+    def see_columns(self, columns: Columns) -> None:
+        """Take note of events in the flat form."""
+        if self._missing:
+            self._note(set(columns.p.unique().to_pylist()))
+        if self._asks_streams():
+            names = [""] if columns.stream is None else columns.stream.unique().to_pylist()
+            self._came |= {name or self._unnamed for name in names}
+        if self._apart and count_events(columns) < len(columns):
+            self._apart.clear()
+        self._any = True
+
+    def _asks_streams(self) -> bool:
+        return len(self._came) < MOST and not (self._reads_all and self._streams <= self._came)
+
+    def _note(self, predicates: set[str]) -> None:
+        self._missing -= predicates
+        if len(self._seen) < MOST:
+            self._seen |= predicates
+
+    def warnings(self, knowledge: Any = None, *, unread: bool = True) -> tuple[str, ...]:
+        """The probable slips.
+
+        ``knowledge`` is the background: if it has changed, predicates are not reported.  ``unread``: also name the
+        streams that no query reads.  If there were no events at all, nothing is reported.
+        """
+        if not self._any:
+            return ()
+        streams = chain(self._no_reader() if unread else (), self._no_source())
+        return (*streams, *self._never_occurred(knowledge), *self._single_triples(knowledge))
+
+    def _single_triples(self, knowledge: Any) -> Iterator[str]:
+        for query in self._apart if knowledge is None else ():
+            yield (
+                f"{query} asks in EVENT for several triples, and no event had more than one: give the rows of one "
+                "event the same number in the column event, or ask the group without EVENT"
+            )
+
+    def _no_reader(self) -> Iterator[str]:
+        if self._reads_all or not self._read:
+            return
+        known = ", ".join(map(self._term, sorted(self._read)))
+        for stream in sorted(self._came - self._read):
+            what = (
+                f"no query reads the stream {self._term(stream)}" if stream else "events that name no stream are unread"
+            )
+            yield f"{what}; the queries read {known}{self._slip(stream, self._read)}: --stream NAME=SOURCE"
+
+    def _no_source(self) -> Iterator[str]:
+        for stream in sorted(self._streams - self._came):
+            slip = self._slip(stream, self._came - self._read - {""})
+            yield f"no event came of the stream {self._term(stream)}{slip}"
+
+    def _never_occurred(self, knowledge: Any) -> Iterator[str]:
+        if knowledge is not None and (knowledge.programs or knowledge.version):
+            return  # answer sets may have any predicate, and an earlier version of the background may have had this one
+        for predicate in sorted(self._missing):
+            if knowledge is not None and _mentions(knowledge, predicate):
+                continue
+            slip = self._slip(predicate, self._seen)
+            if slip or predicate in self._needed:
+                yield f"the predicate {self._term(predicate)} never occurred{slip}"
+
+    def _slip(self, name: str, among: Iterable[str]) -> str:
+        from etalis_py.whynot.likeness import slip_of  # why-not is not loaded for every run
+
+        slip = slip_of(name, among) if name else None
+        return "" if slip is None else f"; did you mean {self._term(slip[0])}? ({slip[1].text})"
+
+
+def _patterns(program: Program) -> Iterator[alg.Pattern]:
+    """The patterns of all queries."""
+    for query in program.compilation.queries:
+        yield alg.SubSelect(query.algebra)
+    for fact in program.facts:
+        yield from (*fact.since, *fact.till)
+    for plan in program.plans:
+        yield alg.SubSelect(plan.select)
+        yield from (match.pattern for match in plan.matches if isinstance(match.pattern, alg.Pattern))
+
+
+def _asking_for_several(program: Program) -> Iterator[str]:
+    """The queries with an EVENT that needs more than one triple, unless rules derive events for it."""
+    if any(query.template for query in program.compilation.queries):
+        return
+    for query in program.compilation.queries:
+        events = (part for part in alg.walk(query.algebra) if isinstance(part, alg.Record))
+        if any(sum(len(p.triples) for p in _mandatory(e) if isinstance(p, alg.BGP)) > 1 for e in events):
+            yield query.name
+
+
+def _mandatory(pattern: alg.Pattern) -> Iterator[alg.Pattern]:
+    """The parts without which there is no solution, parents first."""
+    yield pattern
+    match pattern:
+        case alg.Record(inner, stream):
+            yield from (replace(p, stream=stream) for p in _mandatory(inner) if isinstance(p, alg.BGP))
+            return
+        case alg.Union() | alg.Known():
+            return
+        case alg.Outer(_, mandatory) | alg.Minus(mandatory):
+            parts: tuple[alg.Pattern, ...] = (mandatory,)
+        case alg.Absence(left, right=right):
+            parts = (left,) if right is None else (left, right)
+        case alg.Runs(child):
+            parts = (child,)
+        case _:
+            parts = alg.children(pattern)
+    for part in parts:
+        yield from _mandatory(part)
+
+
+def _predicates(patterns: Iterable[alg.Pattern]) -> Iterator[str]:
+    """The predicates of triple patterns outside stored graphs; names with a dot are the engine's own."""
+    for pattern in patterns:
+        if isinstance(pattern, alg.BGP) and pattern.graph is None:
+            for triple in pattern.triples:
+                if isinstance(triple.predicate, alg.Const) and not triple.predicate.term.startswith("<."):
+                    yield triple.predicate.term
+
+
+def _mentions(knowledge: Any, predicate: str) -> bool:
+    """Whether the background has it in any position: then its schema may entail it, like the vocabularies of RDF."""
+    graphs = [knowledge.graph(name) for name in ("", *knowledge.names())]
+    if predicate[1:].startswith(_VOCABULARIES) and any(map(len, graphs)):
+        return True
+    places = ((predicate, None, None), (None, predicate, None), (None, None, predicate))
+    return any(next(iter(graph.match(*place)), None) is not None for graph in graphs for place in places)

@@ -1,0 +1,150 @@
+"""Generated code for absence: NOT, SEQ NOT … SEQ, and the deadline of SEQ NOT … WITHIN.
+
+A solution of N that falls into an interval or a gap has ended before the solution that asks for it, so N wait in a
+store of their own, under the variables that they share, ordered by end.  A look-up finds those that ended inside by two
+binary searches.
+
+A deadline keeps the solutions that wait for it, under the variables that they share with N: each N that arrives cancels
+those before it, and when the time is up the rest are reported.  A solution that is cancelled early costs nothing later,
+as the queue holds only the keys to look at for each time.
+
+    {?o :ordered ?p} SEQ NOT {?o :shipped ?d} WITHIN 2 HOURS: ordered a@1, b@2; shipped a@60 min → b [2, 2 + 2 h]
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Any
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+from etalis_py.executors.rows.generate.blocks import Code, emit_steps
+from etalis_py.executors.rows.generate.frames import Frame
+from etalis_py.executors.rows.generate.inserting import insert, key_of
+from etalis_py.executors.rows.generate.joins import seq_check
+from etalis_py.executors.rows.generate.needs import Deadline
+from etalis_py.executors.rows.generate.writer import Writer
+
+
+def between(bucket: Any, after: int, before: int) -> Any:
+    """The solutions of a bucket that end after the one time and before the other."""
+    if not bucket or bucket[-1][0] <= after:
+        return ()
+    first = bisect_left(bucket, (after + 1,))
+    return bucket[first : bisect_left(bucket, (before,), first)]
+
+
+def inside(w: Writer, code: Code, name: str, node: ir.Absence, source: str) -> None:
+    """``P NOT N`` for each new solution ``y`` of P."""
+    frame = _alone(code, name, node)
+    out, layout = code.new(name), code.layouts[name]
+    with w.block(f"for y in {source}:"):
+        with w.block(f"if {_present(code, name, node, frame, 'y[1]', 'y[0]')}:"):
+            w("continue")
+        emit_steps(w, code, name, node.steps, frame, "continue", lambda: w(f"{out}.append({frame.solution(layout)})"))
+
+
+def gap(w: Writer, code: Code, name: str, node: ir.Absence, source: str) -> None:
+    """``A SEQ NOT N SEQ C`` for each new solution ``y`` of C: the goals of A are those of SEQ."""
+    seq_check(w, code, name, node, source, lambda frame: f"not {_present(code, name, node, frame, 'x[0]', 'y[1]')}")
+
+
+def _alone(code: Code, name: str, node: ir.Absence) -> Frame:
+    frame = Frame(code.names, start="y[1]")
+    frame.read(node.left, code.layouts[node.left.node], "y")
+    frame.provenance = code.provenance(name, "y[-1]")
+    return frame
+
+
+def _present(code: Code, name: str, node: ir.Absence, frame: Frame, after: str, before: str) -> str:
+    """Source that is true when some N compatible with ``frame`` lies between two times."""
+    absent = code.goals(name, "N")
+    terms = [frame.terms[v] for v in node.shared]
+    key = "None" if not terms else terms[0] if len(terms) == 1 else f"({', '.join(terms)})"
+    tests = [f"n[1] > {after}", *compatible(node, frame, "n")]
+    candidates = f"{code.names.use('between', between)}({absent}.get({key}), {after}, {before})"
+    return f"any({' and '.join(tests)} for n in {candidates})"
+
+
+def compatible(node: ir.Absence, frame: Frame, variable: str) -> list[str]:
+    """The tests that the N in ``variable`` is compatible, as far as the key does not ensure it."""
+    tests = []
+    for i, column in enumerate(node.absent.columns):
+        if column not in node.shared and column in frame.terms:
+            term, own = f"{variable}[{2 + i}]", frame.terms[column]
+            tests.append(f"({term} == {own} or not {term} or not {own})")
+    return tests
+
+
+def cancel(w: Writer, code: Code, name: str, node: ir.Absence, absent: str) -> None:
+    """``A SEQ NOT N WITHIN d``: each N that arrives cancels the goals of A that ended before it."""
+    number, goals = code.store(name, "G").number, code.goals(name, "G")
+    tests = ["x[0] < y[1]", *compatible(node, _goal(code, name, node), "y")]
+    with w.block(f"for y in {absent}:"):
+        w(f"k = {key_of(node.absent, node.shared, 'y')}", f"b = {goals}.get(k)")
+        with w.block("if b and b[0][0] < y[1]:"):
+            if code.journaled:
+                gone = f"[({-number - 1}, x) for x in b if {' and '.join(tests)}]"
+                w(f"{code.journal}.extend({gone})")
+            if len(tests) == 1:
+                with w.block("if b[-1][0] < y[1]:"):
+                    w(f"del {goals}[k]", "continue")
+            w(f"rest = [x for x in b if not ({' and '.join(tests)})]")
+            with w.block("if rest:"):
+                w(f"{goals}[k] = rest")
+            with w.block("else:"):
+                w(f"del {goals}[k]")
+
+
+def deadline(w: Writer, code: Code, name: str, node: ir.Absence) -> None:
+    """``A SEQ NOT N WITHIN d``: the goals that are due are reported."""
+    assert node.deadline is not None
+    number = code.store(name, "G").number
+    goal = _goal(code, name, node)
+    out, layout = code.new(name), code.layouts[name]
+    queue = code.helper("queue", name, Deadline(name, node.deadline, "queue"))
+    take = code.helper("take", name, Deadline(name, node.deadline, "take"))
+    with w.block(f"if {queue} and {queue}[0][0] <= t:"), w.block(f"for x in {take}(t):"):
+        if code.journaled:
+            w(f"{code.journal}.append(({-number - 1}, x))")
+        emit_steps(w, code, name, node.steps, goal, "continue", lambda: w(f"{out}.append({goal.solution(layout)})"))
+
+
+def _goal(code: Code, name: str, node: ir.Absence) -> Frame:
+    """What the steps of a deadline see: the goal ``x`` of A."""
+    goal = Frame(code.names, start="x[1]")
+    goal.read(node.left, code.layouts[node.left.node], "x")
+    goal.provenance = code.provenance(name, "x[-1]")
+    return goal
+
+
+def await_later(w: Writer, code: Code, name: str, node: ir.Absence, reached: frozenset[str]) -> None:
+    """The goal-insertion rules, at the end of an instant."""
+    if node.deadline is None and node.absent.node in reached:
+        new = code.new(node.absent.node)
+        with code.guard(w, new):
+            insert(w, code, name, "N", node.absent, node.shared, new)
+    if node.left.node not in reached or (node.right is None and node.deadline is None):
+        return
+    new = code.new(node.left.node)
+    with code.guard(w, new):
+        if node.deadline is not None:
+            _await_deadline(w, code, name, node, node.deadline, new)
+            return
+        if node.policy and new not in code.single:
+            w(f"if len({new}) > 1: {new} = sorted({new})")
+        insert(w, code, name, "G", node.left, node.certain, new)
+
+
+def _await_deadline(w: Writer, code: Code, name: str, node: ir.Absence, bound: alg.Bound, new: str) -> None:
+    """New goals of A, and when they are due."""
+    if bound.months:
+        also = f"{code.helper('await', name, Deadline(name, bound, 'add'))}(x, k)"
+    else:  # instants follow one another, and so do the times at which their goals are due
+        alarm = code.of_runtime("alarm")
+        w(f"at = t + {bound.micros}")
+        with w.block(f"if at < {alarm}[0]:"):
+            w(f"{alarm}[0] = at")
+        also = f"{code.helper('queue', name, Deadline(name, bound, 'queue'))}.append((at, k))"
+    insert(w, code, name, "G", node.left, node.shared, new, also)

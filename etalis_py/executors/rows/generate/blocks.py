@@ -1,0 +1,375 @@
+"""Generated code for the steps of a rule, and for nodes with one body goal.
+
+Every node has a Python list of the solutions that are new in this instant.  A *block* reads the lists of the node's
+body goals and fills the node's own; the blocks of an instant follow one another in the order of the strata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Literal
+
+from etalis_compiler.rewrites.push_windows import longest
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.calendar import add_months
+
+from etalis_py.executors.rows.generate.because import Because
+from etalis_py.executors.rows.generate.frames import Frame
+from etalis_py.executors.rows.generate.layout import Layout
+from etalis_py.executors.rows.generate.needs import (
+    Goals,
+    LongestOf,
+    LookUp,
+    Need,
+    OfFamily,
+    OfInstant,
+    OfOutput,
+    OfRuntime,
+    Store,
+    waiting_at,
+)
+from etalis_py.executors.rows.generate.writer import Writer
+from etalis_py.values import SparqlError
+from etalis_py.values.expressions import Names
+from etalis_py.values.limits import Limits
+
+
+@dataclass(slots=True)
+class Code:
+    """The state that all blocks of one program share while they are written, with the needs collected so far.
+
+    ``late`` are the nodes whose solutions may end before the instant in which they are known.  ``numbering`` has the
+    numbers of goal stores that exist; new ones get the numbers after ``last``.
+    """
+
+    nodes: dict[str, ir.Node]
+    layouts: dict[str, Layout]
+    late: frozenset[str] = frozenset()
+    limits: Limits = Limits()  # noqa: RUF009 - frozen
+    names: Names = field(default_factory=Names)
+    explain: bool = False
+    journaled: bool = False
+    families: Mapping[str, tuple[bool, ...]] = field(default_factory=dict)
+    """Which parameters of a family are numbers."""
+    positions: tuple[int, ...] = ()
+    """The number that reports of each output have; empty where that is the number of the output."""
+    numbering: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    last: int = 0
+    numbers: dict[str, int] = field(default_factory=dict)
+    needs: dict[str, Need] = field(default_factory=dict)
+    stores: dict[tuple[str, str], Store] = field(default_factory=dict)
+    emptied: dict[str, dict[str, str]] = field(default_factory=dict)
+    """The collections emptied at the end of an instant, sets first: the node that fills one → its name."""
+    single: set[str] = field(default_factory=set)
+    """Lists that hold exactly one solution in the function being written."""
+    at_most_one: set[str] = field(default_factory=set)
+    """Lists that hold one solution or none, and to which nothing is added."""
+
+    def __post_init__(self) -> None:
+        self.numbers = {name: i for i, name in enumerate(self.nodes)}
+        self.names.use("SparqlError", SparqlError)
+        self.need("look_back", OfRuntime("look_back"))
+        self.emptied = {
+            "set": {"seen": "seen", "seen in stream": "in_stream", "whole": "whole"},
+            "dict": {"made": "made"},
+        }
+
+    def new(self, node: str) -> str:
+        """The list of a node's new solutions."""
+        return f"n{self.numbers[node]}"
+
+    def most(self, node: str) -> str:
+        """The number of new solutions of a node at which they are checked against the limits again."""
+        return f"m{self.numbers[node]}"
+
+    def position(self, number: int) -> int:
+        """The number that reports of an output have."""
+        return self.positions[number] if self.positions else number
+
+    def is_late(self, node: str) -> bool:
+        """May solutions of this node end before the instant in which they are known?"""
+        return node in self.late
+
+    def guard(self, w: Writer, *lists: str) -> AbstractContextManager[None]:
+        """A block that runs only if there is a solution in one of these lists."""
+        return nullcontext() if self.single.intersection(lists) else w.block(f"if {' or '.join(lists)}:")
+
+    def provenance(self, node: str, *parts: str) -> str:
+        """Source of the provenance of a solution, or nothing when explanations are off."""
+        if not self.explain:
+            return ""
+        return f"{self.names.use('Because', Because)}({node!r}, ({', '.join(parts)},))"
+
+    # --- names of run-time objects ---
+
+    def need(self, name: str, need: Need) -> str:
+        """A name for a run-time object."""
+        self.needs[name] = need
+        return name
+
+    def helper(self, kind: str, node: str, need: Need) -> str:
+        """A name for a run-time object that belongs to a node."""
+        return self.need(f"{kind}{self.numbers[node]}", need)
+
+    def of_runtime(self, name: str) -> str:
+        """A name for an object that every program has."""
+        return self.need(name, OfRuntime(name))
+
+    @property
+    def journal(self) -> str:
+        return self.of_runtime("journal")
+
+    def store(self, node: str, side: str) -> Store:
+        """The goal store of one side of a node."""
+        store = self.stores.get((node, side))
+        if store is None:
+            waiting, certain, bound = waiting_at(self.nodes[node], side)
+            number = self.numbering.get((node, side))
+            if number is None:
+                number = self.last = self.last + 1
+            key = tuple(2 + waiting.columns.index(name) for name in certain)
+            lasting = LongestOf(bound.family, bound.place) if isinstance(bound, ir.Longest) else None
+            limit = None if bound is None else longest(bound)
+            store = Store(number, node, side, self.layouts[waiting.node], key, limit, lasting)
+            self.stores[node, side] = store
+        return store
+
+    def longest(self, node: str, bound: alg.Bound | None) -> str:
+        """Source of how long a goal of this node is kept; empty if it is kept for ever."""
+        if isinstance(bound, ir.Longest):
+            return f"{self.helper('longest', node, LongestOf(bound.family, bound.place))}[0]"
+        return "" if bound is None else str(longest(bound))
+
+    def goals(self, node: str, side: str) -> str:
+        """A name for the buckets of the store."""
+        self.store(node, side)
+        return self.helper(side, node, Goals(node, side, "buckets"))
+
+    def edges(self, node: str, side: str) -> str:
+        """A name for the edges of its buckets."""
+        self.store(node, side)
+        return self.helper(f"E{side}", node, Goals(node, side, "edges"))
+
+    def of_instant(self, kind: str, node: str, what: Literal["set", "dict"], key: str = "") -> str:
+        """A name for a set or dictionary that is empty between instants; ``key`` tells two of a node apart."""
+        name = self.helper(kind, node, OfInstant(what))
+        self.emptied[what].setdefault(node + key, name)
+        return name
+
+    def filled(self, key: str) -> str:
+        """A name for such a collection that belongs to no node."""
+        what: Literal["set", "dict"] = "set" if key in self.emptied["set"] else "dict"
+        return self.need(self.emptied[what][key], OfInstant(what))
+
+
+def too_long(bound: alg.Bound, start: str, end: str, names: Names) -> str:
+    """Source that is true when an interval is longer than the bound."""
+    if bound.months:
+        shifted = f"{names.use('add_months', add_months)}({start}, {bound.months})"
+        return f"{end} > {shifted} + {bound.micros}"
+    return f"{end} - {start} > {bound.micros}"
+
+
+def in_time(bound: alg.Bound, start: str, end: str, names: Names) -> str:
+    """Source that is true when an interval is no longer than the bound."""
+    if bound.months:
+        return f"not {too_long(bound, start, end, names)}"
+    return f"{end} - {start} <= {bound.micros}"
+
+
+def lasts(parameter: str, frame: Frame) -> str:
+    """Source that is true when the solution lasts no longer than the value of a parameter."""
+    return f"{frame.end} - {frame.start} <= {frame.values[parameter]}"
+
+
+def emit_steps(
+    w: Writer, code: Code, node: str, steps: tuple[ir.Step, ...], frame: Frame, skip: str, then: Callable[[], None]
+) -> None:
+    """The steps in order, nested where a look-up gives several answers; ``then`` writes the code that follows success.
+
+    ``skip`` is the statement that abandons this solution (``continue`` inside a loop).
+    """
+    for i, step in enumerate(steps):
+        match step:
+            case ir.Condition(expression):
+                with w.block("try:"), w.block(f"if not {frame.emitter().test(expression)}:"):
+                    w(skip)
+                with w.block("except SparqlError:"):
+                    w(skip)
+            case ir.Duration(bound):
+                with w.block(f"if {too_long(bound, frame.start, frame.end, code.names)}:"):
+                    w(skip)
+            case ir.Lasting(parameter):
+                with w.block(f"if not {lasts(parameter, frame)}:"):
+                    w(skip)
+            case ir.Assign(variable, expression):
+                _assign(w, frame, variable, expression, f"a{code.numbers[node]}_{i}")
+            case ir.Background(pattern, binds):
+                _background(w, code, node, pattern, binds, frame, f"{code.numbers[node]}_{i}")
+                depth = w.depth
+                w.depth += 1
+                emit_steps(w, code, node, steps[i + 1 :], frame, "continue", then)
+                w.depth = depth
+                return
+            case ir.Parameters():
+                _parameters(w, code, step, frame, f"{code.numbers[node]}_{i}", skip)
+                depth = w.depth
+                w.depth += 1
+                emit_steps(w, code, node, steps[i + 1 :], frame, "continue", then)
+                w.depth = depth
+                return
+    then()
+
+
+def _assign(w: Writer, frame: Frame, variable: str, expression: alg.Expr, temporary: str) -> None:
+    if isinstance(expression, alg.Var):
+        frame.terms[variable] = frame.terms.get(expression.name, "''")
+        if expression.name in frame.values:
+            frame.set_value(variable, frame.values[expression.name], unsure=expression.name in frame.unsure)
+        return
+    with w.block("try:"):
+        w(f"{temporary} = {frame.emitter().term(expression)}")
+    with w.block("except SparqlError:"):
+        w(f"{temporary} = ''")
+    frame.terms[variable] = temporary
+    frame.values.pop(variable, None)
+
+
+def _background(
+    w: Writer, code: Code, node: str, pattern: alg.Pattern, binds: tuple[str, ...], frame: Frame, tag: str
+) -> None:
+    """``for b in lookup(bindings, t):`` — the body is indented by the caller."""
+    known = sorted(alg.scope(pattern) & frozenset(frame.terms))
+    wanted = tuple(sorted(frozenset(binds) | frozenset(known)))
+    lookup = code.need(f"B{tag}", LookUp(pattern, tuple(known), wanted))
+    arguments = ", ".join(frame.terms[name] for name in known)
+    row = f"b{tag}"
+    w(f"for {row} in {lookup}(({arguments}{',' if known else ''}), t):")
+    for i, name in enumerate(wanted):
+        # A look-up may bind a variable that was unbound before: its carried value is then stale.
+        frame.terms[name] = f"{row}[{i}]"
+        if name in binds or name in frame.unsure:
+            frame.values.pop(name, None)
+    if code.explain:
+        frame.provenance = code.provenance(node, frame.provenance or "x[-1]", f"Because('background', {row}[-1])")
+
+
+def _parameters(w: Writer, code: Code, step: ir.Parameters, frame: Frame, tag: str, skip: str) -> None:
+    """``for q in rows of the parameters that match:`` — the body is indented by the caller."""
+    terms = [frame.terms[name] for name, _ in step.equal]
+    key = "None" if not terms else terms[0] if len(terms) == 1 else f"({', '.join(terms)})"
+    equal = tuple(place for _, place in step.equal)
+    row = f"q{tag}"
+    if step.compared:
+        ((variable, op, place),) = step.compared
+        if variable:
+            with w.block("try:"):
+                w(f"v = {frame.emitter().value(alg.Var(variable))}")
+            with w.block("except SparqlError:"):
+                w(skip)
+        else:
+            w(f"v = {frame.end} - {frame.start}")
+        candidates = code.need(f"P{tag}", OfFamily(step.family, equal, place, op))
+        w(f"for {row} in {candidates}({key}, v):")
+    elif terms:
+        w(f"for {row} in {code.need(f'P{tag}', OfFamily(step.family, equal))}({key}, ()):")
+    else:
+        w(f"for {row} in {code.need(f'P{tag}', OfFamily(step.family))}():")
+    is_numeric = code.families[step.family]
+    for name, place in step.binds:
+        frame.terms[name] = f"{row}[{place}]"
+        frame.values.pop(name, None)
+        if place and is_numeric[place - 1]:
+            frame.set_value(name, f"{row}[{1 + len(is_numeric) + place}]")
+
+
+@contextmanager
+def parted(w: Writer, code: Code, number: int, source: str) -> Iterator[None]:
+    """Divide the reports of a family among its queries: the body handles the ``rows`` of one query at a time."""
+    split, reports = code.need(f"split{number}", OfOutput(number, "split")), code.of_runtime("reports")
+    with w.block(f"if {source}:"), w.block(f"for number, rows in {split}(t, {source}):"):
+        w(f"{reports}.append((number, t, rows))")
+        yield
+
+
+def single_pass(w: Writer, code: Code, name: str, node: ir.Map, source: str) -> None:
+    """Map: each new solution of the child through the steps."""
+    layout = code.layouts[name]
+    frame = Frame(code.names)
+    frame.read(node.child, code.layouts[node.child.node], "x")
+    if code.is_late(name):
+        frame.end = "x[0]"
+    out = code.new(name)
+    if code.explain:
+        frame.provenance = "x[-1]"
+    if node.distinct and not node.steps:
+        _distinct(w, code, name, node, source, frame)
+        return
+    conditions = [s for s in node.steps if isinstance(s, ir.Condition)]
+    durations = [s for s in node.steps if isinstance(s, ir.Duration)]
+    if len(conditions) + len(durations) == len(node.steps):
+        tests = [f"not ({too_long(d.bound, 'x[1]', frame.end, code.names)})" for d in durations]
+        emitter = frame.emitter()
+        tests += [emitter.test(c.expression) for c in conditions]
+        same = not code.explain and _identical(node, layout, code)
+        solution = "x" if same else frame.solution(layout)
+        comprehension(w, out, solution, f"for x in {source}", tests)
+        return
+    with w.block(f"for x in {source}:"):
+        emit_steps(w, code, name, node.steps, frame, "continue", lambda: w(f"{out}.append({frame.solution(layout)})"))
+
+
+def _identical(node: ir.Map, layout: Layout, code: Code) -> bool:
+    """Does the solution pass through unchanged?"""
+    child = code.layouts[node.child.node]
+    return node.child.columns == layout.head and len(child.values) == len(layout.values) == 0
+
+
+def comprehension(w: Writer, out: str, solution: str, loop: str, tests: list[str]) -> None:
+    """``out += [solution …]``, or element by element if a condition raises an error."""
+    if not tests:
+        w(f"{out} += [{solution} {loop}]")
+        return
+    with w.block("try:"):
+        w(f"{out} += [{solution} {loop} if {' and '.join(tests)}]")
+    with w.block("except SparqlError:"), w.block(f"{loop}:"):
+        with w.block("try:"), w.block(f"if {' and '.join(tests)}:"):
+            w(f"{out}.append({solution})")
+        with w.block("except SparqlError:"):
+            w("continue")
+
+
+def _distinct(w: Writer, code: Code, name: str, node: ir.Map, source: str, frame: Frame) -> None:
+    """The solutions of an instant as a set over all columns of the child."""
+    layout = code.layouts[name]
+    width = code.layouts[node.child.node].width
+    seen = code.of_instant("seen", name, "set")
+    with w.block(f"for x in {source}:"):
+        w(f"k = x[1:{width}]")
+        with w.block(f"if k not in {seen}:"):
+            w(f"{seen}.add(k)", f"{code.new(name)}.append({frame.solution(layout)})")
+
+
+def union(w: Writer, code: Code, name: str, node: ir.Union, sources: list[tuple[ir.Ref, str]]) -> None:
+    """Union: every branch in turn, with its columns in the order of the head."""
+    layout = code.layouts[name]
+    out = code.new(name)
+    seen = code.of_instant("seen", name, "set") if node.distinct else ""
+    for ref, source in sources:
+        frame = Frame(code.names)
+        frame.read(ref, code.layouts[ref.node], "x")
+        if code.is_late(name):
+            frame.end = "x[0]"
+        if code.explain:
+            frame.provenance = "x[-1]"
+        if not node.distinct:
+            comprehension(w, out, frame.solution(layout), f"for x in {source}", [])
+            continue
+        columns = ", ".join(frame.terms.get(c, "''") for c in layout.head)
+        with w.block(f"for x in {source}:"):
+            w(f"k = (x[1], {columns})")
+            with w.block(f"if k not in {seen}:"):
+                w(f"{seen}.add(k)", f"{out}.append({frame.solution(layout)})")

@@ -1,0 +1,473 @@
+"""Rules to Python source: one function per kind of instant, no interpretation of the rules per event.
+
+``single[p](s, o, start, t, stream, p)`` handles an instant that consists of one triple with predicate ``p``;
+``instant(t, occurrences)`` any other.  Both fill the lists of the leaves and then run the blocks of all nodes that can
+be reached from there, stratum by stratum; a stratum of mutually recursive nodes runs until nothing new comes.  At the
+end the goals that await a later instant are inserted.  Reports go to ``reports`` as ``(output, t, solutions)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import assert_never
+
+from etalis_compiler.stratify import feeds, output_id
+from etalis_rules import program as ir
+from etalis_rules.leaf_tests import predicates_of
+from etalis_rules.operators import Role, computes, inputs, looks_back, multiplies
+from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, TOGETHER, Op
+
+from etalis_py.executors.rows.generate import absence, blocks, inserting, joins, longest, weighing
+from etalis_py.executors.rows.generate.because import Because
+from etalis_py.executors.rows.generate.blocks import Code
+from etalis_py.executors.rows.generate.deriving import Derivation, derive
+from etalis_py.executors.rows.generate.feeding import feed, leaf_tests, may_see
+from etalis_py.executors.rows.generate.needs import OfOutput, Operator
+from etalis_py.executors.rows.generate.outer import outer
+from etalis_py.executors.rows.generate.plan import RowPlan
+from etalis_py.executors.rows.generate.reaching import readers_of
+from etalis_py.executors.rows.generate.records import feed_event
+from etalis_py.executors.rows.generate.writer import Writer
+from etalis_py.executors.rows.run.operands import OperatorCode, operator_code
+from etalis_py.executors.rows.run.slicing import canonical_key, is_arranged
+from etalis_py.kernel.templates import fresh_nodes_of
+
+_OPERATORS = (ir.Group, ir.Closure, ir.Slice, ir.Recall, ir.Run)  # objects with state of their own
+MOST_BLOCKS = 1_000
+"""The most blocks in all functions for a single triple; further predicates share the function for any instant, since
+the functions for n predicates whose rules build on one another take space n²."""
+
+
+def write(rules: ir.Rules, code: Code) -> RowPlan:
+    """Write the functions for these rules."""
+    return Generator(rules, code).write()
+
+
+class Generator:
+    """Writes the functions of some rules."""
+
+    def __init__(self, rules: ir.Rules, code: Code) -> None:
+        self.rules = rules
+        self.code = code
+        self.nodes = dict(rules.nodes)
+        self.outputs = {output_id(o.query): (i, o) for i, o in enumerate(rules.outputs)}
+        self.leaves = {n: node for n, node in self.nodes.items() if isinstance(node, ir.Leaf)}
+        self.records = {n: node for n, node in self.nodes.items() if isinstance(node, ir.Record)}
+        self.places = {name: place for place, name in enumerate(self.leaves)}
+        self.by_predicate: dict[str, list[str]] = {}
+        self.anywhere: list[str] = []
+        """The leaves that see triples of any predicate, except for the predicates that they exclude."""
+        for name, leaf in self.leaves.items():
+            terms = predicates_of(leaf) or ()
+            for term in terms:
+                self.by_predicate.setdefault(term, []).append(name)
+            if not terms:
+                self.anywhere.append(name)
+        self.fed = {
+            oid: [n for n, x in self._sources.items() if any(feeds(t, o.stream, x) for t in o.template)]
+            for oid, (_, o) in self.outputs.items()
+            if o.form == "construct" and o.source is not None
+        }
+        self.readers = readers_of(self.nodes, rules.outputs, self.fed, code.is_late)
+        self.timed = [n for n, x in self.nodes.items() if isinstance(x, ir.Absence) and x.deadline is not None]
+        self.remembers = looks_back(rules)
+        self.operators: dict[str, OperatorCode] = {}
+        self.derives = any(self.fed.values())
+        self.filled: frozenset[str] = frozenset()
+
+    @property
+    def _sources(self) -> dict[str, ir.Leaf | ir.Record]:
+        """The nodes that are made from no others: they see triples, or whole events."""
+        return {**self.leaves, **self.records}
+
+    # --- functions ---
+
+    def write(self) -> RowPlan:
+        w = Writer()
+        names: dict[str, str] = {}
+        written = 0
+        # With EVENT every instant is handed over as a whole, so there are no functions for single triples.
+        for i, predicate in enumerate(sorted(self.by_predicate) if not self.records else ()):
+            written += len(self.readers.reach(self._seeing(predicate)))
+            if written > MOST_BLOCKS:
+                names[predicate] = "general"
+            else:
+                names[predicate] = f"single{i}"
+                self._single(w, f"single{i}", predicate)
+        if not self.records:
+            self._single(w, "other", None)
+        self._instant(w)
+        self._due(w)
+        with w.block(f"def {'other' if self.records else 'general'}(s, o, start, t, stream, p):"):
+            w("instant(t, ((s, p, o, start, stream),))")
+        for name, node in self.nodes.items():
+            if isinstance(node, (ir.Group, ir.Run)):
+                self._operator_code(name, node)
+        code = self.code
+        return RowPlan(
+            w.text() + "\n", names, code.names.objects, code.needs, tuple(code.stores.values()), self.operators
+        )
+
+    def _operator_code(self, name: str, node: ir.Group | ir.Run) -> None:
+        if name not in self.operators:
+            self.operators[name] = operator_code(node, self.code)
+
+    def _single(self, w: Writer, name: str, predicate: str | None) -> None:
+        """The function for one triple whose predicate is known (or is not named by any rule)."""
+        code = self.code
+        chosen = self._seeing(predicate)
+        reached = self.readers.reach(chosen)
+        with w.block(f"def {name}(s, o, start, t, stream, p):"):
+            derived = {leaf for oid, fed in self.fed.items() if oid in reached for leaf in fed}
+            for leaf, node in self.leaves.items():
+                sure = leaf in chosen and leaf not in derived and not node.entailed
+                if sure:
+                    tests = leaf_tests(node, predicate, code)
+                    (code.at_most_one if tests else code.single).add(code.new(leaf))
+                elif leaf in reached:
+                    w(f"{code.new(leaf)} = []")
+            if self.remembers:
+                w(f"{code.of_runtime('remember')}(s, p, o, start, t, stream)")
+            derives = any(oid in reached for oid, fed in self.fed.items() if fed)
+            self.filled = frozenset({"seen", "seen in stream", "made"} if derives else ())
+            if derives:
+                w(f"{code.filled('seen')}.add((s, p, o, start))")
+                if any(leaf.stream for leaf in self.leaves.values()):
+                    w(f"{code.filled('seen in stream')}.add((s, p, o, start, stream))")
+            self._feed(w, chosen, self._event(), predicate)
+            self._run(w, reached)
+        code.single.clear()
+        code.at_most_one.clear()
+
+    def _instant(self, w: Writer) -> None:
+        """The function for several triples that end at the same time: each is taken once."""
+        code = self.code
+        reached = self.readers.reach([*self._sources, *self.timed])
+        self.filled = frozenset({"seen", "seen in stream", "made", "whole"})
+        w(f"PREDICATES = {self._predicate_numbers()!r}")
+        with w.block("def instant(t, occurrences):"):
+            for leaf in self._sources:
+                w(f"{code.new(leaf)} = []")
+            seen = code.filled("seen")
+            in_stream = code.filled("seen in stream")
+            streams = [n for n, leaf in self.leaves.items() if leaf.stream]
+            with w.block("for s, p, o, start, stream in occurrences:"):
+                if self.remembers:
+                    w(f"{code.of_runtime('remember')}(s, p, o, start, t, stream)")
+                because = self._event()
+                if streams:
+                    with w.block(f"if (s, p, o, start, stream) in {in_stream}:"):
+                        w("continue")
+                    w(f"{in_stream}.add((s, p, o, start, stream))")
+                    self._feed(w, streams, because, None)
+                with w.block(f"if (s, p, o, start) in {seen}:"):
+                    w("continue")
+                w(f"{seen}.add((s, p, o, start))")
+                w("g = PREDICATES.get(p, -1)")
+                open_ = [n for n in self.anywhere if not self.leaves[n].stream]
+                for predicate, number in self._predicate_numbers().items():
+                    members = [n for n in self.by_predicate[predicate] if not self.leaves[n].stream]
+                    with w.block(f"{'if' if number == 0 else 'elif'} g == {number}:"):
+                        self._feed(w, members, because, predicate)
+                self._feed(w, open_, because, None)
+            self._take_events(w)
+            self._run(w, reached, time_passes=True)
+
+    def _take_events(self, w: Writer) -> None:
+        """The events of the instant, each once, for EVENT."""
+        if not self.records:
+            return
+        code = self.code
+        arrived = code.of_runtime("arrived")
+        with w.block(f"for start, triples, stream, graph in {arrived}:"):
+            if self._derives_events:
+                w(f"{code.filled('whole')}.add((start, frozenset(triples), stream, graph))")
+            feed_event(w, code, self.records, {})
+        w(f"{arrived}.clear()")
+        for name in self.records:
+            weighing.compare(w, code, name, code.new(name), weighing.FEW)
+
+    @property
+    def _derives_events(self) -> bool:
+        """Whether EVENT sees what some rule derives."""
+        return any(name in self.records for names in self.fed.values() for name in names)
+
+    def _due(self, w: Writer) -> None:
+        """The function for an instant without an event: the reports of deadlines, and what follows from them."""
+        code = self.code
+        if not self.timed:
+            return
+        reached = self.readers.reach(self.timed)
+        self.filled = frozenset({"seen", "seen in stream", "made", "whole"})
+        with w.block("def due(t):"):
+            for leaf in self._sources:
+                if leaf in reached:
+                    w(f"{code.new(leaf)} = []")
+            self._run(w, reached, time_passes=True)
+
+    def _predicate_numbers(self) -> dict[str, int]:
+        read = (t for t, names in self.by_predicate.items() if not all(self.leaves[n].stream for n in names))
+        return {t: i for i, t in enumerate(sorted(read))}
+
+    def _seeing(self, predicate: str | None) -> list[str]:
+        """The leaves that may see a triple with this predicate (None: one that no leaf names), in their order."""
+        names = [] if predicate is None else self.by_predicate.get(predicate, [])
+        names = [*names, *(n for n in self.anywhere if may_see(self.leaves[n], predicate))]
+        return sorted(names, key=self.places.__getitem__)
+
+    # --- leaves ---
+
+    def _event(self) -> str:
+        """Source of the provenance of the occurrence at hand."""
+        return f"{self.code.names.use('Because', Because)}('event', (s, p, o, start, t, stream))"
+
+    def _feed(
+        self,
+        w: Writer,
+        leaves: list[str],
+        because: str,
+        predicate: str | None,
+        later: Mapping[str, str] | None = None,
+    ) -> None:
+        chosen = {name: self.leaves[name] for name in leaves}
+        feed(w, self.code, chosen, because, predicate, later or {})
+
+    # --- the blocks of an instant ---
+
+    def _run(self, w: Writer, reached: frozenset[str], *, time_passes: bool = False) -> None:
+        """All strata in turn.  Reports come in this order, those of a recursion round by round: see ``settle``.
+
+        ``time_passes``: whether a deadline may be due in this instant.
+        """
+        reports = self.code.of_runtime("reports")
+        reported = [oid for oid in self.outputs if oid in reached]
+        recursive = any(len(stratum) > 1 for stratum in self.rules.strata if not reached.isdisjoint(stratum))
+        unsettled = len(reported) > 1 or (recursive and reported)
+        if unsettled:
+            w(f"first = len({reports})")
+        for stratum in self.rules.strata:
+            members = [n for n in stratum if n in reached]
+            if not members:
+                continue
+            if len(stratum) > 1 and len(members) == len(stratum):
+                self._recursion(w, stratum, reached)
+                continue
+            for name in members:
+                if name in self.timed:
+                    self._deadline(w, name, reached, time_passes)
+                else:
+                    self.block_of(w, name, reached, {})
+        if unsettled:
+            settle = self.code.of_runtime("settle")
+            w(f"if len({reports}) > first{'' if recursive else ' + 1'}: {settle}(first)")
+        self.insert_goals(w, reached)
+        self.end_instant(w, reached)
+
+    def end_instant(self, w: Writer, reached: frozenset[str]) -> None:
+        """Empty the collections that last for one instant only, if this function may have filled them."""
+        for names in self.code.emptied.values():
+            for key, name in names.items():
+                if name in self.code.needs and (key.removesuffix("'") in reached or key in self.filled):
+                    w(f"{name}.clear()")
+
+    def block_of(self, w: Writer, name: str, reached: frozenset[str], lists: Mapping[str, str]) -> None:
+        """One block, guarded by a test for new input."""
+        if name in self.outputs:
+            self._output(w, name, lists, None)
+            return
+        node, code = self.nodes[name], self.code
+        if isinstance(node, ir.Leaf | ir.Record):
+            return
+        new = {ref.node: lists.get(ref.node, code.new(ref.node)) for ref in ir.refs(node) if ref.node in reached}
+        inputs = [new[n] for n in dict.fromkeys(self._inputs(name)) if n in new]
+        if name not in lists:
+            w(f"{code.new(name)} = {'()' if isinstance(node, _OPERATORS) else '[]'}")
+        if not inputs:
+            return
+        with code.guard(w, *inputs):
+            if name not in lists:
+                weighing.begin(w, code, name)
+            self._block(w, name, node, new, recursive=bool(lists))
+            if multiplies(node) or computes(node):
+                weighing.compare(w, code, name, code.new(name), weighing.FEW)
+
+    def _deadline(self, w: Writer, name: str, reached: frozenset[str], time_passes: bool) -> None:
+        """The solutions of N cancel waiting goals before these fall due."""
+        code, node = self.code, self.nodes[name]
+        assert isinstance(node, ir.Absence)
+        if node.absent.node in reached:
+            absent = code.new(node.absent.node)
+            with code.guard(w, absent):
+                absence.cancel(w, code, name, node, absent)
+        w(f"{code.new(name)} = {'[]' if time_passes else '()'}")
+        if time_passes:
+            absence.deadline(w, code, name, node)
+
+    def _inputs(self, name: str) -> list[str]:
+        """The nodes whose new solutions this block reads (not those from which it only inserts goals for later)."""
+        late = self.code.is_late(name)
+        parts = inputs(self.nodes[name])
+        return [part.ref.node for part in parts if part.role is not Role.PAST and (late or not part.earlier)]
+
+    def _block(self, w: Writer, name: str, node: ir.Node, new: Mapping[str, str], recursive: bool) -> None:
+        code = self.code
+        match node:
+            case ir.Map():
+                blocks.single_pass(w, code, name, node, new[node.child.node])
+            case ir.Union():
+                sources = [(ref, new[ref.node]) for ref in node.branches if ref.node in new]
+                blocks.union(w, code, name, node, sources)
+            case ir.Join() if code.is_late(name):
+                joins.both(w, code, name, node, new.get(node.left.node, ""), new.get(node.right.node, ""))
+            case ir.Join() if node.op in RIGHT_LAST:
+                joins.seq_check(w, code, name, node, new[node.right.node])
+            case ir.Join() if node.op in TOGETHER:
+                write = joins.equals_again if recursive else joins.equals
+                write(w, code, name, node, new.get(node.left.node, "()"), new.get(node.right.node, "()"))
+            case ir.Join():
+                joins.both(w, code, name, node, new.get(node.left.node, ""), new.get(node.right.node, ""))
+            case ir.Absence(right=None):
+                absence.inside(w, code, name, node, new[node.left.node])
+            case ir.Absence(right=ir.Ref() as right):
+                absence.gap(w, code, name, node, new[right.node])
+            case ir.Outer():
+                optional = "" if node.right is None else new.get(node.right.node, "")
+                outer(w, code, name, node, new.get(node.left.node, ""), optional)
+            case ir.Leaf() | ir.Record() | ir.Absence():
+                raise TypeError(f"{name} needs no block of its own")
+            case ir.Group() | ir.Run() | ir.Recall() | ir.Closure() | ir.Slice():
+                child = ir.refs(node)[0].node
+                if isinstance(node, (ir.Group, ir.Run)):
+                    self._operator_code(name, node)
+                if code.journaled and not isinstance(node, ir.Recall):
+                    self._log(w, name, new[child])
+                if isinstance(node, ir.Run) and not recursive and longest.is_inline(name, node, code):
+                    longest.go_on(w, code, name, node, new[child])
+                    return
+                run = code.helper("run", name, Operator(name))
+                w(f"{code.new(name)} {'+=' if recursive else '='} {run}(t, {new[child]})")
+            case _:
+                assert_never(node)
+
+    def _log(self, w: Writer, name: str, source: str, side: int = 0) -> None:
+        """Record in the journal what an operator took in from its ``side``-th part."""
+        w(f"{self.code.journal}.append(({name!r}, t, {source}, {side}))")
+
+    def _recursion(self, w: Writer, stratum: tuple[str, ...], reached: frozenset[str]) -> None:
+        """Mutually recursive nodes: rounds over the results of the last round, until there are none."""
+        code = self.code
+        inner = [n for n in stratum if n in self.nodes]
+        leaves = [n for n in inner if n in self._sources]
+        others = [n for n in inner if n not in self._sources]
+        for name in others:
+            w(f"{code.new(name)} = []", f"all_{code.new(name)} = []")
+            weighing.begin(w, code, name)
+        for leaf in leaves:
+            w(f"all_{code.new(leaf)} = []")
+        outside = sorted({n for name in others for n in self._inputs(name) if n not in inner and n in reached})
+        for name in outside:
+            w(f"first_{code.new(name)} = {code.new(name)}")
+        w("rounds = 0")
+        news = [code.new(n) for n in leaves] + [code.new(n) for n in outside]
+        with w.block(f"while {' or '.join(news)}:"):
+            w("rounds += 1")
+            limit = code.of_runtime("too_deep")
+            w(f"if rounds > {self.code.limits.rounds}: {limit}({', '.join(map(repr, stratum[:1]))})")
+            for leaf in leaves:
+                w(f"all_{code.new(leaf)} += {code.new(leaf)}", f"next_{code.new(leaf)} = []")
+                weighing.compare(w, code, leaf, f"all_{code.new(leaf)}", weighing.MANY)
+            for name in stratum:
+                if name in self.nodes and name not in self._sources:
+                    self.block_of(w, name, reached, {name: code.new(name)})
+            for name in stratum:
+                if name in self.outputs:
+                    self._output(w, name, {}, {n: f"next_{code.new(n)}" for n in leaves})
+            for name in others:
+                w(f"all_{code.new(name)} += {code.new(name)}", f"{code.new(name)} = []")
+                weighing.compare(w, code, name, f"all_{code.new(name)}", weighing.MANY)
+            for leaf in leaves:
+                w(f"{code.new(leaf)} = next_{code.new(leaf)}")
+            for name in outside:
+                w(f"{code.new(name)} = []")
+        for name in others + leaves:
+            w(f"{code.new(name)} = all_{code.new(name)}")
+        # Solutions from outside are read by other strata too.
+        for name in outside:
+            w(f"{code.new(name)} = first_{code.new(name)}")
+
+    def insert_goals(self, w: Writer, reached: frozenset[str]) -> None:
+        """Goals that await something later are inserted when the instant is over."""
+        code = self.code
+        for name, node in self.nodes.items():
+            if code.is_late(name):
+                continue  # solutions known late are inserted at once
+            if isinstance(node, ir.Absence):
+                absence.await_later(w, code, name, node, reached)
+                continue
+            if isinstance(node, ir.Run):
+                self._interrupt(w, name, node, reached)
+                continue
+            if isinstance(node, ir.Join) and node.op in RIGHT_LAST:
+                ref = node.left
+                if node.op is Op.NEXT and node.right.node in reached:
+                    joins.drop_followed(w, code, name, node)
+            elif isinstance(node, ir.Outer) and node.op in LEFT_LAST and node.right is not None:
+                ref = node.right
+            else:
+                continue
+            if ref.node in reached:
+                new = code.new(ref.node)
+                with code.guard(w, new):
+                    if node.policy and new not in code.single:
+                        w(f"if len({new}) > 1: {new} = sorted({new})")
+                    inserting.insert(w, code, name, "G", ref, node.certain, new)
+
+    def _interrupt(self, w: Writer, name: str, node: ir.Run, reached: frozenset[str]) -> None:
+        """REPEAT … NOT: a solution that must not be in a gap stops later elements from extending runs over it."""
+        if node.absent is None or node.absent.node not in reached:
+            return
+        new = self.code.new(node.absent.node)
+        with self.code.guard(w, new):
+            if self.code.journaled:
+                self._log(w, name, new, 1)
+            longest.interrupt(w, self.code, name, node, new)
+
+    # --- outputs ---
+
+    def _output(self, w: Writer, name: str, lists: Mapping[str, str], later: Mapping[str, str] | None) -> None:
+        number, output = self.outputs[name]
+        assert output.source is not None
+        code = self.code
+        source = lists.get(output.source.node, code.new(output.source.node))
+        reports = code.of_runtime("reports")
+        fresh = fresh_nodes_of(output, output.source.columns) if self.fed.get(name) else None
+        labels = () if fresh is None else fresh[0]
+        if output.query in code.families:
+            with blocks.parted(w, code, number, source):
+                if self.fed.get(name):
+                    derive(w, code, self._derivation(name), "rows", later)
+            return
+        if labels:
+            code.filled("made")
+            w(f"m{number} = {code.need(f'applied{number}', OfOutput(number, 'applied'))}({source})")
+            source = f"m{number}"
+        with w.block(f"if {source}:"):
+            arranged = is_arranged(output)
+            rows = f"r{number}" if arranged or later is None else source
+            if arranged:
+                w(f"{rows} = {code.need(f'arrange{number}', OfOutput(number, 'arrange'))}(t, {source})")
+            elif later is None:
+                key = canonical_key(output.source.columns, tuple(sorted(output.variables)))
+                sorting = "" if key is None else f"key={code.names.use(f'order{number}', key)}"
+                w(f"{rows} = {source} if len({source}) == 1 else sorted({source}{', ' + sorting if sorting else ''})")
+            with w.block(f"if {rows}:") if arranged else nullcontext():
+                w(f"{reports}.append(({code.position(number)}, t, {rows}))")
+                if output.form == "construct" and self.fed.get(name):
+                    derive(w, code, self._derivation(name, labels), rows, later)
+
+    def _derivation(self, name: str, labels: tuple[str, ...] = ()) -> Derivation:
+        number, output = self.outputs[name]
+        leaves = {n: self.leaves[n] for n in self.fed[name] if n in self.leaves}
+        records = {n: self.records[n] for n in self.fed[name] if n in self.records}
+        return Derivation(name, number, output, leaves, records, labels, self.remembers)

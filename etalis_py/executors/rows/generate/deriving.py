@@ -1,0 +1,95 @@
+"""Generated code for what rules derive: single triples for the leaves, and whole events for EVENT."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from etalis_compiler.stratify import feeds
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+from etalis_py.executors.rows.generate.because import Because
+from etalis_py.executors.rows.generate.blocks import Code
+from etalis_py.executors.rows.generate.feeding import feed
+from etalis_py.executors.rows.generate.frames import Frame
+from etalis_py.executors.rows.generate.needs import OfOutput
+from etalis_py.executors.rows.generate.records import feed_event
+from etalis_py.executors.rows.generate.writer import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """A CONSTRUCT and what sees its triples: leaves, and EVENTs.
+
+    ``labels`` are the blank nodes that it makes anew; ``remembers``: some rule looks back at single occurrences.
+    """
+
+    name: str
+    number: int
+    output: ir.Output
+    leaves: Mapping[str, ir.Leaf]
+    records: Mapping[str, ir.Record]
+    labels: tuple[str, ...]
+    remembers: bool
+
+
+def derive(w: Writer, code: Code, rule: Derivation, rows: str, later: Mapping[str, str] | None) -> None:
+    """Each derived triple enters the stream, once per instant and interval; for STREAM, once in its stream."""
+    name, output = rule.name, rule.output
+    assert output.source is not None
+    frame = Frame(code.names)
+    frame.read(output.source, code.layouts[output.source.node], "x")
+    seen = code.filled("seen")
+    with w.block(f"for x in {rows}:"):
+        if rule.labels:
+            w(f"fresh = {code.need(f'fresh{rule.number}', OfOutput(rule.number, 'fresh'))}(x)")
+            for i, label in enumerate(rule.labels):
+                frame.terms[label] = f"fresh[{i}]"
+        w("start = x[1]", f"stream = {output.stream!r}")
+        if rule.records:
+            w("triples = {}")
+        if code.is_late(output.source.node):
+            with w.block("if x[0] != t:"):
+                w("continue")
+        for template in output.template:
+            places = (template.subject, template.predicate, template.object)
+            w(f"s, p, o = {', '.join(_written(n, frame) for n in places)}")
+            tests = [letter for letter, n in zip("spo", places, strict=True) if isinstance(n, alg.Var)]
+            if isinstance(template.subject, alg.Var):
+                tests.append("""s[:1] != '"'""")
+            if isinstance(template.predicate, alg.Var):
+                tests.append("p[:1] == '<'")
+            if rule.records:
+                with w.block(f"if {' and '.join(tests)}:") if tests else nullcontext():
+                    w("triples[s, p, o] = None")
+            constant = template.predicate.term if isinstance(template.predicate, alg.Const) else None
+            targets = {n: leaf for n, leaf in rule.leaves.items() if feeds(template, output.stream, leaf)}
+            because = f"{code.names.use('Because', Because)}({name!r}, (x[-1],))"
+            anywhere = {n: leaf for n, leaf in targets.items() if not leaf.stream}
+            ways = {f"(s, p, o, start) not in {seen}": (seen, "", anywhere)}
+            if in_stream := {n: leaf for n, leaf in targets.items() if leaf.stream}:
+                known = code.filled("seen in stream")
+                ways[f"(s, p, o, start, stream) not in {known}"] = (known, ", stream", in_stream)
+            for new, (known, stream, leaves) in ways.items():
+                with w.block(f"if {' and '.join([new, *tests])}:"):
+                    w(f"{known}.add((s, p, o, start{stream}))")
+                    if rule.remembers:
+                        w(f"{code.of_runtime('remember')}(s, p, o, start, t, stream)")
+                    feed(w, code, leaves, because, constant, later or {})
+        if rule.records:
+            _derive_event(w, code, rule, later)
+
+
+def _derive_event(w: Writer, code: Code, rule: Derivation, later: Mapping[str, str] | None) -> None:
+    """What one solution of a rule derives is one event, unless an equal one is there."""
+    known = code.filled("whole")
+    w("graph = ''", "event = (start, frozenset(triples), stream, graph)")
+    with w.block(f"if triples and event not in {known}:"):
+        w(f"{known}.add(event)", "triples = (*triples,)")
+        feed_event(w, code, rule.records, later or {}, code.provenance(rule.name, "x[-1]"))
+
+
+def _written(node: alg.Var | alg.Const, frame: Frame) -> str:
+    return repr(node.term) if isinstance(node, alg.Const) else frame.terms.get(node.name, "''")

@@ -1,0 +1,109 @@
+"""Generated code for the leaves: which of them see an occurrence, and the solution that each makes from it.
+
+The occurrence is in ``s p o start stream``, its end in ``t``.  A value is decoded once for all leaves that need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.leaf_tests import Among, OfStream, Same, Test, allows, predicates_of, tests_of
+
+from etalis_py.executors.rows.generate.blocks import Code
+from etalis_py.executors.rows.generate.frames import Frame
+from etalis_py.executors.rows.generate.writer import Writer
+from etalis_py.values import decode
+
+
+def feed(
+    w: Writer,
+    code: Code,
+    leaves: Mapping[str, ir.Leaf],
+    because: str,
+    predicate: str | None,
+    later: Mapping[str, str],
+) -> None:
+    """Give the occurrence at hand to these leaves.
+
+    ``predicate`` is its predicate where that is known.  ``later`` are the lists for the next round of a recursion, for
+    the leaves inside it.
+    """
+    decoded: dict[str, str] = {}
+    for name, leaf in leaves.items():
+        new = later.get(name, code.new(name))
+        if leaf.entailed:
+            _feed_entailed(w, code, name, leaf, because, code.of_runtime("entailed"), new)
+            continue
+        tests = leaf_tests(leaf, predicate, code)
+        if tests:
+            with w.block(f"if {' and '.join(tests)}:"):
+                solution = _solution(w, code, name, leaf, because, {})
+                w(f"{new} = ({solution},)" if new in code.at_most_one else f"{new}.append({solution})")
+            if new in code.at_most_one:
+                with w.block("else:"):
+                    w(f"{new} = ()")
+        else:
+            solution = _solution(w, code, name, leaf, because, decoded)
+            w(f"{new} = ({solution},)" if new in code.single else f"{new}.append({solution})")
+
+
+def _solution(w: Writer, code: Code, name: str, leaf: ir.Leaf, because: str, decoded: dict[str, str]) -> str:
+    where = {
+        position.name: letter
+        for letter, position in (("o", leaf.object), ("p", leaf.predicate), ("s", leaf.subject))
+        if isinstance(position, alg.Var)
+    }
+    frame = Frame(code.names, dict(where), start="start")
+    for column in code.layouts[name].values:
+        letter = where[column]
+        if letter not in decoded:
+            w(f"d{letter} = {code.names.use('decode', decode)}({letter})")
+            decoded[letter] = f"d{letter}"
+        frame.values[column] = decoded[letter]
+    frame.provenance = because if code.explain else ""
+    return frame.solution(code.layouts[name])
+
+
+def _feed_entailed(w: Writer, code: Code, name: str, leaf: ir.Leaf, because: str, entailed: str, new: str) -> None:
+    """A leaf that sees what the schema derives: each consequence once per instant and interval."""
+    known = code.of_instant("known", name, "set")
+    w("said = (s, p, o)")
+    with w.block(f"for s, p, o in {entailed}(said):"):
+        tests = [f"(s, p, o, start) not in {known}", *leaf_tests(leaf, None, code)]
+        with w.block(f"if {' and '.join(tests)}:"):
+            w(f"{known}.add((s, p, o, start))")
+            w(f"{new}.append({_solution(w, code, name, leaf, because, {})})")
+    w("s, p, o = said")
+
+
+def may_see(leaf: ir.Leaf, predicate: str | None) -> bool:
+    """Whether a leaf may see a triple with this predicate; None stands for one that no leaf names."""
+    if predicate is None:
+        return predicates_of(leaf) is None
+    return leaf.entailed or allows(leaf.predicate, predicate)
+
+
+_LETTERS = {"predicate": "p", "subject": "s", "object": "o"}
+
+
+def leaf_tests(leaf: ir.Leaf, predicate: str | None, code: Code) -> list[str]:
+    """Source of the constant tests of a leaf; the predicate is known unless it is None."""
+    return [source for test in tests_of(leaf) if (source := _source(test, predicate, code))]
+
+
+def _source(test: Test, predicate: str | None, code: Code) -> str:
+    match test:
+        case Among("predicate", negated=False) if predicate is not None:
+            return ""
+        case Among(place, (term,), False):
+            return f"{_LETTERS[place]} == {term!r}"
+        case Among(place, terms, False):
+            return f"{_LETTERS[place]} in {code.names.constant(terms, frozenset(terms))}"
+        case Among(place, terms):
+            return f"{_LETTERS[place]} not in {code.names.constant(('not', terms), frozenset(terms))}"
+        case Same(place, other):
+            return f"{_LETTERS[place]} == {_LETTERS[other]}"
+        case OfStream(name):
+            return f"stream == {name!r}"

@@ -1,0 +1,117 @@
+"""Frames: the variables that a block of generated code sees, and how they are spelled in Python.
+
+A ``Frame`` is made from the solution tuples at hand (``x``, ``y``) and grows with each BIND or look-up.  It writes the
+solution tuple of the node that is being built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from etalis_rules import program as ir
+
+from etalis_py.executors.rows.generate.layout import Layout
+from etalis_py.values import SparqlError, Unbound, decode
+from etalis_py.values.expressions import Bindings, Emitter, Names
+
+
+def decode_or_none(term: str) -> object:
+    """The value of a term, or None when it is unbound; reading None as a value is an error."""
+    if not term:
+        return None
+    try:
+        return decode(term)
+    except SparqlError:
+        return None
+
+
+def present(value: object) -> object:
+    """A carried value, or the error that its variable is unbound."""
+    if value is None:
+        raise Unbound("the variable is unbound")
+    return value
+
+
+@dataclass(slots=True)
+class Frame:
+    """``terms`` and ``values`` map variables to source.
+
+    The value of an ``unsure`` variable is None where it is unbound: carrying it on is no error, only calculating with
+    it.
+    """
+
+    names: Names
+    terms: dict[str, str] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
+    unsure: set[str] = field(default_factory=set)
+    start: str = "x[1]"
+    end: str = "t"
+    provenance: str = ""
+
+    def emitter(self) -> Emitter:
+        mu = ", ".join(f"{name!r}: {term}" for name, term in self.terms.items())
+        exists = f"(lambda pattern: look_back(pattern, {{{mu}}}, {self.end}, t))"
+        values = {name: self.value(name) for name in self.values}
+        return Emitter(self.names, Bindings(self.terms, values, self.start, self.end, "t", exists))
+
+    def value(self, name: str) -> str:
+        """Source of a value to calculate with: an error if the variable is unbound."""
+        carried = self.values[name]
+        return f"{self.names.use('present', present)}({carried})" if name in self.unsure else carried
+
+    def set_value(self, name: str, source: str, *, unsure: bool = False) -> None:
+        """Set where the value of a variable is found from here on."""
+        self.values[name] = source
+        (self.unsure.add if unsure else self.unsure.discard)(name)
+
+    def read(self, ref: ir.Ref, layout: Layout, variable: str) -> None:
+        """Take in the columns and values of a solution tuple that is in ``variable``."""
+        for i, name in enumerate(ref.columns):
+            self.terms[name] = f"{variable}[{2 + i}]"
+            column = layout.head[i]
+            if column in layout.values:
+                self.set_value(name, f"{variable}[{layout.value(column)}]", unsure=column not in layout.certain)
+
+    def solution(self, layout: Layout, names: Mapping[str, str] | None = None) -> str:
+        """Source of the solution tuple for a node with this layout (``names``: its head → the variables here)."""
+        items = [self.end, self.start]
+        here = (lambda column: column) if names is None else (lambda column: names.get(column, column))
+        items.extend(self.terms.get(here(column), "''") for column in layout.head)
+        for column in layout.values:
+            name = here(column)
+            if name in self.values:
+                items.append(self.values[name])
+            elif name in self.terms:
+                items.append(f"{self.names.use('decode_or_none', decode_or_none)}({self.terms[name]})")
+            else:
+                items.append("None")
+        if self.provenance:
+            items.append(self.provenance)
+        return f"({', '.join(items)})"
+
+
+def merge(
+    names: Names, left: ir.Ref, right: ir.Ref, layouts: Mapping[str, Layout], certain: tuple[str, ...], x: str, y: str
+) -> tuple[Frame, list[str]]:
+    """The frame of two solutions, and the tests that they are compatible as far as the index does not ensure it."""
+    frame, other = Frame(names), Frame(names)
+    frame.read(left, layouts[left.node], x)
+    other.read(right, layouts[right.node], y)
+    tests = []
+    for name, term in other.terms.items():
+        own = frame.terms.get(name)
+        if own is None or name in certain:
+            if own is None:
+                frame.terms[name] = term
+            if name not in frame.values and name in other.values:
+                frame.set_value(name, other.values[name], unsure=name in other.unsure)
+            continue
+        tests.append(f"({own} == {term} or not {own} or not {term})")
+        if name in frame.values and name in other.values:
+            either = f"({frame.values[name]} if {own} else {other.values[name]})"
+            frame.set_value(name, either, unsure=name in frame.unsure and name in other.unsure)
+        else:
+            frame.values.pop(name, None)
+        frame.terms[name] = f"({own} or {term})"
+    return frame, tests

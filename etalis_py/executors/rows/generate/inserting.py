@@ -1,0 +1,143 @@
+"""Generated code for goal-insertion rules: goals under their join key, and the edges of their buckets."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from dataclasses import replace
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.relations import TOGETHER, Op
+
+from etalis_py.executors.rows.generate.blocks import Code
+from etalis_py.executors.rows.generate.frames import Frame
+from etalis_py.executors.rows.generate.hoisting import (
+    Split,
+    sides_of,
+    split,
+    stored_expressions,
+    stored_position,
+)
+from etalis_py.executors.rows.generate.writer import Writer
+from etalis_py.executors.rows.run.goals import write_insert
+from etalis_py.values import NUMERIC
+from etalis_py.values.expressions import Emitter
+
+
+def relation_of(node: ir.Join | ir.Absence) -> Op:
+    """The temporal relation of a node's left and right; SEQ NOT … SEQ is a SEQ with one more condition."""
+    return node.op if isinstance(node, ir.Join) else Op.SEQ
+
+
+def key_of(ref: ir.Ref, certain: tuple[str, ...], variable: str) -> str:
+    """Source of the join key of a solution: one term, a tuple of terms, or None when nothing is shared."""
+    items = [f"{variable}[{2 + ref.columns.index(name)}]" for name in certain]
+    if not items:
+        return "None"
+    return items[0] if len(items) == 1 else f"({', '.join(items)})"
+
+
+def insert(
+    w: Writer, code: Code, node: str, side: str, ref: ir.Ref, certain: tuple[str, ...], source: str, *also: str
+) -> None:
+    """The goal-insertion rule: every new solution ``x`` is put into the bucket of its key ``k``; ``also`` runs then."""
+    store, goals = code.store(node, side), code.goals(node, side)
+    extra = stored(code, node, ref)
+    code.stores[node, side] = replace(store, extend=extension(code, ref, extra))
+    compared = comparison_of(code, node, ref)
+    with w.block(f"for x in {source}:"):
+        frame = Frame(code.names)
+        frame.read(ref, code.layouts[ref.node], "x")
+        emitter = frame.emitter()
+        if extra:
+            with w.block("try:"):
+                w(f"x += ({', '.join(emitter.value(e) for e in extra)},)")
+            with w.block("except SparqlError:"):
+                w("continue")
+        w(f"k = {key_of(ref, certain, 'x')}", f"b = {goals}.get(k)")
+        write_insert(w, goals, code.names.use("insort", insort) if code.is_late(ref.node) else "")
+        if code.journaled:
+            w(f"{code.journal}.append(({store.number}, x))")
+        w(*also)
+        if compared is not None:
+            value = waiting_value(code, emitter, compared, ref, extra)
+            stretch(w, code.edges(node, side), compared, value)
+
+
+def stored(code: Code, name: str, waiting: ir.Ref) -> tuple[alg.Expr, ...]:
+    """The expressions stored with the goals of one side of a node; none when explanations are on."""
+    node = code.nodes[name]
+    if code.explain or not isinstance(node, ir.Join):
+        return ()
+    if node.op in TOGETHER and not code.is_late(name):
+        return ()  # its goals do not outlive the instant
+    arriving = node.left if waiting is node.right else node.right
+    return stored_expressions(node.steps, sides_of(waiting, arriving, node.certain))
+
+
+def extension(code: Code, ref: ir.Ref, extra: tuple[alg.Expr, ...]) -> str:
+    """Source of a function that adds the stored expressions to a goal that was read back; empty without any."""
+    if not extra:
+        return ""
+    frame = Frame(code.names)
+    frame.read(ref, code.layouts[ref.node], "x")
+    emitter = frame.emitter()
+    return f"def extend(x):\n    return x + ({', '.join(emitter.value(e) for e in extra)},)\n"
+
+
+def comparison_of(code: Code, name: str, waiting: ir.Ref) -> Split | None:
+    """The one comparison that selects the goals of a side, if their buckets can have edges for it; else None.
+
+    A search that finds nothing must mean that the comparison failed for every goal, or can never succeed: so there is
+    no other condition except how long a goal itself may last, and no solution may be known late.
+    """
+    node = code.nodes[name]
+    if not isinstance(node, ir.Join) or node.op not in (Op.AND, Op.SEQ):
+        return None
+    steps = [s for s in node.steps if not (isinstance(s, ir.Lasting) and s.parameter in waiting.columns)]
+    if code.is_late(name) or len(steps) != 1:
+        return None
+    (step,) = steps
+    arriving = node.left if waiting is node.right else node.right
+    shared = frozenset(waiting.columns) & frozenset(arriving.columns)
+    if not isinstance(step, ir.Condition) or shared - {*node.certain}:
+        return None
+    parted = split(step.expression, sides_of(waiting, arriving, node.certain))
+    return parted if parted is not None and parted.op in ("<", "<=", ">", ">=") else None
+
+
+def waiting_value(code: Code, emitter: Emitter, compared: Split, waiting: ir.Ref, extra: tuple[alg.Expr, ...]) -> str:
+    """Source of the value of goal ``x`` that is compared."""
+    if compared.waiting in extra:
+        return f"x[{stored_position(code.layouts[waiting.node], extra.index(compared.waiting))}]"
+    return emitter.value(compared.waiting)
+
+
+def stretch(w: Writer, edges: str, compared: Split, value: str) -> None:
+    """Insert a goal with ``value``: move the edge of its bucket, if there is one, so that the goal is not beyond it."""
+    w(f"e = {edges}.get(k)")
+    with w.block("if e is not None:"):
+        with w.block("try:"):
+            w(f"w = {value}")
+        with w.block("except SparqlError:"):
+            w("continue")  # its comparison can never succeed
+        with w.block("if w.__class__ is not e.__class__:"):
+            w(f"del {edges}[k]")
+        with w.block(f"elif w {compared.op[0]} e:"):
+            w(f"{edges}[k] = w")
+
+
+def stop_at_edge(w: Writer, edges: str, compared: Split) -> None:
+    """The bucket is not searched when the arriving value ``v0`` of class ``c0`` does not reach its edge."""
+    w(f"e = {edges}.get(k)")
+    with w.block(f"if e.__class__ is c0 and not e {compared.op} v0:"):
+        w("continue")
+
+
+def in_vain(code: Code) -> str:
+    """Source that is true when ``v0`` may be an edge; NaN may not, as it compares with nothing."""
+    return f"c0 in {code.names.use('NUMERIC', NUMERIC)} and v0 == v0"
+
+
+def use_bisect(code: Code) -> str:
+    return code.names.use("bisect_left", bisect_left)

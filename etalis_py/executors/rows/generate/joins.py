@@ -1,0 +1,383 @@
+"""Generated code for joins: goal-insertion rules, checking rules, and both under a consuming policy.
+
+The right side of a SEQ looks up the bucket of its key in the store of the left (see ``goals``); goals that ended before
+it started are its candidates.  A bucket is pruned by the window when it is looked at, and a sweep prunes all buckets
+now and then.
+
+Where a FILTER compares the two sides (``?p1 < ?p2``) a bucket has an *edge*: a number beyond which none of its goals
+lies.  An arriving solution that does not reach the edge has no partner, and the goals are not looked at.  A search in
+vain yields the edge for free: all goals are on the wrong side of the value that was looked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from etalis_rules import program as ir
+from etalis_rules.relations import APART, RIGHT_LAST, SAME_INTERVAL, Op, Relation, hull, sources
+
+from etalis_py.executors.rows.generate import weighing
+from etalis_py.executors.rows.generate.blocks import Code, comprehension, emit_steps, in_time, lasts
+from etalis_py.executors.rows.generate.frames import Frame, merge
+from etalis_py.executors.rows.generate.hoisting import (
+    hoist_arriving,
+    sides_of,
+    split,
+    stored_position,
+)
+from etalis_py.executors.rows.generate.inserting import (
+    comparison_of,
+    in_vain,
+    insert,
+    key_of,
+    relation_of,
+    stop_at_edge,
+    stored,
+    use_bisect,
+)
+from etalis_py.executors.rows.generate.writer import Writer
+from etalis_py.executors.rows.run.goals import write_prune, write_retract
+
+_BOUNDS = {"a": "x[1]", "a'": "x[0]", "b": "y[1]", "b'": "y[0]"}
+_STARTS = {"a": "x[1]", "b": "y[1]", "min": "(x[1] if x[1] < y[1] else y[1])"}
+
+
+def tests_of(op: Relation) -> list[str]:
+    """Source of the temporal relation between a left solution ``x`` and a right one ``y``."""
+    return sources(op, _BOUNDS)
+
+
+def seq_check(
+    w: Writer, code: Code, name: str, node: ir.Join | ir.Absence, source: str, gap: Callable[[Frame], str] | None = None
+) -> None:
+    """The checking rule for each new solution ``y`` of the right, where the left one ends before it.
+
+    That is SEQ, NEXT and those of Allen's relations in which the left side ends first.  ``gap`` writes one more
+    condition on a pair.
+    """
+    assert node.right is not None
+    relation = relation_of(node)
+    goals = code.goals(name, "G")
+    use_bisect(code)
+    frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
+    frame.start = _STARTS[hull(relation)[0]]
+    frame.provenance = code.provenance(name, "x[-1]", "y[-1]")
+    drops = _drops_at_once(code, node, tests)
+    if node.policy and source not in code.single:
+        with w.block(f"if len({source}) > 1:"):
+            w(f"{source} = sorted({source})")
+    with w.block(f"for y in {source}:"):
+        w(f"k = {key_of(node.right, node.certain, 'y')}", f"b = {goals}.get(k)")
+        with w.block("if b:"):
+            if drops:
+                _drop_here(w, code, name, goals)
+            elif relation is Op.NEXT:
+                _next_is_here(w, code, name, node, tests)
+            search = _search(w, code, name, node, frame, tests, node.left, "G")
+            if gap is not None:
+                search.open.append(gap(frame))
+            write_prune(w, code.longest(name, node.bound))
+            w("s = y[1]")
+            if node.policy:
+                # ``s`` is read for every candidate, and a local name is faster than a tuple index.
+                temporal = ["x[0] < s"] if relation in APART else tests_of(relation)
+                _consume(w, code, name, node, frame, search, temporal, "G")
+                return
+            if relation in APART and not drops:
+                # All goals of the bucket, unless some ended too late for this solution.
+                if search.edges:
+                    w("whole = not b or b[-1][0] < s")
+                with w.block("if not whole:" if search.edges else "if b and b[-1][0] >= s:"):
+                    w("b = b[:bisect_left(b, (s,))]")
+            elif relation not in APART:
+                # The goals that have not ended when this solution starts.
+                with w.block("if b and b[0][0] < s:"):
+                    w("b = b[bisect_left(b, (s,)):]")
+                search.open.extend(tests_of(relation))
+            _all_matches(w, code, name, node, frame, search, "for x in b")
+
+
+def _next_is_here(w: Writer, code: Code, name: str, node: ir.Join | ir.Absence, open_: list[str]) -> None:
+    """NEXT: the goals of bucket ``b`` that ended before ``y`` started have their next one; they go at the instant's
+    end.
+
+    Where the key alone decides compatibility it is enough to keep the latest start; otherwise the goals are listed.
+    """
+    done = code.of_instant("D", name, "dict")
+    if open_:
+        w(f"{done}.setdefault(k, []).extend([x for x in b if x[0] < y[1] and {' and '.join(open_)}])")
+    else:
+        with w.block(f"if {done}.get(k, y[1]) <= y[1]:"):
+            w(f"{done}[k] = y[1]")
+
+
+def _drops_at_once(code: Code, node: ir.Join | ir.Absence, open_: list[str]) -> bool:
+    """NEXT: whether goals can go once their next one is seen, because no other solution of the instant can be one."""
+    if not isinstance(node, ir.Join) or node.op is not Op.NEXT or node.policy or open_:
+        return False
+    right = code.new(node.right.node)
+    return right in code.single or right in code.at_most_one
+
+
+def _drop_here(w: Writer, code: Code, name: str, goals: str) -> None:
+    """NEXT: drop the goals that ended before ``y`` started, as they have their next one; ``b`` keeps only these."""
+    with w.block("if b[-1][0] < y[1]:"):
+        w(f"del {goals}[k]")
+    with w.block("else:"):
+        w("i = bisect_left(b, (y[1],))")
+        with w.block("if not i:"):
+            w("continue")
+        w(f"{goals}[k], b = b[i:], b[:i]")
+    if code.journaled:
+        number = code.store(name, "G").number
+        w(f"{code.journal}.extend([({-number - 1}, x) for x in b])")
+
+
+def drop_followed(w: Writer, code: Code, name: str, node: ir.Join) -> None:
+    """NEXT, at the end of an instant: retract the goals that have had their next one, unless they are gone already."""
+    _, open_ = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
+    if _drops_at_once(code, node, open_):
+        return
+    number, goals, done = code.store(name, "G").number, code.goals(name, "G"), code.of_instant("D", name, "dict")
+    use_bisect(code)
+    with w.block(f"for k, followed in {done}.items():"):
+        w(f"b = {goals}.get(k)")
+        with w.block("if b is None:"):
+            w("continue")
+        if open_:
+            w("gone = {id(x) for x in followed}")
+            w("rest, b = [x for x in b if id(x) not in gone], [x for x in b if id(x) in gone]")
+        else:
+            w("i = len(b) if b and b[-1][0] < followed else bisect_left(b, (followed,))", "rest, b = b[i:], b[:i]")
+        if code.journaled:
+            w(f"{code.journal}.extend([({-number - 1}, x) for x in b])")
+        with w.block("if rest:"):
+            w(f"{goals}[k] = rest")
+        with w.block("else:"):
+            w(f"del {goals}[k]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """The tests of a candidate: those that the index leaves open, the conditions, and the steps that bind something.
+
+    ``edges``: the name of the store's edges, where it has them.
+    """
+
+    open: list[str]
+    conditions: list[str]
+    rest: list[ir.Step]
+    edges: str = ""
+
+
+def _search(
+    w: Writer,
+    code: Code,
+    name: str,
+    node: ir.Join | ir.Absence,
+    frame: Frame,
+    open_: list[str],
+    waiting: ir.Ref,
+    side: str,
+) -> _Search:
+    """Write the code that runs before the candidates are looked at; returns the tests that are left."""
+    conditions, rest = _tests(w, code, name, node, frame, waiting, "continue")
+    compared = comparison_of(code, name, waiting)
+    if compared is None:
+        return _Search(open_, conditions, rest)
+    edges = code.edges(name, side)
+    stop_at_edge(w, edges, compared)
+    return _Search(open_, conditions, rest, edges)
+
+
+def _tests(
+    w: Writer, code: Code, name: str, node: ir.Join | ir.Absence, frame: Frame, waiting: ir.Ref, skip: str
+) -> tuple[list[str], list[ir.Step]]:
+    """The tests of one candidate, cheapest first; whatever can be computed beforehand is written out first.
+
+    Returns them with the steps that are left (those that bind something).
+    """
+    arriving = node.left if waiting is node.right else node.right
+    assert arriving is not None
+    emitter = frame.emitter()
+    for i, e in enumerate(stored(code, name, waiting)):
+        variable = "x" if waiting is node.left else "y"
+        emitter.ready[e] = f"{variable}[{stored_position(code.layouts[waiting.node], i)}]"
+    tests = []
+    lasting = [lasts(step.parameter, frame) for step in node.steps if isinstance(step, ir.Lasting)]
+    # The arriving solution's values are read from itself, also where both sides bind a variable.
+    alone = Frame(code.names)
+    alone.read(arriving, code.layouts[arriving.node], "y" if waiting is node.left else "x")
+    its_own = alone.emitter()
+    rest: list[ir.Step] = [step for step in node.steps if not isinstance(step, ir.Lasting)]
+    while rest and isinstance(rest[0], ir.Condition):
+        condition = rest[0].expression
+        del rest[0]
+        parted = split(condition, sides_of(waiting, arriving, node.certain))
+        if parted is None:
+            tests.append(emitter.test(condition))
+        else:
+            tests.append(hoist_arriving(w, code.names, its_own, emitter, parted, len(tests), skip))
+    return [*tests, *lasting], rest
+
+
+def _all_matches(
+    w: Writer, code: Code, name: str, node: ir.Join | ir.Absence, frame: Frame, search: _Search, loop: str
+) -> None:
+    out = code.new(name)
+    layout = code.layouts[name]
+    # Filters refuse more candidates than the window does, as the bucket has been pruned already.
+    tests = [*search.open, *search.conditions]
+    if node.bound is not None and not isinstance(node.bound, ir.Longest):
+        tests.append(in_time(node.bound, frame.start, frame.end, code.names))
+    if not search.rest and not search.conditions:
+        comprehension(w, out, frame.solution(layout), loop, tests)
+        weighing.again(w, code, name)
+        return
+    if search.edges:
+        w(f"found = len({out})")
+    with w.block(f"{loop}:"):
+        if tests:
+            with w.block("try:"), w.block(f"if not ({' and '.join(tests)}):"):
+                w("continue")
+            with w.block("except SparqlError:"):
+                w("continue")
+        steps = tuple(search.rest)
+        emit_steps(w, code, name, steps, frame, "continue", lambda: w(f"{out}.append({frame.solution(layout)})"))
+    if search.edges:
+        whole = "whole and " if relation_of(node) in RIGHT_LAST else ""
+        with w.block(f"if {whole}len({out}) == found and {in_vain(code)}:"):
+            w(f"{search.edges}[k] = v0")
+
+
+def _consume(
+    w: Writer,
+    code: Code,
+    name: str,
+    node: ir.Join | ir.Absence,
+    frame: Frame,
+    search: _Search,
+    temporal: list[str],
+    side: str = "",
+    waiting: str = "x",
+) -> None:
+    """Take the earliest or the latest candidate of bucket ``b`` and retract its goal.
+
+    ``side`` is that of the store, if the store outlives the instant.  ``waiting`` is the name of the candidate: ``x``
+    of the left side, ``y`` of the right.
+    """
+    out = code.new(name)
+    latest = node.policy == "recent"
+    conditions = search.conditions
+    required = [*search.open, *conditions, *temporal]
+    if node.bound is not None and not isinstance(node.bound, ir.Longest):
+        required.append(in_time(node.bound, frame.start, frame.end, code.names))
+    w("i = len(b)" if latest else "i = -1")
+    with w.block(f"for {waiting} in {'reversed(b)' if latest else 'b'}:"):
+        w(f"i {'-' if latest else '+'}= 1")
+
+        def take() -> None:
+            w(f"{out}.append({frame.solution(code.layouts[name])})")
+            if side:
+                write_retract(w, code.goals(name, side), "k", search.edges)
+            else:
+                w("del b[i]")
+            if code.journaled and side:
+                w(f"{code.journal}.append(({-code.store(name, side).number - 1}, {waiting}))")
+            w("break")
+
+        if conditions:
+            with w.block("try:"), w.block(f"if not ({' and '.join(required)}):"):
+                w("continue")
+            with w.block("except SparqlError:"):
+                w("continue")
+        elif required:
+            with w.block(f"if not ({' and '.join(required)}):"):
+                w("continue")
+        emit_steps(w, code, name, tuple(search.rest), frame, "continue", take)
+    if search.edges:
+        with w.block("else:"), w.block(f"if (not b or b[-1][0] < s) and {in_vain(code)}:"):
+            w(f"{search.edges}[k] = v0")
+
+
+def equals(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str) -> None:
+    """EQUALS and FINISHES: both sides end in this instant and meet by key (and start); no goal outlives it."""
+    goals = code.of_instant("G", name, "dict")
+    frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
+    left_key, right_key = _meeting(node, frame, tests)
+    frame.provenance = code.provenance(name, "x[-1]", "y[-1]")
+    for source in (left, right):
+        if node.policy:
+            with w.block(f"if len({source}) > 1:"):
+                w(f"{source} = sorted({source})")
+    with w.block(f"for x in {left}:"):
+        w(f"{goals}.setdefault({left_key}, []).append(x)")
+    with w.block(f"for y in {right}:"):
+        w(f"b = {goals}.get({right_key})")
+        with w.block("if b:"):
+            if node.policy:
+                search = _search(w, code, name, node, frame, tests, node.left, "G")
+                _consume(w, code, name, node, frame, search, [])
+            else:
+                search = _search(w, code, name, node, frame, tests, node.left, "G")
+                _all_matches(w, code, name, node, frame, search, "for x in b")
+
+
+def _meeting(node: ir.Join, frame: Frame, tests: list[str]) -> tuple[str, str]:
+    """The keys by which the sides of EQUALS or FINISHES meet; FINISHES leaves the start to a test."""
+    left, right = key_of(node.left, node.certain, "x"), key_of(node.right, node.certain, "y")
+    if node.op in SAME_INTERVAL:
+        return f"({left}, x[1])", f"({right}, y[1])"
+    frame.start = _STARTS[hull(node.op)[0]]
+    tests.append(tests_of(node.op)[0])  # that both end together is given
+    return left, right
+
+
+def equals_again(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str) -> None:
+    """EQUALS and FINISHES inside a recursion: both sides may grow while the instant lasts."""
+    goals = code.of_instant("G", name, "dict")
+    other = code.of_instant("H", name, "dict", "'")
+    frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
+    left_key, right_key = _meeting(node, frame, tests)
+    frame.provenance = code.provenance(name, "x[-1]", "y[-1]")
+    with w.block(f"for x in {left}:"):
+        w(f"{goals}.setdefault({left_key}, []).append(x)")
+        search = _search(w, code, name, node, frame, tests, node.right, "H")
+        _all_matches(w, code, name, node, frame, search, f"for y in {other}.get({left_key}, ())")
+    with w.block(f"for y in {right}:"):
+        w(f"{other}.setdefault({right_key}, []).append(y)")
+        search = _search(w, code, name, node, frame, tests, node.left, "G")
+        _all_matches(w, code, name, node, frame, search, f"for x in {goals}.get({right_key}, ())")
+
+
+def both(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str) -> None:
+    """AND and PAR: each side checks the goals of the other and inserts its own; a pair of the instant is found once.
+
+    It also serves the other relations if a side may be known late, so that either can come last.
+    """
+    use_bisect(code)
+    frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
+    frame.start = _STARTS["min"]
+    if code.is_late(name):
+        frame.end = "(x[0] if x[0] > y[0] else y[0])"
+    tests += tests_of(node.op)
+    frame.provenance = code.provenance(name, "x[-1]", "y[-1]")
+    sides = ((left, node.left, "x", "G"), (right, node.right, "y", "H"))
+    for (source, ref, arriving, own), (_, other, waiting, theirs) in (sides, sides[::-1]):
+        if not source:
+            continue
+        goals = code.goals(name, theirs)
+        if node.policy and source not in code.single:
+            with w.block(f"if len({source}) > 1:"):
+                w(f"{source} = sorted({source})")
+        with w.block(f"for {arriving} in {source}:"):
+            w(f"k = {key_of(ref, node.certain, arriving)}", f"b = {goals}.get(k)")
+            with w.block("if b:"):
+                search = _search(w, code, name, node, frame, list(tests), other, theirs)
+                write_prune(w, code.longest(name, node.bound))
+                if node.policy:
+                    _consume(w, code, name, node, frame, search, [], theirs, waiting)
+                else:
+                    _all_matches(w, code, name, node, frame, search, f"for {waiting} in b")
+        insert(w, code, name, own, ref, node.certain, source)

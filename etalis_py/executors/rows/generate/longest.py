@@ -1,0 +1,97 @@
+"""Generated code for REPEAT … LONGEST, for the many keys with a single run: it is inlined in the function of the
+instant.
+
+When one solution of the instant follows the only element of its key, the run goes on or begins again here; all other
+cases are left to ``runs``.  A solution that must not be in a gap blocks a single run here, too.
+"""
+
+from __future__ import annotations
+
+from etalis_rules import program as ir
+
+from etalis_py.executors.rows.generate.blocks import Code
+from etalis_py.executors.rows.generate.inserting import key_of
+from etalis_py.executors.rows.generate.needs import Operator
+from etalis_py.executors.rows.generate.writer import Writer
+from etalis_py.executors.rows.run.operands import is_loose, row_of, step_test
+from etalis_py.executors.rows.run.runs import Single, counted, keeps_longest_alone, result
+
+
+def is_inline(name: str, node: ir.Run, code: Code) -> bool:
+    """Whether the inlined code can keep the run of a key: its rows carry nothing but terms."""
+    return keeps_longest_alone(node) and not (code.explain or code.layouts[name].values)
+
+
+def go_on(w: Writer, code: Code, name: str, node: ir.Run, source: str) -> None:
+    """The rows of the runs that end in the solutions ``source``.  A ``break`` leaves the block with the rows so far."""
+    out, general = code.new(name), code.helper("run", name, Operator(name))
+    partitions, single = code.helper("kept", name, Operator(name, "partitions")), code.names.use("Single", Single)
+    begun = f"{code.helper('begun', name, Operator(name, 'begun'))}(x)" if counted(node) else "()"
+
+    def leave() -> None:
+        w(f"{out} = {general}(t, {source})", "break")
+
+    with w.block("while True:"):
+        if source not in code.at_most_one | code.single:
+            with w.block(f"if len({source}) != 1:"):
+                leave()
+        w(f"(x,) = {source}", f"k = {key_of(node.child, node.keys, 'x')}", f"e = {partitions}.get(k)")
+        with w.block("if e is None:"):
+            w(f"e = {partitions}[k] = {single}(x, {begun})", "n, f = 1, x")
+        with w.block("else:"):
+            with w.block(f"if e.__class__ is not {single}:"):
+                w("e = e.single(t)")
+                with w.block("if e is None:"):
+                    leave()
+                w(f"{partitions}[k] = e")
+            w("p = e.x")
+            with w.block("if p[0] >= x[1]:"):
+                leave()
+            _extend(w, code, name, node, begun)
+        if counted(node):
+            code.names.use("result", result)
+            w("totals = e.totals")
+        if node.least > 1:
+            with w.block(f"if n < {node.least}:"):
+                w("break")
+        w(f"{out} = ({row_of(node)},)", "break")
+
+
+def _extend(w: Writer, code: Code, name: str, node: ir.Run, begun: str) -> None:
+    """The one run of the key goes on with ``x``, or begins again."""
+    counts = bool(counted(node))
+    w("goes_on = e.blocked is None or x[1] <= e.blocked")
+    if node.condition:
+        with w.block("if goes_on:"):
+            w("f = e.first")
+            with w.block("try:"):
+                w(f"goes_on = {step_test(node, code)}")
+            with w.block("except SparqlError:"):
+                w("goes_on = False")
+    with w.block("if goes_on:"):
+        count = [f"{code.helper('count', name, Operator(name, 'count'))}(e.totals, x)"] if counts else []
+        w("n = e.count = e.count + 1", "f = e.first", *count)
+    with w.block("else:"):
+        w("n, f = e.count, e.first = 1, x", *([f"e.totals = {begun}"] if counts else []))
+    w("e.x, e.blocked = x, None")
+
+
+def interrupt(w: Writer, code: Code, name: str, node: ir.Run, source: str) -> None:
+    """A solution that must not be in a gap stops later elements from extending the run over it."""
+    assert node.absent is not None
+    general = code.helper("interrupt", name, Operator(name, "interrupt"))
+    seen = frozenset(node.keys) <= frozenset(node.absent.columns)
+    if (
+        source not in code.at_most_one | code.single
+        or not seen
+        or is_loose(node, code)
+        or not is_inline(name, node, code)
+    ):
+        w(f"{general}(t, {source})")
+        return
+    partitions, single = code.helper("kept", name, Operator(name, "partitions")), code.names.use("Single", Single)
+    w(f"(x,) = {source}", f"e = {partitions}.get({key_of(node.absent, node.keys, 'x')})")
+    with w.block(f"if e.__class__ is {single}:"), w.block("if e.blocked is None and e.x[0] < x[1]:"):
+        w("e.blocked = x[0]")
+    with w.block("elif e is not None:"):
+        w(f"{general}(t, {source})")

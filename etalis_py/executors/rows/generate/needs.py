@@ -1,0 +1,156 @@
+"""Descriptions of the run-time objects that generated code needs.
+
+Writing the functions of a program has no side effects.  Wherever their source uses an object of the run time, the plan
+has its name and one of these values; the executor finds or creates the objects when it loads the plan
+(``Runtime.provide``).  Library functions need no such value: they are part of the plan themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+from etalis_py.executors.rows.generate.layout import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A goal store: which solutions wait there, in which layout, by which columns and for how long at most.
+
+    ``lasting``: as long as the longest window of a family.  ``number`` stands for it in the journal.  ``extend`` is the
+    source of a function that adds the values computed when a goal is inserted; empty if there are none.
+    """
+
+    number: int
+    node: str
+    side: str
+    layout: Layout
+    key: tuple[int, ...]
+    longest: int | None
+    lasting: LongestOf | None = None
+    extend: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Goals:
+    """The buckets of a goal store, or their edges."""
+
+    node: str
+    side: str
+    part: Literal["buckets", "edges"]
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A part of the deadlines at which the goals of a node are due."""
+
+    node: str
+    bound: alg.Bound
+    part: Literal["queue", "take", "add"]
+
+
+@dataclass(frozen=True, slots=True)
+class OfInstant:
+    """A set or dictionary that is empty between instants."""
+
+    kind: Literal["set", "dict"]
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """A look-up in the background: from the terms of ``known`` to rows of ``wanted``."""
+
+    pattern: alg.Pattern
+    known: tuple[str, ...]
+    wanted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MinusLookUp:
+    """Whether the background holds a compatible solution that shares a bound variable."""
+
+    pattern: alg.Pattern
+    shared: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator that is an object: its function to advance, to interrupt its runs, or to keep and count them."""
+
+    node: str
+    part: Literal["advance", "interrupt", "partitions", "begun", "count"] = "advance"
+
+
+@dataclass(frozen=True, slots=True)
+class OfRecord:
+    """The function that evaluates the pattern of an EVENT over one event."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class OfOutput:
+    """A function of an output: arrange its rows, select those its rule applies to, make nodes, or split by query."""
+
+    number: int
+    part: Literal["arrange", "applied", "fresh", "split"]
+
+
+@dataclass(frozen=True, slots=True)
+class OfFamily:
+    """A look-up in the parameters of a family: by their equal constants, and by the comparison ``op`` with a number."""
+
+    family: str
+    equal: tuple[int, ...] = ()
+    compared: int = 0
+    op: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LongestOf:
+    """The greatest parameter of a family at this place: the only item of a list that is kept up to date."""
+
+    family: str
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class OfRuntime:
+    """A method or list of the run time, by its name there."""
+
+    name: str
+
+
+Need: TypeAlias = (
+    Goals
+    | Deadline
+    | OfInstant
+    | LookUp
+    | MinusLookUp
+    | Operator
+    | OfRecord
+    | OfOutput
+    | OfFamily
+    | LongestOf
+    | OfRuntime
+)
+
+
+def waiting_at(node: ir.Node, side: str) -> tuple[ir.Ref, tuple[str, ...], alg.Bound | None]:
+    """The goal that waits at a side of a node, its key variables, and how long it waits at most."""
+    match node:
+        case ir.Join():
+            waiting, key, bound = (node.right if side == "H" else node.left), node.certain, node.bound
+        case ir.Outer() if node.right is not None:
+            waiting, key, bound = node.right, node.certain, node.bound
+        case ir.Absence() if side == "N":
+            waiting, key, bound = node.absent, node.shared, node.bound
+        case ir.Absence():
+            waiting, bound = node.left, node.bound
+            key = node.certain if node.right is not None else node.shared
+        case _:
+            raise TypeError(f"no goals wait at {node!r}")
+    return waiting, key, bound

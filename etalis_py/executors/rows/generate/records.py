@@ -1,0 +1,163 @@
+"""Generated code for EVENT: each event is looked at once, whole, for all columns of its pattern.
+
+A pattern that is read like a row of a table (``columns_of``) is straight code; any other is evaluated backwards over
+the triples of the event and the background.  The event at hand is in ``start triples stream graph``, its end in ``t``.
+Nothing is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
+from itertools import product
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.records import Column, columns_of
+
+from etalis_py.events import Triple
+from etalis_py.executors.rows.generate.because import Because
+from etalis_py.executors.rows.generate.blocks import Code
+from etalis_py.executors.rows.generate.frames import Frame
+from etalis_py.executors.rows.generate.layout import Layout
+from etalis_py.executors.rows.generate.needs import OfRecord
+from etalis_py.executors.rows.generate.writer import Writer
+from etalis_py.executors.rows.run.goals import Solution, rebuilt
+from etalis_py.sparql import EventSource, Source, prepare
+from etalis_py.values.time import TIMELESS_END
+
+Evaluate = Callable[..., list[Solution]]
+"""From the end, start, triples, stream and graph of an event to solutions."""
+
+
+def feed_event(
+    w: Writer, code: Code, nodes: Mapping[str, ir.Record], later: Mapping[str, str], because: str = ""
+) -> None:
+    """Give the event at hand to these nodes; ``later`` are the lists for the next round of a recursion.
+
+    ``because`` is the source of the provenance of an event that a rule derived.
+    """
+    straight = {name: columns for name, node in nodes.items() if (columns := columns_of(node)) is not None}
+    if straight:
+        _read_once(w)
+    for name, node in nodes.items():
+        more = f", {because}" if because and code.explain else ""
+        new = later.get(name, code.new(name))
+        tests = _tests(node)
+        with w.block(f"if {' and '.join(tests)}:") if tests else nullcontext():
+            if name in straight:
+                _straight(w, code, name, node, straight[name], new, because)
+            else:
+                w(f"{new} += {code.helper('event', name, OfRecord(name))}(t, start, triples, stream, graph{more})")
+
+
+def _tests(node: ir.Record) -> list[str]:
+    """Which events are asked."""
+    tests = [f"stream == {node.stream!r}"] if node.stream else []
+    match node.graph:
+        case alg.Const(term):
+            tests.append(f"graph == {term!r}")
+        case alg.Var():
+            tests.append("graph")
+    return tests
+
+
+def _read_once(w: Writer) -> None:
+    """The event by predicate if it is one row: one subject, one object for each predicate; else by subject as well."""
+    w("row = {p: o for _, p, o in triples}", "table = None")
+    with w.block("if len(row) != len(triples) or len({x[0] for x in triples}) != 1:"):
+        w("table = {}")
+        with w.block("for s, p, o in dict.fromkeys(triples):"):
+            w("table.setdefault(s, {}).setdefault(p, []).append(o)")
+
+
+def _straight(
+    w: Writer,
+    code: Code,
+    name: str,
+    node: ir.Record,
+    pattern: tuple[str, tuple[Column, ...]],
+    new: str,
+    because: str,
+) -> None:
+    """The solutions of a pattern of columns: at most one if the event is one row, else a product for each subject."""
+    subject, columns = pattern
+    cells = [(predicate, f"o{i}") for i, (predicate, _) in enumerate(columns)]
+    terms = {subject: "s"}
+    tests = []
+    if isinstance(node.graph, alg.Var):
+        if node.graph.name == subject:
+            tests.append("graph == s")
+        terms.setdefault(node.graph.name, "graph")
+    for (_, cell), (_, node_) in zip(cells, columns, strict=True):
+        if isinstance(node_, alg.Const):
+            tests.append(f"{cell} == {node_.term!r}")
+        elif node_.name in terms:
+            tests.append(f"{cell} == {terms[node_.name]}")
+        else:
+            terms[node_.name] = cell
+    frame = Frame(code.names, terms, start="start")
+    if code.explain:
+        made = code.names.use("Because", Because)
+        parts = [f"{made}('event', (s, {p!r}, {cell}, start, t, stream))" for p, cell in cells]
+        frame.provenance = code.provenance(name, *([because] if because else parts))
+    append = f"{new}.append({frame.solution(code.layouts[name])})"
+    with w.block("if table is None:"):
+        w("s = triples[0][0]")
+        there = [f"({cell} := row.get({p!r})) is not None" for p, cell in cells]
+        with w.block(f"if {' and '.join([*there, *tests])}:"):
+            w(append)
+    with w.block("else:"), w.block("for s, said in table.items():"):
+        found = ", ".join(f"said.get({p!r}, ())" for p, _ in cells)
+        names = ", ".join(cell for _, cell in cells)
+        loop = w.block(f"for {names}, in {code.names.use('product', product)}({found}):")
+        with loop, w.block(f"if {' and '.join(tests)}:") if tests else nullcontext():
+            w(append)
+
+
+class Moment:
+    """The context of expressions inside EVENT: the instant, and the interval that all its groups have."""
+
+    __slots__ = ("interval", "now")
+
+    def __init__(self, now: int, interval: tuple[int, int]) -> None:
+        self.now = now
+        self.interval = interval
+
+
+def evaluator(
+    name: str,
+    node: ir.Record,
+    layout: Layout,
+    background: Source,
+    consequences: Callable[[Triple], Iterable[Triple]] | None,
+    *,
+    explain: bool,
+) -> Evaluate:
+    """The solutions of a pattern over an event; ``consequences`` of a triple are in the event as well."""
+    # A path is a set of ⟨from, to, hull⟩ also where no other triple pattern stands beside it.
+    sets = alg.transform(node.pattern, lambda part: alg.Block(part) if isinstance(part, alg.PathPattern) else None)
+    prepared = prepare(sets, timed=True, of_event=True)
+    graph_name = node.graph.name if isinstance(node.graph, alg.Var) else ""
+
+    def evaluate(
+        t: int, start: int, triples: tuple[Triple, ...], stream: str, graph: str, because: Because | None = None
+    ) -> list[Solution]:
+        whole = dict.fromkeys(triples)
+        if consequences is not None:
+            whole = {derived: None for triple in whole for derived in consequences(triple)}
+        source = EventSource(background, whole, start, t)
+        provenance: tuple[Because, ...] = ()
+        if explain:
+            read = (Because("event", (*triple, start, t, stream)) for triple in dict.fromkeys(triples))
+            provenance = (Because(name, tuple(read) if because is None else (because,)),)
+        solutions = []
+        for mu, _, end in prepared.solve({}, source, None, Moment(t, (start, t))):
+            if end == TIMELESS_END or (graph_name and mu.get(graph_name, graph) != graph):
+                continue
+            terms = {**mu, graph_name: graph} if graph_name else mu
+            row = rebuilt(layout, (t, start, *(terms.get(column, "") for column in node.head)))
+            solutions.append((*row, *provenance))
+        return solutions
+
+    return evaluate

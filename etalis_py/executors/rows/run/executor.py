@@ -1,0 +1,472 @@
+"""The executor of rows: EDBC rules as generated Python functions, one event at a time.
+
+Every feature of the language, at the lowest latency.  Cost of an event: the functions of its instant (``codegen``).
+State: goals, groups, closures and histories, by the ids of their rule nodes (``state``), so that it survives when other
+rules are loaded.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Literal
+
+from etalis_compiler.stratify import late_nodes
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.operators import looks_back
+
+from etalis_py.events import Event
+from etalis_py.executors.rows.generate.blocks import Code
+from etalis_py.executors.rows.generate.codegen import write
+from etalis_py.executors.rows.generate.layout import layouts
+from etalis_py.executors.rows.generate.plan import Generated, RowPlan
+from etalis_py.executors.rows.run import dump
+from etalis_py.executors.rows.run.families import Families, Gathered, Member, with_constants
+from etalis_py.executors.rows.run.live import LivePrograms
+from etalis_py.executors.rows.run.parted import is_of_family, rows_at_end
+from etalis_py.executors.rows.run.runtime import Context, Runtime
+from etalis_py.executors.rows.run.slicing import canonical_key
+from etalis_py.executors.rows.run.state import State
+from etalis_py.kernel.explanation import explainer
+from etalis_py.kernel.matches import Shape
+from etalis_py.kernel.options import Options, seconds
+from etalis_py.kernel.owl_streams import HIDDEN
+from etalis_py.kernel.position import FOREVER, Counters
+from etalis_py.kernel.protocol import Batch, Dispatch, Kept, Row
+from etalis_py.kernel.templates import fresh_nodes_of, making, template_triples
+from etalis_py.knowledge import Knowledge
+from etalis_py.sparql import BackgroundSource, HistorySource, prepare
+from etalis_py.sparql.describe import describer
+from etalis_py.values.errors import LimitExceeded
+from etalis_py.values.limits import Limits
+from etalis_py.values.time import TIMELESS_END, TIMELESS_START
+
+NOTHING = Knowledge({}, "rdf")
+MOST_NODES = 500
+"""Programs with more than this are not kept once their engine is gone."""
+
+
+class RowExecutor:
+    """Runs the rules of a stage; ``load_rules`` gives it rules and knowledge, at first and whenever these change."""
+
+    kind: Literal["rules", "windows"] = "rules"
+    form: Literal["rows", "columns"] = "rows"
+    reads: Literal["rows", "columns"] = "rows"
+
+    def __init__(self, options: Options, counters: Counters) -> None:
+        self.options = options
+        self.counters = counters
+        self.knowledge: Any = None
+        self.state = State(options.explain)
+        self.rules = ir.Rules((), (), ())
+        self.plan: RowPlan
+        self.families: Families | None = None
+        self.shapes: Sequence[Shape] = []
+        self.reports: list[Any] = []
+        self.derived: list[Event] = []
+        self.feeding = False
+        self.answer_sets: LivePrograms | None = None
+        self._reads_events = False
+        self._reads_triples = True
+        self._since_house = 0
+        self._since_count = 0
+        self._live = 0
+        self._aside: Any = None
+        self._makers: dict[str, Any] = {}
+        self._entailed: Callable[[tuple[str, str, str]], Iterable[tuple[str, str, str]]] | None = None
+
+    # --- rules ---
+
+    def load_rules(
+        self, rules: ir.Rules, knowledge: Any, makers: dict[str, Any], gathered: Gathered | None = None
+    ) -> None:
+        """Write the code of these rules; the state of nodes that stay is kept.
+
+        ``makers``: which rules led to a node that was derived from the background alone (see ``Making``).
+        ``gathered``: the families among them.
+        """
+        if knowledge is not self.knowledge or self.answer_sets is None:
+            self.answer_sets = LivePrograms(knowledge, self.counters)
+        self.knowledge, self.rules, self._makers = knowledge, rules, makers
+        options, state = self.options, self.state
+        nodes = dict(rules.nodes)
+        self._reads_events = any(isinstance(node, ir.Record) for node in nodes.values())
+        self._reads_triples = looks_back(rules) or any(isinstance(node, ir.Leaf) for node in nodes.values())
+        laid_out = layouts(nodes)
+        _drop(state, frozenset(nodes) | {"out:" + o.query for o in rules.outputs})
+        relaid = {name for name, layout in state.layouts.items() if laid_out.get(name) != layout}
+        operators = dump.take_out_operators(self, relaid)
+        state.nodes, state.layouts = nodes, laid_out
+        state.background = BackgroundSource(knowledge if knowledge is not None else NOTHING, options.limits.steps)
+        self._forget_gone()
+        self.families = None if gathered is None else Families(gathered, self.families)
+        self.plan = self._written()
+        schema = getattr(knowledge, "schema", None)
+        self._entailed = None if schema is None else lambda triple: (triple, *schema.entailed(triple))
+        self._runtime = Runtime(rules, self.plan, state, options.limits, self._entailed, options.journal, self.families)
+        self._runtime.reports += self.reports
+        self.reports = self._runtime.reports
+        shapes = [self._shape(output) for output in rules.outputs]
+        self.shapes = shapes if self.families is None else self.families.show(shapes)
+        self._generated: Generated = self.answer_sets.attached(self._runtime.functions())
+        dump.put_back_operators(self, operators)
+
+    def _written(self) -> RowPlan:
+        """The functions; engines that begin with the same rules, such as the shards of a stream, share their text."""
+        options, state = self.options, self.state
+        if self.families is not None or state.last or len(state.nodes) > MOST_NODES:
+            return write(self.rules, self._code())
+        return _first_plan(self.rules, options.limits, explain=options.explain, journaled=options.journal)
+
+    def _code(self) -> Code:
+        """The code that the functions are written from."""
+        options, state = self.options, self.state
+        return Code(
+            state.nodes,
+            state.layouts,
+            late_nodes(state.nodes),
+            options.limits,
+            explain=options.explain,
+            journaled=options.journal,
+            numbering={key: store.number for key, store in state.stores.items()},
+            last=state.last,
+            families={} if self.families is None else self.families.is_numeric,
+            positions=() if self.families is None else self.families.positions,
+        )
+
+    def add_to_family(self, family: str, row: Member) -> None:
+        """Run one more query of a family that is running."""
+        assert self.families is not None
+        self.families.add(family, row, self.state)
+
+    def _forget_gone(self) -> None:
+        """Drop the goals of queries that are gone."""
+        if self.families is not None:
+            self.counters.pruned += self.families.purge(self.state)
+
+    def _place(self, number: int) -> int:
+        """The number that reports of an output have."""
+        return number if self.families is None else self.families.positions[number]
+
+    def _places(self, number: int, output: ir.Output) -> Iterable[int]:
+        """The numbers of the queries that an output stands for; their reports can be read from now on."""
+        if self.families is not None and output.query in self.families.relations:
+            return self.families.all_shown(output)
+        return (self._place(number),)
+
+    @property
+    def source(self) -> str:
+        """The generated Python."""
+        return self.plan.source
+
+    def renew(self) -> None:
+        """Repeat the look-ups, as the background has a new version."""
+        if self.answer_sets is not None:
+            self.answer_sets.renew()
+
+    def _shape(self, output: ir.Output) -> Shape:
+        columns = () if output.source is None else output.source.columns
+        if output.source is None and output.timeless is not None:
+            columns = tuple(sorted(output.variables))
+        shown = tuple(sorted(output.variables))
+        places = tuple(2 + columns.index(v) if v in columns else 0 for v in shown)
+        triples = None
+        if output.form == "construct":
+            triples = template_triples(output, columns, _fresh(output, columns))
+        elif output.form == "describe":
+            triples = describer(output, columns, self)
+        render = self.options.render or seconds
+        explain = explainer(self.rules, output, render) if self.options.explain else None
+        once, hidden = output.form == "ask", output.query.startswith(HIDDEN)
+        return Shape(output, shown, places, render, triples, explain, once=once, hidden=hidden)
+
+    # --- time ---
+
+    def begin(self, t: int) -> None:
+        self.report_timeless(t, {output.query for output in self.rules.outputs})
+
+    def report_timeless(self, t: int, queries: Container[str]) -> None:
+        """Report the answers of these queries from the background alone, in which no event can take part."""
+        for number, output in enumerate(self.rules.outputs):
+            if output.source is None and output.query in queries:
+                self._report_timeless(number, output, t)
+
+    def take(self, batch: Batch) -> None:
+        get, other, instant = self._generated.single.get, self._generated.other, self._generated.instant
+        count, alarm = 0, self.state.alarm
+        for end, group in groupby(batch.rows, key=itemgetter(1)):
+            events = list(group)
+            count += len(events)
+            if self._reads_events:
+                if alarm[0] < end:
+                    self._fall_due(end - 1)
+                self._take_whole(end, events)
+                continue
+            alone = alarm[0] > end or self._fall_due(end - 1) != end
+            if alone and len(events) == 1 and len(events[0][2]) == 1:
+                start, _, ((s, p, o),), stream, _ = events[0]
+                get(p, other)(s, o, start, end, stream, p)
+                continue
+            occurrences = [(s, p, o, start, stream) for start, _, triples, stream, _ in events for s, p, o in triples]
+            if occurrences:
+                instant(end, occurrences)
+        self._fall_due(batch.through)
+        self._since_house += count
+        if self._since_house >= self.options.sweep_every:
+            self.keep(self._since_house, batch.through)
+            self._since_house = 0
+        if self.feeding:
+            self._derive()
+
+    def _take_whole(self, end: int, events: list[Event]) -> None:
+        """An instant for rules with EVENT: equal events are one, and one without triples is none."""
+        if len(events) > 1:
+            events = list({(e[0], frozenset(e[2]), e[3], e[4]): e for e in events}.values())
+        arrived = [(start, triples, stream, graph) for start, _, triples, stream, graph in events if triples]
+        if not arrived:
+            return
+        occurrences: list[Any] = []
+        if self._reads_triples:
+            occurrences = [(s, p, o, start, stream) for start, triples, stream, _ in arrived for s, p, o in triples]
+        self._runtime.arrived += arrived
+        self._generated.instant(end, occurrences)
+
+    def _derive(self) -> None:
+        """Pass the reports of CONSTRUCT rules on to later stages; timeless ones have become background."""
+        for number, t, rows in self.reports:
+            shape = self.shapes[number]
+            if shape.output.form != "construct" or shape.triples is None:
+                continue
+            for row in rows:
+                triples = shape.triples(row)
+                if triples and row[0] != TIMELESS_END and row[0] >= t:
+                    self.derived.append(Event._make((row[1], row[0], triples, shape.output.stream, "")))
+
+    def _fall_due(self, t: int) -> int | None:
+        """Report the deadlines due up to ``t``, each at its own time; returns when the next is due."""
+        due = self._generated.due
+        if due is None:
+            return None
+        next_due = self.state.next_due
+        while (at := next_due()) is not None and at <= t:
+            due(at)
+        self.state.alarm[0] = FOREVER if at is None else at
+        return at
+
+    def next_due(self) -> int | None:
+        """The first deadline still to come."""
+        return self.state.next_due()
+
+    def horizon(self) -> int | None:
+        """Deadlines report after the end of the stream, too."""
+        return self.state.last_due()
+
+    def close(self, t: int) -> None:
+        first = len(self.reports)
+        for number, output in enumerate(self.rules.outputs):
+            if output.source is not None:
+                node = self.state.nodes[output.source.node]
+                if isinstance(node, ir.Group):
+                    self._report_groups(number, output.source.node, node, t)
+            if output.late is not None or (output.source is not None and output.timeless is not None):
+                self._report_timeless(number, output, t)
+            if output.form == "ask":  # only the first answer counts
+                no = [(TIMELESS_END, TIMELESS_START, "false")]
+                self.reports += [(place, t, no) for place in self._places(number, output)]
+        if self.families is not None:  # which come after the other outputs
+            self.reports[first:] = sorted(self.reports[first:], key=itemgetter(0))
+
+    def _report_groups(self, number: int, name: str, node: ir.Group, t: int) -> None:
+        """Report the rows of an aggregation over a stream without solutions."""
+        group = self.state.groups.get(name)
+        if group is None:
+            return
+        if self.families is None or not is_of_family(node):
+            rows = group.at_end(False)
+            if rows:
+                self.reports.append((self._place(number), t, rows))
+            return
+        output = self.rules.outputs[number]
+        relation = self.families.relations[output.query]
+        rows = rows_at_end(node, group, relation.rows.values())
+        if rows:
+            parts = self.families.split(output, self._runtime.arrangement_of_family(number))(t, rows)
+            self.reports += [(place, t, some) for place, some in parts]
+
+    def dispatch(self) -> Dispatch | None:
+        if self._reads_events:
+            return None  # the functions of an instant are given triples, not events
+        generated = self._generated
+        due = None if generated.due is None else self._fall_due
+        return Dispatch(generated.single, generated.other, generated.instant, self.keep, due, self.state.alarm)
+
+    def keep(self, events: int, now: int) -> None:
+        """Sweep expired goals and look at the limits.
+
+        The cost of a sweep grows with the number of buckets, so one is done after as many events.
+        """
+        waiting = 0
+        self._forget_gone()
+        for store in self.state.stores.values():
+            waiting += len(store.buckets)
+            store.waited += events
+            if store.longest is not None and 2 * store.waited >= len(store.buckets):
+                self.counters.pruned += store.expire(now)
+                store.waited = 0
+        for closure in self.state.closures.values():
+            self.counters.pruned += closure.sweep(now)
+        for runs in self.state.runs.values():
+            waiting += len(runs.partitions)
+            runs.waited += events
+            if 2 * runs.waited >= len(runs.partitions):
+                self.counters.pruned += runs.expire(now)
+                runs.waited = 0
+        self._since_count += events
+        if 2 * self._since_count >= max(self._live, waiting):
+            self._since_count = 0
+            self._live = self.state.live()
+            self.check_goals()
+            size = self.state.estimated_bytes()
+            if size > self.options.limits.bytes:
+                raise LimitExceeded(
+                    f"the {self._live} goals take about {size} bytes, the limit is {self.options.limits.bytes}; bound "
+                    "the patterns with WITHIN, use a consuming policy, or raise Limits(bytes=…)"
+                )
+
+    def check_goals(self) -> None:
+        """Fail if the last count of open goals exceeded the limit."""
+        if self._live > self.options.limits.goals:
+            raise LimitExceeded(
+                f"{self._live} goals are open, the limit is {self.options.limits.goals}; bound the patterns with "
+                "WITHIN, use a consuming policy, or raise Limits(goals=…)"
+            )
+
+    # --- what the background answers ---
+
+    def _table(self, pattern: alg.Pattern, t: int) -> alg.Pattern:
+        """The background's solutions of a pattern, as a table."""
+        names = tuple(sorted(alg.scope(pattern)))
+        solutions = prepare(pattern).solve({}, self.state.background, None, Context(max(t, 0)))
+        return alg.Table(names, tuple(tuple(mu.get(n, "") for n in names) for mu, _, _ in solutions))
+
+    def _report_timeless(self, number: int, output: ir.Output, t: int) -> None:
+        """Report the answers from the background alone."""
+        if self.families is not None and output.query in self.families.relations:
+            for place, row in self.families.each(output):
+                if own := self._timeless_of(with_constants(output, row), t):
+                    self.reports.append((place, t, own))
+            return
+        place = self._place(number)
+        columns = self.shapes[place].variables
+        if output.source is not None:
+            columns = output.source.columns
+        rows: list[Row] = []
+        context = Context(max(t, 0))
+        if output.timeless is not None:
+            solutions = prepare(output.timeless).solve({}, self.state.background, None, context)
+            rows += [(e, s, *(mu.get(n, "") for n in columns)) for mu, s, e in solutions]
+        if output.late is not None:
+            pattern = alg.with_known(output.late, lambda part: self._table(part, t))
+            history = HistorySource(self.state.background, self.state.history)
+            decided = prepare(pattern, timed=True).solve({}, history, None, context)
+            rows += [(e, s, *(mu.get(n, "") for n in columns)) for mu, s, e in decided if e == TIMELESS_END]
+        if output.form == "ask":
+            if not rows and output.source is not None:
+                return
+            rows = [(TIMELESS_END, TIMELESS_START, "true" if rows else "false")]
+        elif output.source is not None:
+            arrange = self._runtime.arrangement(number)
+            rows = arrange(t, rows) if arrange else sorted(rows, key=self._runtime.sort_key(place))
+        new = making(output, columns, self._makers) if self._makers else None
+        if new is not None:
+            rows = new.applied(rows)
+        if rows:
+            self.reports.append((place, t, rows))
+
+    def _timeless_of(self, output: ir.Output, t: int) -> list[Row]:
+        """The answers of one query of a family from the background alone."""
+        assert output.source is not None
+        assert output.timeless is not None
+        columns = output.source.columns
+        solutions = prepare(output.timeless).solve({}, self.state.background, None, Context(max(t, 0)))
+        rows: list[Row] = [(e, s, *(mu.get(n, "") for n in columns)) for mu, s, e in solutions]
+        if output.form == "ask":
+            return [(TIMELESS_END, TIMELESS_START, "true")] if rows else []
+        return sorted(rows, key=canonical_key(columns, tuple(sorted(output.variables))))
+
+    # --- state ---
+
+    def dump(self) -> dict[str, Any]:
+        self._forget_gone()
+        return dump.written(self)
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        dump.read(self, state)
+        self.state.journal.clear()
+
+    def journal(self) -> list[Any]:
+        return dump.journal(self)
+
+    def replay(self, entries: Sequence[Any]) -> None:
+        dump.replay(self, entries)
+        self.state.journal.clear()
+
+    def forget_journal(self) -> None:
+        self.state.journal.clear()
+        if self.answer_sets is not None:
+            self.answer_sets.journal()
+
+    def journaling(self, on: bool) -> None:
+        journal = self._aside if on else deque(maxlen=0)
+        self._aside = None if on else self.state.journal
+        self.state.journal = self._runtime.scope["journal"] = journal
+
+    @property
+    def entries(self) -> int:
+        return len(self.state.journal)
+
+    def operator(self, name: str, side: int = 0) -> Callable[[int, list[Row]], Any]:
+        """The function of a node's operator that takes the solutions of its ``side``-th part."""
+        node = self.state.nodes[name]
+        if side and isinstance(node, ir.Run):
+            return self._runtime.runs_of(name).interrupt
+        return self._runtime.operator(name, node)
+
+    def kept(self) -> Kept:
+        per_rule: dict[str, int] = {}
+        for (node, _), store in self.state.stores.items():
+            per_rule[node] = per_rule.get(node, 0) + store.live()
+        for node, group in self.state.groups.items():
+            per_rule[node] = group.live()
+        for node, runs in self.state.runs.items():
+            per_rule[node] = runs.live()
+        return Kept(goals=self.state.live(), per_rule=per_rule)
+
+
+def _fresh(output: ir.Output, columns: tuple[str, ...]) -> Callable[[Row], dict[str, str]] | None:
+    fresh = fresh_nodes_of(output, columns)
+    if fresh is None:
+        return None
+    labels, function = fresh
+    return lambda row: dict(zip(labels, function(row), strict=True))
+
+
+def _drop(state: State, kept: frozenset[str]) -> None:
+    """Forget the state of nodes that are gone."""
+    state.stores = {key: store for key, store in state.stores.items() if key[0] in kept}
+    state.groups = {name: g for name, g in state.groups.items() if name in kept}
+    state.closures = {name: c for name, c in state.closures.items() if name in kept}
+    state.slices = {name: s for name, s in state.slices.items() if name in kept}
+    state.runs = {name: r for name, r in state.runs.items() if name in kept}
+    state.timers = {name: t for name, t in state.timers.items() if name in kept}
+
+
+@lru_cache(maxsize=64)
+def _first_plan(rules: ir.Rules, limits: Limits, *, explain: bool, journaled: bool) -> RowPlan:
+    """The plan of an engine that has no state yet."""
+    nodes = dict(rules.nodes)
+    return write(rules, Code(nodes, layouts(nodes), late_nodes(nodes), limits, explain=explain, journaled=journaled))

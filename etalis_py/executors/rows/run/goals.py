@@ -1,0 +1,249 @@
+"""The goals that wait at one side of a node: their store, and the generated code that uses it.
+
+Definition.  A goal is a solution that has happened and awaits a partner ([EP] §5, rules (11) and (12)).  A store maps
+the join key to a *bucket* of goals, in the order of their ends, because instants follow one another.  A single goal is
+kept in a tuple, which costs the garbage collector nothing; with a second one the bucket becomes a list.  ``edges`` has,
+for some keys, a number beyond which no goal of the bucket lies (see ``joins``); a missing edge can be found again.
+
+Cost: ``insert`` and ``probe`` are one look-up, however many other goals there are; ``probe`` with a time adds a binary
+search.  ``expire`` drops the goals older than the window allows, with one cut per bucket.  State: the goals within the
+window.
+
+Generated code does the same without a call: ``write_insert``, ``write_prune`` and ``write_retract`` are the only places
+that write it, and the methods of the same names here define it.
+
+>>> store = GoalStore(1, "j", "G", Layout(("k",), ()), key=(2,), longest=10)
+>>> for goal in ((1, 1, "<a>"), (2, 2, "<b>"), (3, 3, "<a>")): store.insert(goal)
+>>> store.probe("<a>"), store.probe("<a>", before=3)
+([(1, 1, '<a>'), (3, 3, '<a>')], [(1, 1, '<a>')])
+>>> store.expire(12), list(store.dump())
+(1, [(3, 3, '<a>'), (2, 2, '<b>')])
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from operator import itemgetter
+from typing import Any
+
+from etalis_py.executors.rows.generate.frames import decode_or_none
+from etalis_py.executors.rows.generate.layout import Layout
+from etalis_py.executors.rows.generate.writer import Writer
+from etalis_py.values import SparqlError
+
+Solution = tuple[Any, ...]
+Buckets = dict[Any, list[Solution] | tuple[Solution, ...]]
+
+
+@dataclass(slots=True)
+class GoalStore:
+    """The goals of one side of a node: who waits there, in which layout, and for how long.
+
+    ``lasting`` has the length of the longest window while it may change.  ``number`` stands for the store in the
+    journal.  ``explained``: the last item of a goal is its provenance.  ``extend`` adds the values computed when a goal
+    is inserted.  ``changed`` is called when goals are put in or taken out by anything but generated code.
+    """
+
+    number: int
+    node: str
+    side: str
+    layout: Layout
+    key: tuple[int, ...]
+    longest: int | None
+    explained: bool = False
+    buckets: Buckets = field(default_factory=dict)
+    edges: dict[Any, Any] = field(default_factory=dict)
+    waited: int = 0
+    lasting: list[int] | None = None
+    extend: Callable[[Solution], Solution] | None = None
+    changed: Callable[[], None] | None = None
+
+    def key_of(self, x: Solution) -> Any:
+        if not self.key:
+            return None
+        return x[self.key[0]] if len(self.key) == 1 else tuple(x[i] for i in self.key)
+
+    def rebuild(self, x: Solution) -> Solution:
+        """A stored solution with the values it carries decoded again."""
+        whole = rebuilt(self.layout, x)
+        return whole if self.extend is None else self.extend(whole)
+
+    def lay_out(self, layout: Layout) -> None:
+        """Change the layout of the goals, because other rules read other values of them."""
+        width, explained = self.layout.width, self.explained
+        self.layout = layout
+        goals = list(self.dump())
+        self.clear()
+        for x in goals:
+            try:
+                self.insert(self.rebuild((*x[:width], x[-1]) if explained else x[:width]))
+            except SparqlError:
+                continue  # the value to compare is an error, so it pairs with nothing
+
+    def insert(self, x: Solution) -> None:
+        """Insert a goal that ends no earlier than those that wait under its key."""
+        if self.changed is not None:
+            self.changed()
+        key = self.key_of(x)
+        self.edges.pop(key, None)
+        bucket = self.buckets.get(key)
+        if bucket is None:
+            self.buckets[key] = (x,)
+        elif isinstance(bucket, tuple):
+            self.buckets[key] = [*bucket, x]
+        else:
+            bucket.append(x)
+
+    def insert_all(self, stored: Iterable[Solution]) -> None:
+        """``insert`` of many stored goals, but for those whose compared values are errors: these pair with nothing.
+
+        It does less for each goal, as this loop dominates the time to restore a large store.
+        """
+        if self.changed is not None:
+            self.changed()
+        buckets, edges, whole = self.buckets, self.edges, not self.layout.values and self.extend is None
+        key_of = itemgetter(*self.key) if self.key else self.key_of
+        get = buckets.get
+        for x in stored:
+            if not whole:
+                try:
+                    x = self.rebuild(x)
+                except SparqlError:
+                    continue
+            key = key_of(x)
+            if edges:
+                edges.pop(key, None)
+            bucket = get(key)
+            if bucket is None:
+                buckets[key] = (x,)
+            elif bucket.__class__ is tuple:
+                buckets[key] = [*bucket, x]
+            else:
+                bucket.append(x)  # type: ignore[union-attr]
+
+    def probe(self, key: Any, before: int | None = None) -> Sequence[Solution]:
+        """The goals under a key, in the order of their ends; ``before``: those that ended before it."""
+        bucket = self.buckets.get(key, ())
+        return list(bucket) if before is None else list(bucket[: bisect_left(bucket, (before,))])
+
+    def retract(self, x: Solution) -> None:
+        """Remove the goal with these times and columns."""
+        if self.changed is not None:
+            self.changed()
+        width = self.layout.width
+        key = self.key_of(x)
+        bucket = self.buckets.get(key, ())
+        for i, goal in enumerate(bucket):
+            if goal[:width] == x[:width]:
+                if len(bucket) == 1:
+                    del self.buckets[key]
+                    self.edges.pop(key, None)
+                else:
+                    del bucket[i]  # type: ignore[union-attr]
+                return
+
+    def dump(self) -> Iterator[Solution]:
+        """Every goal, bucket by bucket; inserting them in this order gives the same store."""
+        return (goal for bucket in self.buckets.values() for goal in bucket)
+
+    def live(self) -> int:
+        """How many goals wait."""
+        return sum(map(len, self.buckets.values()))
+
+    def estimated_bytes(self) -> int:
+        """About how much memory the goals take, from those of a few keys."""
+        buckets = self.buckets
+        sample = [x for bucket in islice(buckets.values(), _SAMPLE) for x in bucket[:_SAMPLE]]
+        sample += [x for bucket in islice(reversed(buckets.values()), _SAMPLE) for x in bucket[-_SAMPLE:]]
+        return 100 * len(buckets) + estimated_bytes(sample) * self.live() // max(1, len(sample))
+
+    def expire(self, now: int) -> int:
+        """Drop the goals too old to match within the window, and empty buckets; returns how many were dropped."""
+        dropped = 0
+        empty = []
+        longest = self.longest if self.lasting is None else self.lasting[0]
+        for key, bucket in self.buckets.items():
+            if longest is not None and bucket and bucket[0][0] < now - longest:
+                stale = bisect_left(bucket, (now - longest,))
+                dropped += stale
+                if isinstance(bucket, list):
+                    del bucket[:stale]
+                else:
+                    bucket = ()
+            if not bucket:
+                empty.append(key)
+        for key in empty:
+            del self.buckets[key]
+            self.edges.pop(key, None)
+        return dropped
+
+    def clear(self) -> None:
+        if self.changed is not None:
+            self.changed()
+        self.buckets.clear()
+        self.edges.clear()
+
+
+_SAMPLE = 32
+
+
+def estimated_bytes(solutions: Sequence[Solution]) -> int:
+    """About how much memory solutions take, judging by an evenly spread sample.
+
+    A term shared by several solutions is counted each time.
+    """
+    sample = solutions[:: len(solutions) // _SAMPLE + 1]
+    return sum(map(_bytes, sample)) * len(solutions) // max(1, len(sample))
+
+
+def _bytes(x: Solution) -> int:
+    return 56 + 8 * len(x) + sum([49 + len(term) for term in x if term.__class__ is str])
+
+
+def rebuilt(layout: Layout, x: Solution) -> Solution:
+    """The solution with the decoded values of its layout; any items it already has after its columns stay last."""
+    width = layout.width
+    values = [decode_or_none(x[layout.column(name)]) for name in layout.values]
+    return (*x[:width], *values, *x[width:])
+
+
+# --- the same, written into generated code ---------------------------------------------------------------------
+
+
+def write_insert(w: Writer, goals: str, insort: str = "") -> None:
+    """``insert`` of goal ``x`` under key ``k``, whose bucket is ``b``; ``insort`` where a goal may come late."""
+    with w.block("if b is None:"):
+        w(f"{goals}[k] = (x,)")
+    # A solution known late may have ended before goals that wait already.
+    with w.block("elif b.__class__ is tuple:"):
+        w(f"{goals}[k] = {'sorted((*b, x))' if insort else '[*b, x]'}")
+    with w.block("else:"):
+        w(f"{insort}(b, x)" if insort else "b.append(x)")
+
+
+def write_prune(w: Writer, longest: str, *, exactly: bool = False) -> None:
+    """``expire`` of bucket ``b``: when half of it is too old, or ``exactly``.
+
+    ``longest`` is the source of how long goals are kept, if not for ever.  Dropping half a bucket at a time costs
+    little per goal; expired goals that remain are refused by the test of the window.
+    """
+    if not longest:
+        return
+    with w.block(f"if b[{'0' if exactly else 'len(b) >> 1'}][0] < t - {longest}:"):
+        with w.block("if b.__class__ is tuple:"):
+            w("b = ()")  # the sweep removes it from the store
+        with w.block("else:"):
+            w(f"del b[:bisect_left(b, (t - {longest},))]")
+
+
+def write_retract(w: Writer, goals: str, key: str, edges: str = "") -> None:
+    """``retract`` of goal ``i`` of bucket ``b``; a bucket left empty is removed with its edge."""
+    with w.block("if len(b) == 1:"):
+        w(f"del {goals}[{key}]")
+        if edges:
+            w(f"{edges}.pop({key}, None)")
+    with w.block("else:"):
+        w("del b[i]")

@@ -1,0 +1,66 @@
+"""Some rules of an executor, run apart from its others on the state that they all share.
+
+While most rules run in columns, those without a columnar form go on in rows.  They keep their goals where the executor
+keeps all goals in rows, so nothing has to be moved when the other rules come back into rows.  Only the history that
+they look back at is their own, as they see an instant before it is over for all rules.
+
+Cost: writing and compiling the functions of these rules once; then as in rows.  State: that history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+
+from etalis_rules import program as ir
+
+from etalis_py.executors.rows.generate.plan import Generated
+from etalis_py.executors.rows.run.runtime import Runtime
+from etalis_py.executors.rows.run.state import State
+from etalis_py.kernel.batch import Report
+from etalis_py.kernel.protocol import Occurrence
+from etalis_py.sparql import OccurrenceLog
+
+
+class PartialRules:
+    """``rules`` are these rules alone; ``runtime`` has their functions, and the objects that these call."""
+
+    def __init__(self, rules: ir.Rules, runtime: Runtime, state: State) -> None:
+        """``state`` is the runtime's: a copy that shares all but the history."""
+        self._state = state
+        self._runtime = runtime
+        self._generated: Generated = runtime.functions()
+        nodes = dict(rules.nodes).items()
+        deadlines = (name for name, node in nodes if isinstance(node, ir.Absence) and node.deadline is not None)
+        self._timers = [state.timers[name] for name in deadlines]
+
+    def begin(self, log: OccurrenceLog | None) -> None:
+        """Continue with these occurrences as the history."""
+        self._state.log = deepcopy(log)
+
+    def take(self, instants: Iterable[tuple[int, Sequence[Occurrence]]], through: int) -> list[Report]:
+        """The reports of the instants, and of deadlines due up to ``through``."""
+        get, other, instant = self._generated.single.get, self._generated.other, self._generated.instant
+        for t, occurrences in instants:
+            if self._fall_due(t - 1) != t and len(occurrences) == 1:
+                s, p, o, start, stream = occurrences[0]
+                get(p, other)(s, o, start, t, stream, p)
+            else:
+                instant(t, occurrences)
+        self._fall_due(through)
+        reports = list(self._runtime.reports)
+        self._runtime.reports.clear()
+        return reports
+
+    def output_of(self, number: int) -> ir.Output:
+        """The output that reports under a number."""
+        return self._runtime.output_of(number)
+
+    def _fall_due(self, t: int) -> int | None:
+        """Report the deadlines due up to ``t``; returns when the next is due."""
+        while (at := self._next_due()) is not None and at <= t:
+            self._generated.due(at)
+        return at
+
+    def _next_due(self) -> int | None:
+        return min((at for timer in self._timers if (at := timer.next()) is not None), default=None)

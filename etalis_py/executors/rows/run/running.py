@@ -1,0 +1,307 @@
+"""COUNT, SUM and AVG without HAVING, ORDER BY or LIMIT: aggregation as generated code.
+
+It gives the same rows as ``Grouping``, for the aggregates that a running number can hold.  As long as the summands of a
+group are integers their sum is a Python int; the first one that is not moves the group to the exact accumulators of the
+function library.  A group is a list: how many solutions (without a window), the window, the solutions with the least
+starts, start, end, and for each aggregate its count, its sum, its accumulator and its errors.  As long as the solutions
+of a window start in the order in which they end, the first one has the least start, and there is no such list.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.calendar import add_months
+from etalis_rules.terms import XSD
+
+from etalis_py.executors.rows.generate.frames import Frame
+from etalis_py.executors.rows.generate.layout import Layout
+from etalis_py.executors.rows.generate.writer import Writer, load
+from etalis_py.values import SparqlError, decode, div, encode
+from etalis_py.values.expressions import Names
+from etalis_py.values.functions import accumulator, restore_accumulator
+from etalis_py.values.time import TIMELESS_END, TIMELESS_START
+
+Solution = tuple[Any, ...]
+State = list[Any]
+COUNT, WINDOW, LOWS, START, END, FIRST = 0, 1, 2, 3, 4, 5
+FIELDS = 4  # of an aggregate: count, sum, accumulator, errors
+_SUMMED = frozenset({"COUNT", "SUM", "AVG"})
+
+
+def is_running(node: ir.Group) -> bool:
+    """Whether the rows of this node can be maintained by adding and subtracting."""
+    plain = not (node.having or node.order or node.distinct or node.limit is not None or node.offset)
+    names = {call.variable for call in node.aggregates} | set(node.keys)
+    renamed = all(isinstance(e, alg.Var) and e.name in names for _, e in node.extends)
+    return plain and renamed and all(c.name in _SUMMED and not c.distinct for c in node.aggregates)
+
+
+class Running:
+    """The state of one such node; ``advance`` is generated."""
+
+    def __init__(self, node: ir.Group, source: str, names: Mapping[str, Any]) -> None:
+        """``source`` is that of ``running_source``, ``names`` are the objects in it."""
+        self.node = node
+        self.groups: dict[Any, State] = {}
+        self.order: deque[tuple[int, Any]] = deque()  # which group a solution leaves next, by time
+        self.reported: dict[Any, Solution] = {}
+        scope = dict(names)
+        scope |= {
+            "groups": self.groups,
+            "order": self.order,
+            "reported": self.reported,
+            "fresh": self.fresh,
+            "to_accumulator": to_accumulator,
+            "total": total,
+            "lower": lower,
+            "encode": encode,
+            "average": average,
+            "add_months": add_months,
+            "SparqlError": SparqlError,
+        }
+        load(source, scope)
+        self.advance: Callable[[int, list[Solution]], list[Solution]] = scope["advance"]
+        self._enter: Callable[[State, Solution], None] = scope["enter"]
+
+    def fresh(self) -> State:
+        """A group without solutions."""
+        window: deque[Solution] | None = deque() if self.node.window is not None else None
+        return [0, window, None, TIMELESS_START, TIMELESS_END, *([0, 0, None, 0] * len(self.node.aggregates))]
+
+    def at_end(self, seen: bool) -> list[Solution]:
+        """The row of an ungrouped aggregate over a stream without solutions: counts, sums and averages are 0."""
+        if seen or self.node.keys or self.groups:
+            return []
+        values = {call.variable: encode(0) for call in self.node.aggregates}
+        for name, e in self.node.extends:
+            assert isinstance(e, alg.Var)
+            values[name] = values.get(e.name, "")
+        return [(TIMELESS_END, TIMELESS_START, *(values.get(c, "") for c in self.node.head))]
+
+    def live(self) -> int:
+        return sum(len(g[WINDOW]) if g[WINDOW] is not None else 1 for g in self.groups.values())
+
+    def clear(self) -> None:
+        self.groups.clear()
+        self.order.clear()
+        self.reported.clear()
+
+    def snapshot(self) -> list[Any]:
+        """Plain data: windows as the solutions in them, unbounded groups as their numbers."""
+        width = 2 + len(self.node.child.columns)
+        groups = []
+        for key, g in self.groups.items():
+            if g[WINDOW] is not None:
+                groups.append([key, [list(x[:width]) for x in g[WINDOW]], None])
+            else:
+                numbers = [
+                    [n, str(s), None if a is None else a.state(), bad]
+                    for n, s, a, bad in zip(*(g[FIRST + i :: FIELDS] for i in range(FIELDS)), strict=True)
+                ]
+                groups.append([key, None, [g[COUNT], g[START], g[END], numbers]])
+        reported = [[key, list(row)] for key, row in self.reported.items()]
+        return [groups, [[end, key] for end, key in self.order], reported]
+
+    def restore(self, data: list[Any], rebuild: Callable[[Solution], Solution]) -> None:
+        """Take over a snapshot; ``rebuild`` decodes the values that a solution carries."""
+        self.clear()
+        groups, order, reported = data
+        for raw, window, numbers in groups:
+            g = self.groups[_key(raw)] = self.fresh()
+            if window is not None:
+                for stored in window:
+                    self._enter(g, rebuild(tuple(stored)))
+                continue
+            g[COUNT], g[START], g[END], kept = numbers
+            for i, (n, s, state, bad) in enumerate(kept):
+                total = None if state is None else restore_accumulator(state)
+                g[FIRST + FIELDS * i : FIRST + FIELDS * (i + 1)] = [n, int(s), total, bad]
+        if self.node.keys:
+            self.order.extend((end, _key(key)) for end, key in order)
+        self.reported.update({_key(key): tuple(row) for key, row in reported})
+
+
+def _key(raw: Any) -> Any:
+    return tuple(raw) if isinstance(raw, list) else raw
+
+
+def to_accumulator(g: State, at: int) -> Any:
+    """The exact accumulator of an aggregate, created at the first summand that is not an integer."""
+    if g[at + 2] is None:
+        g[at + 2] = accumulator("SUM")
+        g[at + 2].add_integers(g[at + 1], g[at])
+        g[at + 1] = 0
+    return g[at + 2]
+
+
+def total(g: State, at: int) -> str:
+    """The term of SUM, or the empty string where a summand was an error."""
+    if g[at + 3]:
+        return ""
+    if g[at + 2] is None:
+        return encode(g[at + 1])
+    try:
+        return str(g[at + 2].result())
+    except SparqlError:
+        return ""
+
+
+def average(g: State, at: int) -> str:
+    """The term of AVG."""
+    summed = total(g, at)
+    if not summed or not g[at]:
+        return summed
+    try:
+        return encode(div(decode(summed), g[at]))
+    except SparqlError:
+        return ""
+
+
+def running_source(node: ir.Group, names: Names, layout: Layout) -> str:
+    """Source of ``enter`` and ``advance`` for one node."""
+    w = Writer()
+    columns = node.child.columns
+    frame = Frame(names, end="x[0]")
+    frame.read(node.child, layout, "x")
+    window = node.window
+    with w.block("def enter(g, x):"):
+        _enter(w, node, frame)
+    places = [2 + columns.index(k) if k in columns else -1 for k in node.keys]
+    parts = [f"x[{i}]" if i > 0 else "''" for i in places]
+    key = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"  # not used by an ungrouped aggregate
+    timed = window is not None and not window.events
+    with w.block("def advance(t, rows):"):
+        w("if not rows: return []")
+        if node.keys:
+            w("touched = {}")
+        else:
+            # A solution that enters now leaves in the next instant at the earliest, so the one group is never empty
+            # here.
+            w("g = groups.get(None)", "if g is None: g = groups[None] = fresh()")
+        if timed:
+            assert window is not None
+            opening = f"t - {window.micros}"
+            w(f"opening = add_months({opening}, -{window.months})" if window.months else f"opening = {opening}")
+            if node.keys:
+                with w.block("while order and order[0][0] <= opening:"):
+                    w("key = order.popleft()[1]", "g = touched[key] = groups[key]")
+                    _leave(w, node, frame)
+            else:
+                with w.block(f"while g[{WINDOW}] and g[{WINDOW}][0][0] <= opening:"):
+                    _leave(w, node, frame)
+        if len(node.keys) or window is not None:
+            w(f"if len(rows) > 1: rows = sorted(rows, key=lambda x: (x[0], x[1]{_canonical(node)}))")
+        with w.block("for x in rows:"):
+            if node.keys:
+                w(f"key = {key}", "g = groups.get(key)")
+                w("if g is None: g = groups[key] = fresh()")
+            _enter(w, node, frame)
+            if node.keys:
+                w("touched[key] = g")
+            if timed and node.keys:
+                w("order.append((x[0], key))")
+            elif window is not None and window.events:
+                with w.block(f"if len(g[{WINDOW}]) > {window.events}:"):
+                    _leave(w, node, frame)
+        _rows(w, node, timed)
+    return w.text() + "\n"
+
+
+def _canonical(node: ir.Group) -> str:
+    return "".join(f", x[{2 + node.child.columns.index(c)}]" for c in node.canonical)
+
+
+def _enter(w: Writer, node: ir.Group, frame: Frame) -> None:
+    if node.window is None:
+        w(f"g[{COUNT}] += 1")
+        w(f"if x[1] < g[{START}]: g[{START}] = x[1]", f"if x[0] > g[{END}]: g[{END}] = x[0]")
+    else:
+        w(f"window = g[{WINDOW}]")
+        with w.block(f"if g[{LOWS}] is not None or window and window[-1][1] > x[1]:"):
+            w(f"g[{LOWS}] = lower(g[{LOWS}], window, x)")
+        w("window.append(x)")
+    _apply(w, node, frame, "+")
+
+
+def _leave(w: Writer, node: ir.Group, frame: Frame) -> None:
+    w(f"x = g[{WINDOW}].popleft()")
+    w(f"if g[{LOWS}] is not None and g[{LOWS}][0] is x: g[{LOWS}].popleft()")
+    _apply(w, node, frame, "-")
+
+
+def lower(lows: deque[Solution] | None, window: deque[Solution], x: Solution) -> deque[Solution]:
+    """The least starts of a first-in, first-out window after adding ``x``: starts that rise in the order of leaving."""
+    if lows is None:
+        lows = deque()
+        for earlier in window:
+            lower(lows, window, earlier)
+    while lows and lows[-1][1] > x[1]:
+        lows.pop()
+    lows.append(x)
+    return lows
+
+
+def _apply(w: Writer, node: ir.Group, frame: Frame, sign: str) -> None:
+    """Add a solution to every aggregate of its group, or take it out."""
+    for i, call in enumerate(node.aggregates):
+        at = FIRST + FIELDS * i
+        if call.operand is None:
+            w(f"g[{at}] {sign}= 1")
+            continue
+        with w.block("try:"):
+            w(f"v = {frame.emitter().value(call.operand)}")
+        with w.block("except SparqlError:"):
+            w(f"g[{at + 3}] {sign}= 1")
+        with w.block("else:"):
+            if call.name != "COUNT":
+                with w.block(f"if v.__class__ is int and g[{at + 2}] is None:"):
+                    w(f"g[{at + 1}] {sign}= v")
+                with w.block("else:"):
+                    w(f"to_accumulator(g, {at}).{'add' if sign == '+' else 'remove'}(v, '')")
+            w(f"g[{at}] {sign}= 1")
+
+
+def _result(name: str, at: int) -> str:
+    """Source of the term of an aggregate; integers are spelled on the spot."""
+
+    def integer(place: int) -> str:
+        return f"""'"' + str(g[{place}]) + {f'"^^<{XSD}integer>'!r}"""
+
+    match name:
+        case "COUNT":
+            return integer(at)
+        case "SUM":
+            return f"({integer(at + 1)} if g[{at + 2}] is None and not g[{at + 3}] else total(g, {at}))"
+    return f"average(g, {at})"
+
+
+def _rows(w: Writer, node: ir.Group, timed: bool) -> None:
+    """The rows of the groups that changed."""
+    spelled = {call.variable: _result(call.name, FIRST + FIELDS * i) for i, call in enumerate(node.aggregates)}
+    for i, name in enumerate(node.keys):
+        spelled[name] = "key" if len(node.keys) == 1 else f"key[{i}]"
+    for name, e in node.extends:
+        assert isinstance(e, alg.Var)
+        spelled[name] = spelled[e.name]
+    hull = f"g[{END}], g[{START}]" if node.window is None else f"g[{WINDOW}][-1][0], (g[{LOWS}] or g[{WINDOW}])[0][1]"
+    row = f"row = ({', '.join([hull, *(spelled.get(c, repr('')) for c in node.head)])})"
+    if not node.keys:
+        w(row, "return [row]")  # a solution entered, so the hull ends now and the row is a new one
+        return
+    w("made = []")
+    with w.block("for key, g in touched.items():"):
+        if node.window is not None:
+            with w.block(f"if not g[{WINDOW}]:"):
+                w("del groups[key]", "reported.pop(key, None)", "continue")
+        w(row)
+        if timed:
+            with w.block("if reported.get(key) != row:"):
+                w("reported[key] = row", "made.append(row)")
+        else:
+            w("made.append(row)")
+    w("return made")

@@ -1,0 +1,416 @@
+"""The objects that the generated functions of a program call and fill: reports, sets of an instant, operators,
+limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from etalis_compiler.rewrites.push_windows import longest
+from etalis_compiler.stratify import output_id
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.terms import FALSE, TRUE
+
+from etalis_py.events import Triple
+from etalis_py.executors.rows.generate.frames import decode_or_none
+from etalis_py.executors.rows.generate.needs import (
+    Deadline,
+    Goals,
+    LongestOf,
+    LookUp,
+    MinusLookUp,
+    Need,
+    OfFamily,
+    OfInstant,
+    OfOutput,
+    OfRecord,
+    OfRuntime,
+    Operator,
+)
+from etalis_py.executors.rows.generate.plan import Generated, RowPlan, load_functions
+from etalis_py.executors.rows.generate.records import Evaluate, evaluator
+from etalis_py.executors.rows.generate.writer import load
+from etalis_py.executors.rows.run.closure import PathClosure
+from etalis_py.executors.rows.run.families import Families
+from etalis_py.executors.rows.run.goals import Solution, estimated_bytes, rebuilt
+from etalis_py.executors.rows.run.operands import group_operator, loaded, runs_operator
+from etalis_py.executors.rows.run.parted import PartedSlicing, advance_of, sliced_by
+from etalis_py.executors.rows.run.runs import Runs, limit_of
+from etalis_py.executors.rows.run.slicing import Slicing, canonical_key, is_arranged
+from etalis_py.executors.rows.run.state import State
+from etalis_py.kernel.templates import Making, making
+from etalis_py.values import SparqlError
+from etalis_py.values.errors import LimitExceeded
+from etalis_py.values.limits import Limits
+
+Advance = Callable[[int, list[Solution]], list[Solution]]
+
+
+class Context:
+    """The context of expressions outside generated code."""
+
+    def __init__(self, now: int) -> None:
+        self.now = now
+
+    def exists(self, pattern: alg.Pattern, mu: dict[str, str], start: int, end: int) -> bool:
+        raise SparqlError("EXISTS cannot stand here")
+
+
+class Runtime:
+    """The objects behind the names in generated code; one for each loaded set of rules."""
+
+    def __init__(
+        self,
+        rules: ir.Rules,
+        plan: RowPlan,
+        state: State,
+        limits: Limits,
+        entailed: Callable[[tuple[str, str, str]], Iterable[tuple[str, str, str]]] | None = None,
+        journaling: bool = False,
+        families: Families | None = None,
+        places: Sequence[int] | None = None,
+    ) -> None:
+        """``places``: the number that reports of each output have, if these are not all the outputs of a program."""
+        self.rules = rules
+        self.plan = plan
+        self.state = state
+        self.limits = limits
+        self.reports: list[tuple[int, int, list[Solution]]] = []
+        self.makers: dict[str, Any] = {}
+        self.arrived: list[tuple[int, tuple[Triple, ...], str, str]] = []
+        """The events of the instant at hand, whole, for programs with EVENT."""
+        self.entailed = entailed or (lambda triple: (triple,))
+        self.journaling = journaling
+        names = [output_id(output.query) for output in rules.outputs]
+        recursive = {name for stratum in rules.strata if len(stratum) > 1 for name in stratum}
+        self.families = families
+        if places is None:
+            places = range(len(names)) if families is None else families.positions
+        self.numbers = dict(zip(places, range(len(names)), strict=True))
+        """The outputs by the numbers of their reports."""
+        self.rounds = frozenset(place for place, name in zip(places, names, strict=True) if name in recursive)
+        """The outputs whose rows come round by round."""
+        self.scope: dict[str, Any] = {**plan.objects, "look_back": state.look_back}
+
+    # --- what generated code needs ---
+
+    def functions(self) -> Generated:
+        """The functions of the plan, with everything they need."""
+        self._prepare()
+        return load_functions(self.plan, self.scope)
+
+    def advance_of_node(self) -> Callable[..., list[Solution]]:
+        """The function of a plan for one node."""
+        self._prepare()
+        load(self.plan.source, self.scope)
+        advance: Callable[..., list[Solution]] = self.scope["advance"]
+        return advance
+
+    def _prepare(self) -> None:
+        """Provide the objects that the plan needs."""
+        for store in self.plan.stores:
+            goals = self.state.store(store)
+            goals.lasting = None if store.lasting is None else self.provide(store.lasting)
+            goals.extend = loaded(store.extend, "extend", self.scope)
+            if goals.layout != store.layout:
+                goals.lay_out(store.layout)
+        scope = {**self.scope, **{name: self.provide(need) for name, need in self.plan.needs.items()}}
+        self.scope = scope | {"made": self.makers}
+
+    def provide(self, need: Need) -> Any:
+        """The object that a plan asks for: the existing one, or a new one."""
+        state = self.state
+        match need:
+            case Goals(node, side, part):
+                return getattr(state.stores[node, side], part)
+            case Deadline(node, bound, part):
+                return getattr(state.deadlines(node, bound), part)
+            case OfInstant(kind):
+                return set() if kind == "set" else {}
+            case LookUp(pattern, known, wanted):
+                return state.lookup(pattern, known, wanted)
+            case MinusLookUp(pattern, shared):
+                return state.minus_lookup(pattern, shared)
+            case Operator(name, "advance"):
+                return self.operator(name, state.nodes[name])
+            case Operator(name, part):
+                return getattr(self.runs_of(name), part)
+            case OfRecord(name):
+                return self._over_event(name)
+            case OfOutput(number, "arrange"):
+                return self.arrangement(number)
+            case OfOutput(number, "split"):
+                assert self.families is not None
+                return self.families.split(self.rules.outputs[number], self.arrangement_of_family(number))
+            case OfFamily(family, equal, compared, op):
+                assert self.families is not None
+                return self.families.access(family, equal, compared, op)
+            case LongestOf(family, place):
+                assert self.families is not None
+                return self.families.relations[family].longest(place)
+            case OfOutput(number, part):
+                return getattr(self._making(number), part)
+            case OfRuntime(name):
+                return getattr(self, name)
+
+    @property
+    def journal(self) -> Any:
+        return self.state.journal
+
+    @property
+    def alarm(self) -> list[int]:
+        return self.state.alarm
+
+    @property
+    def look_back(self) -> Any:
+        return self.state.look_back
+
+    # --- limits ---
+
+    def weigh(self, node: str, solutions: list[Solution]) -> int:
+        """Fail if a node has too many or too large solutions in this instant; else return when to check again."""
+        count, limits = len(solutions), self.limits
+        if count > limits.derivations:
+            self.too_many(node)
+        size = estimated_bytes(solutions)
+        if size > limits.bytes:
+            self.too_large(node, count, size)
+        return min(2 * count, limits.derivations)
+
+    def too_many(self, node: str) -> None:
+        raise LimitExceeded(
+            f"more than {self.limits.derivations} solutions of {self.describe(node)} in one instant; "
+            "add a WITHIN or a join variable, or raise Limits(derivations=…)"
+        )
+
+    def too_large(self, node: str, count: int, size: int) -> None:
+        raise LimitExceeded(
+            f"the {count} solutions of {self.describe(node)} in one instant take about {size} bytes, the limit is "
+            f"{self.limits.bytes}; make them fewer or their texts shorter, or raise Limits(bytes=…)"
+        )
+
+    def too_deep(self, node: str) -> None:
+        raise LimitExceeded(
+            f"the recursion through {self.describe(node)} did not end within {self.limits.rounds} rounds of one "
+            "instant; make its rules derive finitely many triples, or raise Limits(rounds=…)"
+        )
+
+    def describe(self, node: str) -> str:
+        """The queries that a node belongs to, for messages."""
+        nodes = dict(self.rules.nodes)
+        users = []
+        for output in self.rules.outputs:
+            stack = [] if output.source is None else [output.source.node]
+            while stack:
+                here = stack.pop()
+                if here == node:
+                    users.append(output.query)
+                    break
+                stack.extend(ref.node for ref in ir.refs(nodes[here]))
+        return f"query {', '.join(users)}" if users else node.removeprefix("out:")
+
+    # --- instants ---
+
+    def remember(self, s: str, p: str, o: str, start: int, t: int, stream: str) -> None:
+        """Add an occurrence to the history, for backward evaluation."""
+        self.state.history.add(start, t, ((s, p, o),), stream)
+        if self.journaling:
+            self.state.journal.append(("", t, [(s, p, o, start, stream)]))
+
+    def _over_event(self, name: str) -> Evaluate:
+        """The function that evaluates the pattern of an EVENT."""
+        node, state = self.state.nodes[name], self.state
+        assert isinstance(node, ir.Record)
+        consequences = self.entailed if node.entailed else None
+        layout = state.layouts[name]
+        return evaluator(name, node, layout, state.background, consequences, explain=state.explain)
+
+    # --- operators that are objects ---
+
+    def operator(self, name: str, node: ir.Node) -> Callable[[int, list[Solution]], list[Solution]]:
+        """``advance`` of the node's operator, which is created on first use and kept with the state."""
+        state = self.state
+        match node:
+            case ir.Group():
+                group = state.groups.get(name)
+                if group is None:
+                    code = self.plan.operators[name]
+                    group = state.groups[name] = group_operator(name, node, code, self.scope, explain=state.explain)
+                return self._carrying(name, group.advance)
+            case ir.Run():
+                return self._carrying(name, self.runs_of(name).advance)
+            case ir.Closure():
+                closure = state.closures.get(name)
+                if closure is None:
+                    closure = state.closures[name] = self._closure(node)
+                return self._reordered(name, node, closure)
+            case ir.Slice():
+                sliced = state.slices.get(name)
+                if sliced is None:
+                    sliced = state.slices[name] = sliced_by(node)
+                return self._projected(name, node, advance_of(sliced, node))
+            case ir.Recall():
+                return self._recall(name, node)
+        raise TypeError(f"not an operator: {node!r}")
+
+    def _carrying(
+        self, name: str, advance: Callable[[int, list[Solution]], list[Solution]]
+    ) -> Callable[[int, list[Solution]], list[Solution]]:
+        """The rows with the decoded values that the rules above read."""
+        layout = self.state.layouts[name]
+        if not layout.values:
+            return advance
+        return lambda t, rows: [rebuilt(layout, x) for x in advance(t, rows)]
+
+    def runs_of(self, name: str) -> Runs:
+        """The operator of a REPEAT, which is created on first use and kept with the state."""
+        runs = self.state.runs.get(name)
+        if runs is None:
+            node, explain = self.state.nodes[name], self.state.explain
+            assert isinstance(node, ir.Run)
+            runs = runs_operator(name, node, self.plan.operators[name], self.scope, explain=explain)
+            self.state.runs[name] = runs
+        return runs
+
+    def _closure(self, node: ir.Closure) -> PathClosure:
+        bound = node.bound
+        forward = backward = None
+        if isinstance(node.background, alg.PathPattern):
+            source, target = _ends(node.background)
+            ahead = self.state.lookup(node.background, (source,), (target,))
+            behind = self.state.lookup(node.background, (target,), (source,))
+            forward = lambda term: dict.fromkeys([term, *(row[0] for row in ahead((term,), 0))])  # noqa: E731
+            backward = lambda term: dict.fromkeys([term, *(row[0] for row in behind((term,), 0))])  # noqa: E731
+        if bound is None:
+            return PathClosure(None, None, forward, backward)
+        return PathClosure(lambda start, end: end <= limit_of(start, bound), longest(bound), forward, backward)
+
+    def _reordered(
+        self, name: str, node: ir.Closure, closure: PathClosure
+    ) -> Callable[[int, list[Solution]], list[Solution]]:
+        """The edge's columns as (from, to), the head's as they stand."""
+        source, target = node.ends
+        i, j = 2 + node.edge.columns.index(source), 2 + node.edge.columns.index(target)
+        flip = node.head.index(source) > node.head.index(target)
+
+        layout = self.state.layouts[name]
+        explain = self.state.explain
+
+        def advance(t: int, edges: list[Solution]) -> list[Solution]:
+            solutions = []
+            for p in closure.advance(t, [(x[0], x[1], x[i], x[j], *(x[-1:] if explain else ())) for x in edges]):
+                row = rebuilt(layout, (p[0], p[1], p[3], p[2]) if flip else p[:4])
+                solutions.append((*row, p[-1]) if explain else row)
+            return solutions
+
+        return advance
+
+    def _projected(self, name: str, node: ir.Slice, slicing: Advance) -> Advance:
+        layout = self.state.layouts[name]
+        places = [2 + node.child.columns.index(c) if c in node.child.columns else -1 for c in node.head]
+        explain = self.state.explain
+
+        def advance(t: int, rows: list[Solution]) -> list[Solution]:
+            solutions = []
+            for x in slicing(t, rows):
+                row = (x[0], x[1], *(x[i] if i > 0 else "" for i in places))
+                carried = [decode_column(node, x, c) for c in layout.values]
+                solutions.append((*row, *carried, x[-1]) if explain else (*row, *carried))
+            return solutions
+
+        return advance
+
+    def _recall(self, name: str, node: ir.Recall) -> Callable[[int, list[Solution]], list[Solution]]:
+        layout = self.state.layouts[name]
+        columns = node.child.columns
+        explain = self.state.explain
+        look_back = self.state.look_back
+
+        def advance(t: int, rows: list[Solution]) -> list[Solution]:
+            solutions = []
+            for x in rows:
+                terms = {c: x[2 + i] for i, c in enumerate(columns)}
+                terms[node.mark] = TRUE if look_back(node.pattern, terms, x[0], t) else FALSE
+                row = rebuilt(layout, (x[0], x[1], *(terms.get(c, "") for c in node.head)))
+                solutions.append((*row, x[-1]) if explain else row)
+            return solutions
+
+        return advance
+
+    # --- reports ---
+
+    def arrangement(self, number: int) -> Callable[[int, list[Solution]], list[Solution]] | None:
+        """DISTINCT, ORDER BY, LIMIT and OFFSET of an output, or None if its rows are only sorted."""
+        output = self.rules.outputs[number]
+        if not is_arranged(output):
+            return None
+        sliced = self.state.slices.setdefault("out:" + output.query, _slicing(output))
+        assert isinstance(sliced, Slicing)
+        return sliced.advance
+
+    def arrangement_of_family(self, number: int) -> Callable[[str, int, list[Solution]], list[Solution]] | None:
+        """The same for each query of a family, by its name."""
+        output = self.rules.outputs[number]
+        if not is_arranged(output) and output.form != "ask":
+            return None
+        sliced = self.state.slices.setdefault("out:" + output.query, PartedSlicing(_slicing(output)))
+        assert isinstance(sliced, PartedSlicing)
+        return sliced.answer if output.form == "ask" else sliced.advance
+
+    def settle(self, first: int) -> None:
+        """Put the reports of an instant, from ``first`` on, into the order of the program; rows into canonical order.
+
+        They were created stratum by stratum, and in a recursion round by round.
+        """
+        reports = self.reports
+        unsettled, t = reports[first:], reports[-1][1]
+        by_output: dict[int, list[list[Solution]]] = {}
+        for number, _, rows in unsettled:
+            by_output.setdefault(number, []).append(rows)
+        del reports[first:]
+        for number in sorted(by_output):
+            parts = by_output[number]
+            rows = parts[0]
+            if len(parts) > 1 or number in self.rounds:
+                rows = sorted((row for part in parts for row in part), key=self.sort_key(number))
+            reports.append((number, t, rows))
+
+    def output_of(self, number: int) -> ir.Output:
+        """The output whose rows are reported under a number."""
+        if number in self.numbers:
+            return self.rules.outputs[self.numbers[number]]
+        assert self.families is not None
+        return self.families.shapes.of_number(number)
+
+    def sort_key(self, number: int) -> Callable[[Solution], Any] | None:
+        """The canonical order of the rows that are reported under a number."""
+        output = self.output_of(number)
+        assert output.source is not None
+        return canonical_key(output.source.columns, tuple(sorted(output.variables)))
+
+    def _making(self, number: int) -> Making | None:
+        """How the rule of an output makes blank nodes; None if its template has none."""
+        output = self.rules.outputs[number]
+        assert output.source is not None
+        return making(output, output.source.columns, self.makers)
+
+
+def decode_column(node: ir.Slice, x: Solution, column: str) -> object:
+    """The value of a column of the sliced solution."""
+    if column not in node.child.columns:
+        return None
+    return decode_or_none(x[2 + node.child.columns.index(column)])
+
+
+def _slicing(output: ir.Output) -> Slicing:
+    """The slicing by an output's DISTINCT, ORDER BY, LIMIT and OFFSET."""
+    assert output.source is not None
+    shown = tuple(sorted(output.variables))
+    return Slicing(output.source.columns, shown, output.distinct, output.order, output.limit, output.offset)
+
+
+def _ends(pattern: alg.PathPattern) -> tuple[str, str]:
+    assert isinstance(pattern.subject, alg.Var)
+    assert isinstance(pattern.object, alg.Var)
+    return pattern.subject.name, pattern.object.name

@@ -1,0 +1,89 @@
+"""DISTINCT, ORDER BY, LIMIT and OFFSET over plain solutions.
+
+DISTINCT works within an instant, over the projected columns and the interval.  LIMIT and OFFSET count over the whole
+run, the rows of an instant in the order of ORDER BY and then in canonical order (end, start, terms in alphabetical
+order of their variables).  State: one counter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cmp_to_key
+from typing import Any
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+from etalis_py.executors.rows.run.grouping import compare_keys
+from etalis_py.values.expressions import term
+
+Solution = tuple[Any, ...]
+SortKey = Callable[[Solution], Any]
+
+
+def canonical_key(columns: tuple[str, ...], shown: tuple[str, ...]) -> SortKey | None:
+    """The key of the canonical order; ``shown`` has the columns that count, in order.  None: as they stand."""
+    order = [2 + columns.index(name) for name in shown if name in columns]
+    if order == list(range(2, 2 + len(columns))):
+        return None
+    return lambda x: (x[0], x[1], *(x[i] for i in order))
+
+
+def is_arranged(output: ir.Output) -> bool:
+    """Whether more is done to the rows of an output than sorting."""
+    return bool(output.distinct or output.order or output.limit is not None or output.offset)
+
+
+class Slicing:
+    """The state of one slice: how many rows it has let pass."""
+
+    def __init__(
+        self,
+        columns: tuple[str, ...],
+        shown: tuple[str, ...],
+        distinct: bool,
+        order: tuple[alg.OrderKey, ...],
+        limit: int | None,
+        offset: int,
+    ) -> None:
+        self.columns = columns
+        self.distinct = distinct
+        self.shown = tuple(2 + columns.index(v) for v in shown if v in columns)
+        self.key = canonical_key(columns, shown)
+        self.order = tuple((term(k.expression), k.descending) for k in order)
+        self.stop = None if limit is None else offset + limit
+        self.offset = offset
+        self.passed = 0
+        self.now = 0
+
+    def exists(self, pattern: alg.Pattern, mu: dict[str, str], start: int, end: int) -> bool:
+        """ORDER BY over EXISTS: the compiler makes it a column."""
+        raise LookupError("EXISTS in ORDER BY; bind it in the WHERE clause: BIND(EXISTS {…} AS ?found)")
+
+    def advance(self, t: int, rows: list[Solution]) -> list[Solution]:
+        """The rows of an instant that are reported, in order."""
+        self.now = t
+        if self.stop is not None and self.passed >= self.stop:
+            return []
+        if len(rows) > 1:
+            rows = sorted(rows, key=self.key)
+            if self.order:
+                directions = [descending for _, descending in self.order]
+                keyed = [(self._keys(x), x) for x in rows]
+                keyed.sort(key=cmp_to_key(lambda a, b: compare_keys(a[0], b[0], directions)))  # type: ignore[index]
+                rows = [x for _, x in keyed]
+            if self.distinct:
+                first: dict[Any, Solution] = {}
+                for x in rows:
+                    first.setdefault((x[0], x[1], *(x[i] for i in self.shown)), x)
+                rows = list(first.values())
+        if self.stop is None and not self.offset:
+            return rows
+        before = self.passed
+        self.passed += len(rows)
+        stop = len(rows) if self.stop is None else max(0, self.stop - before)
+        return rows[max(0, self.offset - before) : stop]
+
+    def _keys(self, x: Solution) -> tuple[str, ...]:
+        mu = {name: x[2 + i] for i, name in enumerate(self.columns) if x[2 + i]}
+        return tuple(function(mu, x[1], x[0], self) for function, _ in self.order)

@@ -1,0 +1,477 @@
+"""Routing in the JVM: which triples go to which shards, as Catalyst expressions.
+
+A leaf becomes a test on the columns s, p, o and stream; constants reach a Parquet reader as pushed filters if the
+events are flat.  The shard is ``pmod(crc32(key), shards)``.  A triple goes once to every shard in which some leaf wants
+it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Sequence
+
+import pyarrow as pa
+from etalis_rules import leaf_tests
+from etalis_rules import program as ir
+from etalis_rules.leaf_tests import Among, OfStream, Same, Test, tests_of
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from etalis_py.spark.errors import SparkError
+from etalis_py.spark.input.columns import term_of, time_of
+from etalis_py.spark.input.expressions import all_of, any_of, one_of, text
+from etalis_py.spark.input.nulls import dead_letter, has_null, has_null_within, may_be, no_null_list
+from etalis_py.spark.input.schema import (
+    ARROW_EVENTS,
+    DERIVED,
+    END,
+    END_OF_STREAM,
+    EVENT,
+    EVENTS,
+    EVERY_SLOT,
+    FLAT_EVENTS,
+    ITEM,
+    LAST,
+    PASSED,
+    RETRACT,
+    TAKEN_BACK,
+    TRIPLE,
+)
+from etalis_py.spark.plan.parts import Lookup, Part, RoutedPart
+from etalis_py.spark.plan.slots import slots_of
+
+_FEW = 16  # at most so many predicates are sent as numbers
+PLACES = {"subject": "s", "predicate": "p", "object": "o"}
+NAMES = {*ARROW_EVENTS.names, *PLACES.values()}
+"""Of the columns of events."""
+
+
+def row_kinds(parts: Iterable[RoutedPart]) -> tuple[bool, bool]:
+    """Whether parts want events as rows of triples, and whether they want them whole."""
+    wanted = {routed.items for routed in parts}
+    return False in wanted, True in wanted
+
+
+def with_plain_names(rows: DataFrame, names: Container[str] = NAMES) -> DataFrame:
+    """The rows with these names in small letters, unless the session tells capital ones from them."""
+    if rows.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
+        return rows
+    named = {name: name.lower() for name in rows.columns if name not in names and name.lower() in names}
+    return rows.withColumnsRenamed(named) if named else rows
+
+
+def flat_events(events: DataFrame, triples: bool = True, items: bool = False, *, timed: bool = True) -> DataFrame:
+    """Any DataFrame of events as one row per triple: start, end, stream, s, p, o.
+
+    Columns ``retract`` and ``arrived`` are kept if they exist; ``timed``: ``time`` as well.
+
+    With ``items`` there is a column ``item``, and for each event also a row (without ``triples``: only this row) that
+    holds it whole; the event that ends the stream is no such item.
+    """
+    have = set(events.columns)
+    if "end" not in have:
+        raise SparkError(
+            f"the events have no column end, only {', '.join(events.columns)}; wanted is: {EVENTS}, or flat: "
+            f"{FLAT_EVENTS}; the functions events_from_… make it"
+        )
+    if "triples" not in have and not {"s", "p", "o"} <= have:
+        raise SparkError(
+            f"the events have neither triples nor s, p and o, only {', '.join(events.columns)}; wanted is: {EVENTS}, "
+            f"or flat: {FLAT_EVENTS}"
+        )
+    events = _with_types(events)
+    kept = [
+        "start" if "start" in have else "`end` AS start",
+        "`end`",
+        "coalesce(stream, '') AS stream" if "stream" in have else "'' AS stream",
+    ]
+    kept += ["`time`"] if timed and "time" in have else []
+    if "retract" in have:
+        kept.append("coalesce(retract, FALSE) AS retract")
+        kept += ["arrived"] if "arrived" in have else []
+    if items:
+        return _with_items(events, [F.expr(column) for column in kept], triples)
+    if "triples" in have:
+        rows = events.select(*map(F.expr, kept), F.explode(no_null_list("triples")).alias("t"))
+        return rows.select(*[c for c in rows.columns if c != "t"], "t.s", "t.p", "t.o")
+    return events.selectExpr(*kept, "s", "p", "o")
+
+
+def _with_types(events: DataFrame) -> DataFrame:
+    """The events with times in microseconds and terms as spellings, whatever types the columns have."""
+    kinds = dict(events.dtypes)
+    places = () if "triples" in kinds else ("s", "p", "o")
+    for name, kind in {"stream": "string", "graph": "string", "retract": "boolean"}.items():
+        if kinds.get(name, "void") not in (kind, "void"):
+            raise SparkError(f"the column {name} is of type {kinds[name]}, not {kind}; convert it")
+    if "triples" in kinds:
+        missing = [c for c in ("s", "p", "o") if f"{c}:string" not in re.split(r"[<>,]", kinds["triples"])]
+        if missing:
+            raise SparkError(f"the column triples is of type {kinds['triples']}, not array<{TRIPLE}>; convert it")
+    terms = {name: time_of(events, name, name) for name in ("start", "end") if kinds.get(name, "bigint") != "bigint"}
+    terms |= {name: term_of(events, name, name) for name in places if kinds[name] != "string"}
+    return events.withColumns(terms) if terms else events
+
+
+def _with_items(events: DataFrame, kept: Sequence[Column], triples: bool) -> DataFrame:
+    """Rows of triples, and of whole events: see ``flat_events``."""
+    stated = no_null_list("triples") if "triples" in events.columns else F.array(F.struct("s", "p", "o"))
+    graph = F.col("graph") if "graph" in events.columns else F.lit("")
+    text, nothing = F.lit(None).cast("string"), F.lit(None).cast("string")
+    row = "struct<s: string, p: string, o: string, item: string>"
+    lists = F.transform("found", lambda t: F.array(t["s"], t["p"], t["o"]))
+    item = F.to_json(F.struct(F.col("g").alias("g"), lists.alias("t")))
+    flat = F.transform("found", lambda t: F.struct(t["s"].alias("s"), t["p"].alias("p"), t["o"].alias("o"), text))
+    whole = F.array(F.struct(nothing, nothing, nothing, item))
+    is_end = F.exists("found", lambda t: t["p"] == F.lit(END_OF_STREAM))
+    rows = events.select(*kept, graph.alias("g"), stated.alias("found"))
+    columns = [c for c in rows.columns if c not in ("g", "found")]
+    flat, whole = flat.cast(f"array<{row}>"), whole.cast(f"array<{row}>")
+    items = F.when(is_end | F.expr(has_null_within("found")), flat).otherwise(
+        F.concat(flat, whole) if triples else whole
+    )
+    return rows.select(*columns, F.explode(items).alias("t")).select(*columns, "t.s", "t.p", "t.o", "t.item")
+
+
+def test_of(leaf: ir.Leaf, unnamed: str) -> str | None:
+    """Whether a row matches the leaf.  None: every row does.  ``unnamed``: the stream of events that name none."""
+    if leaf.entailed:
+        return None  # a triple that it entails may match even if it does not match itself
+    tests = [_rendered(test, unnamed) for test in tests_of(leaf)]
+    return all_of(tests) if tests else None
+
+
+def _rendered(test: Test, unnamed: str) -> str:
+    match test:
+        case Among(place, (term,), False):
+            return f"{PLACES[place]} = {text(term)}"
+        case Among(place, terms, negated):
+            return f"NOT {one_of(PLACES[place], terms)}" if negated else one_of(PLACES[place], terms)
+        case Same(place, other):
+            return f"{PLACES[place]} = {PLACES[other]}"
+        case OfStream(name):
+            return one_of("stream", [name, ""] if name == unnamed else [name])
+
+
+def _any(tests: Iterable[str | None]) -> str | None:
+    every = list(tests)
+    return None if None in every else any_of([test for test in every if test is not None])
+
+
+def _wanted(routed: RoutedPart, partitions: int, items: bool = False) -> list[tuple[str | None, str]]:
+    """Tests, each with the slot for rows that pass; ``items``: whole events are among the rows."""
+    if items:
+        kind = "item IS NOT NULL" if routed.items else "item IS NULL"
+        pairs = _wanted(routed, partitions)
+        return [(kind if test is None else all_of([kind, test]), slot) for test, slot in pairs]
+    part = routed.part
+    slots = slots_of(part, partitions)
+    if part.divided:
+        tests = [test_of(leaf, routed.unnamed) for leaf, position in routed.routes if not position]
+        tests += [None] * routed.everything
+        return [(_any(tests), str(slot)) for slot in slots] if tests else []
+    if part.shards == 1 or part.begins:
+        test = None if routed.everything else _any(test_of(leaf, routed.unnamed) for leaf, _ in routed.routes)
+        return [(test, _in_time(part, shard, str(slot))) for shard, slot in enumerate(slots)]
+    return [(test, _one_of_slots(slots, shard)) for test, shard in _keyed(routed)]
+
+
+def _keyed(routed: RoutedPart) -> list[tuple[str | None, str]]:
+    """Tests, each with the shard of the key, for rows that pass."""
+    wanted = []
+    for place, column in PLACES.items():
+        leaves = [leaf for leaf, position in routed.routes if position == place]
+        if leaves:
+            test = _any(test_of(leaf, routed.unnamed) for leaf in leaves)
+            wanted.append((test, f"CAST(pmod(crc32({column}), {routed.part.shards}) AS INT)"))
+    return wanted
+
+
+def _one_of_slots(slots: Sequence[int], place: str) -> str:
+    return f"element_at({_array(slots)}, {place} + 1)"
+
+
+def _array(numbers: Iterable[int]) -> str:
+    return f"array({', '.join(map(str, numbers))})"
+
+
+def _listed(routed: RoutedPart) -> list[tuple[str, str]]:
+    """Tests, each with the slots for rows that pass: those of the row's term in the table of ``with_slots``."""
+    pairs = []
+    for lookup in routed.lookups:
+        slots = _slots_by(routed, lookup)
+        test = f"{slots} IS NOT NULL OR {PLACES[lookup.position]} IS NULL"
+        asked = _any(test_of(leaf, routed.unnamed) for leaf in lookup.leaves)
+        pairs.append((test if asked is None else all_of([asked, test]), slots))
+    return pairs
+
+
+def _slots_by(routed: RoutedPart, lookup: Lookup) -> str:
+    return f"slots_{routed.part.number}_{lookup.position}"
+
+
+def with_slots(rows: DataFrame, parts: Iterable[RoutedPart], partitions: int) -> DataFrame:
+    """The rows with the slots of their terms, for parts that have lookups: a table that is broadcast."""
+    schema = pa.schema([("term", pa.string()), ("slots", pa.list_(pa.int32()))])
+    for routed in parts:
+        slots = slots_of(routed.part, partitions)
+        for lookup in routed.lookups:
+            targets = [[slots[shard] for shard in sorted(own)] for own in lookup.shards.values()]
+            table = pa.table([list(lookup.shards), targets], schema=schema)
+            name, column = _slots_by(routed, lookup), PLACES[lookup.position]
+            known = rows.sparkSession.createDataFrame(table).withColumnsRenamed({"term": f"{name}_of", "slots": name})
+            rows = rows.join(F.broadcast(known), F.col(column) == F.col(f"{name}_of"), "left").drop(f"{name}_of")
+    return rows
+
+
+def keys_of(routed: RoutedPart) -> str:
+    """The term that routes a row to a shard of the part; null if none does."""
+    keys = []
+    for place, column in PLACES.items():
+        leaves = [leaf for leaf, position in routed.routes if position == place]
+        keys.append(_where(_any(test_of(leaf, routed.unnamed) for leaf in leaves), column))
+    return f"coalesce({', '.join(keys)})"
+
+
+def _where(test: str | None, value: str) -> str:
+    """The value if a row passes the test, else null."""
+    return value if test is None else f"CASE WHEN {test} THEN {value} END"
+
+
+def _in_time(part: Part, shard: int, slot: str) -> str:
+    """The slot if the slice of time reads the row, else null."""
+    return _where(reads(part, shard), slot)
+
+
+def reads(part: Part, shard: int) -> str | None:
+    """Whether a slice of time reads a row.  None: the part has no slices."""
+    begin, following = part.span(shard)
+    tests = [] if begin is None else [f"`end` >= {begin - part.overlap}L"]
+    tests += [] if following is None else [f"`end` < {following}L"]
+    return all_of(tests) if tests else None
+
+
+def scanned(flat: DataFrame, routed: RoutedPart, shard: int, refusing: Sequence[RoutedPart] = ()) -> DataFrame:
+    """The rows that a shard takes directly from the source, with no more columns than it needs.
+
+    The predicate is a number: its place among ``predicates_of``; a single one is not sent at all.  ``refusing``: also
+    the rows with a null that one of these parts may want, as dead letters in a column ``passed``.
+    """
+    part, read = routed.part, reads(routed.part, shard)
+    asked = None if routed.everything else _any(test_of(leaf, routed.unnamed) for leaf, _ in routed.routes)
+    if part.begins or part.shards == 1:
+        kept = asked
+    else:
+        owned = [(test, f"{own} = {shard}") for test, own in _keyed(routed)]
+        kept = any_of(own if test is None else all_of([test, own]) for test, own in owned)
+    tests = [test for test in (read, kept) if test is not None]
+    columns = ["`end`", "start", "s", "o"]
+    if any(leaf.stream for leaf, _ in routed.routes):
+        columns.append("stream")
+    predicates = predicates_of(routed)
+    if not predicates:
+        columns.append("p")
+    elif len(predicates) > 1:
+        codes = " ".join(f"WHEN p = {text(predicate)} THEN {n}Y" for n, predicate in enumerate(predicates[1:], 1))
+        columns.append(f"CASE {codes} ELSE 0Y END AS p")
+    if not refusing:
+        return flat.where(all_of([f"NOT {has_null()}", *tests])).selectExpr(*columns)
+    wanted = asked_by(refusing, 1)
+    wrong = has_null() if wanted is None else all_of([has_null(), may_be(wanted)])
+    # The first ones are implied by the last, but they are in a form that a reader understands.
+    pushed = [any_of([test, has_null()]) for test in (read, asked) if test is not None]
+    rows = flat.where(all_of([*pushed, any_of([wrong, all_of([f"NOT {has_null()}", *tests])])]))
+    return rows.selectExpr(*columns, f"CASE WHEN {has_null()} THEN {dead_letter()} END AS passed")
+
+
+def predicates_of(routed: RoutedPart) -> tuple[str, ...]:
+    """The predicates that a part reads, if they are few and constant; else none."""
+    selected: dict[str, None] = {}
+    for leaf, _ in routed.routes:
+        terms = leaf_tests.predicates_of(leaf)
+        if terms is None:
+            return ()
+        selected |= dict.fromkeys(terms)
+    return tuple(selected) if not routed.everything and len(selected) <= _FEW else ()
+
+
+def _all_slots(parts: Sequence[RoutedPart], partitions: int) -> list[int]:
+    return [slot for routed in parts for slot in slots_of(routed.part, partitions)]
+
+
+def asked_by(parts: Sequence[RoutedPart], partitions: int) -> str | None:
+    """Whether any of the parts asks for a row, as far as its columns are not null.  None: every row is asked for."""
+    items = row_kinds(parts)[1]
+    tests = [test for routed in parts for test, _ in _wanted(routed, partitions, items)]
+    looked_up = [leaf for routed in parts for lookup in routed.lookups for leaf in lookup.leaves]
+    return _any([*tests, *(test_of(leaf, "") for leaf in looked_up)])
+
+
+def wanted_by(parts: Sequence[RoutedPart], partitions: int) -> str | None:
+    """Whether any of the parts wants a row.  None: every row is wanted."""
+    items = row_kinds(parts)[1]
+    asked = asked_by(parts, partitions)
+    if asked is None:
+        return None
+    kept = may_be(any_of([asked, _IS_END]))
+    return any_of([kept, _WRONG_ITEM]) if items else kept
+
+
+_IS_END = f"p = {text(END_OF_STREAM)}"
+_WRONG_ITEM = all_of([has_null(), "item IS NULL"])
+
+
+def route(
+    rows: DataFrame,
+    parts: Sequence[RoutedPart],
+    partitions: int,
+    *,
+    ending: bool,
+    refusing: Sequence[RoutedPart] = (),
+) -> DataFrame:
+    """Flat events → the rows of the operator.  ``ending``: the row that ends the stream goes to EVERY_SLOT.
+
+    If rows have a ``time``, unwanted rows are kept from the operator but not from the steps before it: see
+    ``pipeline``.  ``refusing``: rows with a null that one of these parts may want go through the first shard to the
+    dead letters; other rows with a null are left out.
+    """
+    items = "item" in rows.columns
+    wanted = [pair for routed in parts for pair in _wanted(routed, partitions, items)]
+    listed = [pair for routed in parts for pair in _listed(routed)]
+    rows = with_slots(rows, parts, partitions)
+    wrong = _WRONG_ITEM if items else has_null()
+    asked = _any([test for test, _ in (*wanted, *listed)])
+    if asked is not None:
+        kept = may_be(any_of([asked, _IS_END]) if ending else asked)
+        others = [routed for routed in refusing if routed not in parts]
+        if items or others:
+            theirs = wanted_by(others, partitions) if others and not items else None
+            kept = any_of([kept, wrong if theirs is None else all_of([wrong, theirs])])
+        rows = rows.where(any_of([kept, "`time` IS NULL"]) if "time" in rows.columns else kept)
+    if not refusing:
+        rows = rows.where(f"NOT {wrong}")
+    # Each of these is for some rows; the first one that fits a row applies.
+    marks = [(wrong, PASSED)] if refusing else []
+    marks += [(_IS_END, END)] if ending else []
+    marks += [("retract", RETRACT)] if "retract" in rows.columns else []
+    marks += [("item IS NOT NULL", ITEM)] if items else []
+    one = len(wanted) == 1 and not listed
+    slots = [(_IS_END, str(EVERY_SLOT))] if ending else []
+    slots += [(wrong, str(_all_slots(parts, partitions)[0]))] if refusing else []
+    if one:
+        slot = _first([*slots, (None, wanted[0][1])])
+    else:
+        slot = _first([*((test, f"array({number})") for test, number in slots), (None, _targets(wanted, listed))])
+    passed = "item" if items else "CAST(NULL AS STRING)"
+    return rows.selectExpr(
+        f"{slot if one else f'explode({slot})'} AS slot",
+        f"CAST({_first([*((test, str(mark)) for test, mark in marks), (None, str(EVENT))])} AS INT) AS mark",
+        # Nulls would turn the whole column into floats.
+        "coalesce(start, 0L) AS start",
+        "coalesce(`end`, 0L) AS `end`",
+        "stream",
+        "s",
+        "p",
+        "o",
+        f"{_first([(wrong, dead_letter()), (None, passed)]) if refusing else passed} AS passed",
+        f"{'arrived' if 'arrived' in rows.columns else _UNKNOWN} AS arrived",
+    )
+
+
+def _first(cases: Iterable[tuple[str | None, str]]) -> str:
+    """The value of the first test that a row passes; a test of None passes every row."""
+    text = ""
+    for test, value in cases:
+        if test is None:
+            return f"CASE{text} ELSE {value} END" if text else value
+        text += f" WHEN {test} THEN {value}"
+    return f"CASE{text} END"
+
+
+def _targets(wanted: Sequence[tuple[str | None, str]], listed: Sequence[tuple[str, str]] = ()) -> str:
+    slots = ", ".join(_where(test, slot) for test, slot in wanted)
+    nothing = "CAST(array() AS array<int>)"
+    more = [f", coalesce({_where(test, some)}, {nothing})" for test, some in listed]
+    return f"array_distinct(concat(array_compact(CAST(array({slots}) AS array<int>)){''.join(more)}))"
+
+
+_UNKNOWN = "CAST(NULL AS BIGINT)"
+"""The arrival number, if it is not known."""
+
+
+def ends(parts: Sequence[RoutedPart], partitions: int, like: DataFrame) -> DataFrame:
+    """The rows that end a batch: one for every shard."""
+    nothing = [f"CAST(NULL AS STRING) AS {name}" for name in ("stream", "s", "p", "o", "passed")]
+    times = [f"{LAST}L AS start", f"{LAST}L AS `end`"]
+    rows = shards_of(parts, partitions, like)
+    return rows.selectExpr("slot", f"{END} AS mark", *times, *nothing, f"{_UNKNOWN} AS arrived")
+
+
+def shards_of(parts: Sequence[RoutedPart], partitions: int, like: DataFrame) -> DataFrame:
+    """The slots of all shards."""
+    slots = _array(_all_slots(parts, partitions))
+    return like.sparkSession.range(1).selectExpr(f"explode({slots}) AS slot")
+
+
+def hand_on(
+    out: DataFrame, parts: Sequence[RoutedPart], programs: Sequence[str], partitions: int, *, last: bool
+) -> DataFrame:
+    """The rows of one level as rows of the next: derived events are routed again, matches and the like pass through.
+
+    Unless this is the last level, derived events pass through as well: a later level may take them.
+    """
+    is_event = F.col("kind") == "event"
+    nothing = F.array(F.lit(None).cast(TRIPLE))
+    triples = F.col("triples") if last else F.concat(nothing, F.col("triples"))
+    rows = out.select(
+        "start",
+        "end",
+        "stream",
+        "program",
+        "query",
+        "id",
+        "retracted",
+        F.to_json(F.struct(*[F.col(c) for c in out.columns])).alias("passed"),
+        F.explode(F.when(is_event, triples).otherwise(nothing)).alias("t"),
+    )
+    flat = rows.select("*", "t.s", "t.p", "t.o", F.col("t").isNull().alias("passing"))
+    everyone = _all_slots(parts, partitions)
+    anyone = _one_of_slots(everyone, f"CAST(pmod(crc32(coalesce(id, '')), {len(everyone)}) AS INT)")
+    wanted: list[tuple[str | None, str]] = []
+    for routed in parts:
+        if routed.part.takes:
+            own = f"program = {text(programs[routed.part.program])} AND {one_of('query', routed.part.takes)}"
+            pairs = _wanted(routed, partitions)
+            wanted += [(own if test is None else all_of([own, test]), slot) for test, slot in pairs]
+    slots = _first([("passing", f"array({anyone})"), (None, _targets(wanted))]) if wanted else f"array({anyone})"
+    return flat.selectExpr(
+        f"explode({slots}) AS slot",
+        f"CASE WHEN passing THEN {PASSED} WHEN retracted THEN {TAKEN_BACK} ELSE {DERIVED} END AS mark",
+        # Nulls, which timeless matches have, would turn the whole column into floats.
+        "coalesce(start, 0L) AS start",
+        "coalesce(`end`, 0L) AS `end`",
+        "stream",
+        "s",
+        "p",
+        "o",
+        "CASE WHEN passing THEN passed ELSE id END AS passed",
+        f"{_UNKNOWN} AS arrived",
+    )
+
+
+__all__ = [
+    "asked_by",
+    "ends",
+    "flat_events",
+    "hand_on",
+    "keys_of",
+    "predicates_of",
+    "reads",
+    "route",
+    "row_kinds",
+    "scanned",
+    "shards_of",
+    "test_of",
+    "wanted_by",
+    "with_plain_names",
+]

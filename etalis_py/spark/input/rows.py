@@ -1,0 +1,230 @@
+"""Routed rows, in the forms that a shard takes from Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from etalis_py.kernel.batch import Columns
+from etalis_py.spark.input.packing import differing
+from etalis_py.spark.input.schema import CHANGE, COLUMNS, DERIVED, END, EVENT, ITEM, PASSED, RETRACT, TAKEN_BACK
+from etalis_py.spark.output.answers import Row
+from etalis_py.spark.shard.shard import Plain
+
+Rows: TypeAlias = pa.RecordBatch | pa.Table
+_RUNS = 1_000
+"""With more runs than this, they are not moved one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """Routed rows by kind; ``in_order`` has events, changes and derived events together, in order of arrival.
+
+    ``withdrawn`` is what the input withdraws, ``taken_back`` what an earlier level derived and takes back.
+    """
+
+    in_order: list[Plain]
+    derived: list[Plain]
+    ended: bool
+    passed: list[Row]
+    withdrawn: Sequence[Plain] = ()
+    taken_back: Sequence[Plain] = ()
+
+
+def sorted_out(rows: Rows, *, apart: bool, numbered: bool = False) -> Sorted:
+    """Routed rows, by kind.
+
+    ``apart``: ``in_order`` is without the derived events.  ``numbered``: events have their arrival numbers; they always
+    do if some are withdrawn.
+    """
+    marks = rows.column("mark").to_numpy()
+    if not (numbered or (marks == RETRACT).any()) and "arrived" in rows.schema.names:
+        rows = rows.drop_columns(["arrived"])
+    if (marks == EVENT).all():
+        return Sorted(events_of(rows), [], False, [])
+    passed = _passed(rows, marks)
+    events = (marks == EVENT) | (marks == CHANGE)
+    if not apart:
+        events |= marks == DERIVED
+    in_order = events_of(_of(rows, events)) + _items(_of(rows, marks == ITEM))
+    derived = events_of(_of(rows, marks == DERIVED)) if apart else []
+    gone = _of(rows, marks == RETRACT)
+    whole = gone.column("passed").is_valid().to_numpy(zero_copy_only=False) if len(gone) else np.zeros(0, bool)
+    withdrawn = [*events_of(_of(gone, ~whole)), *_items(_of(gone, whole))]
+    taken_back = events_of(_of(rows, marks == TAKEN_BACK))
+    return Sorted(in_order, derived, bool((marks == END).any()), passed, withdrawn, taken_back)
+
+
+def events_out(rows: Rows) -> tuple[Rows, list[Row]] | None:
+    """The rows that are each an event of one triple, and the rows that pass through; None if there are other kinds."""
+    if "arrived" in rows.schema.names:
+        rows = rows.drop_columns(["arrived"])
+    marks = rows.column("mark").to_numpy()
+    if not np.isin(marks, (EVENT, DERIVED, PASSED, END)).all():
+        return None
+    events = (marks == EVENT) | (marks == DERIVED)
+    if events.all():
+        return rows, []
+    return _of(rows, events), _passed(rows, marks)
+
+
+def before(rows: Rows, first: int, last: int) -> tuple[Rows, Rows, Rows]:
+    """The rows that end before the first of two times, those that end before the second, and all others."""
+    end = rows.column("end").to_numpy()
+    early, late = end < first, end >= last
+    return _of(rows, early), _of(rows, ~early & ~late), _of(rows, late & ~early)
+
+
+def in_order(rows: pa.Table) -> pa.Table:
+    """The rows by time; they are moved only if necessary, and as whole runs if these are in order."""
+    ends = rows.column("end").to_numpy()
+    begins = np.flatnonzero(ends[1:] < ends[:-1]) + 1
+    if not len(begins):
+        return rows
+    firsts, lasts = np.append(0, begins), np.append(begins, len(ends)) - 1
+    order = np.lexsort((ends[lasts], ends[firsts]))
+    if len(order) <= _RUNS and (ends[firsts[order[1:]]] >= ends[lasts[order[:-1]]]).all():
+        return pa.concat_tables([rows.slice(firsts[n], lasts[n] + 1 - firsts[n]) for n in order])
+    return rows.take(pa.array(np.argsort(ends, kind="stable")))
+
+
+def preceded(events: Sequence[Plain], rows: pa.Table) -> pa.Table:
+    """Events of one triple each, followed by such rows."""
+    if not events:
+        return rows
+    starts, ends, triples, streams = zip(*(event[:4] for event in events), strict=True)
+    s, p, o = zip(*(triple for (triple,) in triples), strict=True)
+    columns = {"start": starts, "end": ends, "stream": streams, "s": s, "p": p, "o": o}
+    schema = pa.schema([rows.schema.field(name) for name in columns])
+    return pa.concat_tables([pa.table(columns).cast(schema), rows.select(list(columns))])
+
+
+def columns_of(rows: Rows) -> Columns:
+    """Events of one triple each, as the engine takes them; without a stream column if no row names one."""
+    taken = {name: _whole(rows.column(name)) for name in ("s", "p", "o")}
+    end = rows.column("end").to_numpy()
+    start = rows.column("start").to_numpy() if "start" in rows.schema.names else end
+    stream = _streams(_whole(rows.column("stream"))) if "stream" in rows.schema.names else None
+    return Columns(end, start, taken["s"], taken["p"], taken["o"], stream)
+
+
+def _streams(column: pa.Array) -> pa.Array | None:
+    """The streams of rows; None if no row names one."""
+    names = column.dictionary if isinstance(column, pa.DictionaryArray) else column
+    if not pc.max(pc.binary_length(names)).as_py():
+        return None
+    return column.cast(pa.string()).fill_null("") if column.null_count else column
+
+
+def with_predicates(rows: pa.RecordBatch, predicates: Sequence[str]) -> pa.RecordBatch:
+    """The rows with predicates in place of their codes; without ``predicates`` there are no codes."""
+    if not predicates:
+        return rows
+    if "p" in rows.schema.names:
+        place = rows.schema.get_field_index("p")
+        codes = rows.column(place)
+    else:
+        place, codes = len(rows.schema), pa.array(np.zeros(len(rows), np.int8))
+    named = pa.DictionaryArray.from_arrays(codes.cast(pa.int32()), pa.array(predicates, pa.string()))
+    if place == len(rows.schema):
+        return rows.append_column("p", named)
+    return rows.set_column(place, "p", named)
+
+
+def without_letters(rows: pa.RecordBatch, letters: list[Row]) -> pa.RecordBatch:
+    """The rows of a shard that reads the source itself, without its dead letters, which are added to ``letters``."""
+    if "passed" not in rows.schema.names:
+        return rows
+    passed = rows.column("passed")
+    if passed.null_count < len(rows):
+        letters += [passed_row(text) for text in passed.drop_null().to_pylist()]
+        rows = rows.filter(passed.is_null())
+    return rows.drop_columns(["passed"])
+
+
+def ends_in(rows: Rows) -> bool:
+    """Whether one of the rows is the end of the stream."""
+    return bool((rows.column("mark").to_numpy() == END).any())
+
+
+def _passed(rows: Rows, marks: np.ndarray[Any, Any]) -> list[Row]:
+    return [passed_row(text) for text in _of(rows, marks == PASSED).column("passed").to_pylist()]
+
+
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _of(rows: Rows, chosen: np.ndarray[Any, Any]) -> Rows:
+    return rows.filter(pa.array(chosen))
+
+
+def events_of(rows: Rows) -> list[Plain]:
+    """The events of rows of one triple each."""
+    if not len(rows):
+        return []
+    starts, ends = (rows.column(name).to_numpy().tolist() for name in ("start", "end"))
+    streams, *terms = (_terms(rows, name) for name in ("stream", "s", "p", "o"))
+    # A derived triple names the match that it comes from: it stands as long as one of its matches does.
+    named = rows.column("passed").null_count < len(rows)
+    graphs = [name or "" for name in rows.column("passed").to_pylist()] if named else repeat("")
+    # zip makes the tuples without a Python loop: of three terms, of one triple, of five fields.
+    return list(zip(starts, ends, zip(zip(*terms, strict=True)), streams, graphs, *_numbers(rows), strict=False))
+
+
+def _numbers(rows: Rows) -> list[list[int | None]]:
+    """The arrival numbers of events: one column, or none."""
+    return [rows.column("arrived").to_pylist()] if "arrived" in rows.schema.names else []
+
+
+def _terms(rows: Rows, name: str) -> list[str]:
+    """A column of text, in which equal values are the same string: it is made, and its hash is computed, once."""
+    column = _whole(rows.column(name))
+    if not isinstance(column, pa.DictionaryArray):
+        if differing(column):
+            terms: list[str] = column.to_numpy(zero_copy_only=False).tolist()
+            return terms
+        column = column.dictionary_encode()
+    distinct = column.dictionary.to_numpy(zero_copy_only=False)
+    places = column.indices
+    if places.null_count:  # no stream: triples derived by an earlier level may have none
+        distinct, places = np.append(distinct, ""), places.fill_null(len(distinct))
+    again: list[str] = distinct[places.to_numpy()].tolist()
+    return again
+
+
+class _Item(msgspec.Struct):
+    """The rest of a whole event: the name of its graph and its triples."""
+
+    g: str = ""
+    t: tuple[tuple[str, str, str], ...] = ()
+
+
+_ITEMS = msgspec.json.Decoder(_Item)
+
+
+def _items(rows: Rows) -> list[Plain]:
+    """Whole events, in the order of the rows."""
+    starts, ends, streams, texts = (rows.column(c).to_pylist() for c in ("start", "end", "stream", "passed"))
+    items: list[Plain] = []
+    for start, end, stream, text, *number in zip(starts, ends, streams, texts, *_numbers(rows), strict=True):
+        rest = _ITEMS.decode(text)
+        items.append((start, end, rest.t, stream or "", rest.g, *number))
+    return items
+
+
+def passed_row(text: str) -> Row:
+    """A row of an earlier level, which arrived as JSON."""
+    row: dict[str, Any] = msgspec.json.decode(text)
+    triples = row.get("triples")
+    if triples is not None:
+        # JSON leaves out nulls, which dead letters may have.
+        row["triples"] = tuple((t.get("s"), t.get("p"), t.get("o")) for t in triples)
+    return tuple(row.get(column) for column in COLUMNS)

@@ -1,0 +1,179 @@
+"""Finds the time of a table: which column has it, and how it is spelled.
+
+A name helps (``at``, ``timestamp``, ``t``), but the values decide: ``2026-03-02 08:00:00``, ``Jan 1 2000`` and
+``1769853600000`` are times under any name, and ``response_time`` with 12, 7, 30 is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import pairwise
+from typing import NamedTuple
+
+from etalis_py.streams.clock import TimeError, is_number, parse_datetime
+
+_TIMES = (
+    "time", "timestamp", "datetime", "date_time", "date", "at", "when", "ts", "created", "created_at", "t", "epoch",
+    "day", "month", "year", "end",
+)  # fmt: skip
+_FORMATS = (
+    "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%Y/%m/%d",
+    "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%Y", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M", "%m/%d/%Y",
+    "%d/%m/%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%d/%m/%Y", "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %I:%M %p",
+    "%m/%d/%y %H:%M", "%m/%d/%y", "%d.%m.%y", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S%z",
+    "%Y-%m-%d %H:%M:%S.%f%z", "%Y-%m-%d %H:%M:%S %Z", "%d-%b-%Y", "%d-%b-%Y %H:%M:%S", "%d %b %Y", "%d %b %Y %H:%M:%S",
+    "%b %d, %Y", "%b %d %Y", "%b %d %Y %H:%M", "%b %d %Y %H:%M:%S", "%b %d, %Y %H:%M:%S", "%d %B %Y", "%B %d, %Y",
+    "%B %d %Y", "%a %b %d %Y", "%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S %z", "%d/%b/%Y:%H:%M:%S %z",
+    "%b %Y", "%B %Y", "%Y-%m", "%Y/%m", "%m/%Y",
+)  # fmt: skip
+_CALENDAR = {8: "%Y%m%d", 14: "%Y%m%d%H%M%S"}
+_OF_DAY = ("%H:%M:%S", "%H:%M:%S.%f", "%H:%M")
+_CLOCK = re.compile(r"\d{1,2}:\d{2}.*")
+# A number below the limit is a count of this unit since the epoch: in seconds that is the year 5138, and 100 times
+# as far in the past of the next unit is 1973.
+_EPOCHS = ((10**11, "s"), (10**14, "ms"), (10**17, "us"))
+_SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_2000, _2100 = 946_684_800, 4_102_444_800
+_LOOKED_AT = 1000
+
+
+class FoundTime(NamedTuple):
+    """The time of a table as a mapping says it, and the columns that it uses."""
+
+    mapping: dict[str, str]
+    columns: frozenset[str]
+
+
+def find_time(cells: Mapping[str, Sequence[str]], moments: Sequence[str]) -> FoundTime | None:
+    """The time of a table, given the cells of its columns that are not empty; None if no column has it.
+
+    ``moments`` are the columns with a type of time.
+
+    >>> find_time({"response_time": ["12", "7"], "logged": ["2026-03-02 08:00:00"]}, ()).mapping
+    {'time': '{logged}', 'time_format': '%Y-%m-%d %H:%M:%S'}
+    """
+    for name in moments:
+        return FoundTime({"time": f"{{{name}}}"}, frozenset((name,)))
+    for name, form in _candidates({name: column[:_LOOKED_AT] for name, column in cells.items() if column}):
+        clock = _partner(name, cells)
+        if clock is None:
+            if form is not None:
+                return FoundTime({"time": f"{{{name}}}", **form}, frozenset((name,)))
+            continue
+        texts = [f"{day} {hour}" for day, hour in zip(cells[name], cells[clock], strict=False)][:_LOOKED_AT]
+        joined = time_format(texts)
+        if joined is not None:
+            return FoundTime({"time": f"{{{name}}} {{{clock}}}", **joined}, frozenset((name, clock)))
+    return None
+
+
+def _candidates(cells: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, dict[str, str] | None]]:
+    """Columns that may be the time, the likeliest first, and how they spell it (None: not by themselves)."""
+    numbers = {name for name, column in cells.items() if all(map(is_number, column))}
+    exact = sorted((name for name in cells if name.lower() in _TIMES), key=lambda name: _TIMES.index(name.lower()))
+    partly = [name for name in cells if name not in exact and words_of(name)[-1:] and words_of(name)[-1] in _TIMES]
+    others = [name for name in cells if name not in exact and name not in partly]
+    for name in exact:
+        column = cells[name]
+        if name not in numbers or _counts(column) or _is_epoch(column) or calendar_format(column, name) is not None:
+            yield name, time_format(column, name)
+    for name in (*partly, *others):
+        if name not in numbers:
+            yield name, time_format(cells[name], name)
+    for name in (*partly, *others):
+        years = "year" in words_of(name) and calendar_format(cells[name], name) is not None
+        if name in numbers and (years or (_is_epoch(cells[name]) and words_of(name)[-1:] not in (["id"], ["no"]))):
+            yield name, time_format(cells[name], name)
+    for name in (*exact, *partly):
+        if name not in numbers and all(map(_CLOCK.fullmatch, cells[name])):
+            yield name, _first_form(cells[name], _OF_DAY)
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a column's name: ``sensorId`` and ``Sensor ID`` are sensor and id."""
+    return [word for word in re.split(r"[\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()) if word]
+
+
+def _counts(column: Sequence[str]) -> bool:
+    """Whether numbers may count time: whole ones, or ones that only rise (a temperature named ``t`` does neither)."""
+    if not any("." in cell for cell in column):
+        return True
+    values = list(map(float, column))
+    return len(values) > 1 and all(one <= other for one, other in pairwise(values))
+
+
+def _is_epoch(column: Sequence[str]) -> bool:
+    """Whether all of these numbers are times from 2000 to 2100 in one unit."""
+    per = _SECONDS[_unit(column)]
+    return all(_2000 * per <= float(cell) <= _2100 * per for cell in column)
+
+
+def _unit(column: Sequence[str]) -> str:
+    most = max((abs(float(cell)) for cell in column), default=0)
+    return next((unit for limit, unit in _EPOCHS if most < limit), "ns")
+
+
+def _partner(name: str, cells: Mapping[str, Sequence[str]]) -> str | None:
+    """The column with the time of day that belongs to a column of days."""
+    if "date" not in name.lower() and "day" not in name.lower():
+        return None
+    others = (other for other in cells if other != name and "time" in other.lower() and cells[other])
+    return next((other for other in others if all(map(_CLOCK.fullmatch, cells[other]))), None)
+
+
+def calendar_format(texts: Sequence[str], name: str = "") -> str | None:
+    """The format of numbers that are dates: 20260302, 20260302080000, and 1995 in a column of years."""
+    sizes = {len(text.strip()) for text in texts}
+    if sizes == {4} and {"year", "yr", "jahr", "date"} & set(words_of(name)):
+        return "%Y" if all(text.strip().isdigit() and 1000 <= int(text) < 3000 for text in texts) else None
+    form = _CALENDAR.get(next(iter(sizes))) if len(sizes) == 1 else None
+    if form is None or not all(text.strip()[:2] in ("19", "20") for text in texts):
+        return None
+    return form if _is_spelled(texts, form) else None
+
+
+def time_format(texts: Sequence[str], name: str = "") -> dict[str, str] | None:
+    """What a mapping must say about times spelled like these; None if they are not times.
+
+    >>> time_format(["2026-01-31T10:00:00Z"]), time_format(["1769853600000"]), time_format(["soon"])
+    ({}, {'time_unit': 'ms'}, None)
+    >>> time_format(["Jan 1 2000"]), time_format(["13/02/2026", "01/03/2026"])
+    ({'time_format': '%b %d %Y'}, {'time_format': '%d/%m/%Y'})
+    """
+    texts = list(dict.fromkeys(texts))
+    if texts and all(map(is_number, texts)):
+        form = calendar_format(texts, name)
+        if form is not None:
+            return {"time_format": form}
+        unit = _unit(texts)
+        return {} if unit == "s" else {"time_unit": unit}
+    try:
+        for text in texts:
+            parse_datetime(text.strip())
+        return {}
+    except TimeError:
+        return _first_form(texts, _FORMATS)
+
+
+def _first_form(texts: Sequence[str], forms: Sequence[str]) -> dict[str, str] | None:
+    """The format that reads all of the texts; of several (is 1/2 in January?) one in which they are in order."""
+    fitting = [form for form in forms if _is_spelled(texts, form)]
+    if not fitting:
+        return None
+    return {"time_format": next((form for form in fitting if _is_in_order(texts, form)), fitting[0])}
+
+
+def _is_spelled(texts: Sequence[str], form: str) -> bool:
+    try:
+        for text in texts:
+            datetime.strptime(text.strip(), form)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_in_order(texts: Sequence[str], form: str) -> bool:
+    times = [datetime.strptime(text.strip(), form) for text in texts]
+    return len({time.tzinfo is None for time in times}) == 1 and all(one <= other for one, other in pairwise(times))

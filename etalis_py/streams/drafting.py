@@ -1,0 +1,103 @@
+"""Rows without a mapping: they are read by the columns that the caller names, and otherwise by a draft.
+
+Every column is a property of its name, ``:price``.  What was not given but drafted is told in one line.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+from etalis_py.streams.draft import ROWS, Samples, draft, in_one_line
+from etalis_py.streams.errors import StreamError
+from etalis_py.streams.jsonl import has_triples
+from etalis_py.streams.records import Untyped, is_record
+from etalis_py.streams.samples import file_samples, is_plain, needs_mapping, record_samples
+
+
+class Naming(NamedTuple):
+    """The columns that have the time and the subject, "" where that is not known; a subject of None: one per row."""
+
+    time: str = ""
+    subject: str | None = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.time) or self.subject != ""
+
+    def mapping(self, samples: Samples, source: str, notice: Callable[[str], None] | None = None) -> dict[str, Any]:
+        """The mapping for rows like these; what it guesses is told to ``notice``, or is a warning."""
+        try:
+            made = draft(samples.cells, samples.moments, time=self.time, subject=self.subject)
+        except StreamError as error:
+            raise error.at(source, 0) from None
+        if not self.time or self.subject == "":
+            text = f"{source}: there is no mapping, so one is drafted: {in_one_line(made)}"
+            (notice or (lambda text: warnings.warn(text, stacklevel=6)))(text)
+        return made | ({"delimiter": samples.delimiter} if samples.delimiter else {})
+
+
+UNNAMED = Naming()
+
+
+def of_file(
+    path: str | os.PathLike[str], naming: Naming, notice: Callable[[str], None] | None = None
+) -> dict[str, Any] | None:
+    """A mapping for a file, if it has plain rows; nothing else has columns to name."""
+    if os.path.isfile(path) and (naming or needs_mapping(path)):
+        try:
+            return naming.mapping(file_samples(path), os.fspath(path), notice)
+        except StreamError as error:
+            raise error.at(os.fspath(path), 0) from None
+    if naming:
+        raise StreamError(
+            "columns are named for a single file of CSV, JSON, Parquet or Arrow",
+            source=os.fspath(path),
+            hint="give a mapping here: etalis map FILE drafts one",
+        )
+    return None
+
+
+def of_frame(frame: Any, naming: Naming) -> tuple[Any, dict[str, Any] | None]:
+    """A frame that can still be read, and a mapping for it if its rows are plain."""
+    import pyarrow as pa  # takes a while to import
+
+    from etalis_py.streams.columns.checked import checked, checked_names
+    from etalis_py.streams.columns.frames import open_frame
+    from etalis_py.streams.columns.sampled import frame_samples
+
+    reader = open_frame(frame)
+    names = checked_names(reader.schema)
+    if not naming and not is_plain(names):
+        return reader, None
+    first = next((batch for batch in reader if len(batch)), None)
+    if first is None:
+        return reader, None
+    whole = pa.RecordBatchReader.from_batches(reader.schema, chain((first,), reader))
+    samples = frame_samples(next(iter(checked([first.slice(0, ROWS)], names))))
+    return whole, naming.mapping(samples, "the table")
+
+
+def of_records(records: Iterable[Any], naming: Naming) -> tuple[Iterable[Any], dict[str, Any] | None]:
+    """Rows with names that can still be read, and a mapping for them if they are plain.
+
+    An iterator may have to wait for its rows, so only the first of a list are looked at, and only one of an iterator.
+    """
+    if isinstance(records, Collection):
+        some = list(islice(records, ROWS))
+    else:
+        rows = iter(records)
+        some = list(islice(rows, 1))
+        whole = chain(some, rows)
+        records = Untyped(whole) if isinstance(records, csv.DictReader) else whole
+    known = [_as_dict(one) for one in some if is_record(one)]
+    if not known or (not naming and has_triples(known[0])):
+        return records, None
+    return records, naming.mapping(record_samples(known), "the records")
+
+
+def _as_dict(record: Any) -> Mapping[Any, Any]:
+    return record if isinstance(record, Mapping) else {key: record[key] for key in record.keys()}  # noqa: SIM118

@@ -1,0 +1,173 @@
+"""The columns of a source and cells of its first rows: what a mapping can be drafted from (``draft``).
+
+Cells stand row by row, as texts, "" where one is empty.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import date
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from etalis_py.streams.csv_mapping import header_columns
+from etalis_py.streams.draft import ROWS, Samples
+from etalis_py.streams.errors import StreamError
+from etalis_py.streams.json_arrays import first_elements, is_array
+from etalis_py.streams.jsonl import Number, elements_of, has_triples
+from etalis_py.streams.sources import MAPPED, Source, format_of, sniff
+
+_BYTES = 1 << 18
+_DELIMITERS = ",;\t|"
+_FLAT = ("end", "s", "p", "o")
+_decode = msgspec.json.Decoder(float_hook=Number).decode
+
+
+def file_samples(name: str | os.PathLike[str]) -> Samples:
+    """The samples of a file; StreamError if no mapping is for it."""
+    with _opened(name) as (source, format):
+        if format in ("parquet", "arrow"):
+            from etalis_py.streams.columns.checked import checked, checked_names
+            from etalis_py.streams.columns.files import file_batches
+            from etalis_py.streams.columns.sampled import frame_samples
+
+            schema, batches = file_batches(source, format, None)
+            batch = next(checked(batches, checked_names(schema)), None)
+            if batch is None or not len(batch):
+                raise StreamError("the file has no rows to judge by")
+            return frame_samples(batch)
+        head = _head_of(source)
+        text = head.decode("utf-8", "replace")
+        if format == "jsonl":
+            return _of_objects(_objects(text))
+        if format != "csv" or (not format_of(source.name) and not _is_table(text)):
+            raise StreamError("a mapping is for CSV, JSON lines, Parquet and Arrow")
+        return _of_csv(text, source.name)
+
+
+def needs_mapping(name: str | os.PathLike[str]) -> bool:
+    """Whether a file has plain rows: CSV, objects without ``triples``, or a table that is not of the flat form."""
+    with _opened(name) as (source, format):
+        if format in ("parquet", "arrow"):
+            from etalis_py.streams.columns.files import file_batches
+
+            return is_plain(file_batches(source, format, None)[0].names)
+        if format == "jsonl":
+            first = next(_objects(_head_of(source).decode("utf-8", "replace")), None)
+            return first is not None and not has_triples(first)
+        return format_of(source.name) == "csv"
+
+
+def is_plain(names: Iterable[str]) -> bool:
+    """Whether a table with these columns is nothing like the flat form (``end``, ``s``, ``p``, ``o``)."""
+    return len(set(_FLAT) & set(names)) < len(_FLAT) - 1
+
+
+@contextmanager
+def _opened(name: str | os.PathLike[str]) -> Iterator[tuple[Source, str]]:
+    source = Source(name)
+    try:
+        format = format_of(source.name) or sniff(source.peek())
+        yield source, format if format in MAPPED or format_of(source.name) else "csv"
+    except StreamError as error:
+        raise error.at(source.name, 0) from None
+    finally:
+        source.close()
+
+
+def _head_of(source: Source) -> bytes:
+    """The first bytes of a file, up to the end of a line."""
+    parts: list[bytes] = []
+    try:
+        while sum(map(len, parts)) < _BYTES and (more := source.read_some(_BYTES)):
+            parts.append(more)
+        head = b"".join(parts)
+        return head if len(head) < _BYTES else head[: head.rfind(b"\n") + 1] or head
+    except (OSError, EOFError) as error:
+        raise source.failure(error) from None
+
+
+def _is_table(text: str) -> bool:
+    """Does a text without a telling name begin with a header of several columns?"""
+    return any(mark in text.partition("\n")[0] for mark in _DELIMITERS)
+
+
+def _of_csv(text: str, name: str) -> Samples:
+    first = text.partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=lambda mark: (first.count(mark), mark == ","))
+    rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row][: ROWS + 1]
+    if not rows:
+        raise StreamError("the file is empty")
+    columns = header_columns(rows[0])
+    if not rows[1:]:
+        raise StreamError("the file has no rows to judge by")
+    usual = delimiter == ("\t" if ".tsv" in name.lower() else ",")
+    whole = [row for row in rows[1:] if len(row) >= len(columns)]
+    cells = {column: [row[i] for row in whole] for i, column in enumerate(columns)}
+    return Samples(cells, delimiter="" if usual else delimiter)
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """The objects of JSON lines, or of an array; the last may be cut off."""
+    for line in first_elements(text) if is_array(text[:1000].encode()) else text.splitlines():
+        try:
+            record = _decode(line)
+        except msgspec.DecodeError:
+            continue
+        if isinstance(record, dict):
+            yield record
+
+
+def _of_objects(records: Iterable[dict[str, Any]]) -> Samples:
+    samples = record_samples(records)
+    if not samples.cells:
+        raise StreamError("found no JSON object to judge by")
+    if "triples" in samples.cells:
+        raise StreamError("these lines have their triples: they need no mapping")
+    return samples
+
+
+def _apart(record: Mapping[Any, Any]) -> list[dict[Any, Any]]:
+    """A record for each element of its first list of objects, with names such as ``items[].sku``."""
+    record = dict(record)
+    lists = (k for k, v in record.items() if isinstance(v, list) and v and all(isinstance(one, dict) for one in v))
+    for key in lists:
+        names = dict.fromkeys(f"{key}[].{inner}" for element in record[key] for inner in element)
+        return elements_of(record, names)
+    return [record]
+
+
+def record_samples(records: Iterable[Mapping[Any, Any]]) -> Samples:
+    """The samples of dicts; the keys of one inside another are written with dots, ``sensor.id``.
+
+    A list of dicts makes a row of each of them: ``items[].sku``.
+    """
+    cells: dict[str, list[str]] = {}
+    moments: dict[str, None] = {}
+    count = 0
+
+    def look(record: Mapping[Any, Any], before: str) -> None:
+        for key, value in record.items():
+            if isinstance(value, Mapping):
+                look(value, f"{before}{key}.")
+            elif isinstance(key, str) and not isinstance(value, list):
+                column = cells.setdefault(before + key, [])
+                column += [""] * (count - len(column))
+                column.append("" if value is None else str(value).lower() if value in (True, False) else str(value))
+                if isinstance(value, date):
+                    moments[before + key] = None
+
+    for row in islice((row for record in records for row in _apart(record)), ROWS):
+        look(row, "")
+        count += 1
+    for column in cells.values():
+        column += [""] * (count - len(column))
+    inside = [column for name, column in cells.items() if "[]" in name]
+    made = [row for row in range(count) if not inside or any(column[row] for column in inside)]
+    return Samples({name: [column[row] for row in made] for name, column in cells.items() if any(column)}, [*moments])

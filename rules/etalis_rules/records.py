@@ -1,0 +1,66 @@
+"""What an EVENT node reads: which triples of an event may take part in its solutions.
+
+>>> from .algebra import BGP, Const, Triple, Var
+>>> node = Record(("x",), BGP((Triple(Var("s"), Const("<p>"), Var("x")),)), "<s>")
+>>> [leaf.predicate for leaf in leaves_of(node)]
+[Const(term='<p>')]
+>>> columns_of(node)
+('s', (('<p>', Var(name='x')),))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .algebra import BGP, Const, NotAny, Path, PathPattern, Repeat, Step, Var, read_of_event
+from .algebra import Record as RecordPattern
+from .program import Any, Leaf, OneOf, Record
+from .traversal import walk
+
+
+def leaves_of(node: Record) -> tuple[Leaf, ...]:
+    """The triple patterns that may match a triple of the event, as leaves without columns.
+
+    A path may take any triple of its predicates; if it may be empty or is negated, any triple at all.
+    """
+    return tuple(_leaves(node))
+
+
+def _leaves(node: Record) -> Iterator[Leaf]:
+    for part in read_of_event(RecordPattern(node.pattern, node.stream, node.graph)):
+        match part:
+            case BGP(triples):
+                for t in triples:
+                    yield Leaf((), t.subject, t.predicate, t.object, node.stream, node.entailed)
+            case PathPattern(_, path):
+                predicates = _predicates(path)
+                position = Any() if predicates is None else OneOf(tuple(sorted(predicates)))
+                yield Leaf((), Any(), position, Any(), node.stream, node.entailed)
+
+
+def _predicates(path: Path) -> frozenset[str] | None:
+    """The predicates of the edges of a path; None: any, or the nodes of any triple."""
+    parts = list(walk(path))
+    if any(isinstance(p, NotAny) or (isinstance(p, Repeat) and not p.minimum) for p in parts):
+        return None
+    return frozenset(p.iri for p in parts if isinstance(p, Step))
+
+
+Column = tuple[str, Var | Const]
+"""A predicate, and what stands for its objects."""
+
+
+def columns_of(node: Record) -> tuple[str, tuple[Column, ...]] | None:
+    """The subject and the columns of a pattern that is read like a row of a table; None for any other pattern.
+
+    Such a pattern has one variable for the subject, constant predicates, and no triple of the background matches it.
+    """
+    pattern = node.pattern
+    if not isinstance(pattern, BGP) or pattern.graph is not None or not node.alone or node.entailed:
+        return None
+    subjects = {t.subject for t in pattern.triples}
+    subject = next(iter(subjects), None)
+    if len(subjects) != 1 or not isinstance(subject, Var):
+        return None
+    columns = [(t.predicate.term, t.object) for t in pattern.triples if isinstance(t.predicate, Const)]
+    return (subject.name, tuple(columns)) if len(columns) == len(pattern.triples) else None

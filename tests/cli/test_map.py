@@ -1,0 +1,268 @@
+"""``etalis map``: what is drafted for small tables of shapes that people have, and that the draft runs as it stands."""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from tests.cli.conftest import Folder
+
+STOCKS = """\
+symbol,date,price
+ACME,Jan 1 2020,39.81
+ACME,Feb 1 2020,36.35
+BOLT,Jan 1 2020,7
+BOLT,Feb 1 2020,8
+"""
+WEATHER = """\
+date,precipitation,temp_max,weather
+2012/01/01,0.0,12.8,drizzle
+2012/01/02,10.9,10.6,rain
+2012/01/03,0.8,11.7,rain
+2012/01/04,0.0,12.2,sun
+2012/01/05,1.3,8.9,drizzle
+"""
+REGISTER = """\
+first_name,last_name,age,gender,death_date,type
+Ann B.,Lee,18,Female,1992-04-30,accident
+Bob,Ray,42,Male,1992-05-01,accident
+Cid C.,Poe,,Male,1992-04-30,illness
+Bob,Low,37,Male,1992-05-01,accident
+"""
+MONTHS = "month,private,farm\n2006-01-01,113603,1\n2006-02-01,113884,2\n2006-03-01,114156,3\n"
+CITIES = "day,place,temp\n2026-01-01,Wien,1\n2026-01-01,Graz,2\n2026-01-02,Wien,3\n2026-01-02,Graz,4\n"
+PLOTS = '[{"yield":27,"kind":"A","year":1931,"site":"North"},\n{"yield":48.8,"kind":"A","year":1931,"site":"South"},\n'
+PLOTS += '{"yield":27.4,"kind":"B","year":1931,"site":"North"},{"yield":1,"kind":"B","year":1932,"site":"South"}]\n'
+NESTED = '{"ts": 1769853600000, "sensor": {"id": "s1"}, "on": true}\n'
+NESTED += NESTED.replace("00000,", "01000,").replace("true", "false")
+PAYMENTS = "at,card,city,amount\n1,c1,Wien,10\n2,c1,Graz,500\n3,c2,Linz,7\n"
+
+SUBJECTS = {
+    "a symbol": ("stocks.csv", STOCKS, ":{symbol}"),
+    "no key, but words that repeat": ("weather.csv", WEATHER, "_:row"),
+    "people with first and last names": ("register.csv", REGISTER, "_:row"),
+    "numbers only": ("months.csv", MONTHS, "_:row"),
+    "a name that tells the rows of a day apart": ("cities.csv", CITIES, ":{place}"),
+    "a site with several rows a year": ("plots.json", PLOTS, "_:row"),
+    "a key inside an object": ("nested.jsonl", NESTED, ":{sensor.id}"),
+    "a card": ("payments.csv", PAYMENTS, ":{card}"),
+    "codes that repeat": ("codes.csv", "at,thing,x\n1,t-7,1\n2,t-9,2\n3,t-7,3\n", ":{thing}"),
+    "a status is no thing": ("status.csv", "at,sensor_status,x\n1,ok,1\n2,ok,2\n3,bad,3\n", "_:row"),
+    "a measured value is no thing": ("value.csv", "at,car,x\n1,2.5,1\n2,2.5,2\n", "_:row"),
+    "a single row is no key": ("single.csv", "code,x\nA1,1\n", "_:row"),
+    "numbers of things": ("number.csv", "at,sensor_id,x\n1,7,1\n2,8,2\n3,7,3\n", ":{sensor_id}"),
+}
+
+
+def draft(folder: Folder, name: str, text: str) -> tuple[dict[str, Any], str]:
+    """The draft for a file, and the command under it."""
+    folder.write(name, text)
+    printed = folder.etalis("map", name).stdout
+    folder.write("mapping.toml", printed)
+    return tomllib.loads(printed), printed.splitlines()[-1].removeprefix("# etalis ")
+
+
+@pytest.mark.parametrize(("name", "text", "subject"), SUBJECTS.values(), ids=SUBJECTS)
+def test_a_row_is_about_its_key_if_it_has_one_and_else_a_node_of_its_own(
+    folder: Folder, name: str, text: str, subject: str
+) -> None:
+    assert draft(folder, name, text)[0]["triple"][0]["subject"] == subject
+
+
+@pytest.mark.parametrize(("name", "text"), [one[:2] for one in SUBJECTS.values()], ids=SUBJECTS)
+def test_the_query_under_a_draft_finds_each_row_once(folder: Folder, name: str, text: str) -> None:
+    """In these tables no key has two rows at one time, and some column has a value in every row."""
+    _, command = draft(folder, name, text)
+    rows = text.count("{") - text.count(": {") if name.startswith(("plots", "nested")) else text.count("\n") - 1
+    assert len(folder.etalis(*shlex.split(command)).stdout.splitlines()) == rows
+
+
+def test_the_query_keeps_to_one_row_where_a_key_has_several_at_one_time(folder: Folder) -> None:
+    _, command = draft(folder, "p.csv", "at,card,city,amount\n1,c1,Wien,10\n1,c1,Graz,500\n")
+    query = shlex.split(command)[2]
+    assert query == "SELECT ?card ?city ?amount { EVENT { ?card :city ?city ; :amount ?amount } }"
+    rows = folder.etalis("run", "-q", query, "-s", "p.csv", "-m", "mapping.toml", "-f", "csv").stdout.splitlines()[1:]
+    assert sorted(row.split(",")[1:3] for row in rows) == [["Graz", "500"], ["Wien", "10"]]
+
+
+TIMES = {
+    "iso": ("at", ["2026-03-02T08:00:00Z"], {}),
+    "a space in it": ("at", ["2026-03-02 08:00:00"], {"time_format": "%Y-%m-%d %H:%M:%S"}),
+    "under a name that says nothing": ("x1", ["2026-03-02 08:00:00"], {"time_format": "%Y-%m-%d %H:%M:%S"}),
+    "words": ("date", ["Jan 1 2000", "Feb 1 2000"], {"time_format": "%b %d %Y"}),
+    "months": ("month", ["Jan 2000"], {"time_format": "%b %Y"}),
+    "of a web server": ("x1", ["10/Oct/2000:13:55:36 -0700"], {"time_format": "%d/%b/%Y:%H:%M:%S %z"}),
+    "days first, by their order": ("day", ["01/02/2026", "02/02/2026", "01/03/2026"], {"time_format": "%d/%m/%Y"}),
+    "months first, by their order": ("day", ["01/02/2026", "01/03/2026", "02/01/2026"], {"time_format": "%m/%d/%Y"}),
+    "seconds": ("t", ["0", "5", "3"], {}),
+    "epoch": ("epoch", ["1769853600"], {}),
+    "a single time with a fraction": ("epoch", ["1769853600.25"], {}),
+    "milliseconds": ("x1", ["1769853600000", "1769853601000"], {"time_unit": "ms"}),
+    "milliseconds before 2001": ("ts", ["946684800000"], {"time_unit": "ms"}),
+    "microseconds": ("ts", ["1769853600000000"], {"time_unit": "us"}),
+    "nanoseconds": ("ts", ["1769853600000000000"], {"time_unit": "ns"}),
+    "years": ("year", ["1565", "1570"], {"time_format": "%Y"}),
+    "numbers of the calendar": ("date", ["20260131", "20260201"], {"time_format": "%Y%m%d"}),
+    "a time of day": ("time", ["08:00", "09:30"], {"time_format": "%H:%M"}),
+}
+
+
+@pytest.mark.parametrize(("column", "times", "form"), TIMES.values(), ids=TIMES)
+def test_times_are_known_by_their_values_as_well_as_by_their_names(
+    folder: Folder, column: str, times: list[str], form: dict[str, str]
+) -> None:
+    text = f"response_time,{column},sensor\n" + "".join(f"{n}.5,{time},s{n}\n" for n, time in enumerate(times))
+    mapping, command = draft(folder, "t.csv", text)
+    assert {key: mapping[key] for key in mapping if key != "triple"} == {"time": f"{{{column}}}", **form}
+    assert len(folder.etalis(*shlex.split(command)).stdout.splitlines()) == len(times)
+
+
+def test_a_temperature_named_t_is_no_time(folder: Folder) -> None:
+    mapping, _ = draft(folder, "t.csv", "t,logged\n21.5,2026-01-01T00:00:00Z\n20.9,2026-01-01T00:01:00Z\n")
+    assert mapping["time"] == "{logged}"
+
+
+def test_a_table_without_a_time_has_the_time_of_arrival_and_the_draft_says_so(folder: Folder) -> None:
+    mapping, command = draft(folder, "t.csv", "code,name\nA1,Airport\nB2,Bridge\n")
+    assert "time" not in mapping
+    assert "# No column has a time, so a row has that of its arrival.\n" in folder.read("mapping.toml")
+    assert len(folder.etalis(*shlex.split(command)).stdout.splitlines()) == 2
+
+
+def test_columns_without_letters_and_names_in_other_alphabets_stay_apart(folder: Folder) -> None:
+    mapping, command = draft(folder, "t.csv", ",at,größe,温度,%,a b,a_b\n0,1,1,2,3,4,5\n")
+    predicates = [one["predicate"] for one in mapping["triple"]]
+    assert predicates == [":größe", ":温度", ":value", ":a_b", ":a_b_2"]
+    assert len(folder.etalis(*shlex.split(command)).stdout.splitlines()) == 1
+
+
+def test_typed_tables_are_drafted_by_their_types(folder: Folder) -> None:
+    table = pa.table({"w": pa.array([0, 10**6], pa.timestamp("us")), "card": ["a", "a"], "x": [1, 2]})
+    parquet.write_table(table, folder.path / "t.parquet")
+    mapping = tomllib.loads(folder.etalis("map", "t.parquet").stdout)
+    assert (mapping["time"], mapping["triple"]) == (
+        "{w}",
+        [{"subject": ":{card}", "predicate": ":x", "object": "{x}"}],
+    )
+
+
+@pytest.mark.parametrize(
+    ("time", "told"),
+    [
+        ("2026-03-02 08:00:00", 'in the mapping write time_format = "%Y-%m-%d %H:%M:%S"'),
+        ("Jan 1 2000", 'in the mapping write time_format = "%b %d %Y"'),
+        ("soon", 'say how it is spelled, as a format of strptime: time_format = "%d.%m.%Y %H:%M"'),
+    ],
+)
+def test_a_time_that_cannot_be_read_is_told_its_time_format(folder: Folder, time: str, told: str) -> None:
+    folder.write("t.csv", f"at,x\n{time},1\n")
+    for form in ("", 'time_format = "%d|%m"\n'):
+        folder.write("m.toml", f'subject = "_:row"\npredicate = ":x"\nobject = "{{x}}"\ntime = "{{at}}"\n{form}')
+        done = folder.etalis("run", "-q", "SELECT ?x { ?r :x ?x }", "-s", "t.csv", "-m", "m.toml", code=1)
+        assert done.stderr.endswith(f"\n  {told}\n")
+
+
+# --- rows without a mapping ---------------------------------------------------------
+
+RECORD = "SELECT ?city ?amount { ?row :city ?city ; :amount ?amount }"
+
+
+def test_columns_are_named_in_place_of_a_mapping(folder: Folder) -> None:
+    folder.write("p.csv", PAYMENTS)
+    done = folder.etalis("run", "-q", RECORD, "-s", "p.csv", "--time", "at", "--subject", "_:row", "-f", "csv")
+    assert done.stdout.splitlines()[1:] == ["Wien,10,1,1", "Graz,500,2,2", "Linz,7,3,3"]
+    assert done.stderr == ""
+    by_card = "SELECT ?x { :c1 :amount ?x }"
+    done = folder.etalis("run", "-q", by_card, "-s", "p.csv", "--time", "at", "--subject", "card", "-f", "csv")
+    assert done.stdout.splitlines()[1:] == ["10,1,1", "500,2,2"]
+
+
+def test_without_either_the_draft_is_taken_and_told_in_one_line(folder: Folder) -> None:
+    folder.write("p.csv", PAYMENTS)
+    done = folder.etalis("run", "-q", "SELECT ?x { :c1 :amount ?x }", "-s", "p.csv", "-f", "csv")
+    assert done.stdout.splitlines()[1:] == ["10,1,1", "500,2,2"]
+    assert done.stderr == "etalis: p.csv: there is no mapping, so one is drafted: time {at}, subject :{card}\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--time", "att", "--subject", "card"), "there is no column 'att' for the time\n  did you mean 'at'?"),
+        (("--time", "at", "--subject", "who"), "there is no column 'who' for the subject\n  the columns are at, card,"),
+        (("--time", "at", "-m", "m.toml"), "--time and --subject are for a file of rows without --mapping"),
+    ],
+)
+def test_a_column_that_is_not_there_is_told(folder: Folder, options: tuple[str, ...], told: str) -> None:
+    folder.write("p.csv", PAYMENTS)
+    folder.write("m.toml", folder.etalis("map", "p.csv").stdout)
+    done = folder.etalis("run", "-q", RECORD, "-s", "p.csv", *options, code=2 if "-m" in options else 1)
+    assert told in done.stderr
+
+
+# --- JSON inside JSON ---------------------------------------------------------------
+
+ORDERS = """\
+{"at": 1, "order": {"id": "o1"}, "items": [{"sku": "a", "n": 2}, {"sku": "b", "n": 1}]}
+{"at": 2, "order": {"id": "o2"}, "items": []}
+{"at": 3, "order": {"id": "o3"}, "items": [{"sku": "a", "n": 5}]}
+"""
+
+
+def test_each_element_of_a_list_is_a_record(folder: Folder) -> None:
+    mapping, command = draft(folder, "orders.jsonl", ORDERS)
+    assert [one["object"] for one in mapping["triple"]] == ["{order.id}", "{items[].sku}", "{items[].n}"]
+    done = folder.etalis(*shlex.split(command), "-f", "csv")
+    assert sorted(done.stdout.splitlines()[1:]) == ["o1,a,2,1,1", "o1,b,1,1,1", "o3,a,5,3,3"]
+
+
+def test_the_elements_of_a_list_may_be_values(folder: Folder) -> None:
+    folder.write("t.jsonl", '{"at": 1, "tags": ["x", "y"]}\n{"at": 2}\n')
+    folder.write("m.toml", 'time = "{at}"\nsubject = "_:row"\npredicate = ":tag"\nobject = "{tags[]}"\n')
+    done = folder.etalis("run", "-q", "SELECT ?tag { ?r :tag ?tag }", "-s", "t.jsonl", "-m", "m.toml", "-f", "csv")
+    assert sorted(done.stdout.splitlines()[1:]) == ["x,1,1", "y,1,1"]
+
+
+@pytest.mark.parametrize(
+    ("used", "told"),
+    [
+        ("{at[].x}", "  without [] it is {at}, or a key inside it {at.key}"),
+        ("{a[]}{b[]}", "the mapping reaches into several lists: a[], b[]"),
+        ("{tags}", "\n  a record for each of its elements: {tags[]}, or {tags[].key}\n"),
+    ],
+)
+def test_what_is_no_list_or_several_is_told(folder: Folder, used: str, told: str) -> None:
+    folder.write("t.jsonl", '{"at": 1, "tags": ["x", "y"]}\n')
+    folder.write("m.toml", f'time = "{{at}}"\nsubject = "_:row"\npredicate = ":tag"\nobject = "{used}"\n')
+    done = folder.etalis("run", "-q", "SELECT ?tag { ?r :tag ?tag }", "-s", "t.jsonl", "-m", "m.toml", code=1)
+    assert told in done.stderr
+
+
+# --- JSON arrays -----------------------------------------------------------------------
+
+
+def test_an_array_of_objects_is_read_as_json_lines_are(folder: Folder) -> None:
+    elements = ['{"time": 1, "triples": ":acme :price 10 ."}', '{"time":\n2, "triples": ":acme :price 12 ."}']
+    folder.write("a.json", "[\n  " + " ,\n".join(elements) + "\n]\n")
+    done = folder.etalis("run", "-q", "SELECT ?x { :acme :price ?x }", "-s", "a.json", "-f", "csv")
+    assert done.stdout.splitlines()[1:] == ["10,1,1", "12,2,2"]
+
+
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        ("", "a.json:3: the array has no end\n"),
+        (",\n7]", "a.json:3: expected a JSON object, or the end of the array\n"),
+        (',\n{"at" 5}]', "a.json:3: this element is not JSON: Expecting ':' delimiter\n"),
+        ("] more", "a.json:2: expected a JSON object, or the end of the array\n"),
+    ],
+)
+def test_a_damaged_array_is_told_with_its_line(folder: Folder, end: str, told: str) -> None:
+    folder.write("a.json", '[{"at": 1, "x": 1},\n{"at": 2, "x": 2}' + (end or "\n"))
+    done = folder.etalis("run", "-q", "SELECT ?x { ?r :x ?x }", "-s", "a.json", "-f", "csv", code=1)
+    assert done.stdout.splitlines()[1:] == ["1,1,1"] or done.stdout.splitlines()[1:] == ["1,1,1", "2,2,2"]
+    assert told in done.stderr
