@@ -45,7 +45,7 @@ from etalis_py.spark.plan.offers import offers_of
 from etalis_py.spark.plan.options import Matching, MatchOptions
 from etalis_py.spark.plan.parts import RoutedPart, parts_of
 from etalis_py.spark.plan.shares import telling_of
-from etalis_py.spark.plan.skew import SkewWatch, measured
+from etalis_py.spark.plan.skew import SkewWatch, measured, watch_of
 from etalis_py.spark.plan.slots import MOST_SHARDS, by_slot
 from etalis_py.spark.plan.spec import ProgramSpec, pack, spec_of, with_updates
 from etalis_py.spark.plan.versions import prepared
@@ -75,8 +75,8 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
 
 def planned_matches(
     program: Programs, events: DataFrame, asked: Matching, *, stacklevel: int = 2
-) -> tuple[DataFrame, SkewWatch]:
-    """The matches, and the watch on the keys of a stream; ``stacklevel`` is for warnings."""
+) -> tuple[DataFrame, SkewWatch | None]:
+    """The matches, and what watches the keys of a stream, if any; ``stacklevel`` is for warnings."""
     use_this_python(events.sparkSession)
     events = with_plain_names(events)
     count, partitions = _divided(events, asked.shards)
@@ -114,7 +114,7 @@ def planned_matches(
     )
     job = identity_of(specs, parts, count, partitions)
     specs = _shipped(events.sparkSession, specs)
-    watch = SkewWatch(events.sparkSession, parts if events.isStreaming else ())
+    watch = watch_of(events.sparkSession, parts) if events.isStreaming else None
     telling = None if events.isStreaming else telling_of(events.sparkSession.sparkContext, parts)
     out: DataFrame | None = None
     apart = apart_of(flat, parts, files) if by_time and asked.updates is None else []
@@ -143,7 +143,7 @@ def planned_matches(
             data, backgrounds = work.encoded()
             processor = Deferred(ship(events.sparkSession, data), backgrounds)
             taken = groups.transformWithStateInPandas(processor, wire.frame_schema, "append", "EventTime", begin)
-            taken = watch.observed(taken, level)
+            taken = taken if watch is None else watch.observed(taken, here)
             out = wire.read(taken if asked.metrics else without_metrics(taken))
         else:
             order = ["slot", "end", *([F.col("mark") != RETRACT] if "retract" in flat.columns else [])]

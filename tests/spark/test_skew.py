@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 import warnings
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from zlib import crc32
 
@@ -13,7 +14,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 from etalis_py import Event
 from etalis_py.spark import EVENTS, matches, run_on_spark
@@ -22,6 +24,7 @@ from etalis_py.spark.plan.skew import count_keys
 from tests.spark.programs import SECOND, write_batches
 from tests.spark.test_streaming import THE_END
 
+HOUR = 3_600_000  # milliseconds
 SEQUENCE = "SELECT * { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z }"
 
 
@@ -54,19 +57,31 @@ def events(first: int, hot: int) -> list[Event]:
     return found
 
 
-def run(spark: SparkSession, folder: Path, **options: bool) -> list[warnings.WarningMessage]:
+def found(spark: SparkSession, folder: Path, **options: bool) -> DataFrame:
     read = spark.readStream.schema(EVENTS).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
-    before = spark.streams._jsqm.listListeners().__len__()
-    with warnings.catch_warnings(record=True) as told:
+    return matches(SEQUENCE, read, shards=2, **options)  # type: ignore[arg-type]
+
+
+def start(rows: DataFrame, folder: Path) -> StreamingQuery:
+    writer = rows.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
+    return writer.option("path", str(folder / "out")).trigger(availableNow=True).start()
+
+
+@contextmanager
+def recorded(spark: SparkSession) -> Iterator[list[warnings.WarningMessage]]:
+    """The warnings of hot keys that are given until Spark has told its listeners all that has happened."""
+    told: list[warnings.WarningMessage] = []
+    with warnings.catch_warnings(record=True) as every:
         warnings.simplefilter("always", SkewWarning)
-        found = matches(SEQUENCE, read, shards=2, **options)  # type: ignore[arg-type]
-        writer = found.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
-        writer.option("path", str(folder / "out")).trigger(availableNow=True).start().awaitTermination()
-        until = time.monotonic() + 20  # what Spark tells its listeners may come later
-        while spark.streams._jsqm.listListeners().__len__() > before:
-            assert time.monotonic() < until, "the listener stays although the query is over"
-            time.sleep(0.05)
-    return [one for one in told if one.category is SkewWarning]
+        yield told
+        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(HOUR)  # it tells them on another thread
+    told += [one for one in every if one.category is SkewWarning]
+
+
+def run(spark: SparkSession, folder: Path, **options: bool) -> list[warnings.WarningMessage]:
+    with recorded(spark) as told:
+        start(found(spark, folder, **options), folder).awaitTermination()
+    return told
 
 
 def test_a_hot_key_of_a_stream_is_named_once_with_its_share(spark: SparkSession, tmp_path: Path) -> None:
@@ -78,6 +93,28 @@ def test_a_hot_key_of_a_stream_is_named_once_with_its_share(spark: SparkSession,
     assert {row["kind"] for row in spark.read.parquet(str(tmp_path / "out")).select("kind").distinct().collect()} == {
         "match"
     }
+
+
+def test_each_run_of_a_stream_names_its_hot_key(spark: SparkSession, tmp_path: Path) -> None:
+    """One DataFrame is started twice at the same time, and then once more."""
+    write_batches(tmp_path / "in", [events(1, 7), events(200, 8), THE_END])
+    rows = found(spark, tmp_path)
+    with recorded(spark) as told:
+        for query in [start(rows, tmp_path / "first"), start(rows, tmp_path / "second")]:
+            query.awaitTermination()
+    assert len(told) == 2
+    with recorded(spark) as told:
+        start(rows, tmp_path / "third").awaitTermination()
+    assert len(told) == 1
+
+
+def test_a_session_has_one_listener_whatever_number_of_streams_it_plans(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    found(spark, tmp_path)
+    listeners = len(spark.streams._jsqm.listListeners())
+    for _ in range(3):
+        found(spark, tmp_path)
+    assert len(spark.streams._jsqm.listListeners()) == listeners
 
 
 def test_the_metrics_of_a_shard_have_its_hot_key(spark: SparkSession, tmp_path: Path) -> None:

@@ -11,16 +11,19 @@ from __future__ import annotations
 
 import uuid
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
+from threading import Lock, RLock
 from typing import Any
+from weakref import WeakKeyDictionary
 from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.listener import StreamingQueryListener
+from pyspark.sql.streaming.listener import StreamingQueryListener, StreamingQueryProgress
 
 from etalis_py.spark.errors import SkewWarning
 from etalis_py.spark.output.wire import METRIC
@@ -97,56 +100,75 @@ def _own(counts: np.ndarray[Any, Any], terms: pa.Array, shard: int, shards: int)
 
 
 class SkewWatch(StreamingQueryListener):
-    """Reads the metrics that Spark observed in a query's batches, and warns of a hot key once for each part."""
+    """Reads the metrics that Spark observed in the batches of streams, and warns of a hot key once per run and part.
 
-    def __init__(self, spark: SparkSession, parts: Iterable[RoutedPart]) -> None:
+    A session keeps one for as long as it lives.  The metrics say all that a warning needs, so a watch need not know
+    which queries come from it, how often one of their DataFrames is started, or when a run is over.
+    """
+
+    def __init__(self) -> None:
         self._name = f"skew_{uuid.uuid4().hex}"
-        self._parts = {f"part_{routed.part.number}": routed for routed in parts if routed.part.measured}
-        self._spark = spark
-        self._run: Any = None  # the run that was seen last
-        if self._parts:
-            spark.streams.addListener(self)
+        self._numbers = count()
+        self._warned = set[tuple[Any, str, str]]()  # run, metrics, part
+        # Held while a warning is given: who finds it given already must not go on before it is.
+        self._warning = RLock()
 
-    def observed(self, out: DataFrame, level: int) -> DataFrame:
-        """The output of the operator of a level, counted before any of its rows become matches."""
-        here = {name: routed for name, routed in self._parts.items() if routed.part.level == level}
-        if not here:
-            return out
-        return out.observe(self._named(level), *[one for name, routed in here.items() for one in _summed(name, routed)])
+    def observed(self, out: DataFrame, parts: Iterable[RoutedPart]) -> DataFrame:
+        """The output of the operator of these parts, counted before any of its rows become matches."""
+        sums = [_summed(routed) for routed in parts if routed.part.measured]
+        return out.observe(f"{self._name}_{next(self._numbers)}", *sums) if sums else out
 
-    def _named(self, level: int) -> str:
-        return f"{self._name}_{level}"
-
-    def look(self, metrics: Mapping[str, Any]) -> None:
+    def look(self, progress: StreamingQueryProgress) -> None:
         """Warn of hot keys by the observed metrics of a batch."""
-        for name, routed in list(self._parts.items()):
-            row = metrics.get(self._named(routed.part.level))
-            if row is None:
-                continue
-            rows, hot = row[name], row[f"{name}_hot"]
-            hot_one = hot is not None and rows >= ENOUGH and hot["times"] * routed.part.shards > rows
-            if hot_one and self._parts.pop(name, None) is not None:
-                warnings.warn(_message(routed, hot["key"], hot["times"] / rows), SkewWarning, stacklevel=2)
+        for name, row in progress.observedMetrics.items():
+            if name.startswith(self._name):
+                for part, counted in row.asDict().items():
+                    self._look((progress.runId, name, part), counted)
 
-    # --- what Spark calls ---
+    def _look(self, key: tuple[Any, str, str], counted: Row) -> None:
+        hot = counted["hot"]
+        if hot is None or counted["rows"] < ENOUGH or hot["times"] * counted["shards"] <= counted["rows"]:
+            return
+        with self._warning:
+            if key not in self._warned:
+                self._warned.add(key)
+                share = hot["times"] / counted["rows"]
+                warnings.warn(
+                    _message(counted["queries"], hot["key"], share, counted["shards"]), SkewWarning, stacklevel=2
+                )
+
+    # --- what Spark calls, on a thread of its own ---
 
     def onQueryStarted(self, event: Any) -> None:
         """Nothing to do: nothing is known yet."""
 
     def onQueryProgress(self, event: Any) -> None:
-        if any(name.startswith(self._name) for name in event.progress.observedMetrics):
-            self._run = event.progress.runId
-            self.look(event.progress.observedMetrics)
+        self.look(event.progress)
 
     def onQueryIdle(self, event: Any) -> None:
         """Nothing to do: there was no batch."""
 
     def onQueryTerminated(self, event: Any) -> None:
-        if event.runId == self._run:
-            self._spark.streams.removeListener(self)
+        """Nothing to do: another run may go on, or come."""
 
 
-def _summed(name: str, routed: RoutedPart) -> tuple[Column, Column]:
+_WATCHES: WeakKeyDictionary[SparkSession, SkewWatch] = WeakKeyDictionary()
+_ADDING = Lock()
+
+
+def watch_of(spark: SparkSession, parts: Iterable[RoutedPart]) -> SkewWatch | None:
+    """The watch of a session, added to it for the first of its streams; None if no part has a key."""
+    if not any(routed.part.measured for routed in parts):
+        return None
+    with _ADDING:
+        if spark not in _WATCHES:
+            watch = SkewWatch()
+            spark.streams.addListener(watch)
+            _WATCHES[spark] = watch
+        return _WATCHES[spark]
+
+
+def _summed(routed: RoutedPart) -> Column:
     """From the rows of metrics: the rows of a part in a batch, and the most frequent of its shards' keys."""
 
     def of(field: str, kind: str) -> Column:
@@ -154,17 +176,20 @@ def _summed(name: str, routed: RoutedPart) -> tuple[Column, Column]:
 
     of_part = (F.col("table") == METRIC) & (of("part", "int") == routed.part.number)
     hot = F.struct(of("hot_events", "long").alias("times"), of("hot_key", "string").alias("key"))
-    rows = F.coalesce(F.sum(F.when(of_part, of("batch", "long"))), F.lit(0))
-    return rows.alias(name), F.max(F.when(of_part, hot)).alias(f"{name}_hot")
+    return F.struct(
+        F.coalesce(F.sum(F.when(of_part, of("batch", "long"))), F.lit(0)).alias("rows"),
+        F.max(F.when(of_part, hot)).alias("hot"),
+        F.lit(routed.part.shards).alias("shards"),
+        F.lit(", ".join(routed.part.reports or routed.part.queries)).alias("queries"),
+    ).alias(f"part_{routed.part.number}")
 
 
-def _message(routed: RoutedPart, key: str, share: float) -> str:
-    queries = ", ".join(routed.part.reports or routed.part.queries)
+def _message(queries: str, key: str, share: float, shards: int) -> str:
     return (
-        f"{queries}: {share:.0%} of the events of a batch have the key {key}, and the {routed.part.shards} shards wait "
-        "for the one that does all the work for it; divide the pattern by a finer key (machine and sensor instead of "
-        "machine), or give the events of this key to a job of their own"
+        f"{queries}: {share:.0%} of the events of a batch have the key {key}, and the {shards} shards wait for the one "
+        "that does all the work for it; divide the pattern by a finer key (machine and sensor instead of machine), or "
+        "give the events of this key to a job of their own"
     )
 
 
-__all__ = ["Counted", "SkewWatch", "count_keys", "measured"]
+__all__ = ["Counted", "SkewWatch", "count_keys", "measured", "watch_of"]

@@ -134,8 +134,9 @@ def go_on(
     )
     try:
         query.awaitTermination()
-        for progress in query.recentProgress:  # the listener may only be called after the session is gone
-            watch.look(progress.observedMetrics)
+        if watch is not None:  # Spark may only tell it after the session is gone
+            for progress in query.recentProgress:
+                watch.look(progress)
     finally:
         query.stop()
     new = [str(path) for number, path in batches(folder) if number > reported]
