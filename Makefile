@@ -15,8 +15,8 @@ TESTS :=
 AXE := out/node_modules/axe-core/axe.min.js
 SECONDS := 600
 
-# A worker for each core, and one more where Spark's often waits for its JVM.
-CORES = $$(getconf _NPROCESSORS_ONLN)
+# A worker for each core, and one more where Spark's often waits for its JVM; each takes up to two gigabytes.
+CORES = $$(n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 8 ? n : 8)))
 SHARED = --no-loadscope-reorder --numprocesses
 
 # What make check leaves out: Spark, servers, browsers, brokers, packages that are built, and what runs for a minute.
@@ -50,32 +50,25 @@ demo:
 	echo "etalis replay stock --engine $$engine --plot out/stock.png"; \
 	$(BIN)/etalis replay stock --engine $$engine --plot out/stock.png
 
-# Files named in TESTS run as they are.  Else style and types are checked beside the tests, which workers share: Spark's
-# session in one of them, file by file in the others.
+# Files named in TESTS run as they are.  Else workers share all tests, style and types among them: Spark's session in one
+# of them, file by file in the others.
 test: java $(READY)
 	@$(GET_AXE)
 ifneq ($(filter-out -%,$(TESTS)),)
 	@$(MAKE) --no-print-directory lint
 	$(BIN)/python -m pytest $(TESTS)
 else
-	@$(MAKE) --no-print-directory --jobs=2 lint shared
-endif
-
-.PHONY: shared
-shared: kernels
+	@$(MAKE) --no-print-directory kernels
 	$(BIN)/python -m pytest $(SHARED) $$(($(CORES) + 1)) $(TESTS)
+endif
 
 # The workers would compile the same loops at the same time.
 kernels: $(READY)
-	@done=$$($(BIN)/python -c 'from etalis_py.compiled import finished; print(finished())'); \
-	[ -e "$$done" ] || $(BIN)/python -m etalis_py.warming
+	@done=$$($(BIN)/python -c 'from etalis_py.numba_cache import finished; print(finished())'); \
+	[ -e "$$done" ] || $(BIN)/python -m etalis_py.warm_up
 
 # Quick: no Java is needed, and each drawn test draws a twelfth of its examples.
-check: $(READY)
-	@$(MAKE) --no-print-directory --jobs=2 lint checked
-
-.PHONY: checked
-checked: kernels
+check: kernels
 	$(BIN)/python -m pytest $(SHARED) $(CORES) --few $(addprefix --ignore=,$(LONG)) $(TESTS)
 
 draw: kernels

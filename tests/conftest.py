@@ -43,8 +43,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if os.environ.get("PYTEST_XDIST_WORKER"):
-        from tests.workers import longest_first
+        from tests.workers import longest_first, strays
 
+        if files := strays(items):
+            raise pytest.UsageError(f"write spark: SparkSession where a test takes it: {', '.join(files)}")
         longest_first(items)
     long = pytest.mark.skip(reason="a long setting: run with --nightly")
     kafka = pytest.mark.skip(reason="needs a Kafka broker: run by make test-kafka")

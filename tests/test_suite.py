@@ -41,7 +41,9 @@ def test_drawn_tests_take_a_share_of_what_the_run_draws() -> None:
         assert [n for n in numbers if n not in ("1", "3")] == counted.get(file.name, []), file
 
 
-def test_a_run_on_workers_shares_out_whole_files_and_the_session_of_spark_as_one() -> None:
+def test_a_run_on_workers_shares_out_whole_files_and_two_sessions_of_spark() -> None:
+    assert workers.group_of("tests/cli/test_spark.py") == workers.group_of("tests/test_packaging.py")
+    assert workers.group_of("tests/cli/test_spark.py") != workers.group_of("tests/spark/test_batch.py")
     assert workers.group_of("tests/spark/test_batch.py") == workers.group_of("tests/spark/test_streaming.py")
     assert workers.group_of("tests/spark/test_parts.py") == "tests/spark/test_parts.py"
     assert workers.group_of("tests/test_docs.py") == "tests/test_docs.py"

@@ -326,7 +326,7 @@ PROGRAMS = [
 def test_a_fixed_program(text: str) -> None:
     compiled = compile_documents([(parse(text), Source(text))])
 
-    @settings(max_examples=examples(1 / 4))
+    @settings(max_examples=examples(4 / 15))
     @given(strategies.streams(8, 14), st.sampled_from(("unrestricted", "recent", "chronological")))
     def agrees(events: tuple[Event, ...], policy: str) -> None:
         assert sharded_agrees(compiled, events, policy) > 0

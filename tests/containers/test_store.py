@@ -81,7 +81,7 @@ def test_the_whole_window_is_now_minus_alpha_to_now_and_membership_is_figure_5(
         store.close()
 
 
-@settings(max_examples=examples(1 / 4))
+@settings(max_examples=examples(4 / 15))
 @given(TIMES, st.integers(1, 5), st.integers(1, 4), st.integers(0, 3))
 def test_requests_every_beta_give_the_windows_of_rsp_ql(times: list[int], alpha: int, beta: int, t0: int) -> None:
     """[SC] §3.3, [RSPQL] Def. 11: W(α, β, t0) is the sequence of W(o, c] with o = t0 + iβ and c = t0 + α + iβ."""
@@ -99,7 +99,7 @@ def test_requests_every_beta_give_the_windows_of_rsp_ql(times: list[int], alpha:
         store.close()
 
 
-@settings(max_examples=examples(1 / 4))
+@settings(max_examples=examples(4 / 15))
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(1, 4)), max_size=15), st.integers(1, 12), st.integers(0, 9))
 def test_a_physical_window_is_the_longest_newest_part_of_at_most_n_triples(
     posts: list[tuple[int, int]], n: int, now: int

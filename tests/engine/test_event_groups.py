@@ -17,6 +17,7 @@ from etalis_py.events import Retraction
 from etalis_py.knowledge import load
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.plan.spec import spec_of
+from tests.draws import examples
 from tests.engine.judge import engine_for, in_rows_and_columns
 from tests.engine.judge import run as run_engine
 from tests.oracle import event_strategies
@@ -205,7 +206,7 @@ def test_a_withdrawn_column_is_no_longer_in_the_record() -> None:
     assert sorted((m["t"], m["h"]) for m in net.values()) == [(20, 40), (21, 50)]
 
 
-FEW = settings(max_examples=settings().max_examples // 5)
+FEW = settings(max_examples=examples(1 / 5))
 DRAWN = st.one_of(*(make() for make in event_strategies.ALL.values()))
 
 

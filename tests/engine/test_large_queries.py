@@ -135,7 +135,7 @@ def test_what_is_too_large_is_refused_at_once(shape: str, size: int, code: str) 
 
 
 @given(st.sampled_from(LINES), st.integers(1, 150), st.sampled_from(("", "WINDOW")))
-@settings(max_examples=examples(1 / 4))
+@settings(max_examples=examples(4 / 15))
 def test_drawn_sizes_run_or_are_refused(shape: str, size: int, kind: str) -> None:
     text = SHAPES[shape](min(size, 40) if "triples" in shape or "steps" in shape or "optionals" in shape else size)
     if kind:

@@ -128,7 +128,7 @@ class OneByOne:
 
 
 @pytest.mark.parametrize("text", [COUNTS, SLOTTED, ACROSS, ROUNDS], ids=["counts", "slotted", "across", "rounds"])
-@settings(max_examples=examples(1 / 4))
+@settings(max_examples=examples(4 / 15))
 @given(data=st.data(), cut=st.integers(0, 12))
 def test_each_value_of_the_key_has_a_program_of_its_own(text: str, data: st.DataObject, cut: int) -> None:
     """Also where another engine goes on with the state, and where two engines divide the keys."""

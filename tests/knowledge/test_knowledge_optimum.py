@@ -99,7 +99,7 @@ def test_no_answer_set_is_none_of_an_optimizing_program_either() -> None:
     st.lists(st.tuples(st.sampled_from(STORES), st.booleans()), max_size=6),
     st.booleans(),
 )
-@settings(max_examples=examples(1 / 4))
+@settings(max_examples=examples(4 / 15))
 def test_a_live_program_is_solved_anew_after_every_event(
     prices: tuple[int, ...], rivals: Pairs, switches: list[tuple[str, bool]], brave: bool
 ) -> None:

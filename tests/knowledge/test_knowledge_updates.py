@@ -34,7 +34,7 @@ def updates(triples, most):
     return st.lists(st.tuples(several(triples, 3), several(triples, 3)), max_size=most)
 
 
-@settings(max_examples=examples(1 / 4))
+@settings(max_examples=examples(4 / 15))
 @given(several(schema_triples, 5), about_type, several(instances, 8), updates(instances, 6))
 def test_instance_updates_equal_a_rebuild(schema, about, first, changes):
     facts = {*schema, *about, *first}

@@ -14,7 +14,7 @@ from . import Asked, Endless, Evaluation, Refused, Undetermined, Unstratified, e
 from . import strategies as s
 from .compare import flat, same
 
-QUICK = settings(max_examples=examples(1 / 8), suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=examples(2 / 15), suppress_health_check=list(HealthCheck))
 UNCONSUMED = {name: drawn for name, drawn in s.ALL.items() if not name.startswith("policies")}
 
 

@@ -181,7 +181,7 @@ def test_a_stream_whose_workers_are_killed(spark: SparkSession, tmp_path: Path) 
 
 
 @pytest.mark.nightly
-@settings(max_examples=examples(1 / 8), phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(max_examples=examples(2 / 15), phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(
     st.lists(st.sampled_from(sorted(ALL)), min_size=1, max_size=3, unique=True),
     st.integers(0, 10**6),

@@ -124,7 +124,7 @@ NETWORKS = [
 ]
 
 
-@settings(max_examples=examples(1 / 2))
+@settings(max_examples=examples(8 / 15))
 @given(st.sampled_from(NETWORKS), streams, st.integers(0, 14))
 def test_a_network_is_its_queries_one_after_another(text: str, stream: list[Event], cut: int) -> None:
     """The rules alone, over the stream and what the windows answered, find the same; so does a restored engine."""

@@ -70,7 +70,7 @@ def lines_of(records: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[li
 
 
 @pytest.mark.parametrize("on_error", ["stop", "skip"])
-@settings(max_examples=examples(1 / 4))
+@settings(max_examples=examples(4 / 15))
 @given(data=st.data())
 def test_triples_in_columns_are_those_in_rows(on_error: str, data: st.DataObject) -> None:
     times = data.draw(st.sampled_from([TIMES[:2], TIMES[2:3], TIMES]))
@@ -118,7 +118,7 @@ TEXTS = st.lists(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(1))
 @given(texts=st.lists(TEXTS, min_size=1, max_size=4))
 def test_a_usual_text_is_what_the_parser_of_turtle_reads(texts: list[Any]) -> None:
     written = [
