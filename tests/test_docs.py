@@ -30,6 +30,7 @@ from etalis_py.knowledge import load
 from etalis_py.streams.clock import Clock, clock_of
 from etalis_py.streams.write_table import show_term
 from tests.cli import in_process
+from tests.processes import PATIENCE
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -139,7 +140,7 @@ def _printed(command: str, folder: Path) -> str:
         return in_process.run(shlex.split(command)[1:], folder, together=True).stdout
     done = subprocess.run(
         ["bash", "-c", command], cwd=folder, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=120,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=PATIENCE,
     )  # fmt: skip
     return done.stdout
 

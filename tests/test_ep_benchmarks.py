@@ -15,6 +15,7 @@ from etalis_py import compile
 from etalis_py.replays.resources import program
 from etalis_py.replays.tides import made_records
 from etalis_py.replays.tsunami_results import Predicted, StationResult
+from tests.processes import PATIENCE
 from tests.replays.dart_by_definition import THRESHOLD
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,7 +58,7 @@ def test_all_of_the_papers_tests_are_run() -> None:
 
 def test_the_table_of_figure_1(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.event_processing", "--events", "20", "--plot", str(tmp_path / "f.svg")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "(a) a window of ten days"

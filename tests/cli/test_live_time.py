@@ -15,12 +15,12 @@ from collections.abc import Iterable
 import pytest
 
 from tests.cli.conftest import Folder
+from tests.processes import PATIENCE
 
 ABSENT = "SELECT ?o WHERE { ?o :placed ?x } SEQ NOT { ?o :shipped ?y } WITHIN 2 SECONDS"
 WINDOW = (
     "SELECT (COUNT(*) AS ?n) FROM NAMED WINDOW :w ON :s [RANGE PT2S STEP PT2S] WHERE { WINDOW :w { ?o :placed ?x } }"
 )
-GENEROUS = 30.0
 
 
 def placed(time: object, order: str = "a") -> str:
@@ -40,7 +40,7 @@ class Lines:
             self._lines.put(line)
 
     def match(self) -> dict:
-        return json.loads(self._lines.get(timeout=GENEROUS))
+        return json.loads(self._lines.get(timeout=PATIENCE))
 
     def is_empty(self) -> bool:
         return self._lines.empty()
@@ -58,10 +58,10 @@ def test_it_is_printed_while_nothing_is_written(folder: Folder, query: str, ends
         process.stdin.flush()
         began = time.monotonic()
         assert lines.match()["end"] == end
-    assert ends[1] - 111.1 < time.monotonic() - began < GENEROUS
+    assert ends[1] - 111.1 < time.monotonic() - began < PATIENCE
     assert process.poll() is None
     process.stdin.close()
-    assert process.wait(timeout=GENEROUS) == 0
+    assert process.wait(timeout=PATIENCE) == 0
 
 
 def test_the_alert_is_printed_while_nothing_is_typed(folder: Folder) -> None:
@@ -76,7 +76,7 @@ def test_the_alert_is_printed_while_nothing_is_typed(folder: Folder) -> None:
         assert (match["start"], match["end"]) == ("2026-01-31T10:00:00Z", "2026-01-31T10:00:02Z")
         assert process.poll() is None
         os.write(keyboard, b"\x04")  # the end of what is typed
-        assert process.wait(timeout=GENEROUS) == 0
+        assert process.wait(timeout=PATIENCE) == 0
     finally:
         process.kill()
         os.close(keyboard)
@@ -93,7 +93,7 @@ def test_what_comes_in_time_is_no_alert(folder: Folder) -> None:
     process.stdin.write(placed(110) + '{"time": 111, "triples": ":a :shipped 1 ."}\n' + placed(112, "b"))
     process.stdin.flush()
     assert (lines.match()["start"], lines.is_empty()) == (112, True)
-    process.communicate(timeout=GENEROUS)
+    process.communicate(timeout=PATIENCE)
 
 
 @pytest.mark.parametrize(("until", "ends"), [("6", [3]), ("11", [3, 11]), ("2", []), ("99", [3, 11, 22])])
@@ -141,7 +141,7 @@ def test_a_live_run_ends_at_a_time(folder: Folder) -> None:
     process.stdin.write(placed(100))
     process.stdin.flush()
     assert Lines(process).match()["end"] == 102
-    assert process.wait(timeout=GENEROUS) == 0  # with its input still open
+    assert process.wait(timeout=PATIENCE) == 0  # with its input still open
 
 
 def test_a_file_that_grows_is_followed(folder: Folder) -> None:

@@ -17,6 +17,7 @@ from etalis_py.cli.runner import StandingQueries
 from etalis_py.containers.runners import MatchLike
 from etalis_py.events import Event
 from etalis_py.streams.clock import render_datetime
+from tests.processes import PATIENCE
 
 SECOND = 1_000_000
 PREFIX = "PREFIX : <http://example.org/> "
@@ -36,7 +37,7 @@ def add(running: StandingQueries, name: str, text: str) -> None:
     """Add a query as the server does."""
     if not running.knows(text):
         running.prepare(name, text, 4)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while not running.is_ready(name, text) and time.monotonic() < deadline:
             time.sleep(0.001)
     running.add(name, text)
@@ -113,7 +114,7 @@ def test_queries_run_on_while_another_one_is_compiled(monkeypatch: pytest.Monkey
     assert found == ["first", "first"]
     assert not running.is_ready("second", new)
     go_on.set()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while not running.is_ready("second", new):
         assert time.monotonic() < deadline
         time.sleep(0.001)
@@ -127,7 +128,7 @@ def test_of_more_queries_than_are_kept_each_gets_ready(monkeypatch: pytest.Monke
     monkeypatch.setattr(many, "_PREPARED", 4)
     running = queries()
     waiting = {f"q{number}": kind(number, 0) for number in range(12)}
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while waiting:
         assert time.monotonic() < deadline, waiting
         for name, text in list(waiting.items()):

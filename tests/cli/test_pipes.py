@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from tests.cli.conftest import RISES, Folder, rows, tick
+from tests.processes import PATIENCE
 
 
 def test_a_live_stream_shows_matches_as_they_come(folder: Folder) -> None:
@@ -21,7 +22,7 @@ def test_a_live_stream_shows_matches_as_they_come(folder: Folder) -> None:
     process.stdin.write(tick(1, 10) + tick(3, 12))
     process.stdin.flush()
     assert rows(process.stdout.readline()) == RISES[:1]
-    out, errors = process.communicate(timeout=20)
+    out, errors = process.communicate(timeout=PATIENCE)
     assert (out, errors, process.returncode) == ("", "", 0)
 
 
@@ -41,7 +42,7 @@ def test_control_c_closes_the_open_instant_and_reports(folder: Folder) -> None:
     # The third event closes the instant of the second; its own is open now.
     assert rows(process.stdout.readline()) == RISES[:1]
     process.send_signal(signal.SIGINT)
-    out, errors = process.communicate(timeout=30)
+    out, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
     assert errors.startswith("stopped: 3 events, 2 matches in "), errors
     assert rows(out) == RISES[1:]
@@ -54,7 +55,7 @@ def test_control_c_completes_the_file(folder: Folder) -> None:
         assert process.poll() is None
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
     assert errors.startswith("stopped: "), errors
     assert rows(folder.read("out.jsonl")) == []
@@ -86,7 +87,7 @@ def test_a_reader_that_is_gone_before_anything_is_said_is_no_failure(folder: Fol
     assert process.stdout is not None
     process.stdout.close()
     process.stdout = None
-    _, errors = process.communicate("SELECT ?x { ?c :p ?x }\n\n", timeout=30)
+    _, errors = process.communicate("SELECT ?x { ?c :p ?x }\n\n", timeout=PATIENCE)
     assert (errors, process.returncode) == ("", 0)
 
 
@@ -105,20 +106,17 @@ def test_a_full_disk_is_a_failure_with_a_message(folder: Folder, arguments: list
     folder.write("b.jsonl", "{nonsense\n")
     with open("/dev/full", "w") as full:
         process = folder.start(*arguments, stdout=full)
-        _, errors = process.communicate("SELECT ?x { ?c :p ?x }\n\n", timeout=30)
+        _, errors = process.communicate("SELECT ?x { ?c :p ?x }\n\n", timeout=PATIENCE)
     assert process.returncode == 1
     assert "no space left on the device" in errors
     assert "Traceback" not in errors
 
 
 def test_speed_follows_the_time_of_the_stream(folder: Folder) -> None:
-    """Four seconds of stream at ten times its speed take 0.4 s more than without."""
-    began = time.monotonic()
-    folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--speed", "max")
-    fast = time.monotonic() - began
+    """Four seconds of stream take two at twice its speed."""
     began = time.monotonic()
     done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--speed", "2x")
-    assert time.monotonic() - began > fast / 3 + 1.5
+    assert time.monotonic() - began > 1.9
     assert rows(done.stdout) == RISES
 
 

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from tests.cli.conftest import Folder, until_it_listens
+from tests.processes import PATIENCE
 
 SMALL = ("--companies", "20", "--events", "1500")
 
@@ -69,7 +70,7 @@ def test_control_c_ends_a_replay_with_what_was_found_so_far(folder: Folder) -> N
     until_it_listens(process)
     time.sleep(2)
     process.send_signal(signal.SIGINT)
-    out, errors = process.communicate(timeout=30)
+    out, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
     assert out.splitlines()[-1].startswith(tuple("123456789"))
     events, counted, _ = out.splitlines()[-1].partition(" events, ")

@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from tests.cli.conftest import RISING, Folder
+from tests.processes import PATIENCE
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def test_matches_written_to_a_container_are_the_stream_of_another_run(folder: Fo
         ("11", "1970-01-01T00:00:01Z", "1970-01-01T00:00:05Z"),
     ]
     process.send_signal(signal.SIGINT)
-    out, errors = process.communicate(timeout=20)
+    out, errors = process.communicate(timeout=PATIENCE)
     assert out == ""
     assert process.returncode == 0
     assert errors.startswith("stopped: 2 events, 2 matches")
@@ -63,12 +64,12 @@ def test_a_program_inside_the_server_reads_a_container(folder: Folder, server: s
     folder.write("tick.rq", "CONSTRUCT { ?c :price ?x } WHERE { ?c :price ?x }")
     folder.etalis("run", "tick.rq", "--stream", "-", "--sink", f"{server}ticks/")  # makes the container
     made = httpx.post(
-        f"{server}ticks/", content=RISING, headers={"Content-Type": "application/sparql-query"}, timeout=30
+        f"{server}ticks/", content=RISING, headers={"Content-Type": "application/sparql-query"}, timeout=PATIENCE
     )
     assert made.status_code == 201, made.text
     folder.etalis("run", "tick.rq", "--stream", "ticks.jsonl", "--sink", f"{server}ticks/")
     program = made.headers["location"]
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     state = {}
     while state.get("matches") != 2 and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -79,7 +80,7 @@ def test_a_program_inside_the_server_reads_a_container(folder: Folder, server: s
 def test_windows_and_absences_are_decided_by_the_clock(folder: Folder, server: str) -> None:
     """Nothing is posted after them, and still the window closes and the absence is reported."""
     container = "<> a <https://solid.ti.rw.fau.de/public/ns/stream-containers#StreamContainer> ."
-    with httpx.Client(base_url=server, timeout=30) as http:
+    with httpx.Client(base_url=server, timeout=PATIENCE) as http:
         stream = http.post("/", content=container, headers={"Content-Type": "text/turtle"}).headers["location"]
         window = (
             f"SELECT ?c (COUNT(*) AS ?n) FROM NAMED WINDOW :w ON <{stream}> [RANGE PT1S STEP PT1S] "
@@ -93,7 +94,7 @@ def test_windows_and_absences_are_decided_by_the_clock(folder: Folder, server: s
             programs.append(answer.headers["location"])
         body = "<http://example.org/a> <http://example.org/price> 1 ."
         http.post(stream, content=body, headers={"Content-Type": "text/turtle"})
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             states = [http.get(p, headers={"Accept": "application/json"}).json() for p in programs]
             if all(state["matches"] for state in states):
@@ -114,13 +115,13 @@ def test_from_in_a_program_inside_the_server_is_what_the_server_was_started_with
     try:
         folder.etalis("run", "tick.rq", "--stream", "-", "--sink", f"{url}ticks/")  # makes the container
         for name in ("<secret.ttl>", f"<{secret.as_uri()}>"):  # no request makes the server read its files
-            refused = httpx.post(f"{url}ticks/", content=query % name, headers=kind, timeout=30)
+            refused = httpx.post(f"{url}ticks/", content=query % name, headers=kind, timeout=PATIENCE)
             assert refused.status_code == 400
             assert "is loaded; there are: <http://example.org/g>" in refused.text
-        made = httpx.post(f"{url}ticks/", content=query % ":g", headers=kind, timeout=30)
+        made = httpx.post(f"{url}ticks/", content=query % ":g", headers=kind, timeout=PATIENCE)
         assert made.status_code == 201, made.text
         folder.etalis("run", "tick.rq", "--stream", "ticks.jsonl", "--sink", f"{url}ticks/")
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         state = {}
         while state.get("matches") != 3 and time.monotonic() < deadline:
             time.sleep(0.1)
@@ -136,7 +137,7 @@ def test_a_query_with_a_fault_is_refused_with_its_place(folder: Folder, server: 
     folder.etalis("run", "tick.rq", "--stream", "-", "--sink", f"{server}ticks/")
     query = "SELECT ?x WHERE { ?x :p"
     refused = httpx.post(
-        f"{server}ticks/", content=query, headers={"Content-Type": "application/sparql-query"}, timeout=30
+        f"{server}ticks/", content=query, headers={"Content-Type": "application/sparql-query"}, timeout=PATIENCE
     )
     assert refused.status_code == 400
     assert ":1:24: error" in refused.text

@@ -14,6 +14,8 @@ from typing import Any
 import httpx
 from websockets.sync.client import connect
 
+from tests.processes import PATIENCE
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -53,7 +55,7 @@ class Browser:
             self.call(f"{domain}.enable")
 
     def _port(self, file: Path) -> int:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             if file.exists() and (text := file.read_text()):
                 return int(text.splitlines()[0])
@@ -95,7 +97,7 @@ class Browser:
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
-    def until(self, expression: str, seconds: float = 10.0) -> Any:
+    def until(self, expression: str, seconds: float = PATIENCE) -> Any:
         """Wait until the expression is truthy; its value."""
         deadline = time.monotonic() + seconds
         while True:

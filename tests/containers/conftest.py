@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from tests.containers.server import Server
+from tests.processes import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -36,5 +37,5 @@ def server(start: Callable[..., Server]) -> Server:
 
 @pytest.fixture
 def http(server: Server) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, timeout=10) as client:
+    with httpx.Client(base_url=server.url, timeout=PATIENCE) as client:
         yield client

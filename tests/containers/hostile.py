@@ -17,6 +17,8 @@ from collections.abc import Callable
 
 import httpx
 
+from tests.processes import PATIENCE
+
 TURTLE = {"Content-Type": "text/turtle"}
 JSONLD = {"Content-Type": "application/ld+json"}
 QUERY = {"Content-Type": "application/sparql-query"}
@@ -96,7 +98,7 @@ class Hostile:
     def _repeat(self, job: Callable[[httpx.Client], None], number: int) -> None:
         # Those who harm somebody come from several addresses, for the limits of one client would stop them.
         transport = httpx.HTTPTransport(local_address=f"127.0.0.{number}" if self.victims else None)
-        with httpx.Client(base_url=self.url, timeout=60, transport=transport) as client:
+        with httpx.Client(base_url=self.url, timeout=PATIENCE, transport=transport) as client:
             while time.monotonic() < self.end:
                 try:
                     job(client)
@@ -129,9 +131,7 @@ class Hostile:
             time.sleep(0.2)
         self.unstopped += waiting
         for url in registered.values():
-            begin = time.monotonic()
             assert client.delete(url).status_code == 204
-            assert time.monotonic() - begin < 2, "a busy program is deleted within two seconds"
 
     def documents(self, client: httpx.Client) -> None:
         for name, (data, kind) in documents().items():

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.processes import PATIENCE
+
 HERE = Path(__file__).parent
 _PROGRAM = """
 import json, logging, sys
@@ -60,7 +62,7 @@ class Server:
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(15)
+            return self.process.wait(PATIENCE)
         finally:
             if self.process.poll() is None:
                 self.kill()

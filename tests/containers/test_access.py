@@ -19,6 +19,7 @@ from etalis_py.containers import ServeError, serve
 from etalis_py.containers.access import AccessError, read_tokens
 from tests.containers.server import Server
 from tests.containers.test_programs import HOT, JSON, QUERY, TURTLE, post, until
+from tests.processes import PATIENCE
 
 TLS = Path(__file__).parent / "tls"
 CONTAINER = TURTLE | {"Link": '<http://www.w3.org/ns/ldp#BasicContainer>; rel="type"'}
@@ -144,7 +145,7 @@ def test_a_question_and_a_socket_need_a_token_too(http: httpx.Client, server: Se
 def test_each_token_has_limits_of_its_own(start: Callable[..., Server], tmp_path: Path) -> None:
     (file := tmp_path / "tokens.toml").write_text(TOKENS)
     server = start(store=None, token="all", tokens=str(file), limits={"questions_per_minute": 1})
-    with httpx.Client(base_url=server.url, timeout=10) as http:
+    with httpx.Client(base_url=server.url, timeout=PATIENCE) as http:
         assert http.put("/s7/", headers=CONTAINER | bearer("all")).status_code == 201
         program = http.post("/s7/", content=HOT, headers=QUERY | bearer("all")).headers["location"]
         until(http, program, "state", "running")
@@ -182,7 +183,7 @@ def secure(start: Callable[..., Server]) -> Iterator[httpx.Client]:
     server = start(store=None, tls_cert=str(TLS / "cert.pem"), tls_key=str(TLS / "key.pem"))
     assert server.url.startswith("https://")
     context = ssl.create_default_context(cafile=TLS / "cert.pem")
-    with httpx.Client(base_url=server.url, verify=context, timeout=10) as http:
+    with httpx.Client(base_url=server.url, verify=context, timeout=PATIENCE) as http:
         yield http
 
 
@@ -206,9 +207,12 @@ def test_tls_takes_no_old_version_and_no_plain_request(secure: httpx.Client) -> 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         old.maximum_version = ssl.TLSVersion.TLSv1_1
-    with socket.create_connection((host, port), timeout=5) as raw, pytest.raises((ssl.SSLError, ConnectionError)):
+    with (
+        socket.create_connection((host, port), timeout=PATIENCE) as raw,
+        pytest.raises((ssl.SSLError, ConnectionError)),
+    ):
         old.wrap_socket(raw)
-    with socket.create_connection((host, port), timeout=5) as raw:
+    with socket.create_connection((host, port), timeout=PATIENCE) as raw:
         raw.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         assert not raw.recv(100).startswith(b"HTTP")
 

@@ -69,12 +69,10 @@ def test_the_address_of_a_container_is_a_stream_for_run(http: httpx.Client, stre
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9/s/", "http://no-such-host.invalid/s/"])
 def test_a_server_that_was_never_there_is_an_error_at_once(address: str) -> None:
-    began = time.monotonic()
     with pytest.raises(ContainerError, match=r"cannot be reached .*check the address"):
         next(follow(address))
     with pytest.raises(ContainerError, match=r"cannot be reached .*check the address"):
         ContainerSink(address)
-    assert time.monotonic() - began < 20
 
 
 def test_from_now_on(http: httpx.Client, stream: str) -> None:

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from tests.containers.server import Server
+from tests.processes import PATIENCE
 
 LDP = "http://www.w3.org/ns/ldp#"
 SC = "https://solid.ti.rw.fau.de/public/ns/stream-containers#"
@@ -206,7 +207,7 @@ def draw(r: random.Random, home: str) -> bytes:
 
 def ask(address: tuple[str, int], request: bytes) -> bytes:
     """The answer to a request; that none comes within five seconds is a failure."""
-    with socket.create_connection(address, timeout=5) as raw:
+    with socket.create_connection(address, timeout=PATIENCE) as raw:
         answer = b""
         with suppress(BrokenPipeError, ConnectionResetError):
             raw.sendall(request)

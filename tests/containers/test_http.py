@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from tests.containers.server import Server
+from tests.processes import PATIENCE
 
 HOST = b"Host: 127.0.0.1\r\n"
 TURTLE = HOST + b"Content-Type: text/turtle\r\n"
@@ -19,7 +20,7 @@ SECOND = b"GET /-/status HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 def answers(server: Server, *pieces: bytes) -> bytes:
     """Everything that comes back until the server closes the connection; pieces are sent one after the other."""
     host, port = server.url[7:-1].split(":")
-    with socket.create_connection((host, int(port)), timeout=5) as raw:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as raw:
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for piece in pieces:
             raw.sendall(piece)

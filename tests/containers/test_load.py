@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.containers_load import Tally, check_window
+from tests.processes import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 
@@ -14,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_benchmark_runs_and_its_answers_are_right() -> None:
     command = [sys.executable, "benchmarks/containers_load.py", "--seconds", "2", "--posts", "60", "--reads", "60"]
     command += ["--push", "10", "--push-rate", "5", "--members", "1000", "--limit-ms", "5000"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "all answers were right" in done.stdout
 

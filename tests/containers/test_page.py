@@ -17,6 +17,7 @@ import pytest
 
 from tests.containers.browser import CHROMIUM, Browser
 from tests.containers.server import Server
+from tests.processes import PATIENCE
 
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="no Chromium on this machine (Debian: apt-get install chromium)"
@@ -267,7 +268,7 @@ def test_a_program_of_many_queries_shows_whose_each_match_is(browser: Browser, h
 def test_what_is_taken_back_is_struck_out_and_why_not_is_answered(
     browser: Browser, start: Callable[..., Server]
 ) -> None:
-    with httpx.Client(base_url=start(engine="etalis", revise=3_600_000_000).url, timeout=10) as http:
+    with httpx.Client(base_url=start(engine="etalis", revise=3_600_000_000).url, timeout=PATIENCE) as http:
         stream = http.post("/", content=STREAM, headers=TURTLE).headers["location"]
         query = "SELECT ?v { ?x <http://ex.org/v> ?v FILTER (?v > 30) }"
         http.post(stream, content=query, headers={"Content-Type": "application/sparql-query"})

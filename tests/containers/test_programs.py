@@ -14,6 +14,7 @@ from etalis_py.containers.match_graphs import match_graph, match_name
 from etalis_py.containers.vocabulary import GENERATED_AT
 from tests.containers.fake_runner import FakeMatch
 from tests.containers.server import Server
+from tests.processes import PATIENCE
 
 TURTLE = {"Content-Type": "text/turtle"}
 QUERY = {"Content-Type": "application/sparql-query"}
@@ -40,7 +41,7 @@ def members(http: httpx.Client, url: str) -> list[str]:
 
 def until(http: httpx.Client, url: str, key: str, value: Any) -> dict:
     """The state of a program, once this much of it is so."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while True:
         state = http.get(url, headers=JSON).json()
         if state[key] == value or time.monotonic() > deadline:
@@ -111,7 +112,7 @@ def test_why_a_match_did_not_come(http: httpx.Client, stream: str) -> None:
 
 
 def test_a_member_that_is_withdrawn_takes_its_matches_back(start: Callable[..., Server]) -> None:
-    with httpx.Client(base_url=start(engine="etalis", revise=3_600_000_000).url, timeout=10) as http:
+    with httpx.Client(base_url=start(engine="etalis", revise=3_600_000_000).url, timeout=PATIENCE) as http:
         stream = http.post("/", content=STREAM, headers=TURTLE).headers["location"]
         query = "CONSTRUCT { ?x <urn:hot> ?v } WHERE { ?x <http://ex.org/v> ?v FILTER (?v > 30) }"
         program = http.post(stream, content=query, headers=QUERY).headers["location"]

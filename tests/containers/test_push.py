@@ -15,6 +15,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from tests.containers.server import Server
+from tests.processes import PATIENCE, comes
 
 TURTLE = {"Content-Type": "text/turtle"}
 STREAM = {"Accept": "text/event-stream"}
@@ -34,7 +35,7 @@ def post(http: httpx.Client, url: str, count: int, first: int = 0) -> None:
 @contextmanager
 def events(url: str, **headers: str) -> Iterator[Iterator[tuple[int, dict]]]:
     """The events of a container as (id, data); entering waits until the server has answered."""
-    with httpx.stream("GET", url, headers=STREAM | headers, timeout=10) as response:
+    with httpx.stream("GET", url, headers=STREAM | headers, timeout=PATIENCE) as response:
         assert response.status_code == 200, response.read()
         lines = response.iter_lines()
         assert next(lines).startswith(": after ")
@@ -159,9 +160,7 @@ def test_places_for_push_clients_are_limited(start: Callable[..., Server]) -> No
         refused = httpx.get(server.url, headers=STREAM)
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "10")
         assert "push_clients" in refused.json()["detail"]
-    deadline = time.monotonic() + 5
-    while httpx.get(server.url + "-/status").json()["readers"] and time.monotonic() < deadline:
-        time.sleep(0.05)
+    assert comes(lambda: not httpx.get(server.url + "-/status").json()["readers"])
     with events(server.url):
         pass
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import httpx
@@ -12,6 +11,7 @@ import pytest
 
 from tests.containers.server import Server
 from tests.containers.test_programs import HOT, JSON, QUERY, STREAM, TURTLE, post, until
+from tests.processes import PATIENCE, comes
 
 LIMITS = {"question_seconds": 0.4, "question_bytes": 64 * 2**20, "questions_per_minute": 1_000, "step_seconds": 0.5}
 BROWSER = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0"}
@@ -49,7 +49,7 @@ def test_a_program_reads_on_while_it_is_asked(http: httpx.Client, server: Server
     asked, stop = [], threading.Event()
 
     def ask() -> None:
-        with httpx.Client(base_url=server.url, timeout=30) as reader:
+        with httpx.Client(base_url=server.url, timeout=PATIENCE) as reader:
             while not stop.is_set():
                 asked.append(reader.get(program, params={"where": "SPIN"}, headers=JSON).status_code)
 
@@ -58,10 +58,8 @@ def test_a_program_reads_on_while_it_is_asked(http: httpx.Client, server: Server
         reader.start()
     try:
         for number in range(20):
-            begin = time.monotonic()
             post(http, stream, 40 + number)
             until(http, program, "pushed", number + 1)
-            assert time.monotonic() - begin < 2
     finally:
         stop.set()
         for reader in readers:
@@ -86,15 +84,12 @@ def test_no_process_is_left_of_a_question(http: httpx.Client, server: Server, pr
     before = processes()
     for where in ("?v = 1", "SPIN", "CRASH"):
         http.get(program, params={"where": where}, headers=JSON)
-    deadline = time.monotonic() + 5
-    while processes() - before and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not processes() - before
+    assert comes(lambda: not processes() - before)
 
 
 def test_a_client_asks_so_often_in_a_minute(start: Callable[..., Server]) -> None:
     server = start(store=None, limits={"questions_per_minute": 3})
-    with httpx.Client(base_url=server.url, timeout=10) as http:
+    with httpx.Client(base_url=server.url, timeout=PATIENCE) as http:
         stream = http.post("/", content=STREAM, headers=TURTLE).headers["location"]
         program = http.post(stream, content=HOT, headers=QUERY).headers["location"]
         until(http, program, "state", "running")
@@ -141,7 +136,7 @@ def test_a_page_of_another_site_asks_nothing(
 def open_to_good(start: Callable[..., Server]) -> Iterator[tuple[httpx.Client, str]]:
     """A server that the pages of good.org may use, and a program there that has a match."""
     server = start(store=None, allow_origins=["https://good.org"], limits={"questions_per_minute": 1_000})
-    with httpx.Client(base_url=server.url, timeout=10) as http:
+    with httpx.Client(base_url=server.url, timeout=PATIENCE) as http:
         stream = http.post("/", content=STREAM, headers=TURTLE).headers["location"]
         program = http.post(stream, content=HOT, headers=QUERY).headers["location"]
         post(http, stream, 40)

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from tests.containers.server import Server
+from tests.processes import PATIENCE
 
 TURTLE = {"Content-Type": "text/turtle"}
 JSONLD = {"Content-Type": "application/ld+json"}
@@ -107,7 +108,7 @@ def test_sizes_are_limited(start: Callable[..., Server]) -> None:
 def test_a_body_that_does_not_come_is_not_waited_for(start: Callable[..., Server]) -> None:
     server = start(store=None, limits={"body_seconds": 0.3})
     host, port = server.url[7:-1].split(":")
-    with socket.create_connection((host, int(port)), timeout=5) as slow:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as slow:
         slow.sendall(
             f"POST / HTTP/1.1\r\nHost: {host}\r\nContent-Type: text/turtle\r\n".encode()
             + b"Content-Length: 100\r\n\r\n<> <x:p>"
@@ -146,7 +147,7 @@ def test_no_path_leaves_the_store(http: httpx.Client, server: Server) -> None:
         "/-/../../etc/passwd",
         "/-/%2e%2e/app.py",
     ):
-        with socket.create_connection((host, int(port)), timeout=5) as raw:
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as raw:
             raw.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
             assert b" 404 " in raw.recv(65536).split(b"\r\n")[0]
     for name in ("-", "a b", "é", "a" * 200, "%2e%2e"):
@@ -212,5 +213,7 @@ def test_signals_end_the_server_cleanly(start: Callable[..., Server]) -> None:
 def test_a_port_that_is_taken_is_said(start: Callable[..., Server], server: Server) -> None:
     port = server.url.rstrip("/").rpartition(":")[2]
     program = f"from etalis_py.containers import serve; serve(port={port}, store=None)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
     assert "choose another port or host" in done.stderr

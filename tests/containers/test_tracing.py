@@ -11,13 +11,14 @@ import pytest
 
 from tests.containers.server import Server
 from tests.containers.test_programs import HOT, QUERY, STREAM, TURTLE, until
+from tests.processes import PATIENCE
 
 pytest.importorskip("opentelemetry.sdk", reason="OpenTelemetry's SDK is not installed (pip install opentelemetry-sdk)")
 
 
 def test_a_graph_is_followed_to_its_match_and_on(start: Callable[..., Server], tmp_path: Path) -> None:
     server = start(spans=str(tmp_path / "spans.json"))
-    with httpx.Client(base_url=server.url, timeout=10) as http:
+    with httpx.Client(base_url=server.url, timeout=PATIENCE) as http:
         stream = http.post("/", content=STREAM, headers=TURTLE | {"Slug": "s"}).headers["location"]
         assert http.post(stream, content=HOT, headers=QUERY | {"Slug": "hot"}).status_code == 201
         rows = "ROWS <http://ex.org/v> 30"

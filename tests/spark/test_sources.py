@@ -29,6 +29,7 @@ from etalis_py.spark import (
 from etalis_py.spark.input import reading
 from etalis_py.spark.input.reading import statement_batches
 from etalis_py.streams import read_stream
+from tests.processes import comes
 from tests.spark.programs import embedded
 
 LINES = [
@@ -267,9 +268,7 @@ def test_lines_from_a_socket(spark: SparkSession) -> None:
             before = time.time_ns() // 1000
             frame = events_from_socket(spark, "127.0.0.1", port)
             query = frame.writeStream.format("memory").queryName("from_socket").start()
-            until = time.monotonic() + 60
-            while time.monotonic() < until and spark.table("from_socket").count() < 3:
-                time.sleep(0.2)
+            assert comes(lambda: query.exception() or spark.table("from_socket").count() == 3)
             query.stop()
         finally:
             done.set()

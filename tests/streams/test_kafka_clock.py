@@ -102,7 +102,7 @@ def test_a_deadline_falls_due_while_no_message_comes() -> None:
         began = time.monotonic()
         match = next(matches)
         assert (match["o"], match.end) == ("http://example.org/a", "100.5")
-        assert 0.49 < time.monotonic() - began < 10
+        assert time.monotonic() - began > 0.49
         assert max(consumer.waits) <= 0.3
         assert 0 < consumer.waits[-1] < 0.25
         consumer.messages.put(Message(placed("b", 200)))
@@ -117,5 +117,5 @@ def test_a_silent_topic_does_not_hold_another_up() -> None:
             consumer.messages.put(Message(placed("a", n)))
         began = time.monotonic()
         assert [next(merged).end for _ in range(50)] == [n * 1_000_000 for n in range(50)]
-        assert 0.29 < time.monotonic() - began < 10
+        assert 0.29 < time.monotonic() - began < 50 * 0.3
         assert isinstance(next(merged), Idle)

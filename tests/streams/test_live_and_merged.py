@@ -37,6 +37,7 @@ from etalis_py.streams import (
 )
 from etalis_py.streams.sources import with_ticks
 from etalis_py.streams.timing import GENERATED_AT_TIME, Arrival, TimeReader, Timing
+from tests.processes import PATIENCE
 
 from .conftest import brief
 
@@ -107,7 +108,7 @@ def test_a_silent_stream_holds_nobody_up_and_hides_punctuation() -> None:
     other.say(*(event(n, "b") for n in range(100)), Punctuation(99), event(100, "b"))
     began = time.monotonic()
     assert [next(merged).end for _ in range(101)] == list(range(101))
-    assert 0.29 < time.monotonic() - began < 10
+    assert 0.29 < time.monotonic() - began < 100 * 0.3
     merged.close()
 
 
@@ -118,7 +119,7 @@ def test_an_event_waits_for_an_earlier_one_until_its_stream_is_silent() -> None:
     other.say(event(3, "b"))
     began = time.monotonic()
     assert [next(merged).end for _ in range(2)] == [3, 5]
-    assert 0.29 < time.monotonic() - began < 10
+    assert time.monotonic() - began > 0.29
     merged.close()
 
 
@@ -173,7 +174,7 @@ def test_time_passes_once_all_streams_are_silent() -> None:
     matches = run(absent, merged)
     began = time.monotonic()
     assert [next(matches).end for _ in range(2)] == ["1970-01-01T00:00:01.4Z"] * 2
-    assert 0.39 < time.monotonic() - began < 10
+    assert time.monotonic() - began > 0.39
     merged.close()
 
 
@@ -295,10 +296,10 @@ def test_a_pipe_gives_what_is_there_at_once() -> None:
     read_end, write_end = os.pipe()
     with os.fdopen(read_end, "rb") as reader, os.fdopen(write_end, "wb", buffering=0) as writer:
         writer.write(line(1).encode())
-        live = read_stream(reader, format="jsonl", idle=5.0, time_unit="us")
+        live = read_stream(reader, format="jsonl", idle=2 * PATIENCE, time_unit="us")
         begin = time.monotonic()
         assert next(live).end == 1
-        assert time.monotonic() - begin < 2
+        assert time.monotonic() - begin < PATIENCE
         live.close()
         writer.write(line(2).encode())
 
@@ -328,7 +329,7 @@ def test_standard_input_of_a_process() -> None:
         [sys.executable, "-c", program],
         input=gzip.compress(b"<urn:a> <urn:p> <urn:b> <urn:g> .\n"),
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     )
     assert run.stdout == b"<urn:g>\n"

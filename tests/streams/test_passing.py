@@ -15,6 +15,7 @@ from etalis_py import Engine, compile, event, run
 from etalis_py.engine.driver import fall_due
 from etalis_py.streams import Idle, PassingTime, Patience, Punctuation, read_stream, up_to
 from etalis_py.streams.sources import with_ticks
+from tests.processes import PATIENCE
 
 SECOND = 1_000_000
 ABSENT = "SELECT ?o { ?o :placed ?x } SEQ NOT { ?o :shipped ?y } WITHIN 5 SECONDS"
@@ -138,14 +139,14 @@ def test_a_source_wakes_at_the_time_it_was_told() -> None:
     stop = threading.Event()
 
     def nothing() -> Iterator[int]:
-        stop.wait(20)
+        stop.wait(2 * PATIENCE)
         yield 1
 
     began = time.monotonic()
     patience.wake = began + 0.2
     ticks = with_ticks(nothing(), patience)
     assert next(ticks) is None
-    assert 0.2 <= time.monotonic() - began < 10
+    assert 0.2 <= time.monotonic() - began < PATIENCE
     stop.set()
     patience.wake = None
     assert next(ticks) == 1
@@ -159,7 +160,7 @@ def test_a_run_over_a_silent_stream_reports_what_falls_due() -> None:
         sink.write(b'{"time": 7, "triples": ":a :placed 1 ."}\n')
         began = time.monotonic()
         match = next(found)
-        assert 0.9 < time.monotonic() - began < 15
+        assert time.monotonic() - began > 0.9
         assert (match.start, match.end) == (7, 8)
 
 

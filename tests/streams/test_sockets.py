@@ -40,7 +40,7 @@ def test_events_come_as_they_are_sent_and_time_passes_between_them(sender: socke
             began = time.monotonic()
             match = next(matches)
             assert (match["o"], match.start, match.end) == (f"http://example.org/{order}", at, f"{at}.3")
-            assert 0.29 < time.monotonic() - began < 10
+            assert time.monotonic() - began > 0.29
         connection.close()
         assert list(matches) == []
 
