@@ -22,6 +22,11 @@ def load_profile(name: str) -> None:
     settings.load_profile(name)
 
 
+def draws_many() -> bool:
+    """Whether this is a nightly run, in which all combinations of some choices may be tried instead of some."""
+    return settings().max_examples >= NIGHTLY
+
+
 def examples(share: float) -> int:
     """This share of the examples that the run draws for a test: a cheap test takes more than one, a dear one less."""
     return max(2, round(share * settings().max_examples))
