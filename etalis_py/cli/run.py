@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from etalis_py.cli import options as shared
 from etalis_py.cli.errors import UsageError
@@ -21,8 +21,10 @@ from etalis_py.cli.running import (
 )
 
 if TYPE_CHECKING:
+    from etalis_py import Engine
     from etalis_py.cli.picture import Picture
     from etalis_py.events import Event
+    from etalis_py.kernel.matches import Match
     from etalis_py.streams import DeadLetters
 
 
@@ -106,7 +108,17 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--on-error", choices=("stop", "skip"), default="stop", help="what to do about unreadable input (default: stop)"
     )
     shared.add_engine(parser)
-    shared.group(parser, "engine").add_argument(
+    engine = shared.group(parser, "engine")
+    engine.add_argument(
+        "--executor",
+        choices=("rows", "columns", "both"),
+        help="run one event at a time, or a batch of columns at a time (default: whichever is quicker); both runs "
+        "both, and stops at the first difference",
+    )
+    engine.add_argument(
+        "--trace", metavar="QUERY", help="show on standard error what the nodes of a query do at each instant"
+    )
+    engine.add_argument(
         "-w",
         "--watch",
         action="store_true",
@@ -141,6 +153,7 @@ def run_once(options: Namespace) -> int:
     if follows_folder(options):
         check_folder(options)
         folder = QueryFolder(options.queries, options.policy)
+    _check_inspection(options, folder is not None)
     if options.engine == "spark":
         if options.until is not None:
             raise UsageError("--until is for the local engine: with --engine spark give it a stream that ends there")
@@ -149,13 +162,16 @@ def run_once(options: Namespace) -> int:
         from etalis_py.cli import spark  # takes a while to import
 
         return spark.run(options)
+    from etalis_py.cli.both import Both
     from etalis_py.cli.drive import drive, paced
     from etalis_py.cli.interrupt import Interrupt
     from etalis_py.cli.outputs import open_outlet
     from etalis_py.cli.progress import Progress, on_terminal
     from etalis_py.cli.sources import open_streams
+    from etalis_py.cli.trace import Trace, check_trace
     from etalis_py.engine.driver import Driver, Step
     from etalis_py.engine.unseen_names import Census
+    from etalis_py.kernel.matches import Matches
     from etalis_py.streams import Clock, DeadLetters
     from etalis_py.streams.passing import EndingError
     from etalis_py.streams.updates import read_updates
@@ -167,6 +183,8 @@ def run_once(options: Namespace) -> int:
     program = shared.compiled(given, options.policy)
     if program.windowed:
         refuse_for_windows(options)
+    if options.trace is not None:
+        check_trace(program, options.trace)
     timeline = _timeline(options.timeline) if options.timeline else None
     with ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
@@ -180,18 +198,31 @@ def run_once(options: Namespace) -> int:
         def render(us: int) -> int | str:
             return (clock or stream.clock).render(us)
 
-        engine = engine_for(
-            program,
-            background=options.background or ([] if options.background_stream else None),
-            entailment=options.entailment,
-            named=shared.graph_files(program),
-            explain=options.explain_matches or timeline is not None,
-            lateness=options.lateness,
-            revise=options.revise,
-            duplicates=options.duplicates,
-            render=render,
-            changes=options.background_stream is not None,
-        )
+        def make(executor: str, nodes: bool) -> Engine:
+            return engine_for(
+                program,
+                background=options.background or ([] if options.background_stream else None),
+                entailment=options.entailment,
+                named=shared.graph_files(program),
+                explain=options.explain_matches or timeline is not None,
+                lateness=options.lateness,
+                revise=options.revise,
+                duplicates=options.duplicates,
+                render=render,
+                changes=options.background_stream is not None,
+                executor=executor,
+                **({"nodes": True, "sweep_every": 1} if nodes else {}),
+            )
+
+        both = Both(make, program.prefixes) if options.executor == "both" else None
+        trace: Trace | None = None
+        if both is not None:
+            engine = cast("Engine", both)
+        elif options.trace is not None:
+            engine = make("rows", True)
+            trace = Trace(engine, options.trace, program.prefixes)
+        else:
+            engine = make(options.executor or "auto", False)
         if folder is not None:
             folder.begin(engine)
         revised = bool(options.revise)
@@ -199,9 +230,8 @@ def run_once(options: Namespace) -> int:
         stack.callback(lambda: report_left_out(stream.counters.errors, engine.counters.late, letters, revised))
         if folder is None:
             stack.callback(lambda: report_unread(engine.counters.unrouted, program.inputs))
-        outlet = stack.enter_context(
-            open_outlet(options, engine.outputs, program.prefixes, options.explain_matches, revised)
-        )
+        outputs = engine.outputs if trace is None else trace.outputs
+        outlet = stack.enter_context(open_outlet(options, outputs, program.prefixes, options.explain_matches, revised))
         live_table = options.format == "table" and options.sink == "-" and sys.stdout.isatty()
         progress = Progress(
             engine,
@@ -215,11 +245,14 @@ def run_once(options: Namespace) -> int:
 
         def take(step: Step) -> None:
             nonlocal clock
-            matches = step.matches
+            matches: Sequence[Match] = step.matches if trace is None else trace.take(step)
             if len(matches):
                 clock = stream.clock
                 progress.clear()
-                outlet.write_all(matches)
+                if isinstance(matches, Matches):
+                    outlet.write_all(matches)
+                for match in () if isinstance(matches, Matches) else matches:
+                    outlet.write(match)
                 for match in matches if timeline is not None else ():
                     timeline.add(match)  # type: ignore[union-attr]
                 if flushing:
@@ -232,6 +265,8 @@ def run_once(options: Namespace) -> int:
         updates = read_updates(options.background_stream, options.time_unit) if options.background_stream else ()
         census = Census(program)
         through: list[Callable[[Iterator[Any]], Iterator[Any]]] = []
+        if trace is not None:
+            through.append(trace.closing)
         if options.speed is not None:
             through.append(lambda items: paced(items, options.speed, closing=not options.lateness))
         if folder is not None:
@@ -241,7 +276,7 @@ def run_once(options: Namespace) -> int:
             stream,
             until=options.until,
             updates=updates,
-            live=live or options.speed is not None,
+            live=live or options.speed is not None or trace is not None,
             census=census,
             through=through,
             interrupt=interrupt,
@@ -254,9 +289,25 @@ def run_once(options: Namespace) -> int:
     report_unmet((*driver.warnings, *stream.warnings, *engine.warnings, *unmet))
     if interrupt.asked or progress.shown:
         print(("stopped: " if interrupt.asked else "") + progress.summary(), file=sys.stderr)
+    if both is not None:
+        print(f"etalis: rows and columns gave the same {both.compared:,} matches", file=sys.stderr)
     if timeline is not None:
         timeline.draw()
     return 0
+
+
+def _check_inspection(options: Namespace, changing: bool) -> None:
+    """Refuse to compare executors, or to look into one, where that is not possible."""
+    for name in ("executor", "trace"):
+        if getattr(options, name) is not None and options.engine == "spark":
+            raise UsageError(f"--{name} is for the local engine: leave --engine spark out")
+    if options.trace is not None and options.executor not in (None, "rows"):
+        raise UsageError(f"--trace looks into rows: leave --executor {options.executor} out")
+    if options.trace is not None and options.revise:
+        raise UsageError("--trace shows each instant once, and --revise may repeat it: leave one of the two out")
+    if changing and (options.trace is not None or options.executor == "both"):
+        name = "--trace" if options.trace is not None else "--executor both"
+        raise UsageError(f"{name} is for queries that do not change: leave --watch or --queries out")
 
 
 def _timeline(path: str) -> Picture:

@@ -386,7 +386,7 @@ class Engine(Taking, Stored):
         wanted = set(names)
         queries = tuple(query for query in given if query.name in wanted or not program.windowed)
         if carry.place is None:
-            plan = RulePlan(knowledge, self.options.changes, self.limits)
+            plan = RulePlan(knowledge, self.options.changes, self.limits, nodes=self.options.nodes)
             executor = rule_executor(self.options, self.counters)
         else:
             plan, executor = self._rule_stages[carry.place]
@@ -405,7 +405,8 @@ class Engine(Taking, Stored):
     def _gathered(self, program: Program) -> GatheredQueries | None:
         """The program with its families, each query with its policy, if this engine may run them as families."""
         compilation = program.compilation
-        if not isinstance(compilation, GatheredQueries) or program.windowed or self.options.explain:
+        alone = self.options.explain or self.options.nodes
+        if not isinstance(compilation, GatheredQueries) or program.windowed or alone:
             return None
         return together([(compilation, program.policy)])
 

@@ -7,12 +7,12 @@ CONSTRUCTs over the background alone are evaluated before the stream starts: wha
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from etalis_compiler.knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from etalis_compiler.pipeline import Compilation, CompiledQuery, rules_of
-from etalis_compiler.stratify import feeds
+from etalis_compiler.stratify import feeds, output_id
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
@@ -37,6 +37,7 @@ class RulePlan:
 
     ``makers``: which rules led to a node that was derived from the background alone (``templates.Making``).
     ``gathered``: the queries with their families, if they run as families; ``queries`` has one query of each.
+    ``nodes``: every node reports, too.
     """
 
     knowledge: Any
@@ -46,6 +47,7 @@ class RulePlan:
     rules: ir.Rules = ir.Rules((), (), ())  # noqa: RUF009 - frozen
     makers: dict[str, Any] = field(default_factory=dict)
     gathered: GatheredQueries | None = None
+    nodes: bool = False
     _last: KnowledgeSummary = NO_KNOWLEDGE
 
     @property
@@ -129,6 +131,10 @@ class RulePlan:
         return compiler_summary(self.knowledge, self.changes)
 
     def _compiled(self, lowered: ir.Rules | None, gathered: GatheredQueries | None) -> ir.Rules:
+        rules = self._rules_of(lowered, gathered)
+        return reporting_nodes(rules) if self.nodes else rules
+
+    def _rules_of(self, lowered: ir.Rules | None, gathered: GatheredQueries | None) -> ir.Rules:
         if lowered is not None and self.knowledge is None:
             return lowered
         self._last = summary = NO_KNOWLEDGE if self.knowledge is None else self._summary()
@@ -199,6 +205,16 @@ class RulePlan:
             f"query {output.query} derived {derived} triples from the background and has not come to an end; make it "
             "derive finitely many triples, or raise Limits(rounds=…, derivations=…)"
         )
+
+
+def reporting_nodes(rules: ir.Rules) -> ir.Rules:
+    """The rules, with a query for each node, of the node's name."""
+    nodes = tuple(
+        ir.Output(name, "select", ir.Ref(name, node.head), timeless=None, variables=node.head)
+        for name, node in rules.nodes
+    )
+    strata = tuple((output_id(output.query),) for output in nodes)
+    return replace(rules, outputs=(*rules.outputs, *nodes), strata=(*rules.strata, *strata))
 
 
 def knowledge_of(background: Any, entailment: str, named: Any = None, limits: Limits = LIMITS) -> Any:

@@ -13,6 +13,7 @@ from etalis_py.kernel.kernel import Kernel
 from etalis_py.kernel.matches import LazyShapes, Match, Matches, Retracted, Revised, Shape
 from etalis_py.kernel.old_formats import damage_as_error, old_journal, old_snapshot, stages_of
 from etalis_py.kernel.position import Position
+from etalis_py.kernel.protocol import Goals
 from etalis_py.kernel.steps import Refused, refusals, repair, step
 from etalis_py.kernel.stored import HORIZON, JOURNAL, SNAPSHOT, SnapshotError, read, written
 
@@ -38,6 +39,16 @@ class Stored(Kernel, ABC):
         """Make new executors for the same programs, before their stream."""
 
     # --- state ---
+
+    def goals(self) -> Iterator[Goals]:
+        """The goals that wait now, of all nodes of the rules."""
+        from etalis_py.kernel.goals import plain_columns  # loads Arrow
+
+        for executor in self._executors:
+            if executor.kind == "rules":
+                for node, side, columns, why in executor.dump()["goals"]:
+                    rows = columns if isinstance(columns, list | tuple) else plain_columns(columns)
+                    yield Goals(node, side, tuple(rows), why)
 
     @step
     def snapshot(self) -> bytes:

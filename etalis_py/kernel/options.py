@@ -35,6 +35,7 @@ class EngineOptions(TypedDict, total=False):
     stream: str | None
     listen: Callable[[Any], None] | None
     executor: Literal["auto", "rows", "columns"]
+    nodes: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,8 @@ class Options:
 
     Running: the ``executor`` of rules: one event at a time (``rows``), a batch of columns at a time (``columns``), or
     whichever is quicker (``auto``); ``limits``; ``journal``: keep what ``take_journal`` needs; ``sweep_every``: the
-    number of events between two sweeps of expired goals.
+    number of events between two sweeps of expired goals; ``nodes``: each node of the rules reports its solutions, as
+    a query of the node's name, to look into a run.
     """
 
     background: Any = None
@@ -79,6 +81,7 @@ class Options:
     stream: str | None = None
     listen: Callable[[Any], None] | None = None
     executor: Literal["auto", "rows", "columns"] = "auto"
+    nodes: bool = False
 
     def __post_init__(self) -> None:
         if self.executor not in ("auto", "rows", "columns"):
