@@ -32,9 +32,9 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Part of pytest-xdist: called in a run with ``-n``."""
-    from tests.workers import Groups
+    from tests.workers import scheduler
 
-    return Groups(config, log)
+    return scheduler(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
-from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).parents[1]
 SESSION = "the session of Spark"
@@ -52,8 +52,12 @@ def file_of(item: pytest.Item) -> str:
     return item.nodeid.split("::", 1)[0]
 
 
-class Groups(LoadScopeScheduling):
-    """Gives each worker a group at a time."""
+def scheduler(config: pytest.Config, log: Any) -> Any:
+    """What gives each worker a group at a time."""
+    from xdist.scheduler import LoadScopeScheduling  # a run without workers does without it
 
-    def _split_scope(self, nodeid: str) -> str:
-        return group_of(nodeid.split("::", 1)[0])
+    class Groups(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid.split("::", 1)[0])
+
+    return Groups(config, log)
