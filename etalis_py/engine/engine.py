@@ -419,8 +419,8 @@ class Engine(Taking, Stored):
 
         If rules run, the open instant is closed, and the new version holds from the next instant on; windows see it in
         the evaluations that are still to come.  ``at``, in microseconds: the new version has held since the end of the
-        instant at that time, which is over then, as after ``advance(at)``.  This needs ``Engine(…, revise=…)``; the next
-        call reports what it changes.
+        instant at that time, which is then over, as after ``advance(at)``.  This needs ``Engine(…, revise=…)``; the
+        next call reports what it changes.
         """
         with refusals():
             new, old = list(add), list(remove)

@@ -168,11 +168,11 @@ def test_an_event_at_the_time_of_an_update_made_before_it(executor: Executor, la
     }
     for case, before in cases.items():
         engine, net = make(QUERIES[0], executor, lateness=lateness), Net()
-        for given in before:
-            net.take(engine.push(given))
+        for item in before:
+            net.take(engine.push(item))
         engine.update("", [MEMBER], at=12 * SECOND)
-        for given in [event(":a :p :b", 12), event(":a :p :c", 14)]:
-            net.take(engine.push(given))
+        for item in [event(":a :p :b", 12), event(":a :p :c", 14)]:
+            net.take(engine.push(item))
         net.take(engine.close())
         assert [match.end for match in net.ids.values()] == [14], case
 
