@@ -420,7 +420,8 @@ class Engine(Taking, Stored):
 
         If rules run, the open instant is closed, and the new version holds from the next instant on; windows see it in
         the evaluations that are still to come.  ``at``, in microseconds: the new version has held since the end of the
-        instant at that time.  This needs ``Engine(…, revise=…)``; the next call reports what it changes.
+        instant at that time, which is then over, as after ``advance(at)``.  This needs ``Engine(…, revise=…)``; the
+        next call reports what it changes.
         """
         with refusals():
             new, old = list(add), list(remove)
@@ -431,6 +432,10 @@ class Engine(Taking, Stored):
         if self._revision is not None:
             return self._revision.update(graph, new, old, at)
         return self.change(graph, new, old)
+
+    def change_follows(self) -> int:
+        """The instant that an update made now follows."""
+        return self._at.now if self._rule_stages else self.closed_at
 
     def change(self, graph: str, add: list[Any], remove: list[Any]) -> Any:
         """The same as ``update``, from the next instant on."""

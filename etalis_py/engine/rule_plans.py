@@ -38,6 +38,7 @@ class RulePlan:
     ``makers``: which rules led to a node that was derived from the background alone (``templates.Making``).
     ``gathered``: the queries with their families, if they run as families; ``queries`` has one query of each.
     ``nodes``: every node reports, too.
+    ``vocabulary``: the predicates that the background has had; the rules expect that it may have them again.
     """
 
     knowledge: Any
@@ -48,6 +49,7 @@ class RulePlan:
     makers: dict[str, Any] = field(default_factory=dict)
     gathered: GatheredQueries | None = None
     nodes: bool = False
+    vocabulary: frozenset[str] = frozenset()
     _last: KnowledgeSummary = NO_KNOWLEDGE
 
     @property
@@ -118,17 +120,27 @@ class RulePlan:
 
     def learn(self, graph: str, add: Sequence[Any], remove: Sequence[Any]) -> tuple[Any, bool]:
         """Change the knowledge; returns what changed, and whether that gives other rules."""
-        before, known = self.knowledge.schema_version, self._vocabulary()
+        before = self.knowledge.schema_version
         change = self.knowledge.update(graph, add, remove)
-        return change, self.knowledge.schema_version != before or not self._vocabulary() <= known
+        return change, self.knowledge.schema_version != before or not self._there() <= self.vocabulary
 
-    def _vocabulary(self) -> frozenset[str]:
-        return frozenset(self._summary().predicates or ())
+    def gone(self) -> list[str]:
+        """The predicates that the background no longer has, in order."""
+        return sorted(self.vocabulary - self._there())
+
+    def expect(self, gone: Iterable[str]) -> bool:
+        """Expect these predicates beside those of the background; returns whether that gives other rules."""
+        before, self.vocabulary = self.vocabulary, self._there() | frozenset(gone)
+        return self.vocabulary != before
+
+    def _there(self) -> frozenset[str]:
+        """The predicates that the background has now."""
+        return frozenset() if self.knowledge is None else frozenset(self.knowledge.default.predicates())
 
     def _summary(self) -> KnowledgeSummary:
         if self.knowledge is None:
             return KnowledgeSummary()
-        return compiler_summary(self.knowledge, self.changes)
+        return replace(compiler_summary(self.knowledge, self.changes), predicates=self.vocabulary | self._there())
 
     def _compiled(self, lowered: ir.Rules | None, gathered: GatheredQueries | None) -> ir.Rules:
         rules = self._rules_of(lowered, gathered)
@@ -138,6 +150,7 @@ class RulePlan:
         if lowered is not None and self.knowledge is None:
             return lowered
         self._last = summary = NO_KNOWLEDGE if self.knowledge is None else self._summary()
+        self.vocabulary |= self._there()
         derived = owl_queries(self.knowledge) if self.queries else ()
         if gathered is not None and (rules := self._of_families(gathered.beside(summary), summary, derived)):
             return rules

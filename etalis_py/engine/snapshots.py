@@ -121,7 +121,7 @@ class Stored(Kernel, ABC):
     def _restore(self, state: dict[str, Any], fitted: bool) -> None:
         self._forget_reports()
         if not fitted:
-            self._go_to_version(state["knowledge"])
+            self._go_to_version(state)
         for executor, part in self._matched(state["stages"]):
             there = part["state"]
             executor.load(dump.fitted(executor, there) if fitted and executor.kind == "rules" else there)
@@ -180,7 +180,7 @@ class Stored(Kernel, ABC):
     def _replay(self, state: dict[str, Any], fitted: bool) -> None:
         stages = self._matched(state["stages"])
         if not fitted:
-            self._learn_again(state["updates"])
+            self._learn_again(state)
         for executor, part in stages:
             entries = part["entries"]
             rules = fitted and executor.kind == "rules"
@@ -206,9 +206,11 @@ class Stored(Kernel, ABC):
         return list(zip(self._executors, stages, strict=True))
 
     def _standing(self) -> dict[str, Any]:
-        """The place in the stream, and the matches that no call has returned yet."""
+        """The place in the stream, what the rules are made for, and the matches that no call has returned yet."""
         self._set_aside()
-        return {"position": self._at.plain(), "counters": self.counters.plain()} | _unread(self._unread)
+        gone = [name for plan, _ in self._rule_stages[:1] for name in plan.gone()]
+        standing = {"position": self._at.plain(), "counters": self.counters.plain()} | _unread(self._unread)
+        return standing | ({_GONE: gone} if gone else {})
 
     def _stand(self, state: dict[str, Any], fitted: bool) -> None:
         """Go to the place in the stream where the state was stored."""
@@ -240,26 +242,34 @@ class Stored(Kernel, ABC):
             *(plan.knowledge for plan, _ in self._rule_stages if plan.knowledge is not self.knowledge),
         ]
 
-    def _go_to_version(self, versions: Sequence[Any]) -> None:
+    def _go_to_version(self, state: dict[str, Any]) -> None:
         """Go to a version of the background; another vocabulary or schema gives other rules."""
         changed = False
-        for known, version in zip(self._known(), versions, strict=False):
+        for known, version in zip(self._known(), state["knowledge"], strict=False):
             if version is not None and known.snapshot() != version:
                 self._replanning = True
                 known.restore(version)
                 changed = True
+        self._renew_for(state.get(_GONE, ()), changed)
+
+    def _renew_for(self, gone: Sequence[str], changed: bool) -> None:
+        """Make rules that also expect predicates which the background no longer has; ``changed``: it has changed."""
+        for plan, _ in self._rule_stages[:1]:  # a background beside several stages of rules does not change
+            changed |= plan.expect(gone)
         if changed:
+            self._replanning = True
             self.renew(rules=True)
             self._replanning = False
 
-    def _learn_again(self, updates: Sequence[Any]) -> None:
+    def _learn_again(self, state: dict[str, Any]) -> None:
         """Repeat updates of the background; if engines share it, it may have them already."""
-        before = None if self.knowledge is None else self.knowledge.version
+        updates, before = state["updates"], None if self.knowledge is None else self.knowledge.version
         if before is not None and updates and updates[0][0] <= before:
             self.renew(rules=True)
         for version, graph, add, remove in updates:
             if version > self.knowledge.version:
                 self.learn(graph, [tuple(t) for t in add], [tuple(t) for t in remove])
+        self._renew_for(state.get(_GONE, ()), False)
 
     @property
     def goals_in_columns(self) -> bool:
@@ -309,6 +319,9 @@ class Stored(Kernel, ABC):
         for stage in self._stages:
             stage.executor.journaling(on)
 
+
+_GONE = "gone"
+"""The key of predicates in stored state that the rules expect and the background no longer has; absent if none."""
 
 _UNREAD = "unread"
 """The key of matches in stored state; without such matches the key is absent."""

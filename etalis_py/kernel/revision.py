@@ -58,6 +58,7 @@ class Revisable(Protocol):
     def take_in_order(self, events: Iterable[Event]) -> Matches: ...
     def reach(self, t: int) -> Matches: ...
     def end(self, until: int | None = None) -> Matches: ...
+    def change_follows(self) -> int: ...
     def change(self, graph: str, add: list[Any], remove: list[Any]) -> Any: ...
     def save(self) -> bytes: ...
     def go_back(self, data: bytes, *, fitted: bool = False) -> None: ...
@@ -66,7 +67,7 @@ class Revisable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A change of the background, after the events that end at ``end``."""
+    """A change of the background, after the instant at ``end``: every event of that time precedes it, late ones too."""
 
     end: int
     graph: str
@@ -228,7 +229,7 @@ class Revision:
         pieces = list(_pieces(items, oldest))
         for some, after in zip_longest(pieces, pieces[1:]):
             if isinstance(some, Update):
-                every.append(self._recorded(self._changed(some)))
+                every.append(self._recorded(self._changed(some)[1]))
                 continue
             every.append(self._recorded(engine.take_in_order(some)))
             self.points[-1].items.extend(some)
@@ -238,13 +239,13 @@ class Revision:
         self._forget()
         return as_one(every)
 
-    def _changed(self, update: Update) -> Matches:
-        """Change the background; what falls due until then is reported first, from the background before it."""
+    def _changed(self, update: Update) -> tuple[Any, Matches]:
+        """Change the background; the instant at ``update.end`` is over first, and what it reports is returned, too."""
         engine = self.engine
-        due = [engine.reach(update.end)] if update.end > engine._at.now else []
-        engine.change(update.graph, update.add, update.remove)
+        due = [engine.reach(update.end)] if update.end > engine._at.closed else []
+        change = engine.change(update.graph, update.add, update.remove)
         self.points[-1].items.append(update)
-        return as_one([*due, engine.take_in_order(())])
+        return change, as_one([*due, engine.take_in_order(())])
 
     def _recorded(self, matches: Matches) -> Matches:
         if len(matches):
@@ -328,7 +329,10 @@ class Revision:
         return self._fed(ready)
 
     def update(self, graph: str, add: list[Any], remove: list[Any], at: int | None) -> Any:
-        """Change the background now, or as of the end of the instant at ``at``; the next call reports the effect."""
+        """Change the background now, or as of the end of the instant at ``at``; the next call reports the effect.
+
+        If that instant is not over, it is then.
+        """
         now = self.engine._at.now
         if at is not None and at < now and (at < self.newest - self.horizon or at < self.points[0].now):
             raise Refused(
@@ -336,9 +340,10 @@ class Revision:
             )
         self._record("update", [graph, add, remove, at], 1 + len(add) + len(remove))
         if at is None or at >= now:
-            change = self.engine.change(graph, add, remove)
-            self.points[-1].items.append(Update(now, graph, add, remove))
-            self.unreported.append(self._recorded(self.engine.take_in_order(())))
+            end = self.engine.change_follows() if at is None else at
+            self.unreported.append(self._released(end))
+            change, matches = self._changed(Update(end, graph, add, remove))
+            self.unreported.append(self._recorded(matches))
             return change
         place = max(i for i, point in enumerate(self.points) if point.now <= at or i == 0)
         items = list(chain.from_iterable(point.items for point in self.points[place:]))

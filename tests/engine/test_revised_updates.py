@@ -1,7 +1,7 @@
 """Corrections among updates of the background: the net output is that of the corrected input, taken in order.
 
-An update holds from the end of its instant on.  A new engine gets all events up to that time, corrected and in order,
-then the time, then the update.
+An update holds from the end of its instant on, also for an event of that instant that comes after the update.  A new
+engine gets all events up to that time, corrected and in order, then the time, then the update.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def iri(name: str) -> str:
     return f"<http://example.org/{name}>"
 
 
-def make(query: str, executor: Executor = "rows", revise: int | None = LONG) -> Engine:
-    return Engine(query, background=[], changes=True, executor=executor, revise=revise)
+def make(query: str, executor: Executor = "rows", revise: int | None = LONG, lateness: int = 0) -> Engine:
+    return Engine(query, background=[], changes=True, executor=executor, revise=revise, lateness=lateness)
 
 
 @dataclass
@@ -66,11 +66,12 @@ class Run:
 
     def __init__(self, query: str, random: Random) -> None:
         self.query, self.random = query, random
+        self.lateness = random.choice((0, 0, 2 * SECOND))
         self.engine = self.new()
         self.net, self.input = Net(), Input()
 
     def new(self) -> Engine:
-        return make(self.query, self.random.choice(("rows", "columns")))
+        return make(self.query, self.random.choice(("rows", "columns")), lateness=self.lateness)
 
     def push(self) -> None:
         end = max(0, self.input.now + self.random.randint(-3, 2) * SECOND)
@@ -102,10 +103,6 @@ class Run:
         self.engine.restore(saved)
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="an event that comes at the time of an update made before it is matched with the background after it",
-)
 @settings(max_examples=2 * EXAMPLES)
 @given(st.sampled_from(QUERIES), st.integers(0, 2**32), st.sampled_from((1, 2, revision.FEWEST)))
 def test_any_order_of_events_updates_and_snapshots(query: str, seed: int, points: int) -> None:
@@ -156,3 +153,35 @@ def test_what_falls_due_before_an_update_does_not_see_it(executor: Executor) -> 
     net.take(engine.push(event(":b :p :b", 1)))
     net.take(engine.close())
     assert net.ids == {}
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+@pytest.mark.parametrize("lateness", [0, 10 * SECOND])
+def test_an_event_at_the_time_of_an_update_made_before_it(executor: Executor, lateness: int) -> None:
+    """The update holds from the end of the instant at 12 s on, wherever the engine stands when it is made."""
+    cases = {
+        "nothing has come": [],
+        "the time is an earlier one": [event(":b :q :a", 11)],
+        "the instant is open": [event(":b :q :a", 12)],
+        "the instant is open and its event was withdrawn": [event(":b :q :a", 12), event(":b :q :a", 12, retract=True)],
+        "the instant is over": [event(":b :q :a", 13)],
+    }
+    for case, before in cases.items():
+        engine, net = make(QUERIES[0], executor, lateness=lateness), Net()
+        for item in before:
+            net.take(engine.push(item))
+        engine.update("", [MEMBER], at=12 * SECOND)
+        for item in [event(":a :p :b", 12), event(":a :p :c", 14)]:
+            net.take(engine.push(item))
+        net.take(engine.close())
+        assert [match.end for match in net.ids.values()] == [14], case
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_an_update_after_events_that_wait_because_of_the_lateness(executor: Executor) -> None:
+    engine, net = make(QUERIES[0], executor, lateness=10 * SECOND), Net()
+    net.take(engine.push_all([event(":a :p :b", 10), event(":a :p :c", 12), event(":a :p :d", 14)]))
+    engine.update("", [MEMBER], at=12 * SECOND)
+    net.take(engine.push(event(":a :p :e", 11)))
+    net.take(engine.close())
+    assert [match.end for match in net.ids.values()] == [14]

@@ -87,7 +87,7 @@ class ChangingEngine(Engine):
 
     def _restore(self, state: dict[str, Any], fitted: bool) -> None:
         if fitted and self.options.changes:  # the background and its changes are as before
-            self._go_to_version(state["knowledge"])
+            self._go_to_version(state)
         super()._restore(state, fitted)
 
 

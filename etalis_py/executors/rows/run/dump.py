@@ -183,6 +183,15 @@ def journal(executor: RowExecutor) -> list[Any]:
     return [entries, slices, [] if executor.answer_sets is None else executor.answer_sets.journal()]
 
 
+def is_of(entry: Any, nodes: Container[str]) -> bool:
+    """Whether an entry that has not been written yet is of one of these nodes, or of none.
+
+    A goal in rows has the number of its store, and a store that comes again has another.
+    """
+    name = entry[1] if isinstance(entry, list) else entry[0]
+    return isinstance(name, int) or not name or name in nodes
+
+
 def replay(executor: RowExecutor, data: Any) -> None:
     """Repeat a journal."""
     entries, slices, programs = data

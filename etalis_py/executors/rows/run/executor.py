@@ -456,13 +456,16 @@ def _fresh(output: ir.Output, columns: tuple[str, ...]) -> Callable[[Row], dict[
 
 
 def _drop(state: State, kept: frozenset[str]) -> None:
-    """Forget the state of nodes that are gone."""
+    """Forget the state of nodes that are gone, and what the journal tells of it: the same nodes may come again."""
     state.stores = {key: store for key, store in state.stores.items() if key[0] in kept}
     state.groups = {name: g for name, g in state.groups.items() if name in kept}
     state.closures = {name: c for name, c in state.closures.items() if name in kept}
     state.slices = {name: s for name, s in state.slices.items() if name in kept}
     state.runs = {name: r for name, r in state.runs.items() if name in kept}
     state.timers = {name: t for name, t in state.timers.items() if name in kept}
+    told = [entry for entry in state.journal if dump.is_of(entry, kept)]
+    state.journal.clear()
+    state.journal.extend(told)
 
 
 @lru_cache(maxsize=64)
