@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import assert_never
 
 from .program import (
@@ -34,19 +33,7 @@ from .program import (
     Union,
 )
 from .relations import LEFT_LAST, RIGHT_LAST, Op
-
-
-class Role(Enum):
-    """What the solutions of an input are for."""
-
-    SIDE = auto()
-    """They take part in the solutions of the node."""
-    OPTIONAL = auto()
-    """They may take part in solutions of the mandatory side, or are only asked for; alone they make none."""
-    ABSENT = auto()
-    """They keep solutions from being made."""
-    PAST = auto()
-    """They are occurrences that the node looks back at."""
+from .roles import Role
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from etalis_compiler.stratify import output_id
 from etalis_rules import program as ir
-from etalis_rules.operators import Role, inputs
+from etalis_rules.operators import inputs
+from etalis_rules.roles import Role
 
 
 @dataclass(frozen=True, slots=True)
