@@ -51,6 +51,7 @@ from .nodes import (
 )
 from .scoping import TRIPLE_TERM, certain, is_visible, node_variables, scope, variables
 from .structure import (
+    ONLY_FORWARD,
     Part,
     agreed,
     children,
@@ -74,6 +75,7 @@ __all__ = [
     "BGP",
     "DRAWN",
     "INTERVAL",
+    "ONLY_FORWARD",
     "TELLS_UNBOUND",
     "TRIPLE_TERM",
     "UNIT",

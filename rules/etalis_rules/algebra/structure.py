@@ -41,6 +41,9 @@ from .nodes import (
 
 T = TypeVar("T")
 
+ONLY_FORWARD = "NOT, NEXT and REPEAT"
+"""The operators that decide what is next, absent or repeated (``only_forward``)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -57,6 +60,11 @@ class Part:
     binds: bool = True
     decides: bool = False
     last: bool = True
+
+    @property
+    def excludes(self) -> bool:
+        """Whether each of its solutions rules others out, as the right side of MINUS does."""
+        return self.role is Role.ABSENT or (self.role is Role.OPTIONAL and not self.binds)
 
 
 def parts(pattern: Pattern) -> tuple[Part, ...]:
