@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import assert_never
 
 from .program import (
@@ -32,8 +33,35 @@ from .program import (
     Slice,
     Union,
 )
-from .relations import LEFT_LAST, RIGHT_LAST, Op
+from .relations import EITHER_LAST, LEFT_LAST, RIGHT_LAST, TOGETHER, Op, OuterOp
 from .roles import Role
+from .traversal import Name
+
+
+class Growth(Enum):
+    """Why what a node keeps of an input may become ever more."""
+
+    LASTING = auto()
+    """Nothing bounds how long a solution of the node lasts."""
+    PAST = auto()
+    """The node looks at all the past."""
+    KEYS = auto()
+    """There is something for each key."""
+    GROUPS = auto()
+    """There is something for each group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forever:
+    """What a node keeps of an input without end: in words, with ``{}`` for the input, and again in fewer words.
+
+    It keeps that for each of ``keys``.
+    """
+
+    what: str = "every solution of {}"
+    growth: Growth = Growth.LASTING
+    brief: str = ""
+    keys: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +70,21 @@ class Input:
 
     ``earlier``: its solutions end strictly before those that they take part in, or decide on.  ``negative``: the node
     must see all of an instant's solutions of this input before it decides, for this reason; empty where more solutions
-    of the input only make more of the node.
+    of the input only make more of the node.  ``decides``: which solutions it has decides which of the others count.
+    ``last``: its solutions end when those that they take part in do.  ``forever``: what of it is kept without end.
     """
 
     ref: Ref
     role: Role = Role.SIDE
     earlier: bool = False
     negative: str = ""
+    decides: bool = False
+    last: bool = False
+    forever: Forever | None = None
 
 
 _CONSUMES = "a consuming policy"
+_COUNTS = "an aggregate or LIMIT"
 
 
 def inputs(node: Node) -> tuple[Input, ...]:
@@ -60,43 +93,89 @@ def inputs(node: Node) -> tuple[Input, ...]:
         case Leaf() | Record():
             return ()
         case Map():
-            return (Input(node.child),)
+            return (Input(node.child, last=True),)
         case Union():
-            return tuple(Input(ref) for ref in node.branches)
+            return tuple(Input(ref, last=True) for ref in node.branches)
         case Closure():
-            return (Input(node.edge),)
+            edges = Forever("every edge {} and every pair they connect", brief="every edge of the path")
+            return (Input(node.edge, Role.MEMBER, forever=edges if node.bound is None else None),)
         case Join():
-            used = _CONSUMES if node.policy else ""
-            left = Input(node.left, earlier=node.op in RIGHT_LAST, negative=used)
-            return left, Input(node.right, negative=used), *_past(node.leaves)
+            return *_joined(node), *_past(node.leaves)
         case Outer():
-            left = Input(node.left, negative=_CONSUMES if node.policy else "")
+            left = Input(node.left, negative=_CONSUMES if node.policy else "", last=True)
             if node.right is None:
                 return left, *_past(node.leaves)
-            right = Input(node.right, Role.OPTIONAL, node.op in LEFT_LAST, negative=node.op.upper())
+            kept = _optional(node.op) if node.op not in TOGETHER and node.bound is None else None
+            right = Input(
+                node.right, Role.OPTIONAL, node.op in LEFT_LAST, node.op.upper(), True, node.op in TOGETHER, kept
+            )
             return left, right, *_past(node.leaves)
         case Absence():
-            used = _CONSUMES if node.policy else ""
-            left = Input(node.left, earlier=node.right is not None or node.deadline is not None, negative=used)
-            absent = Input(node.absent, Role.ABSENT, node.deadline is None, "the NOT of a deadline")
-            if node.right is None:
-                return left, absent
-            return left, absent, Input(node.right, negative=used), *_past(node.leaves)
+            return *_around_absence(node), *_past(node.leaves)
         case Run():
-            child = Input(node.child)
-            return (child,) if node.absent is None else (child, Input(node.absent, Role.ABSENT, earlier=True))
+            what = "a run" if node.longest and node.most is None else "the runs that may go on"
+            kept = Forever(what, Growth.KEYS, keys=node.keys)
+            child = Input(node.child, Role.MEMBER, decides=True, forever=kept)
+            return (child,) if node.absent is None else (child, Input(node.absent, Role.ABSENT, True, decides=True))
         case Recall():
-            return Input(node.child), *_past(node.leaves)
+            return Input(node.child, last=True), *_past(node.leaves)
         case Group():
-            return Input(node.child, negative="an aggregate or LIMIT"), *_past(node.leaves)
+            return Input(node.child, Role.MEMBER, negative=_COUNTS, forever=_groups(node)), *_past(node.leaves)
         case Slice():
-            return (Input(node.child, negative="an aggregate or LIMIT"),)
+            return (Input(node.child, negative=_COUNTS, last=True),)
         case _:
             assert_never(node)
 
 
+def _joined(node: Join) -> tuple[Input, Input]:
+    op, used = node.op, _CONSUMES if node.policy else ""
+    left = right = None
+    if node.bound is None and op is Op.NEXT:
+        left = Forever("the solutions of {} that wait for their next one", keys=node.certain)
+    elif node.bound is None and op not in TOGETHER:
+        brief = "everything that may come first" if op is Op.SEQ else "everything on both sides"
+        left = Forever(brief=brief)
+        right = left if op in EITHER_LAST else None
+    return (
+        Input(node.left, earlier=op in RIGHT_LAST, negative=used, last=op in TOGETHER, forever=left),
+        Input(node.right, negative=used, decides=op is Op.NEXT, last=op not in EITHER_LAST, forever=right),
+    )
+
+
+def _around_absence(node: Absence) -> tuple[Input, ...]:
+    used = _CONSUMES if node.policy else ""
+    before = node.right is not None or node.deadline is not None
+    endless = node.bound is None and node.deadline is None
+    kept = Forever() if endless and node.right is not None else None
+    left = Input(node.left, earlier=before, negative=used, last=not before, forever=kept)
+    # A solution of the left may be as long as it likes, so that every N may lie inside a later one.
+    all_past = Forever(growth=Growth.PAST) if endless else None
+    gone = Input(
+        node.absent, Role.ABSENT, node.deadline is None, "the NOT of a deadline", True, forever=kept or all_past
+    )
+    return (left, gone) if node.right is None else (left, gone, Input(node.right, negative=used, last=True))
+
+
+def _optional(op: OuterOp) -> Forever:
+    if op in LEFT_LAST:
+        return Forever(brief="every optional part")
+    return Forever(growth=Growth.PAST, brief=_ASKED)
+
+
+def _groups(node: Group) -> Forever | None:
+    if node.window is not None and not node.window.events:
+        return None
+    if node.window is None and any(a.distinct or a.name == "GROUP_CONCAT" for a in node.aggregates):
+        return Forever("every value it aggregates", Growth.GROUPS)
+    return Forever("a row for every group there has been", Growth.GROUPS) if node.keys else None
+
+
+_ASKED = "everything whose absence is asked for"
+
+
 def _past(leaves: tuple[str, ...]) -> tuple[Input, ...]:
-    return tuple(Input(Ref(leaf, ()), Role.PAST, negative="EXISTS") for leaf in leaves)
+    kept = Forever("every occurrence of {}", Growth.PAST, _ASKED)
+    return tuple(Input(Ref(leaf, ()), Role.PAST, negative="EXISTS", forever=kept) for leaf in leaves)
 
 
 def decides_for_good(node: Node) -> bool:

@@ -49,7 +49,7 @@ def readers_of(
             if part.role is Role.PAST or (part.earlier and not is_late(name)):
                 continue
             # What is optional or absent makes nothing new by itself.  (The clock reports deadlines that are due.)
-            readers = makers if part.role is Role.SIDE else keepers
+            readers = makers if part.role in (Role.SIDE, Role.MEMBER) else keepers
             readers.setdefault(part.ref.node, []).append(name)
     for output in outputs:
         if output.source is not None:
