@@ -425,5 +425,4 @@ def identify(node: Node) -> str:
 
 def made_from(node: Node) -> tuple[str, ...]:
     """The ids of all nodes that a node reads: those of its refs, and the leaves whose history it looks back at."""
-    leaves = node.leaves if isinstance(node, (Join, Outer, Absence, Recall)) else ()
-    return (*(ref.node for ref in refs(node)), *leaves)
+    return (*(ref.node for ref in refs(node)), *getattr(node, "leaves", ()))
