@@ -9,15 +9,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import assert_never
+from itertools import combinations
+from typing import TypeGuard, assert_never
 
+from .algebra import AggregateCall, Bound, Expr, Pattern, Var, certain, scope, walk
+from .algebra import Record as EventPattern
 from .program import (
     Absence,
     Assign,
     Background,
     Closure,
+    Condition,
+    Duration,
     Group,
     Join,
     Leaf,
@@ -31,11 +37,13 @@ from .program import (
     Rules,
     Run,
     Slice,
+    Step,
     Union,
+    refs,
 )
 from .relations import EITHER_LAST, LEFT_LAST, RIGHT_LAST, TOGETHER, Op, OuterOp
 from .roles import Role
-from .traversal import Name
+from .traversal import Name, own_names
 
 
 class Growth(Enum):
@@ -176,6 +184,188 @@ _ASKED = "everything whose absence is asked for"
 def _past(leaves: tuple[str, ...]) -> tuple[Input, ...]:
     kept = Forever("every occurrence of {}", Growth.PAST, _ASKED)
     return tuple(Input(Ref(leaf, ()), Role.PAST, negative="EXISTS", forever=kept) for leaf in leaves)
+
+
+Pairing = Join | Absence
+"""A node whose left side waits for its right one, if it has a right one."""
+
+
+def pairs(node: Node) -> TypeGuard[Pairing]:
+    """Whether it makes solutions of a left and a right one: a join, or SEQ NOT … SEQ."""
+    return isinstance(node, Join) or (isinstance(node, Absence) and node.right is not None)
+
+
+def compares_times(node: Node) -> bool:
+    """Whether it compares the times of its sides."""
+    return isinstance(node, Join | Absence | Outer)
+
+
+def relation(node: Pairing) -> Op:
+    """The temporal relation of a node's left and right; SEQ NOT … SEQ is a SEQ with one more condition."""
+    return node.op if isinstance(node, Join) else Op.SEQ
+
+
+def deadline(node: Node) -> Bound | None:
+    """How long after its left side a node decides that something is absent."""
+    return node.deadline if isinstance(node, Absence) else None
+
+
+def waiting_at(node: Node, side: str) -> tuple[Ref, tuple[Name, ...], Bound | None]:
+    """The goal that waits at a side of a node, its key variables, and how long it waits at most."""
+    match node:
+        case Join():
+            return (node.right if side == "H" else node.left), node.certain, node.bound
+        case Outer(right=Ref() as right):
+            return right, node.certain, node.bound
+        case Absence() if side == "N":
+            return node.absent, node.shared, node.bound
+        case Absence():
+            return node.left, node.certain if node.right is not None else node.shared, node.bound
+    raise TypeError(f"no goals wait at {node!r}")
+
+
+def steps(node: Node) -> tuple[Step, ...]:
+    """The steps on the solutions of a node, those of the condition of an optional side first."""
+    match node:
+        case Map() | Join() | Absence():
+            return node.steps
+        case Outer():
+            return (*node.condition, *node.steps)
+        case Leaf() | Record() | Union() | Run() | Recall() | Closure() | Group() | Slice():
+            return ()
+        case _:
+            assert_never(node)
+
+
+def operands(node: Node) -> tuple[Expr, ...]:
+    """The expressions whose values a node aggregates; FIRST and LAST aggregate none."""
+    calls: tuple[AggregateCall, ...] = node.aggregates if isinstance(node, Group | Run) else ()
+    return tuple(a.operand for a in calls if a.operand is not None and a.name not in ("FIRST", "LAST"))
+
+
+def expressions(node: Node) -> tuple[Expr, ...]:
+    """All expressions that a node evaluates."""
+    tested = (s.expression for s in steps(node) if isinstance(s, Condition | Assign))
+    match node:
+        case Run():
+            return (*node.condition, *operands(node))
+        case Group():
+            own = (*node.having, *(e for _, e in node.extends), *(k.expression for k in node.order))
+            return (*own, *operands(node))
+        case Slice():
+            return tuple(key.expression for key in node.order)
+    return tuple(tested)
+
+
+def windows(node: Node) -> tuple[Bound, ...]:
+    """The lengths of time that a node looks at or waits for."""
+    match node:
+        case Map():
+            return tuple(s.bound for s in node.steps if isinstance(s, Duration))
+        case Absence() if node.right is None:
+            return () if node.deadline is None else (node.deadline,)
+        case Join() | Outer() | Closure() | Absence() | Run():
+            return () if node.bound is None else (node.bound,)
+        case Group():
+            return () if node.window is None else (node.window,)
+        case Leaf() | Record() | Union() | Recall() | Slice():
+            return ()
+        case _:
+            assert_never(node)
+
+
+def looked_up(node: Node) -> tuple[Pattern, ...]:
+    """The patterns that a node looks up in the background."""
+    if isinstance(node, Recall):
+        return (node.pattern,)
+    asked = (s.pattern for s in getattr(node, "steps", ()) if isinstance(s, Background))
+    background = node.background if isinstance(node, Outer | Closure | Group) else None
+    return (*asked, *(() if background is None else (background,)))
+
+
+def bound_by(steps: Iterable[Step]) -> Iterator[Name]:
+    """The variables that steps bind, except to parameters."""
+    for step in steps:
+        if isinstance(step, Assign):
+            yield step.variable
+        elif isinstance(step, Background):
+            yield from sorted(scope(step.pattern))
+
+
+def variables(node: Node) -> Iterator[Name]:
+    """Every variable of a node, in the order in which they first occur."""
+    for ref in refs(node):
+        yield from ref.columns
+    match node:
+        case Leaf():
+            yield from (p.name for p in (node.subject, node.predicate, node.object) if isinstance(p, Var))
+        case Record():
+            yield from (name for part in walk((node.pattern, node.graph)) for name in own_names(part))
+        case Group() | Run():
+            yield from (a.variable for a in node.aggregates)
+            yield from (name for name, _ in getattr(node, "extends", ()))
+        case Outer():
+            yield from bound_by(node.condition)
+            if node.background is not None:
+                yield from sorted(scope(node.background))
+            yield from (*bound_by(node.steps), *((node.mark,) if node.mark else ()))
+        case Recall():
+            yield from (*sorted(scope(node.pattern)), node.mark)
+        case Map() | Join() | Absence():
+            yield from bound_by(node.steps)
+        case Union() | Closure() | Slice():
+            yield from own_names(node)
+        case _:
+            assert_never(node)
+    yield from node.head
+
+
+def compared(node: Node) -> frozenset[Name]:
+    """The variables by which a node tells solutions apart, or finds those that belong together."""
+    sides = [frozenset(i.ref.columns) for i in inputs(node) if i.role not in (Role.PAST, Role.MEMBER)]
+    shared = frozenset[Name]().union(*(one & other for one, other in combinations(sides, 2)))
+    match node:
+        case Map(distinct=True):
+            return frozenset(node.child.columns)
+        case Union():
+            return frozenset(node.head) if node.distinct else frozenset()
+        case Group():
+            return frozenset(node.keys)
+        case Outer():
+            return shared | frozenset(node.scope)
+    return shared
+
+
+def certain_columns(node: Node, below: Callable[[Ref], frozenset[Name]]) -> frozenset[Name]:
+    """The columns that no solution of a node leaves unbound; ``below`` says so of the columns of an input."""
+    head = frozenset(node.head)
+    match node:
+        case Leaf() | Closure():
+            return head
+        case Record():
+            return certain(EventPattern(node.pattern, node.stream, node.graph)) & head
+        case Union():
+            return frozenset.intersection(*map(below, node.branches)) & head
+        case Group() | Run():
+            return below(node.child) & frozenset(node.keys) & head
+    sides = (below(part.ref) for part in inputs(node) if part.role is Role.SIDE)
+    parameters = (name for s in steps(node) if isinstance(s, Parameters) for name, _ in s.binds)
+    return frozenset(parameters).union(*sides) & head
+
+
+def passes_values(node: Node) -> bool:
+    """Whether the values of columns below are values of the same columns of the node."""
+    return not isinstance(node, Group | Slice | Recall | Run)
+
+
+def keeps_state(node: Node) -> bool:
+    """Whether it keeps something from one instant to the next, besides the history."""
+    return not isinstance(node, Leaf | Record | Map | Union | Recall)
+
+
+def keeps_goals_only(node: Node) -> bool:
+    """Whether all that it keeps are goals."""
+    return isinstance(node, Leaf | Map | Union | Join | Outer | Absence)
 
 
 def decides_for_good(node: Node) -> bool:
